@@ -3,7 +3,7 @@
 //! No promise is made for these items: they change with any version. Everything else is private to the crate.
 
 pub mod api {
-    pub use crate::api::{BODY_LIMIT, BaseUrl, Client, Reply, StatusAnswer, Timeouts, interpret, interpret_route};
+    pub use crate::api::{BODY_LIMIT, BaseUrl, Client, HttpAnswer, StatusAnswer, Timeouts, interpret, interpret_route};
 }
 
 pub mod budget {
@@ -123,7 +123,9 @@ pub mod notify {
 }
 
 pub mod poller {
-    pub use crate::poller::{Heartbeat, HttpWire, LeasePermit, PollerError, Scope, Setup, Wire, run};
+    pub use crate::poller::{
+        Heartbeat, HttpTransport, LeasePermit, PollScope, PollerError, PollerSetup, ServiceTransport, run,
+    };
 }
 
 pub mod process {
@@ -166,7 +168,7 @@ pub mod sim {
     }
 
     pub mod service {
-        pub use crate::sim::service::{Limits, Method, Request, Service};
+        pub use crate::sim::service::{Request, RequestMethod, Service, ServiceLimits};
     }
 
     pub mod world {
@@ -199,7 +201,7 @@ pub mod tui {
     pub mod input {
         pub use crate::tui::input::events;
         #[cfg(unix)]
-        pub use crate::tui::input::framer::{Frame, Framer};
+        pub use crate::tui::input::framer::{Frame, InputFramer};
     }
 
     pub mod key_text {

@@ -1,6 +1,7 @@
 //! Notifies systemd when the service is ready, alive and stopping: one datagram each to `$NOTIFY_SOCKET`.
 //!
-//! Without a service manager it does nothing. It must never report a service as alive whose poll loops don't go on.
+//! Without a service manager it does nothing. This module must never report a service as alive whose poll loops don't
+//! go on.
 
 #[cfg(target_os = "linux")]
 use std::os::linux::net::SocketAddrExt;
@@ -23,9 +24,9 @@ pub(crate) struct ServiceManager {
 }
 
 /// Reports readiness and life until it is dropped.
-pub(crate) struct LifeSigns(JoinHandle<()>);
+pub(crate) struct WatchdogTask(JoinHandle<()>);
 
-impl Drop for LifeSigns {
+impl Drop for WatchdogTask {
     fn drop(&mut self) {
         self.0.abort();
     }
@@ -50,7 +51,7 @@ impl ServiceManager {
     }
 
     /// Whether a service manager listens.
-    fn is_there(&self) -> bool {
+    fn is_connected(&self) -> bool {
         #[cfg(unix)]
         return self.socket.is_some();
         #[cfg(not(unix))]
@@ -74,9 +75,9 @@ impl ServiceManager {
     }
 
     /// Reports "ready" once each of these loops has started, then "alive" while all of them make progress.
-    pub(crate) fn watch(self, heartbeats: Vec<Heartbeat>, clock: Clock) -> LifeSigns {
-        LifeSigns(tokio::spawn(async move {
-            if !self.is_there() {
+    pub(crate) fn watch(self, heartbeats: Vec<Heartbeat>, clock: Clock) -> WatchdogTask {
+        WatchdogTask(tokio::spawn(async move {
+            if !self.is_connected() {
                 return;
             }
             let wait = async |time| clock.sleep_until(clock.now().mono + time).await;

@@ -1,6 +1,6 @@
 //! The replies of the simulated service, and how they are sent.
 //!
-//! Pure: a reply describes what to send, and nothing is sent here. A body must never be printed: a record holds the
+//! Pure: an answer is a description, and nothing is sent here. A body must never be printed: a record holds the
 //! integrator ID.
 
 use std::{fmt, time::Duration};
@@ -17,7 +17,7 @@ pub(super) const INTEGRATOR_ID: &str = "x-integrator-id";
 
 /// A reply to a request.
 #[derive(Clone, PartialEq, Eq)]
-pub struct SimulatedReply {
+pub struct SimulatedAnswer {
     /// The HTTP status.
     pub status: u16,
     /// The headers, with names in lower case.
@@ -25,14 +25,14 @@ pub struct SimulatedReply {
     /// The body; empty where a play replaces it.
     pub body: String,
     /// How the reply is sent.
-    pub delivery: Delivery,
+    pub delivery: AnswerDelivery,
     /// The time between the arrival of the request and the reply.
     pub delay: Duration,
 }
 
 /// How a reply is sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Delivery {
+pub enum AnswerDelivery {
     /// Immediately and as a whole.
     #[default]
     Whole,
@@ -40,12 +40,12 @@ pub enum Delivery {
     FaultyAnswer(FaultyAnswer),
 }
 
-impl SimulatedReply {
+impl SimulatedAnswer {
     /// Creates a whole reply with this body.
     pub(super) fn new(status: u16, body: String) -> Self {
         let kind = if body.trim_start().starts_with('<') { "text/html" } else { "application/json" };
         let headers = vec![("content-type".to_owned(), kind.to_owned())];
-        Self { status, headers, body, delivery: Delivery::Whole, delay: Duration::ZERO }
+        Self { status, headers, body, delivery: AnswerDelivery::Whole, delay: Duration::ZERO }
     }
 
     /// Creates a reply with the service's own body for an HTTP status, with this message.
@@ -60,7 +60,7 @@ impl SimulatedReply {
             AnswerContent::Text(body) => Self::new(status, body.clone()),
             AnswerContent::FaultyAnswer(FaultyAnswer::Deep) => Self::new(status, body::deep()),
             AnswerContent::FaultyAnswer(play) => {
-                Self { delivery: Delivery::FaultyAnswer(*play), ..Self::new(status, String::new()) }
+                Self { delivery: AnswerDelivery::FaultyAnswer(*play), ..Self::new(status, String::new()) }
             }
         }
     }
@@ -86,7 +86,7 @@ impl SimulatedReply {
     }
 }
 
-impl fmt::Debug for SimulatedReply {
+impl fmt::Debug for SimulatedAnswer {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { status, headers, body, delivery, delay } = self;
         let shown = |(name, value)| (name, if name == INTEGRATOR_ID { "hidden" } else { value });
@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn scripted_header_replaces_the_default_one() {
-        let reply = SimulatedReply::scripted(302, &AnswerContent::Text("<p>".into()), "");
+        let reply = SimulatedAnswer::scripted(302, &AnswerContent::Text("<p>".into()), "");
         assert_eq!(reply.header("content-type"), Some("text/html"));
         let own = [("content-type".to_owned(), "text/plain".to_owned()), ("location".to_owned(), "/".to_owned())];
         let reply = reply.with_headers(&own);
@@ -112,7 +112,7 @@ mod tests {
     fn default_header_replaces_no_header_and_debug_output_hides_the_integrator_id() {
         let own = [(REQUEST_ID.to_owned(), "of-the-scenario".to_owned())];
         let reply =
-            SimulatedReply::refusal(404, "").with_headers(&own).with_default_header(REQUEST_ID, "of-the-service");
+            SimulatedAnswer::refusal(404, "").with_headers(&own).with_default_header(REQUEST_ID, "of-the-service");
         let reply = reply.with_default_header(INTEGRATOR_ID, "canary");
         assert_eq!((reply.header(REQUEST_ID), reply.header(INTEGRATOR_ID)), (Some("of-the-scenario"), Some("canary")));
         let printed = format!("{reply:?}");
@@ -121,10 +121,10 @@ mod tests {
 
     #[test]
     fn deep_is_the_only_play_with_text_in_the_reply() {
-        let reply = SimulatedReply::scripted(200, &AnswerContent::FaultyAnswer(FaultyAnswer::Bomb), "");
-        assert_eq!((reply.delivery, reply.body.as_str()), (Delivery::FaultyAnswer(FaultyAnswer::Bomb), ""));
-        let reply = SimulatedReply::scripted(200, &AnswerContent::FaultyAnswer(FaultyAnswer::Deep), "");
-        assert_eq!(reply.delivery, Delivery::Whole);
+        let reply = SimulatedAnswer::scripted(200, &AnswerContent::FaultyAnswer(FaultyAnswer::Bomb), "");
+        assert_eq!((reply.delivery, reply.body.as_str()), (AnswerDelivery::FaultyAnswer(FaultyAnswer::Bomb), ""));
+        let reply = SimulatedAnswer::scripted(200, &AnswerContent::FaultyAnswer(FaultyAnswer::Deep), "");
+        assert_eq!(reply.delivery, AnswerDelivery::Whole);
         assert!(reply.body.contains(&"[".repeat(100_000)) && reply.body.ends_with("]}"));
         assert!(serde_json::from_str::<serde_json::Value>(&reply.body).is_err());
     }

@@ -9,9 +9,9 @@ use serde_json::{Map, Value, json};
 
 use super::{
     body,
-    chance::Chance,
     plan::{ScriptedRoute, TransferRoute},
-    reply::SimulatedReply,
+    random::RandomValues,
+    reply::SimulatedAnswer,
     world::World,
 };
 use crate::{
@@ -43,7 +43,7 @@ struct RouteRequest<'a> {
     to_chain: ChainId,
     to_token: &'a str,
     to_address: &'a str,
-    quote_only: bool,
+    is_quote_only: bool,
 }
 
 impl RouteHandler {
@@ -53,23 +53,23 @@ impl RouteHandler {
     }
 
     /// Returns the reply to a request with this body at `now`.
-    pub(super) fn answer(&mut self, body: &[u8], world: &World, now: Mono) -> Result<SimulatedReply, SimulatedReply> {
+    pub(super) fn answer(&mut self, body: &[u8], world: &World, now: Mono) -> Result<SimulatedAnswer, SimulatedAnswer> {
         let fields: Map<String, Value> =
-            serde_json::from_slice(body).map_err(|_| SimulatedReply::refusal(400, "the body is not a JSON object"))?;
+            serde_json::from_slice(body).map_err(|_| SimulatedAnswer::refusal(400, "the body is not a JSON object"))?;
         let address = fields.get("fromAddress").and_then(Value::as_str);
         if let Some(script) = address.and_then(|address| world.route(address)) {
             return Ok(scripted_reply(script));
         }
         let route_request = RouteRequest::read(&fields)?;
         let amount = route_request.check()?;
-        if !route_request.quote_only {
+        if !route_request.is_quote_only {
             self.limit_wallet(route_request.from_address, now)?;
         }
-        Ok(SimulatedReply::new(200, route_request.route(amount).to_string()))
+        Ok(SimulatedAnswer::new(200, route_request.route(amount).to_string()))
     }
 
     /// Starts the wait of a wallet, or refuses with the remaining wait if the wallet still has to wait.
-    fn limit_wallet(&mut self, address: &str, now: Mono) -> Result<(), SimulatedReply> {
+    fn limit_wallet(&mut self, address: &str, now: Mono) -> Result<(), SimulatedAnswer> {
         let wallet_limit = self.wallet_limit;
         let wallet = address.to_lowercase();
         let remaining = self.last_routes.get(&wallet).map(|last| wallet_limit.saturating_sub(now.since(*last)));
@@ -77,7 +77,7 @@ impl RouteHandler {
             let seconds = remaining.as_secs_f64().ceil();
             let body = json!({ "error": "Too many quote requests for this address", "retryAfter": seconds as u64 });
             // The HTTP status of this body is not documented.
-            return Err(SimulatedReply::new(429, body.to_string()));
+            return Err(SimulatedAnswer::new(429, body.to_string()));
         }
         if self.last_routes.len() >= KEPT_WALLETS {
             self.last_routes.retain(|_, last| now.since(*last) < wallet_limit);
@@ -88,24 +88,24 @@ impl RouteHandler {
 }
 
 /// Returns the scripted answer for an address.
-fn scripted_reply(script: &ScriptedRoute) -> SimulatedReply {
+fn scripted_reply(script: &ScriptedRoute) -> SimulatedAnswer {
     let default_message = match script.status {
         404 => "No route found",
         status => body::default_message(TransferRoute::Intents, status),
     };
-    SimulatedReply::scripted(script.status, &script.content, default_message).with_headers(&script.headers)
+    SimulatedAnswer::scripted(script.status, &script.content, default_message).with_headers(&script.headers)
 }
 
-fn refuse<T>(message: &str) -> Result<T, SimulatedReply> {
-    Err(SimulatedReply::refusal(400, message))
+fn refuse<T>(message: &str) -> Result<T, SimulatedAnswer> {
+    Err(SimulatedAnswer::refusal(400, message))
 }
 
-fn refuse_schema<T>(message: &str) -> Result<T, SimulatedReply> {
-    Err(SimulatedReply::new(400, body::schema_violation(message)))
+fn refuse_schema<T>(message: &str) -> Result<T, SimulatedAnswer> {
+    Err(SimulatedAnswer::new(400, body::schema_violation(message)))
 }
 
 impl<'a> RouteRequest<'a> {
-    fn read(fields: &'a Map<String, Value>) -> Result<Self, SimulatedReply> {
+    fn read(fields: &'a Map<String, Value>) -> Result<Self, SimulatedAnswer> {
         const REQUIRED: [&str; 7] =
             ["fromAddress", "fromChain", "fromToken", "fromAmount", "toChain", "toToken", "toAddress"];
         let is_missing = |name: &&str| fields.get(*name).is_none_or(|value| value.is_null() || *value == "");
@@ -117,7 +117,7 @@ impl<'a> RouteRequest<'a> {
             Some(Value::String(text)) => Ok(text.as_str()),
             _ => refuse_schema(&format!("{name} must be a string")),
         };
-        let quote_only = match fields.get("quoteOnly") {
+        let is_quote_only = match fields.get("quoteOnly") {
             None => false,
             Some(Value::Bool(flag)) => *flag,
             Some(_) => return refuse_schema("quoteOnly must be a boolean"),
@@ -130,12 +130,12 @@ impl<'a> RouteRequest<'a> {
             to_chain: chain("toChain", text("toChain")?)?,
             to_token: text("toToken")?,
             to_address: text("toAddress")?,
-            quote_only,
+            is_quote_only,
         })
     }
 
     /// Returns the amount, or the refusal if there is no route for the request.
-    fn check(&self) -> Result<u128, SimulatedReply> {
+    fn check(&self) -> Result<u128, SimulatedAnswer> {
         for (side, chain, token) in
             [("destination", &self.to_chain, self.to_token), ("source", &self.from_chain, self.from_token)]
         {
@@ -161,11 +161,11 @@ impl<'a> RouteRequest<'a> {
     /// Returns the answer, which is the same for the same request.
     fn route(&self, amount: u128) -> Value {
         let params = self.params();
-        let mut chance = Chance::of(&params.to_string());
-        let quote_id = chance.token();
+        let mut random = RandomValues::of(&params.to_string());
+        let quote_id = random.token();
         let same_chain = self.from_chain == self.to_chain;
-        let seconds = if same_chain { chance.whole(10, 30) } else { chance.whole(20, 900) };
-        let out = amount / 1_000 * u128::from(chance.whole(970, 998));
+        let seconds = if same_chain { random.whole(10, 30) } else { random.whole(20, 900) };
+        let out = amount / 1_000 * u128::from(random.whole(970, 998));
         let mut route = json!({
             "quoteId": quote_id,
             "estimatedRouteDuration": seconds,
@@ -177,12 +177,12 @@ impl<'a> RouteRequest<'a> {
                 // `service.md` 2.1 leaves the place open: the service's npm client declares the duration here.
                 "estimatedRouteDuration": seconds,
                 "feeCosts": [],
-                "gasCosts": [{ "type": "executeCall", "amount": chance.whole(10_000_000, 90_000_000).to_string() }],
+                "gasCosts": [{ "type": "executeCall", "amount": random.whole(10_000_000, 90_000_000).to_string() }],
             },
             "params": params,
         });
-        if let Some(fields) = route.as_object_mut().filter(|_| !self.quote_only) {
-            fields.insert("transactionRequest".to_owned(), self.transaction(&mut chance));
+        if let Some(fields) = route.as_object_mut().filter(|_| !self.is_quote_only) {
+            fields.insert("transactionRequest".to_owned(), self.transaction(&mut random));
         }
         json!({ "route": route })
     }
@@ -196,22 +196,22 @@ impl<'a> RouteRequest<'a> {
             "toChain": self.to_chain,
             "toToken": self.to_token,
             "toAddress": self.to_address,
-            "quoteOnly": self.quote_only,
+            "quoteOnly": self.is_quote_only,
         })
     }
 
     /// Returns random call data, which nobody can use.
-    fn transaction(&self, chance: &mut Chance) -> Value {
+    fn transaction(&self, random: &mut RandomValues) -> Value {
         json!({
-            "target": chance.address(&self.from_chain),
-            "data": format!("0x{}", chance.token()),
+            "target": random.address(&self.from_chain),
+            "data": format!("0x{}", random.token()),
             "value": "0",
-            "gasLimit": chance.whole(150_000, 900_000).to_string(),
+            "gasLimit": random.whole(150_000, 900_000).to_string(),
         })
     }
 }
 
-fn chain(name: &str, text: &str) -> Result<ChainId, SimulatedReply> {
+fn chain(name: &str, text: &str) -> Result<ChainId, SimulatedAnswer> {
     let chain = ChainId::new(text);
     match chains::find(&chain) {
         Some(_) => Ok(chain),
@@ -226,7 +226,7 @@ mod tests {
     use super::{
         super::{
             plan::{AnswerContent, FaultyAnswer},
-            reply::Delivery,
+            reply::AnswerDelivery,
             world::CountsFrom,
         },
         *,
@@ -360,7 +360,7 @@ mod tests {
             ask(&script(404, AnswerContent::Default), &route_request().to_string()).body.contains("No route found")
         );
         let played = ask(&script(200, AnswerContent::FaultyAnswer(FaultyAnswer::Drip)), &route_request().to_string());
-        assert_eq!(played.delivery, Delivery::FaultyAnswer(FaultyAnswer::Drip));
+        assert_eq!(played.delivery, AnswerDelivery::FaultyAnswer(FaultyAnswer::Drip));
         assert_eq!(ask(&odd, &with("fromAddress", json!("0xB0B")).to_string()).status, 200);
     }
 }

@@ -42,7 +42,7 @@ use super::{
     body::{self, RecordContent},
     plan::{ChainCourse, PlannedAnswer, ScriptedRoute, Transfer, TransferRoute, TransferStage},
     script::{self, AnswerTable, LocatedError, RouteTable},
-    service::{Limits, Service},
+    service::{Service, ServiceLimits},
     world::{CountsFrom, World},
 };
 use crate::domain::{
@@ -56,14 +56,14 @@ use crate::domain::{
 pub struct ScenarioError {
     /// The line, from 1.
     pub line: usize,
-    /// The error on that line, and what to write instead.
+    /// The error on that line, and the fix.
     pub reason: String,
 }
 
 /// The limits, transfers and routes that a scenario file defines.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scenario {
-    limits: Limits,
+    limits: ServiceLimits,
     counts_from: CountsFrom,
     transfers: Vec<Transfer>,
     routes: Vec<ScriptedRoute>,
@@ -137,7 +137,7 @@ impl Scenario {
     }
 
     /// Returns the service's limits and latency.
-    pub fn limits(&self) -> Limits {
+    pub fn limits(&self) -> ServiceLimits {
         self.limits
     }
 
@@ -171,8 +171,8 @@ fn line_number(text: &str, at: usize) -> usize {
     1 + text.bytes().take(at).filter(|byte| *byte == b'\n').count()
 }
 
-fn limits(table: &ServiceTable) -> Result<Limits, LocatedError> {
-    let mut limits = Limits::default();
+fn limits(table: &ServiceTable) -> Result<ServiceLimits, LocatedError> {
+    let mut limits = ServiceLimits::default();
     if let Some(rps) = &table.rps {
         limits.rps = *rps.get_ref();
         if !limits.rps.is_finite() || limits.rps <= 0.0 {
@@ -264,7 +264,7 @@ mod tests {
     use serde_json::Value;
 
     use super::{
-        super::service::{Method, Request},
+        super::service::{Request, RequestMethod},
         *,
     };
     use crate::clock::{Mono, Now};
@@ -313,7 +313,7 @@ mod tests {
     #[test]
     fn omitted_keys_have_defaults() {
         let scenario = Scenario::parse(&format!("{HEAD}answers = [{{ from = 0, status = \"ongoing\" }}]")).unwrap();
-        assert_eq!(scenario.limits(), Limits::default());
+        assert_eq!(scenario.limits(), ServiceLimits::default());
         assert_eq!(scenario.world(DateTime::UNIX_EPOCH).origin(), Some(DateTime::UNIX_EPOCH));
         assert_eq!((scenario.final_status("0xab"), scenario.final_status("0xac")), (Some("ongoing"), None));
     }
@@ -406,7 +406,7 @@ mod tests {
         let scenario = Scenario::parse(&text).unwrap();
         assert_eq!(scenario.limits().wallet_limit, Duration::from_millis(2_500));
         let route_request = |address: &str| Request {
-            method: Method::Post,
+            method: RequestMethod::Post,
             path: "/v2/route".to_owned(),
             integrator_id: Some("someone".to_owned()),
             query: Vec::new(),
@@ -466,7 +466,7 @@ mod tests {
     /// Counts the final statuses, as the service answers when the last answer of the scenario has begun.
     fn final_statuses(scenario: &Scenario) -> BTreeMap<String, usize> {
         let world = scenario.world(DateTime::UNIX_EPOCH);
-        let mut service = Service::new(world, Limits { rps: 1e6, ..Limits::default() });
+        let mut service = Service::new(world, ServiceLimits { rps: 1e6, ..ServiceLimits::default() });
         let transfers = scenario.world(DateTime::UNIX_EPOCH).transfers();
         let mut ask = |params: &TransactionParams, second| service.handle(&request(params), at(second));
         ask(&transfers[0].params, 0);

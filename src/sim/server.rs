@@ -22,8 +22,8 @@ use tokio::{net::TcpListener, sync::watch};
 
 use super::{
     delivery,
-    reply::{Delivery, INTEGRATOR_ID, SimulatedReply},
-    service::{BODY_LIMIT, Method, Request, Service},
+    reply::{AnswerDelivery, INTEGRATOR_ID, SimulatedAnswer},
+    service::{BODY_LIMIT, Request, RequestMethod, Service},
 };
 use crate::clock::Clock;
 
@@ -82,9 +82,9 @@ async fn read_request(request: extract::Request) -> Request {
     let query = Query::<Vec<(String, String)>>::try_from_uri(&parts.uri).map(|Query(query)| query).unwrap_or_default();
     let id = parts.headers.get(INTEGRATOR_ID);
     let method = match parts.method {
-        http::Method::GET => Method::Get,
-        http::Method::POST => Method::Post,
-        _ => Method::Other,
+        http::Method::GET => RequestMethod::Get,
+        http::Method::POST => RequestMethod::Post,
+        _ => RequestMethod::Other,
     };
     Request {
         method,
@@ -113,7 +113,7 @@ async fn read_body(body: Body) -> Option<Vec<u8>> {
     (size <= BODY_LIMIT).then_some(kept)
 }
 
-async fn response(reply: SimulatedReply, clock: &Clock) -> Response {
+async fn response(reply: SimulatedAnswer, clock: &Clock) -> Response {
     let status = StatusCode::from_u16(reply.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let header = |(name, text): (String, String)| {
         let mut value = HeaderValue::from_str(&text).ok()?;
@@ -122,8 +122,8 @@ async fn response(reply: SimulatedReply, clock: &Clock) -> Response {
     };
     let headers: HeaderMap = reply.headers.into_iter().filter_map(header).collect();
     let play = match reply.delivery {
-        Delivery::Whole => return (status, headers, reply.body).into_response(),
-        Delivery::FaultyAnswer(play) => play,
+        AnswerDelivery::Whole => return (status, headers, reply.body).into_response(),
+        AnswerDelivery::FaultyAnswer(play) => play,
     };
     let (own, body) = delivery::body(play, clock).await;
     (status, headers, own, body).into_response()
@@ -179,7 +179,6 @@ mod tests {
         (stream, stop, task)
     }
 
-    /// Returns the scenario with this answer.
     fn scenario_with_answer(answer: &str) -> String {
         let whole = r#"status = "ongoing", steps = 1, retry_after = "7""#;
         SCENARIO.replace(whole, answer)

@@ -10,9 +10,9 @@ use serde_json::{Value, json};
 
 use super::{
     plan::{AnswerContent, FaultyAnswer, PlannedAnswer, Transfer},
-    reply::{Delivery, SimulatedReply},
+    reply::{AnswerDelivery, SimulatedAnswer},
     scenario::Scenario,
-    service::{Limits, Method, Request, Service},
+    service::{Request, RequestMethod, Service, ServiceLimits},
     world::World,
 };
 use crate::{
@@ -33,7 +33,7 @@ fn world(text: &str) -> World {
 
 /// Creates a service that has had its first request already and that never throttles.
 fn service(text: &str) -> Service {
-    let mut service = Service::new(world(text), Limits { rps: 1e6, ..Limits::default() });
+    let mut service = Service::new(world(text), ServiceLimits { rps: 1e6, ..ServiceLimits::default() });
     let first = service.world().transfers().remove(0).params;
     service.handle(&status_request(&first), at(Duration::ZERO));
     service
@@ -49,7 +49,7 @@ fn transfers(world: &World) -> Vec<Transfer> {
 }
 
 /// Returns the reply to each answer of each transfer, with the transfer's ticket.
-fn replies(text: &str) -> Vec<(String, PlannedAnswer, SimulatedReply)> {
+fn replies(text: &str) -> Vec<(String, PlannedAnswer, SimulatedAnswer)> {
     let mut service = service(text);
     let mut replies = Vec::new();
     for transfer in transfers(&world(text)) {
@@ -130,7 +130,7 @@ fn every_fault_gets_its_scripted_answer() {
                     AnswerContent::Text(body) => assert_eq!(reply.body, body, "{ticket}"),
                     AnswerContent::FaultyAnswer(FaultyAnswer::Deep) => assert!(reply.body.len() > 200_000, "{ticket}"),
                     AnswerContent::FaultyAnswer(play) => {
-                        assert_eq!(reply.delivery, Delivery::FaultyAnswer(play), "{ticket}")
+                        assert_eq!(reply.delivery, AnswerDelivery::FaultyAnswer(play), "{ticket}")
                     }
                     AnswerContent::Default => assert!(reply.body.contains("message"), "{ticket}"),
                 }
@@ -152,7 +152,7 @@ fn faults_include_every_play() {
 /// Checks a few records, so that a change of the notation can't leave the records unedited.
 #[test]
 fn edited_records_have_their_documented_faults() {
-    let last: BTreeMap<String, SimulatedReply> =
+    let last: BTreeMap<String, SimulatedAnswer> =
         replies(FAULTS).into_iter().map(|(ticket, _, reply)| (ticket, reply)).collect();
     let body = |ticket: &str| -> Value { serde_json::from_str(&last[ticket].body).unwrap() };
     assert!(body("case-03-missing").get("routerTransactionStatus").is_none());
@@ -176,7 +176,7 @@ fn every_scripted_route_is_answered() {
     assert!(addresses.len() >= 16, "{addresses:?}");
     for address in addresses {
         let request = Request {
-            method: Method::Post,
+            method: RequestMethod::Post,
             path: "/v2/route".to_owned(),
             integrator_id: Some("someone".to_owned()),
             body: Some(format!("{{\"fromAddress\":{address}}}").into_bytes()),

@@ -1,7 +1,7 @@
 //! Input of the terminal: a thread of its own reads bytes, and forwards them as events.
 //!
-//! `framer` splits the bytes, `event` converts what they are split into, and `terminal_reader` waits for them. This module must
-//! never know what a key means.
+//! `framer` splits the bytes into frames, `event` converts frames into events, and `terminal_reader` waits for bytes.
+//! This module must never know what a key means.
 
 #[cfg(unix)]
 mod event;

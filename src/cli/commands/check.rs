@@ -1,6 +1,6 @@
 //! `hoptop check`: polls transactions now, once each, and prints them with the result of each request.
 //!
-//! It must never present an older answer as a new one.
+//! The command must never present an older answer as a new one.
 
 mod chain;
 pub(crate) mod untracked;
@@ -21,7 +21,13 @@ use crate::{
     clock::Clock,
     config::Settings,
     domain::{
-        advice, alert::Rule, ids::RowId, operation::Operation, span, status::RouterStatus, text,
+        advice::{self, Advice},
+        alert::Rule,
+        ids::RowId,
+        operation::Operation,
+        span,
+        status::RouterStatus,
+        text,
         transaction::Transaction,
     },
     presentation::{glyphs::Glyphs, row_text},
@@ -221,7 +227,7 @@ impl CheckedTransaction {
     }
 }
 
-/// Returns the exit code of the worst result. `obstacle` is the exit code of what prevented the remaining requests.
+/// Returns the exit code of the worst result. `obstacle` is the exit code of the obstacle to the remaining requests.
 fn exit_code(checked: &[CheckedTransaction], obstacle: Option<Exit>) -> Exit {
     let any = |result| checked.iter().any(|checked| checked.result == result);
     let answered = any(CheckResult::Answered) || any(CheckResult::Rejected);
@@ -238,27 +244,27 @@ fn exit_code(checked: &[CheckedTransaction], obstacle: Option<Exit>) -> Exit {
     }
 }
 
-fn print_transaction(checked: &CheckedTransaction, cx: &mut Context) -> Result<()> {
-    let CheckedTransaction { tx, result } = checked;
-    let advice = advice::advise(tx, cx.now.wall, cx.zone);
-    writeln!(
-        cx.out,
-        "{}  {}  {}",
-        tx.params.transaction_id,
-        row_text::route(tx, Glyphs::Ascii),
-        row_text::status_of(tx, Glyphs::Ascii)
-    )?;
+/// Prints a transaction and the advice about it, with this action.
+fn print_advice(tx: &Transaction, advice: &Advice, act: &str, cx: &mut Context) -> Result<()> {
+    let (route, status) = (row_text::route(tx, Glyphs::Ascii), row_text::status_of(tx, Glyphs::Ascii));
+    writeln!(cx.out, "{}  {route}  {status}", tx.params.transaction_id)?;
     writeln!(cx.out, "  VERDICT  {}", advice.verdict)?;
     if let Some(chain) = &advice.chain {
         writeln!(cx.out, "  CHAIN    {chain}")?;
     }
     writeln!(cx.out, "  SAY      {}", advice.say)?;
+    Ok(writeln!(cx.out, "  DO       {act}")?)
+}
+
+fn print_transaction(checked: &CheckedTransaction, cx: &mut Context) -> Result<()> {
+    let CheckedTransaction { tx, result } = checked;
+    let advice = advice::advise(tx, cx.now.wall, cx.zone);
     let act = match result {
         CheckResult::Unauthorized => advice::profile_action(Rule::Unauthorized),
         CheckResult::Unreachable | CheckResult::NotPolled => "try again; the reason is given below",
         CheckResult::Answered | CheckResult::Rejected | CheckResult::Unusable => &advice.act,
     };
-    writeln!(cx.out, "  DO       {act}")?;
+    print_advice(tx, &advice, act, cx)?;
     if let Some(message) = &tx.state.message {
         writeln!(cx.out, "  SERVICE  {message}")?;
     }

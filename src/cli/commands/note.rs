@@ -1,6 +1,6 @@
 //! `hoptop note`: adds a note to a transaction.
 //!
-//! It must never replace or remove a note: notes are appended.
+//! The command must never replace or remove a note: notes are appended.
 
 use std::slice;
 

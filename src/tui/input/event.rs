@@ -1,7 +1,8 @@
 //! Converts a frame of the terminal's bytes into an event.
 //!
-//! It knows the keys that the dashboard and its text fields have a use for, as xterm and the terminals after it send them
-//! (<https://invisible-island.net/xterm/ctlseqs/ctlseqs.html>). It must never fail: any other frame is no event.
+//! This module knows the keys that the dashboard and its text fields have a use for, as xterm and the terminals after
+//! it send them (<https://invisible-island.net/xterm/ctlseqs/ctlseqs.html>). This module must never fail: any other
+//! frame is no event.
 
 use std::ops::RangeInclusive;
 
@@ -12,9 +13,9 @@ use super::framer::Frame;
 /// Returns the event of a frame; `None` if it has no meaning here.
 pub(super) fn event_of(frame: Frame) -> Option<Event> {
     match frame {
-        Frame::Character { character, escape } => {
+        Frame::Character { character, has_escape } => {
             let mut key = key_of(character);
-            key.modifiers.set(KeyModifiers::ALT, escape);
+            key.modifiers.set(KeyModifiers::ALT, has_escape);
             Some(Event::Key(key))
         }
         Frame::Escape => Some(Event::Key(KeyCode::Esc.into())),
@@ -30,7 +31,8 @@ pub(super) fn event_of(frame: Frame) -> Option<Event> {
 
 /// Returns the key that sends a character.
 fn key_of(character: char) -> KeyEvent {
-    /// Adds what Ctrl subtracts from a letter, and from the characters after `Z`, which terminals send for digits.
+    /// Adds the difference that Ctrl subtracts from a letter, and from the characters after `Z`, which terminals send
+    /// for digits.
     const LETTERS: u8 = b'a' - 1;
     const DIGITS: u8 = b'4' - 0x1c;
     let with_control = |key: u8| KeyEvent::new(KeyCode::Char(key.into()), KeyModifiers::CONTROL);
@@ -141,11 +143,11 @@ mod tests {
     use super::*;
     use crate::{
         clock::Mono,
-        tui::{input::framer::Framer, key_text},
+        tui::{input::framer::InputFramer, key_text},
     };
 
     fn events_of(bytes: &str) -> Vec<Event> {
-        let (mut framer, mut events) = (Framer::default(), Vec::new());
+        let (mut framer, mut events) = (InputFramer::default(), Vec::new());
         framer.push(bytes.as_bytes(), Mono::default(), &mut |frame| events.extend(event_of(frame)));
         framer.expire(Mono(Duration::from_secs(1)), &mut |frame| events.extend(event_of(frame)));
         events
@@ -186,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn modifiers_and_releases_are_told_apart() {
+    fn modifiers_and_releases_are_distinguished() {
         let key = |code, modifiers| Event::Key(KeyEvent::new(code, modifiers));
         assert_eq!(events_of("\x1b[1;5D"), [key(KeyCode::Left, KeyModifiers::CONTROL)]);
         assert_eq!(events_of("\x1b[1;6C"), [key(KeyCode::Right, KeyModifiers::CONTROL | KeyModifiers::SHIFT)]);

@@ -13,7 +13,7 @@ use crate::{
     },
     store::{AlertQuery, Reversal, Store, StoreError},
     tui::{
-        command::Id,
+        command::CommandId,
         effect::{AlertTarget, ScreenEdit},
         keys::Keys,
     },
@@ -60,7 +60,7 @@ pub(crate) fn edit(context: &WriteContext, edit: ScreenEdit) -> Result<String, S
                 let transactions = context.store.reader()?.keys(transactions)?;
                 context.store.apply(Operation::RequestPoll { transactions }, context.at).wait()?;
             }
-            format!("{}; {} undoes this.", edit_outcome(&edit, changed), context.keys.shown(Id::Undo))
+            format!("{}; {} undoes this.", edit_outcome(&edit, changed), context.keys.shown(CommandId::Undo))
         }
     })
 }
@@ -148,8 +148,9 @@ pub(crate) fn undo(context: &WriteContext) -> Result<String, StoreError> {
         |reversal| {
             // Undoing an import stops polling of many transactions, so the sentence names the key that reverts it.
             let stopped = reversal.done > 0 && reversal.stopped_import;
-            let until =
-                || format!("; they are kept but not polled ({} redoes the import)", context.keys.shown(Id::Redo));
+            let until = || {
+                format!("; they are kept but not polled ({} redoes the import)", context.keys.shown(CommandId::Redo))
+            };
             reversal_sentence(
                 "Undone",
                 &context.profile_prefix,

@@ -45,14 +45,14 @@ impl ImportView {
         }
     }
 
-    /// Returns what an import would change.
+    /// Returns the changes that an import would make.
     pub(super) fn preview(preview: &ImportPreview, warnings: Vec<String>) -> Self {
         let ImportPreview { new, known, changed } = *preview;
         let unchanged = known.saturating_sub(changed);
         Self { tracked: new, updated: changed, unchanged, warnings, ..Self::unchanged(true) }
     }
 
-    /// Returns what an import changed.
+    /// Returns the changes that an import made.
     pub(super) fn report(report: &ImportReport, warnings: Vec<String>) -> Self {
         Self {
             imported: true,

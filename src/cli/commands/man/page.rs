@@ -1,6 +1,6 @@
 //! One page of the manual, generated from the description of a command and the text below its help.
 //!
-//! It must never read the settings or the store.
+//! This module must never read the settings or the store.
 
 use std::{
     fs::File,

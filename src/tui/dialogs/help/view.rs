@@ -55,7 +55,6 @@ impl HelpLayout {
         Self { search, rows, legend, lines }
     }
 
-    /// Returns the lines that scroll.
     fn scrolled_lines(&self, context: &DrawContext<'_>, page: &HelpPage) -> Vec<Line<'static>> {
         let columns = usize::from(self.rows.width);
         let mut lines = match &page.found {
