@@ -41,10 +41,6 @@ pub mod domain {
         pub use crate::domain::alert::{Alert, Rule};
     }
 
-    pub mod answer {
-        pub use crate::domain::answer::Templates;
-    }
-
     pub mod change {
         pub use crate::domain::change::Change;
     }
@@ -86,17 +82,15 @@ pub mod domain {
     }
 
     pub mod secret {
-        pub use crate::domain::secret::{IntegratorId, Password};
+        pub use crate::domain::secret::IntegratorId;
     }
 
     pub mod team {
-        pub use crate::domain::team::{LogPosition, Nonce, TeamLink, TeamStatus};
+        pub use crate::domain::team::Nonce;
     }
 
     pub mod team_address {
-        pub use crate::domain::team_address::{
-            AddressError, ConnectionService, Host, TeamAddress, TlsMode, find_service,
-        };
+        pub use crate::domain::team_address::{TeamAddress, find_service};
     }
 
     pub mod status {
@@ -130,10 +124,6 @@ pub mod poller {
 
 pub mod process {
     pub use crate::process::run_id;
-
-    pub mod secret_source {
-        pub use crate::process::secret_source::SecretSource;
-    }
 }
 
 pub mod runtime {
@@ -201,15 +191,11 @@ pub mod tui {
     pub mod input {
         pub use crate::tui::input::events;
         #[cfg(unix)]
-        pub use crate::tui::input::framer::{Frame, InputFramer};
+        pub use crate::tui::input::framer::{InputFrame, InputFramer};
     }
 
     pub mod key_text {
         pub use crate::tui::key_text::parse;
-    }
-
-    pub mod keys {
-        pub use crate::tui::keys::Keys;
     }
 
     pub mod message {

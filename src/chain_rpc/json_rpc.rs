@@ -16,12 +16,9 @@ const LIMIT_EXCEEDED: i64 = -32005;
 
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum RpcCall {
-    /// The ID of the node's chain.
     ChainId,
-    /// The number of the newest block.
     BlockNumber,
     Transaction(TxHash),
-    /// A transaction's receipt.
     Receipt(TxHash),
     /// A block without its transactions, by number.
     Block(u64),

@@ -85,7 +85,6 @@ struct Gauges {
 pub(super) struct MetricsSnapshot<'a> {
     pub(super) profiles: &'a [String],
     pub(super) files: &'a StoreFiles,
-    /// The posts to the webhook of each profile.
     pub(super) posts: BTreeMap<String, WebhookState>,
     /// The state of the team's store, if there is one.
     pub(super) team: Option<&'a TeamStatus>,

@@ -146,7 +146,6 @@ impl Metrics {
         Ok(Some(Self { address, _tasks: tasks }))
     }
 
-    /// Returns the URL of the metrics.
     pub(crate) fn url(&self) -> String {
         format!("http://{}/metrics", self.address)
     }

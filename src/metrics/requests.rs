@@ -30,7 +30,6 @@ pub(crate) struct RequestCounters {
     latency: Family<ProfileLabels, Histogram, fn() -> Histogram>,
 }
 
-/// The labels of the number of requests.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct RequestLabels {
     profile: String,

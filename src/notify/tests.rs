@@ -54,7 +54,6 @@ impl NotifierFixture {
         testing::observe(&self.setup.store, RowId(row), fixtures::says(RouterStatus::NeedsGas), at(row));
     }
 
-    /// Returns the saved cursor of a channel.
     fn cursor(&self, channel: &str) -> Option<NotificationCursor> {
         let cursors = self.setup.store.reader().unwrap().notification_cursors("default").unwrap();
         cursors.into_iter().find(|cursor| cursor.channel == channel)

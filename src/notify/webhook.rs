@@ -52,11 +52,7 @@ pub enum WebhookError {
 pub(crate) enum DeliveryError {
     /// The webhook refused the event; it is not retried.
     #[error("{host} refused the event with HTTP {status}; hoptop won't send it again")]
-    Refused {
-        host: String,
-        /// The HTTP status.
-        status: u16,
-    },
+    Refused { host: String, status: u16 },
     /// The failure may be temporary; it is retried.
     #[error("{0}; hoptop will send the event again")]
     Temporary(String),

@@ -66,7 +66,6 @@ struct DueQuestion {
     question: ChainQuestion,
 }
 
-/// The result of one question.
 struct AnsweredQuestion {
     due: DueQuestion,
     answer: Result<OnChain, String>,
@@ -77,7 +76,6 @@ struct AnsweredQuestion {
 struct QuestionSchedule {
     at: HashMap<RowId, DateTime<Utc>>,
     order: BTreeSet<(DateTime<Utc>, RowId)>,
-    /// The requests of people.
     requested: BTreeSet<RowId>,
     /// The failures in a row.
     failures: HashMap<RowId, u32>,
@@ -116,7 +114,7 @@ impl Drop for ChainTask {
 }
 
 impl ChainPoller {
-    /// Returns the asking of the chains for a poller, if its settings name nodes.
+    /// Returns the poller of the chains; `None` if the settings name no nodes.
     pub(super) fn of<W>(setup: &PollerSetup<W>) -> Option<Self> {
         Some(Self {
             nodes: Arc::clone(setup.chain_nodes.as_ref()?),
@@ -128,7 +126,7 @@ impl ChainPoller {
         })
     }
 
-    /// Starts to ask. A failure is logged: polling goes on without the chains' word.
+    /// Starts to ask. A failure is logged: polling goes on without the chains' answers.
     pub(super) fn start(self) -> ChainTask {
         ChainTask(tokio::spawn(async move {
             while let Err(error) = self.run().await {

@@ -25,7 +25,6 @@ const ROUND_TRIP_WEIGHT: f64 = 0.05;
 /// The subject of one request to the service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ServiceRequest {
-    /// The status of a transaction.
     Status(RowId),
     /// A quote that a person asked for, by its number in the store.
     Quote(i64),

@@ -48,7 +48,6 @@ use crate::{
 /// How long a stopped poller waits for the answers that are in flight.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The result of a request's task.
 struct RequestResult {
     request: ServiceRequest,
     permit: SlotPermit,
@@ -462,7 +461,7 @@ impl<W: ServiceTransport> PollerDriver<W> {
         }
     }
 
-    /// Submits a report if one is due, and when the poller is `is_stopping`.
+    /// Submits a report if one is due, or if the poller stops.
     fn report(&mut self, now: Now, is_stopping: bool) {
         if !is_stopping && !self.reporter.try_start_report(now.mono) {
             return;

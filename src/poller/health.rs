@@ -35,7 +35,6 @@ enum HealthState {
     Unauthorized,
 }
 
-/// The health of one profile's polling.
 #[derive(Debug, Default)]
 pub(super) struct ProfileHealth {
     state: HealthState,
@@ -58,7 +57,6 @@ impl ProfileHealth {
         matches!(self.state, HealthState::Unreachable { .. } | HealthState::Unauthorized).then_some(self.next_probe)
     }
 
-    /// Returns the health for the poller's report.
     pub(super) fn poller_health(&self) -> PollerHealth {
         match self.state {
             HealthState::Live => PollerHealth::Live,

@@ -46,7 +46,6 @@ pub(super) struct PlanContext {
     pub(super) duration_stats: Arc<DurationStats>,
 }
 
-/// The plan for polling one transaction.
 pub(super) struct PollPlan {
     /// The transaction.
     pub(super) id: RowId,

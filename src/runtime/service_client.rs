@@ -1,4 +1,4 @@
-//! What a poller needs to know of one profile: the client of the service, and where the budget is shared.
+//! A poller's access to one profile: the client of the service, and the folder of the shared budget.
 //!
 //! The module must never send a request.
 

@@ -14,7 +14,6 @@ use crate::{clock::Clock, poller::Heartbeat};
 /// The interval between checks whether each poll loop has started.
 const READY_CHECK: Duration = Duration::from_millis(50);
 
-/// The connection to the service manager.
 #[derive(Debug)]
 pub(crate) struct ServiceManager {
     #[cfg(unix)]

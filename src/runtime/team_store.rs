@@ -33,13 +33,11 @@ pub(crate) const TAKEOVER_LIMIT: Duration = Duration::from_secs(15);
 /// How a process takes part in a team.
 #[derive(Clone)]
 pub(crate) struct TeamAccess {
-    /// The connector to the database.
     pub(crate) connector: Connector,
     /// The name that the person set.
     pub(crate) given_name: Option<String>,
     /// The order in which machines take a lease, 0 to 9: lower first.
     pub(crate) rank: u8,
-    /// Whether the replica is light.
     pub(crate) is_light: bool,
 }
 

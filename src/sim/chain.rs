@@ -27,7 +27,6 @@ enum KnownTransaction {
     Mined { has_succeeded: bool, block: u64 },
 }
 
-/// The chains of a world.
 pub(super) struct SimulatedChains {
     world: World,
     start: DateTime<Utc>,

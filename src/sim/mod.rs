@@ -12,7 +12,7 @@ mod delivery;
 pub(crate) mod edit;
 pub(crate) mod plan;
 mod random;
-pub(crate) mod reply;
+pub(crate) mod response;
 mod route;
 pub(crate) mod scenario;
 mod script;

@@ -60,7 +60,6 @@ impl ChainFamily {
 pub(super) struct RandomValues(Pcg64Mcg);
 
 impl RandomValues {
-    /// Creates a generator from a seed.
     pub(super) fn seeded(seed: u64) -> Self {
         Self(Pcg64Mcg::seed_from_u64(seed))
     }

@@ -1,6 +1,6 @@
 //! The simulated `POST /v2/route` (`service.md` 4.2, 7.2, 7.3, 8).
 //!
-//! Pure: the body and the time are parameters, and the result is a reply. A wallet must never have to wait because of a
+//! Pure: the body and the time are parameters, and the result is a response. A wallet must never have to wait because of a
 //! price-only request, nor because of a request that got no route.
 
 use std::{collections::HashMap, time::Duration};
@@ -11,7 +11,7 @@ use super::{
     body,
     plan::{ScriptedRoute, TransferRoute},
     random::RandomValues,
-    reply::SimulatedAnswer,
+    response::SimulatedResponse,
     world::World,
 };
 use crate::{
@@ -52,24 +52,29 @@ impl RouteHandler {
         Self { wallet_limit, last_routes: HashMap::new() }
     }
 
-    /// Returns the reply to a request with this body at `now`.
-    pub(super) fn answer(&mut self, body: &[u8], world: &World, now: Mono) -> Result<SimulatedAnswer, SimulatedAnswer> {
-        let fields: Map<String, Value> =
-            serde_json::from_slice(body).map_err(|_| SimulatedAnswer::refusal(400, "the body is not a JSON object"))?;
+    /// Returns the response to a request with this body at `now`.
+    pub(super) fn answer(
+        &mut self,
+        body: &[u8],
+        world: &World,
+        now: Mono,
+    ) -> Result<SimulatedResponse, SimulatedResponse> {
+        let fields: Map<String, Value> = serde_json::from_slice(body)
+            .map_err(|_| SimulatedResponse::refusal(400, "the body is not a JSON object"))?;
         let address = fields.get("fromAddress").and_then(Value::as_str);
         if let Some(script) = address.and_then(|address| world.route(address)) {
-            return Ok(scripted_reply(script));
+            return Ok(scripted_response(script));
         }
         let route_request = RouteRequest::read(&fields)?;
         let amount = route_request.check()?;
         if !route_request.is_quote_only {
             self.limit_wallet(route_request.from_address, now)?;
         }
-        Ok(SimulatedAnswer::new(200, route_request.route(amount).to_string()))
+        Ok(SimulatedResponse::new(200, route_request.route(amount).to_string()))
     }
 
     /// Starts the wait of a wallet, or refuses with the remaining wait if the wallet still has to wait.
-    fn limit_wallet(&mut self, address: &str, now: Mono) -> Result<(), SimulatedAnswer> {
+    fn limit_wallet(&mut self, address: &str, now: Mono) -> Result<(), SimulatedResponse> {
         let wallet_limit = self.wallet_limit;
         let wallet = address.to_lowercase();
         let remaining = self.last_routes.get(&wallet).map(|last| wallet_limit.saturating_sub(now.since(*last)));
@@ -77,7 +82,7 @@ impl RouteHandler {
             let seconds = remaining.as_secs_f64().ceil();
             let body = json!({ "error": "Too many quote requests for this address", "retryAfter": seconds as u64 });
             // The HTTP status of this body is not documented.
-            return Err(SimulatedAnswer::new(429, body.to_string()));
+            return Err(SimulatedResponse::new(429, body.to_string()));
         }
         if self.last_routes.len() >= KEPT_WALLETS {
             self.last_routes.retain(|_, last| now.since(*last) < wallet_limit);
@@ -87,25 +92,24 @@ impl RouteHandler {
     }
 }
 
-/// Returns the scripted answer for an address.
-fn scripted_reply(script: &ScriptedRoute) -> SimulatedAnswer {
+fn scripted_response(script: &ScriptedRoute) -> SimulatedResponse {
     let default_message = match script.status {
         404 => "No route found",
         status => body::default_message(TransferRoute::Intents, status),
     };
-    SimulatedAnswer::scripted(script.status, &script.content, default_message).with_headers(&script.headers)
+    SimulatedResponse::scripted(script.status, &script.content, default_message).with_headers(&script.headers)
 }
 
-fn refuse<T>(message: &str) -> Result<T, SimulatedAnswer> {
-    Err(SimulatedAnswer::refusal(400, message))
+fn refuse<T>(message: &str) -> Result<T, SimulatedResponse> {
+    Err(SimulatedResponse::refusal(400, message))
 }
 
-fn refuse_schema<T>(message: &str) -> Result<T, SimulatedAnswer> {
-    Err(SimulatedAnswer::new(400, body::schema_violation(message)))
+fn refuse_schema<T>(message: &str) -> Result<T, SimulatedResponse> {
+    Err(SimulatedResponse::new(400, body::schema_violation(message)))
 }
 
 impl<'a> RouteRequest<'a> {
-    fn read(fields: &'a Map<String, Value>) -> Result<Self, SimulatedAnswer> {
+    fn read(fields: &'a Map<String, Value>) -> Result<Self, SimulatedResponse> {
         const REQUIRED: [&str; 7] =
             ["fromAddress", "fromChain", "fromToken", "fromAmount", "toChain", "toToken", "toAddress"];
         let is_missing = |name: &&str| fields.get(*name).is_none_or(|value| value.is_null() || *value == "");
@@ -135,7 +139,7 @@ impl<'a> RouteRequest<'a> {
     }
 
     /// Returns the amount, or the refusal if there is no route for the request.
-    fn check(&self) -> Result<u128, SimulatedAnswer> {
+    fn check(&self) -> Result<u128, SimulatedResponse> {
         for (side, chain, token) in
             [("destination", &self.to_chain, self.to_token), ("source", &self.from_chain, self.from_token)]
         {
@@ -211,7 +215,7 @@ impl<'a> RouteRequest<'a> {
     }
 }
 
-fn chain(name: &str, text: &str) -> Result<ChainId, SimulatedAnswer> {
+fn chain(name: &str, text: &str) -> Result<ChainId, SimulatedResponse> {
     let chain = ChainId::new(text);
     match chains::find(&chain) {
         Some(_) => Ok(chain),
@@ -226,7 +230,7 @@ mod tests {
     use super::{
         super::{
             plan::{AnswerContent, FaultyAnswer},
-            reply::AnswerDelivery,
+            response::ResponseDelivery,
             world::CountsFrom,
         },
         *,
@@ -258,9 +262,9 @@ mod tests {
     }
 
     fn ask(handler: &mut RouteHandler, route_request: &Value, now: Mono) -> (u16, Value) {
-        let reply =
+        let response =
             handler.answer(route_request.to_string().as_bytes(), &world(), now).unwrap_or_else(|refusal| refusal);
-        (reply.status, serde_json::from_str(&reply.body).unwrap())
+        (response.status, serde_json::from_str(&response.body).unwrap())
     }
 
     #[test]
@@ -354,13 +358,13 @@ mod tests {
         };
         let ask = |world: &World, body: &str| handler().answer(body.as_bytes(), world, at(0)).unwrap();
         let odd = script(200, AnswerContent::Text("{\"quoteId\":\"top\"}".into()));
-        let reply = ask(&odd, "{\"fromAddress\":\"0xA11CE\"}");
-        assert_eq!((reply.body.as_str(), reply.header("retry-after")), ("{\"quoteId\":\"top\"}", Some("7")));
+        let response = ask(&odd, "{\"fromAddress\":\"0xA11CE\"}");
+        assert_eq!((response.body.as_str(), response.header("retry-after")), ("{\"quoteId\":\"top\"}", Some("7")));
         assert!(
             ask(&script(404, AnswerContent::Default), &route_request().to_string()).body.contains("No route found")
         );
         let played = ask(&script(200, AnswerContent::FaultyAnswer(FaultyAnswer::Drip)), &route_request().to_string());
-        assert_eq!(played.delivery, AnswerDelivery::FaultyAnswer(FaultyAnswer::Drip));
+        assert_eq!(played.delivery, ResponseDelivery::FaultyAnswer(FaultyAnswer::Drip));
         assert_eq!(ask(&odd, &with("fromAddress", json!("0xB0B")).to_string()).status, 200);
     }
 }

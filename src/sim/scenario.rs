@@ -300,13 +300,16 @@ mod tests {
         assert_eq!(service.handle(&without_id, at(50)).status, 401);
         assert_eq!(service.handle(&request, at(100)).status, 404);
         assert_eq!(service.handle(&request, at(105)).status, 404);
-        let reply = service.handle(&request, at(106));
-        assert_eq!(status_of(&reply.body).as_deref(), Some("PAUSED?"));
-        let reply = service.handle(&request, at(110));
-        assert_eq!((reply.status, reply.body.as_str(), reply.header("retry-after")), (503, "<p>", Some("soon")));
-        assert_eq!(reply.header("content-type"), Some("text/html"));
-        let reply = service.handle(&request, at(112));
-        assert_eq!((reply.status, reply.body.as_str()), (200, ""));
+        let response = service.handle(&request, at(106));
+        assert_eq!(status_of(&response.body).as_deref(), Some("PAUSED?"));
+        let response = service.handle(&request, at(110));
+        assert_eq!(
+            (response.status, response.body.as_str(), response.header("retry-after")),
+            (503, "<p>", Some("soon"))
+        );
+        assert_eq!(response.header("content-type"), Some("text/html"));
+        let response = service.handle(&request, at(112));
+        assert_eq!((response.status, response.body.as_str()), (200, ""));
         assert_eq!(scenario.final_status("0xAB"), None);
     }
 
@@ -393,11 +396,11 @@ mod tests {
             unset = ["/timeSpent", "/fromChain/chainData"], headers = { x-served-by = "sim" }, retry_after = "3""#;
         let scenario = Scenario::parse(&edited(change)).unwrap();
         let request = request(&scenario.transfers[0].new.params);
-        let reply = scenario.service(DateTime::UNIX_EPOCH).handle(&request, at(1));
-        let body: Value = serde_json::from_str(&reply.body).unwrap();
+        let response = scenario.service(DateTime::UNIX_EPOCH).handle(&request, at(1));
+        let body: Value = serde_json::from_str(&response.body).unwrap();
         assert_eq!(body["toChain"], serde_json::json!({ "transactionId": "", "blockNumber": "173" }));
         assert!(body.get("timeSpent").is_none() && body["fromChain"].get("chainData").is_none());
-        assert_eq!((reply.header("x-served-by"), reply.header("retry-after")), (Some("sim"), Some("3")));
+        assert_eq!((response.header("x-served-by"), response.header("retry-after")), (Some("sim"), Some("3")));
     }
 
     #[test]
@@ -419,8 +422,8 @@ mod tests {
             ),
         };
         let mut service = scenario.service(DateTime::UNIX_EPOCH);
-        let reply = service.handle(&route_request("0xa"), at(0));
-        assert_eq!((reply.status, reply.header("retry-after")), (404, Some("4")));
+        let response = service.handle(&route_request("0xa"), at(0));
+        assert_eq!((response.status, response.header("retry-after")), (404, Some("4")));
         let mut statuses =
             |seconds: [u64; 3]| seconds.map(|second| service.handle(&route_request("0xb"), at(second)).status);
         assert_eq!(statuses([0, 2, 3]), [200, 429, 200]);
@@ -472,10 +475,10 @@ mod tests {
         ask(&transfers[0].params, 0);
         let mut counts = BTreeMap::new();
         for new in &transfers {
-            let reply = ask(&new.params, scenario.length().as_secs() + 1);
-            let status = status_of(&reply.body).unwrap_or_else(|| reply.status.to_string());
+            let response = ask(&new.params, scenario.length().as_secs() + 1);
+            let status = status_of(&response.body).unwrap_or_else(|| response.status.to_string());
             let expected_status = scenario.final_status(new.params.transaction_id.as_str());
-            match reply.status {
+            match response.status {
                 200 => assert_eq!(expected_status, Some(status.as_str())),
                 404 => assert_eq!(expected_status, Some("not_found")),
                 _ => assert_eq!(expected_status, None),

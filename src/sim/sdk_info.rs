@@ -114,10 +114,10 @@ mod tests {
         let list = Request { path: "/v2/sdk-info".to_owned(), integrator_id, ..Request::default() };
         assert_eq!(service.handle(&Request { integrator_id: None, ..list.clone() }, now).status, 401);
         assert_eq!(service.handle(&Request { method: RequestMethod::Post, ..list.clone() }, now).status, 404);
-        let reply = service.handle(&list, now);
-        let body: Value = serde_json::from_str(&reply.body).unwrap();
+        let response = service.handle(&list, now);
+        let body: Value = serde_json::from_str(&response.body).unwrap();
         let (chains, tokens) = (body["chains"].as_array().unwrap(), body["tokens"].as_array().unwrap());
-        assert_eq!((reply.status, chains.len(), tokens.len()), (200, chains::all().len(), 2 * chains.len()));
+        assert_eq!((response.status, chains.len(), tokens.len()), (200, chains::all().len(), 2 * chains.len()));
         let mut addresses = BTreeSet::new();
         for token in tokens {
             let chain = chains.iter().find(|chain| chain["chainId"] == token["chainId"]).unwrap();

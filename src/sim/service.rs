@@ -1,4 +1,4 @@
-//! The simulated service: turns a request and the time into a reply (`service.md` 4, 5, 7, 8).
+//! The simulated service: turns a request and the time into a response (`service.md` 4, 5, 7, 8).
 //!
 //! Pure: it sends nothing, waits for nothing and reads no clock. This module must never print an integrator ID, and
 //! never accept a request that the real service would refuse.
@@ -11,7 +11,7 @@ use super::{
     body::{self, RecordContent},
     plan::{PlannedAnswer, Transfer},
     random::RandomValues,
-    reply::{INTEGRATOR_ID, REQUEST_ID, SimulatedAnswer},
+    response::{INTEGRATOR_ID, REQUEST_ID, SimulatedResponse},
     route::RouteHandler,
     sdk_info,
     window::{RateLimit, RateWindows},
@@ -156,26 +156,26 @@ impl Service {
         }
     }
 
-    /// Returns the reply to a request that arrives at `now`. Every request counts toward the rate limit.
-    pub fn handle(&mut self, request: &Request, now: Now) -> SimulatedAnswer {
-        let reply = self.answer(request, now).unwrap_or_else(|refusal| refusal);
-        let mut reply = self.identify(reply, request);
+    /// Returns the response to a request that arrives at `now`. Every request counts toward the rate limit.
+    pub fn handle(&mut self, request: &Request, now: Now) -> SimulatedResponse {
+        let response = self.answer(request, now).unwrap_or_else(|refusal| refusal);
+        let mut response = self.identify(response, request);
         let delay = self.latency.as_secs_f64() * self.random.within(0.5, 1.5);
-        reply.delay = Duration::try_from_secs_f64(delay).unwrap_or(self.latency);
+        response.delay = Duration::try_from_secs_f64(delay).unwrap_or(self.latency);
         self.report.requests += 1;
-        self.report.throttled += u64::from(reply.status == 429);
-        self.report.unauthorized += u64::from(reply.status == 401);
-        reply
+        self.report.throttled += u64::from(response.status == 429);
+        self.report.unauthorized += u64::from(response.status == 401);
+        response
     }
 
-    /// Returns the reply with a new request ID, and with the integrator ID of the request if the ID is well-formed. The
+    /// Returns the response with a new request ID, and with the integrator ID of the request if the ID is well-formed. The
     /// service's npm client reads both headers (`@0xsquid/sdk` 2.13.1); their form is not documented. The headers of a
     /// scenario win.
-    fn identify(&mut self, reply: SimulatedAnswer, request: &Request) -> SimulatedAnswer {
-        let reply = reply.with_default_header(REQUEST_ID, &self.request_ids.token());
+    fn identify(&mut self, response: SimulatedResponse, request: &Request) -> SimulatedResponse {
+        let response = response.with_default_header(REQUEST_ID, &self.request_ids.token());
         match request.integrator_id.as_deref().map(IntegratorId::new) {
-            Some(Ok(id)) => reply.with_default_header(INTEGRATOR_ID, id.expose()),
-            Some(Err(_)) | None => reply,
+            Some(Ok(id)) => response.with_default_header(INTEGRATOR_ID, id.expose()),
+            Some(Err(_)) | None => response,
         }
     }
 
@@ -189,30 +189,32 @@ impl Service {
         &self.world
     }
 
-    fn answer(&mut self, request: &Request, now: Now) -> Result<SimulatedAnswer, SimulatedAnswer> {
+    fn answer(&mut self, request: &Request, now: Now) -> Result<SimulatedResponse, SimulatedResponse> {
         let id = request.integrator_id.as_deref();
-        let id = id.ok_or_else(|| SimulatedAnswer::refusal(401, "x-integrator-id header is missing"))?;
-        let id = IntegratorId::new(id).map_err(|_| SimulatedAnswer::refusal(401, "integrator ID is invalid"))?;
+        let id = id.ok_or_else(|| SimulatedResponse::refusal(401, "x-integrator-id header is missing"))?;
+        let id = IntegratorId::new(id).map_err(|_| SimulatedResponse::refusal(401, "integrator ID is invalid"))?;
         let over = self.count_request(&id, now);
         if id.expose().starts_with(REVOKED) {
-            return Err(SimulatedAnswer::refusal(401, "integrator ID is invalid"));
+            return Err(SimulatedResponse::refusal(401, "integrator ID is invalid"));
         }
         if over {
-            return Err(
-                SimulatedAnswer::refusal(429, "Too many requests").with_headers(&[("retry-after".into(), "1".into())])
-            );
+            return Err(SimulatedResponse::refusal(429, "Too many requests")
+                .with_headers(&[("retry-after".into(), "1".into())]));
         }
         match (request.method, request.path.as_str()) {
-            (RequestMethod::Get, "/v2/sdk-info") => Ok(SimulatedAnswer::new(200, sdk_info::body())),
+            (RequestMethod::Get, "/v2/sdk-info") => Ok(SimulatedResponse::new(200, sdk_info::body())),
             (RequestMethod::Get, "/v2/status") => self.status(request, &id, now.wall),
             (RequestMethod::Post, "/v2/route") => {
                 let large = || {
-                    SimulatedAnswer::refusal(400, &format!("the body is larger than {BODY_LIMIT} bytes or breaks off"))
+                    SimulatedResponse::refusal(
+                        400,
+                        &format!("the body is larger than {BODY_LIMIT} bytes or breaks off"),
+                    )
                 };
                 let body = request.body.as_deref().ok_or_else(large)?;
                 self.routes.answer(body, &self.world, now.mono)
             }
-            _ => Err(SimulatedAnswer::refusal(404, "Resource not found")),
+            _ => Err(SimulatedResponse::refusal(404, "Resource not found")),
         }
     }
 
@@ -221,13 +223,13 @@ impl Service {
         request: &Request,
         id: &IntegratorId,
         now: DateTime<Utc>,
-    ) -> Result<SimulatedAnswer, SimulatedAnswer> {
+    ) -> Result<SimulatedResponse, SimulatedResponse> {
         let hash = required_hash(request)?;
-        let unknown = || SimulatedAnswer::refusal(404, "Transaction not found");
+        let unknown = || SimulatedResponse::refusal(404, "Transaction not found");
         let transfer = self.world.find(hash).ok_or_else(unknown)?;
         check_parameters(request, transfer)?;
         let since = now - *self.origin.get_or_insert(now);
-        Ok(transfer_reply(transfer, since, id))
+        Ok(transfer_response(transfer, since, id))
     }
 
     fn count_request(&mut self, id: &IntegratorId, now: Now) -> bool {
@@ -240,17 +242,17 @@ impl Service {
 }
 
 /// Returns the requested hash, if all four required parameters are present.
-fn required_hash(request: &Request) -> Result<&str, SimulatedAnswer> {
+fn required_hash(request: &Request) -> Result<&str, SimulatedResponse> {
     const REQUIRED: [&str; 4] = ["transactionId", "fromChainId", "toChainId", "quoteId"];
     let missing: Vec<_> = REQUIRED.into_iter().filter(|name| request.parameter(name).is_none()).collect();
     match request.parameter("transactionId") {
         Some(hash) if missing.is_empty() => Ok(hash),
-        _ => Err(SimulatedAnswer::refusal(400, &format!("missing required parameters: {}", missing.join(", ")))),
+        _ => Err(SimulatedResponse::refusal(400, &format!("missing required parameters: {}", missing.join(", ")))),
     }
 }
 
 /// Refuses parameters that don't match the transfer with the requested hash.
-fn check_parameters(request: &Request, transfer: &Transfer) -> Result<(), SimulatedAnswer> {
+fn check_parameters(request: &Request, transfer: &Transfer) -> Result<(), SimulatedResponse> {
     let params = &transfer.new.params;
     for (name, chain) in [("fromChainId", &params.from_chain), ("toChainId", &params.to_chain)] {
         let given = ChainId::new(request.parameter(name).unwrap_or_default());
@@ -258,35 +260,35 @@ fn check_parameters(request: &Request, transfer: &Transfer) -> Result<(), Simula
             continue;
         }
         return Err(if chains::find(&given).is_none() {
-            SimulatedAnswer::new(400, body::schema_violation(&format!("{name}: unsupported chain ID")))
+            SimulatedResponse::new(400, body::schema_violation(&format!("{name}: unsupported chain ID")))
         } else {
-            SimulatedAnswer::refusal(400, &format!("{name} does not match the transaction"))
+            SimulatedResponse::refusal(400, &format!("{name} does not match the transaction"))
         });
     }
     if request.parameter("quoteId") != Some(params.quote_id.as_str()) {
-        return Err(SimulatedAnswer::refusal(400, "quoteId does not match the transaction"));
+        return Err(SimulatedResponse::refusal(400, "quoteId does not match the transaction"));
     }
     Ok(())
 }
 
-fn transfer_reply(transfer: &Transfer, since: TimeDelta, id: &IntegratorId) -> SimulatedAnswer {
+fn transfer_response(transfer: &Transfer, since: TimeDelta, id: &IntegratorId) -> SimulatedResponse {
     let default_message = |status| body::default_message(transfer.kind, status);
     let Some((stage, age)) = transfer.stage(since) else {
-        return SimulatedAnswer::refusal(404, default_message(404));
+        return SimulatedResponse::refusal(404, default_message(404));
     };
-    let reply = match &stage.answer {
+    let response = match &stage.answer {
         PlannedAnswer::Record { status, steps, edits } => {
             match body::record(transfer, RecordContent { status, steps: *steps, age, edits }, id.expose()) {
-                Ok(record) => SimulatedAnswer::new(200, record),
+                Ok(record) => SimulatedResponse::new(200, record),
                 // Such edits are refused when the scenario file is read.
-                Err(error) => SimulatedAnswer::refusal(500, &error.to_string()),
+                Err(error) => SimulatedResponse::refusal(500, &error.to_string()),
             }
         }
         PlannedAnswer::Http { status, content } => {
-            SimulatedAnswer::scripted(*status, content, default_message(*status))
+            SimulatedResponse::scripted(*status, content, default_message(*status))
         }
     };
-    reply.with_headers(&stage.headers)
+    response.with_headers(&stage.headers)
 }
 
 #[cfg(test)]
@@ -316,20 +318,20 @@ mod tests {
         let mut service = service(10.0);
         let mut request = request(&service);
         change(&mut request);
-        let reply = service.handle(&request, at(0));
-        let body: Value = serde_json::from_str(&reply.body).unwrap();
+        let response = service.handle(&request, at(0));
+        let body: Value = serde_json::from_str(&response.body).unwrap();
         let text = |name: &str| body[name].as_str().unwrap_or_default().to_owned();
-        (reply.status, text("type"), text("message"))
+        (response.status, text("type"), text("message"))
     }
 
     #[test]
     fn record_holds_the_requesting_id_and_has_a_delay() {
         let mut service = service(10.0);
-        let reply = service.handle(&request(&service), at(0));
-        let body: Value = serde_json::from_str(&reply.body).unwrap();
-        assert_eq!((reply.status, reply.header("content-type")), (200, Some("application/json")));
+        let response = service.handle(&request(&service), at(0));
+        let body: Value = serde_json::from_str(&response.body).unwrap();
+        assert_eq!((response.status, response.header("content-type")), (200, Some("application/json")));
         assert_eq!(body["integratorId"], "canary-integrator-7f3a");
-        assert!((20..=60).contains(&reply.delay.as_millis()), "{:?}", reply.delay);
+        assert!((20..=60).contains(&response.delay.as_millis()), "{:?}", response.delay);
     }
 
     #[test]
@@ -371,9 +373,9 @@ mod tests {
         let mut statuses = |times: [u64; 11]| times.map(|millis| service.handle(&request, at(millis)).status);
         let first = statuses([0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 999]);
         assert_eq!((&first[..10], first[10]), (&[200; 10][..], 429));
-        let reply = service.handle(&request, at(1_000));
-        assert_eq!((reply.status, reply.header("retry-after")), (429, Some("1")));
-        assert!(reply.body.contains("RATE_LIMITED"));
+        let response = service.handle(&request, at(1_000));
+        assert_eq!((response.status, response.header("retry-after")), (429, Some("1")));
+        assert!(response.body.contains("RATE_LIMITED"));
         assert_eq!(service.handle(&request, at(1_020)).status, 200);
         let other = Request { integrator_id: Some("another".to_owned()), ..request };
         assert_eq!(service.handle(&other, at(1_020)).status, 200);
@@ -400,9 +402,9 @@ mod tests {
             let refused = Request { integrator_id: None, ..status.clone() };
             let requests = [status.clone(), status, unknown, refused];
             requests.map(|request| {
-                let reply = service.handle(&request, at(0));
-                assert_eq!(reply.header(INTEGRATOR_ID), request.integrator_id.as_deref());
-                reply.header(REQUEST_ID).unwrap().to_owned()
+                let response = service.handle(&request, at(0));
+                assert_eq!(response.header(INTEGRATOR_ID), request.integrator_id.as_deref());
+                response.header(REQUEST_ID).unwrap().to_owned()
             })
         };
         let first = request_ids(1);
@@ -418,8 +420,8 @@ mod tests {
         let status = request(&service);
         let mut header_of = |id: &str| {
             let request = Request { integrator_id: Some(id.to_owned()), ..status.clone() };
-            let reply = service.handle(&request, at(0));
-            (reply.status, reply.header(INTEGRATOR_ID).map(str::to_owned))
+            let response = service.handle(&request, at(0));
+            (response.status, response.header(INTEGRATOR_ID).map(str::to_owned))
         };
         assert_eq!(header_of("someone"), (200, Some("someone".to_owned())));
         assert_eq!(header_of("someone"), (429, Some("someone".to_owned())));
@@ -431,9 +433,9 @@ mod tests {
     fn debug_output_hides_integrator_ids() {
         let mut service = service(10.0);
         let request = Request { body: Some(b"canary".to_vec()), ..request(&service) };
-        let reply = service.handle(&request, at(0));
-        assert!(reply.body.contains("canary"));
-        let printed = format!("{request:?} {reply:?} {:?} {}", service.report(), service.report());
+        let response = service.handle(&request, at(0));
+        assert!(response.body.contains("canary"));
+        let printed = format!("{request:?} {response:?} {:?} {}", service.report(), service.report());
         assert!(!printed.contains("canary") && !printed.contains("7f3a"), "{printed}");
     }
 }

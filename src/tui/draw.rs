@@ -72,7 +72,6 @@ impl DrawContext<'_> {
         self.model.setting.keys.shown(id)
     }
 
-    /// Returns a frame with this title.
     pub(crate) fn titled_block<'t>(&self, title: impl Into<Cow<'t, str>>) -> Block<'t> {
         Block::bordered().border_set(self.theme.border).title(Span::styled(title, self.theme.label()))
     }

@@ -240,7 +240,6 @@ impl TestDashboard {
     }
 }
 
-/// A change of the store in memory.
 pub(super) struct StoreChange {
     transactions: Vec<Transaction>,
     /// All active alerts; `None` if they don't change.

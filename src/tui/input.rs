@@ -52,7 +52,6 @@ pub fn events(
     Ok(batches.map_ok(|batch| stream::iter(batch.into_iter().map(Ok))).try_flatten())
 }
 
-/// Whether an event is ^C.
 fn is_interrupt(event: &Event) -> bool {
     let Event::Key(key) = event else { return false };
     key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL) && key.kind != KeyEventKind::Release

@@ -42,7 +42,6 @@ pub enum KeyError {
         key: String,
         /// The first command in the order of the table.
         first: &'static str,
-        /// The second command.
         second: &'static str,
         /// The shared context, in words.
         place: &'static str,

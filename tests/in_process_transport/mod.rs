@@ -28,16 +28,19 @@ impl ServiceTransport for InProcessTransport {
     async fn status(&self, params: &TransactionParams) -> Observation {
         let request = Request::status(params, ID);
         let arrived = self.clock.now();
-        let reply = self.service.lock().unwrap().handle(&request, arrived);
-        self.clock.sleep_until(arrived.mono + reply.delay).await;
-        let answer =
-            HttpAnswer { status: reply.status, retry_after: reply.header("retry-after"), body: reply.body.as_bytes() };
+        let response = self.service.lock().unwrap().handle(&request, arrived);
+        self.clock.sleep_until(arrived.mono + response.delay).await;
+        let answer = HttpAnswer {
+            status: response.status,
+            retry_after: response.header("retry-after"),
+            body: response.body.as_bytes(),
+        };
         let api::StatusAnswer { outcome, chains } = api::interpret(&answer, params, self.clock.now().wall);
         Observation {
             outcome,
-            http_status: Some(reply.status),
-            latency: reply.delay,
-            body: Some(reply.body),
+            http_status: Some(response.status),
+            latency: response.delay,
+            body: Some(response.body),
             chains,
             response_id: None,
         }
@@ -52,11 +55,14 @@ impl ServiceTransport for InProcessTransport {
             ..Request::default()
         };
         let arrived = self.clock.now();
-        let reply = self.service.lock().unwrap().handle(&request, arrived);
-        self.clock.sleep_until(arrived.mono + reply.delay).await;
-        let answer =
-            HttpAnswer { status: reply.status, retry_after: reply.header("retry-after"), body: reply.body.as_bytes() };
+        let response = self.service.lock().unwrap().handle(&request, arrived);
+        self.clock.sleep_until(arrived.mono + response.delay).await;
+        let answer = HttpAnswer {
+            status: response.status,
+            retry_after: response.header("retry-after"),
+            body: response.body.as_bytes(),
+        };
         let answer = api::interpret_route(&answer, quote_request.quote_only, self.clock.now().wall);
-        QuoteObservation { answer, http_status: Some(reply.status), body: Some(reply.body) }
+        QuoteObservation { answer, http_status: Some(response.status), body: Some(response.body) }
     }
 }

@@ -180,7 +180,6 @@ fn is_poll_pending(reader: &Reader, row: RowId) -> Result<bool, StoreError> {
     Ok(reader.header(row)?.is_some_and(|tx| tx.poll_requested_at.is_some()))
 }
 
-/// The result of one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CheckResult {
     /// A status record, or "not found".

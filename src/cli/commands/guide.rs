@@ -15,7 +15,6 @@ use crate::{
     tui::command::COMMANDS,
 };
 
-/// The guides by their topics.
 const GUIDES: [(&str, &str); 4] = [
     ("support", include_str!("../../../assets/docs/support.md")),
     ("integrators", include_str!("../../../assets/docs/integrators.md")),

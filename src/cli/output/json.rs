@@ -102,7 +102,6 @@ struct SideView<'a> {
     call_event_log: &'a [String],
 }
 
-/// One step of the route.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct StepView<'a> {

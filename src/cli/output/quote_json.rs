@@ -19,7 +19,6 @@ use crate::{
     store::StoredQuote,
 };
 
-/// The result of a request for a quote.
 pub(crate) enum QuoteResult {
     /// The service answered this request, or, if `is_kept`, an earlier equal request.
     Answered { quote: Box<StoredQuote>, is_kept: bool },

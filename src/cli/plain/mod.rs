@@ -194,7 +194,6 @@ impl ChangePrinter {
         }
     }
 
-    /// Returns the lines of a summary.
     async fn summary(&self, parts: &PlainInputs) -> Result<Vec<String>> {
         let (feed, setting, now) = (self.feed.clone(), parts.setting.clone(), parts.clock.now().wall);
         Ok(spawn_blocking(move || feed.read(|reader| changes::summary(reader, &setting, now))).await??)

@@ -64,7 +64,6 @@ pub(super) enum TypedLine {
     Nothing,
     /// A request to quit, or the end of the input.
     Quit,
-    /// A request for a summary.
     Summary,
     /// A command that reads or changes the store.
     Run(TypedCommand),

@@ -225,7 +225,6 @@ impl SimulatedDay {
         }
     }
 
-    /// Runs until this moment.
     fn run_until(&mut self, millis: u64) {
         while self.millis < millis {
             self.finish_requests();

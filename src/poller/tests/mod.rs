@@ -51,17 +51,14 @@ use crate::{
 /// The longest wait for a condition, in simulated time.
 const TEST_TIMEOUT: Duration = Duration::from_secs(6 * 60 * 60);
 
-/// The behavior of the connection to the service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ConnectionBehavior {
     Fine,
     /// The service has withdrawn the ID.
     Withdrawn,
-    /// The connection is refused.
     Refused,
     /// The service accepts the request, and never answers.
     Silent,
-    /// The client panics.
     Panics,
 }
 
@@ -102,19 +99,19 @@ impl ServiceTransport for SimulatedTransport {
             ConnectionBehavior::Silent => return self.fail(Failure::TimedOut(TIMEOUT), TIMEOUT).await,
             ConnectionBehavior::Panics => panic!("panic of the simulated client"),
         };
-        let reply = lock(&self.service).handle(&Request::status(params, id), now);
-        self.clock.sleep_until(now.mono + reply.delay).await;
+        let response = lock(&self.service).handle(&Request::status(params, id), now);
+        self.clock.sleep_until(now.mono + response.delay).await;
         let seen = api::HttpAnswer {
-            status: reply.status,
-            retry_after: reply.header("retry-after"),
-            body: reply.body.as_bytes(),
+            status: response.status,
+            retry_after: response.header("retry-after"),
+            body: response.body.as_bytes(),
         };
         let api::StatusAnswer { outcome, chains } = api::interpret(&seen, params, self.clock.now().wall);
         Observation {
             outcome,
-            http_status: Some(reply.status),
-            latency: reply.delay,
-            body: Some(reply.body),
+            http_status: Some(response.status),
+            latency: response.delay,
+            body: Some(response.body),
             chains,
             response_id: None,
         }

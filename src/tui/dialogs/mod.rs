@@ -32,7 +32,7 @@ pub enum Dialog {
     Reply {
         /// What the text is and whom it concerns.
         title: String,
-        /// A doubt about the text, for a person to read before they send it; empty if there is none.
+        /// A warning about the text, for a person to read before they send the text; may be empty.
         warning: String,
         text: String,
         /// The number of lines above the first shown line.

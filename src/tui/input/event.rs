@@ -8,24 +8,24 @@ use std::ops::RangeInclusive;
 
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 
-use super::framer::Frame;
+use super::framer::InputFrame;
 
 /// Returns the event of a frame; `None` if it has no meaning here.
-pub(super) fn event_of(frame: Frame) -> Option<Event> {
+pub(super) fn event_of(frame: InputFrame) -> Option<Event> {
     match frame {
-        Frame::Character { character, has_escape } => {
+        InputFrame::Character { character, has_escape } => {
             let mut key = key_of(character);
             key.modifiers.set(KeyModifiers::ALT, has_escape);
             Some(Event::Key(key))
         }
-        Frame::Escape => Some(Event::Key(KeyCode::Esc.into())),
-        Frame::Control { parameters, last } => control(std::str::from_utf8(&parameters).ok()?, last),
-        Frame::Single(byte) => Some(Event::Key(moving_key(byte)?.into())),
-        Frame::Mouse([button, column, row]) => {
+        InputFrame::Escape => Some(Event::Key(KeyCode::Esc.into())),
+        InputFrame::Control { parameters, last } => control(std::str::from_utf8(&parameters).ok()?, last),
+        InputFrame::Single(byte) => Some(Event::Key(moving_key(byte)?.into())),
+        InputFrame::Mouse([button, column, row]) => {
             let [button, column, row] = [button, column, row].map(|byte| u16::from(byte).checked_sub(32));
             mouse(button?, column?, row?, false)
         }
-        Frame::Paste(text) => Some(Event::Paste(text)),
+        InputFrame::Paste(text) => Some(Event::Paste(text)),
     }
 }
 

@@ -27,7 +27,7 @@ const PASTE_END: &[u8] = b"\x1b[201~";
 
 /// One complete input of the terminal.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Frame {
+pub enum InputFrame {
     /// A character, which may be a control character. With `has_escape` it follows an Esc: the key is pressed together with Alt.
     Character {
         /// The character.
@@ -85,7 +85,7 @@ pub struct InputFramer {
 
 impl InputFramer {
     /// Adds bytes that arrived at `now`, and passes each frame that is complete to `emit`.
-    pub fn push(&mut self, bytes: &[u8], now: Mono, emit: &mut impl FnMut(Frame)) {
+    pub fn push(&mut self, bytes: &[u8], now: Mono, emit: &mut impl FnMut(InputFrame)) {
         let is_typed = bytes == [INTERRUPT] && now.since(self.last) >= TYPING_PAUSE;
         if is_typed && matches!(self.partial, PartialFrame::Paste { .. }) {
             self.end(emit);
@@ -107,15 +107,15 @@ impl InputFramer {
 
     /// Ends incomplete input whose deadline has passed: Esc is a key, a paste is complete, and anything else is dropped. Must
     /// only be called if no bytes wait to be read.
-    pub fn expire(&mut self, now: Mono, emit: &mut impl FnMut(Frame)) {
+    pub fn expire(&mut self, now: Mono, emit: &mut impl FnMut(InputFrame)) {
         if self.deadline().is_some_and(|deadline| deadline <= now) {
             self.end(emit);
         }
     }
 
-    fn end(&mut self, emit: &mut impl FnMut(Frame)) {
+    fn end(&mut self, emit: &mut impl FnMut(InputFrame)) {
         match std::mem::take(&mut self.partial) {
-            PartialFrame::Escape => emit(Frame::Escape),
+            PartialFrame::Escape => emit(InputFrame::Escape),
             PartialFrame::Paste { content, .. } => emit(paste(&content)),
             PartialFrame::Nothing
             | PartialFrame::Character { .. }
@@ -126,12 +126,12 @@ impl InputFramer {
         }
     }
 
-    fn push_byte(&mut self, byte: u8, emit: &mut impl FnMut(Frame)) {
+    fn push_byte(&mut self, byte: u8, emit: &mut impl FnMut(InputFrame)) {
         self.partial = match std::mem::take(&mut self.partial) {
             PartialFrame::Nothing => begin(byte, false, emit),
             PartialFrame::Escape => match byte {
                 ESCAPE => {
-                    emit(Frame::Escape);
+                    emit(InputFrame::Escape);
                     PartialFrame::Escape
                 }
                 b'[' => PartialFrame::Control(Vec::new()),
@@ -144,13 +144,13 @@ impl InputFramer {
                     PartialFrame::Character { bytes, length, has_escape }
                 } else {
                     let text = std::str::from_utf8(&bytes).unwrap_or_default();
-                    text.chars().for_each(|character| emit(Frame::Character { character, has_escape }));
+                    text.chars().for_each(|character| emit(InputFrame::Character { character, has_escape }));
                     PartialFrame::Nothing
                 }
             }
             PartialFrame::Control(parameters) => control(parameters, byte, emit),
             PartialFrame::Single if is_printable(byte) => {
-                emit(Frame::Single(byte));
+                emit(InputFrame::Single(byte));
                 PartialFrame::Nothing
             }
             // The dashboard has no command for function keys.
@@ -159,7 +159,7 @@ impl InputFramer {
                 report.push(byte);
                 match <[u8; 3]>::try_from(report) {
                     Ok(report) => {
-                        emit(Frame::Mouse(report));
+                        emit(InputFrame::Mouse(report));
                         PartialFrame::Nothing
                     }
                     Err(report) => PartialFrame::Mouse(report),
@@ -173,11 +173,11 @@ impl InputFramer {
 }
 
 /// Handles the first byte of a frame, or the first after Esc.
-fn begin(byte: u8, has_escape: bool, emit: &mut impl FnMut(Frame)) -> PartialFrame {
+fn begin(byte: u8, has_escape: bool, emit: &mut impl FnMut(InputFrame)) -> PartialFrame {
     let length = match byte {
         ESCAPE => return PartialFrame::Escape,
         0..=0x7f => {
-            emit(Frame::Character { character: byte.into(), has_escape });
+            emit(InputFrame::Character { character: byte.into(), has_escape });
             return PartialFrame::Nothing;
         }
         0xc2..=0xdf => 2,
@@ -189,7 +189,7 @@ fn begin(byte: u8, has_escape: bool, emit: &mut impl FnMut(Frame)) -> PartialFra
     PartialFrame::Character { bytes: vec![byte], length, has_escape }
 }
 
-fn control(mut parameters: Vec<u8>, byte: u8, emit: &mut impl FnMut(Frame)) -> PartialFrame {
+fn control(mut parameters: Vec<u8>, byte: u8, emit: &mut impl FnMut(InputFrame)) -> PartialFrame {
     match byte {
         0x20..=0x3f => {
             if parameters.len() < PARAMETER_LIMIT {
@@ -204,7 +204,7 @@ fn control(mut parameters: Vec<u8>, byte: u8, emit: &mut impl FnMut(Frame)) -> P
                 return PartialFrame::Paste { content: Vec::new(), matched: 0 };
             }
             if parameters.len() < PARAMETER_LIMIT {
-                emit(Frame::Control { parameters, last });
+                emit(InputFrame::Control { parameters, last });
             }
             PartialFrame::Nothing
         }
@@ -212,7 +212,12 @@ fn control(mut parameters: Vec<u8>, byte: u8, emit: &mut impl FnMut(Frame)) -> P
     }
 }
 
-fn continue_paste(mut content: Vec<u8>, mut matched: usize, byte: u8, emit: &mut impl FnMut(Frame)) -> PartialFrame {
+fn continue_paste(
+    mut content: Vec<u8>,
+    mut matched: usize,
+    byte: u8,
+    emit: &mut impl FnMut(InputFrame),
+) -> PartialFrame {
     let mut keep = |bytes: &[u8]| {
         let room = PASTE_LIMIT.saturating_sub(content.len());
         content.extend(bytes.iter().take(room));
@@ -233,8 +238,8 @@ fn continue_paste(mut content: Vec<u8>, mut matched: usize, byte: u8, emit: &mut
     PartialFrame::Paste { content, matched }
 }
 
-fn paste(content: &[u8]) -> Frame {
-    Frame::Paste(String::from_utf8_lossy(content).into_owned())
+fn paste(content: &[u8]) -> InputFrame {
+    InputFrame::Paste(String::from_utf8_lossy(content).into_owned())
 }
 
 fn is_printable(byte: u8) -> bool {
@@ -249,7 +254,7 @@ mod tests {
     use crate::tui::fixtures::at;
 
     /// Pushes pieces of bytes at their moments, with each deadline between them.
-    fn frames_of(pieces: &[(u64, &[u8])]) -> Vec<Frame> {
+    fn frames_of(pieces: &[(u64, &[u8])]) -> Vec<InputFrame> {
         let (mut framer, mut frames) = (InputFramer::default(), Vec::new());
         for (milliseconds, bytes) in pieces {
             framer.expire(at(*milliseconds), &mut |frame| frames.push(frame));
@@ -258,30 +263,30 @@ mod tests {
         frames
     }
 
-    fn character(character: char) -> Frame {
-        Frame::Character { character, has_escape: false }
+    fn character(character: char) -> InputFrame {
+        InputFrame::Character { character, has_escape: false }
     }
 
-    fn text(text: &str) -> Vec<Frame> {
+    fn text(text: &str) -> Vec<InputFrame> {
         text.chars().map(character).collect()
     }
 
-    fn pasted(text: &str) -> Frame {
-        Frame::Paste(text.to_owned())
+    fn pasted(text: &str) -> InputFrame {
+        InputFrame::Paste(text.to_owned())
     }
 
     #[test]
     fn each_kind_of_input_is_one_frame() {
-        let control = |parameters: &[u8], last| Frame::Control { parameters: parameters.to_vec(), last };
-        let alt = |character| Frame::Character { character, has_escape: true };
+        let control = |parameters: &[u8], last| InputFrame::Control { parameters: parameters.to_vec(), last };
+        let alt = |character| InputFrame::Character { character, has_escape: true };
         for (bytes, expected) in [
             ("jé😀\r\u{3}", text("jé😀\r\u{3}")),
             ("\x1b[A\x1b[1;5C", vec![control(b"", b'A'), control(b"1;5", b'C')]),
-            ("\x1bOA\x1b[[Aq", vec![Frame::Single(b'A'), character('q')]),
+            ("\x1bOA\x1b[[Aq", vec![InputFrame::Single(b'A'), character('q')]),
             ("\x1b[<0;12;7M\x1b[<0;12;7m", vec![control(b"<0;12;7", b'M'), control(b"<0;12;7", b'm')]),
-            ("\x1b[M !!\x1b[I\x1b[O", vec![Frame::Mouse(*b" !!"), control(b"", b'I'), control(b"", b'O')]),
+            ("\x1b[M !!\x1b[I\x1b[O", vec![InputFrame::Mouse(*b" !!"), control(b"", b'I'), control(b"", b'O')]),
             ("\x1bj\x1bé", vec![alt('j'), alt('é')]),
-            ("\x1b\x1b[A", vec![Frame::Escape, control(b"", b'A')]),
+            ("\x1b\x1b[A", vec![InputFrame::Escape, control(b"", b'A')]),
             (
                 "\x1b[200~a\x1b[A\x1b[200~\u{3}\r\x1b\x1b[201~q",
                 vec![pasted("a\x1b[A\x1b[200~\u{3}\r\x1b"), character('q')],
@@ -319,8 +324,8 @@ mod tests {
 
     #[test]
     fn escape_alone_is_a_key_after_a_moment() {
-        assert_eq!(frames_of(&[(0, b"\x1b"), (50, b"[A")]), [Frame::Escape, character('['), character('A')]);
-        let up = Frame::Control { parameters: Vec::new(), last: b'A' };
+        assert_eq!(frames_of(&[(0, b"\x1b"), (50, b"[A")]), [InputFrame::Escape, character('['), character('A')]);
+        let up = InputFrame::Control { parameters: Vec::new(), last: b'A' };
         assert_eq!(frames_of(&[(0, b"\x1b"), (49, b"[A")]), [up]);
     }
 

@@ -20,7 +20,7 @@ use signal_hook::low_level::pipe;
 
 use super::{
     event::event_of,
-    framer::{Frame, InputFramer},
+    framer::{InputFrame, InputFramer},
 };
 use crate::clock::Clock;
 
@@ -61,7 +61,7 @@ impl TerminalReader {
             let deadline = self.framer.deadline().map(|deadline| deadline.since(now));
             let gathering = (!batch.is_empty()).then_some(GATHERING);
             let ready = self.wait(deadline.into_iter().chain(gathering).min())?;
-            let mut add = |frame: Frame| batch.extend(event_of(frame));
+            let mut add = |frame: InputFrame| batch.extend(event_of(frame));
             if ready.has_bytes {
                 let mut bytes = [0; READ_SIZE];
                 let count = match rustix::io::read(&self.terminal, &mut bytes) {

@@ -51,7 +51,6 @@ pub(super) fn terminal_error(error: impl std::fmt::Display) -> RunError {
 pub(super) enum ChangeRead {
     /// No read is running.
     Idle,
-    /// A read is running.
     Running,
     /// The last read failed; the next tick repeats it.
     RetryAtTick,
@@ -83,7 +82,6 @@ pub(super) struct Dashboard {
     pub(super) change_read: ChangeRead,
     /// The view whose page is being read, and when the read began.
     pub(super) paging: Option<(u64, Mono)>,
-    /// The page to read next.
     pub(super) next_page: Option<PageRequest>,
     /// When a page was last read with all its rows.
     pub(super) full_read_at: Option<Mono>,

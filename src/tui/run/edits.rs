@@ -30,7 +30,6 @@ pub(crate) struct WriteContext {
     pub(crate) keys: Keys,
 }
 
-/// Applies an edit.
 pub(crate) fn edit(context: &WriteContext, edit: ScreenEdit) -> Result<String, StoreError> {
     let is_wanted: fn(&Alert) -> bool = match &edit {
         Edit::Acknowledge { .. } => |alert| alert.acknowledged().is_none(),

@@ -19,16 +19,13 @@ const IDLE: Duration = Duration::from_millis(950);
 /// The time after the last input until the keyboard counts as idle.
 const IDLE_AFTER: Duration = Duration::from_secs(10);
 
-/// The reason for a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum FrameCause {
     /// Data from the store, or a tick.
     Data,
-    /// Input of a person.
     Input,
 }
 
-/// The pacing of frames.
 #[derive(Debug)]
 pub(super) struct FramePacer {
     /// The reason for the next frame, if one is requested.
@@ -92,7 +89,6 @@ pub(super) const COUNT_PAUSE_IDLE: (u32, Duration) = (4_000, Duration::from_secs
 /// The longest pause after a read or count: a long duration may come from a suspension of the process.
 pub(super) const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
-/// The pacing of counts.
 #[derive(Default)]
 pub(super) struct CountPacer {
     pub(super) is_requested: bool,

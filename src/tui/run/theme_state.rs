@@ -14,7 +14,6 @@ const NO_COLORS: &str = "Colours are off (NO_COLOR, --color never, or the config
 /// The themes of one dashboard.
 pub(super) struct ThemeState {
     configured: Theme,
-    /// The theme on screen.
     pub(super) active: Theme,
 }
 

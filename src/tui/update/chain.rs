@@ -1,4 +1,5 @@
-//! The chain's own word on a transaction: asks for it, and corrects a source chain that the chain shows to be wrong.
+//! The chain's own answer about a transaction: requests the answer, and corrects a source chain that the answer shows
+//! to be wrong.
 //!
 //! Nothing here asks a chain: the poller does, if the settings name a node.
 

@@ -31,7 +31,6 @@ use crate::{
 /// The lines by which the detail beside the list scrolls.
 const DETAIL_STEP: isize = 3;
 
-/// Performs a command.
 pub(crate) fn dispatch(model: &mut Model, id: CommandId, now: Now) -> Vec<Effect> {
     if advance_tour(model, id) {
         return Vec::new();

@@ -212,7 +212,6 @@ fn obstacle_style(theme: &Theme, obstacle: &Obstacle) -> Style {
 
 /// Returns the gauge of the requests a second, and whether these are enough.
 fn budget_use(context: &DrawContext<'_>, report: &PollerReport) -> Vec<Span<'static>> {
-    /// The columns of the gauge.
     const GAUGE: usize = 10;
     let theme = context.theme;
     let Some(need) = &report.need else {

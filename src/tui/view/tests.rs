@@ -169,7 +169,6 @@ pub(crate) fn dashboard(size: (u16, u16)) -> TestDashboard {
     model
 }
 
-/// Returns the history of the overdue transaction.
 pub(crate) fn history() -> TransactionHistory {
     let change = |at, what| {
         HistoryLine::Change(Change {

@@ -158,7 +158,6 @@ pub(crate) fn doctor(
     print_findings(findings, args.json, cx.out)
 }
 
-/// Prints the checksum of each table.
 fn print_checksums(cx: &mut Context) -> Result<Exit> {
     for TableChecksum { table, rows, digest } in cx.store.reader()?.checksums()? {
         writeln!(cx.out, "{digest}  {table} ({rows} rows)")?;
@@ -223,7 +222,6 @@ fn check_store(transactions: u64, alerts: u64, should_repair: bool, cx: &Context
     })
 }
 
-/// Returns the record of an answer's body.
 fn decode_record(params: &TransactionParams, body: &str) -> Option<StatusRecord> {
     let reply = HttpAnswer { status: 200, retry_after: None, body: body.as_bytes() };
     match interpret(&reply, params, DateTime::UNIX_EPOCH).outcome {

@@ -139,7 +139,6 @@ struct ReportFooter {
 }
 
 impl ReportTotals {
-    /// Counts one transfer.
     pub(super) fn count(&mut self, tx: &Transaction, is_attention: bool, result: Option<DeadlineResult>) {
         let (name, tone, urgency) = outcome(tx);
         self.outcomes.entry((urgency, name)).or_insert((tone, 0)).1 += 1;
@@ -266,7 +265,6 @@ impl ReportTotals {
 }
 
 impl ReportPage<'_> {
-    /// Writes one transfer.
     pub(super) fn write(&mut self, facts: &RowData) -> io::Result<()> {
         let RowData { tx, now, zone, .. } = *facts;
         let (status, tone, urgency) = outcome(tx);

@@ -486,7 +486,6 @@ fn page_has_totals_and_each_transfer_and_no_markup_from_outside() {
     assert_eq!(ExportFormat::of("batch.html"), Some(ExportFormat::Html));
 }
 
-/// Encodes bytes as base64.
 fn base64(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let group = |bytes: &[u8]| {

@@ -9,7 +9,6 @@ use crate::{
     store::{ImportPreview, ImportReport},
 };
 
-/// The result of an import.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ImportView {
@@ -65,7 +64,6 @@ impl ImportView {
         }
     }
 
-    /// Prints the result as one line.
     pub(super) fn print(&self, out: &mut dyn Write) -> color_eyre::Result<()> {
         Ok(writeln!(out, "{}", serde_json::to_string(self)?)?)
     }

@@ -49,7 +49,6 @@ impl BackgroundTasks {
         self.clients.first().map(|client| client.requests.clone()).unwrap_or_default()
     }
 
-    /// Returns the counters of the posts to the webhook.
     pub(crate) fn posts(&self) -> WebhookPosts {
         self.posts.clone()
     }

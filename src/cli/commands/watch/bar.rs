@@ -45,7 +45,6 @@ impl WatchBarHandle {
 
 /// The progress bar and the data that it shows.
 pub(crate) struct WatchBar {
-    /// The handle on the drawn bar.
     pub(crate) handle: WatchBarHandle,
     /// By transaction: the time by which an awaited one should be settled.
     expected: HashMap<RowId, DateTime<Utc>>,
@@ -58,7 +57,6 @@ impl WatchBar {
         Self { handle: WatchBarHandle(bar), expected: HashMap::new() }
     }
 
-    /// Whether the bar is drawn.
     pub(crate) fn is_drawn(&self) -> bool {
         self.handle.0.is_some()
     }
@@ -90,7 +88,6 @@ impl WatchBar {
     }
 }
 
-/// Returns the style of the bar.
 fn style(ascii: bool) -> ProgressStyle {
     let style = ProgressStyle::with_template("{bar:20} {pos} of {len} settled  {wide_msg}");
     // The template is a constant, so it is valid; an invalid one would give the library's default style.

@@ -60,7 +60,6 @@ impl RefusalTimer {
 pub(crate) struct WatchConditions {
     /// Whether another process holds the right to poll but doesn't report.
     is_waiting: bool,
-    /// Whether polling is paused.
     is_paused: bool,
     /// The errors of the notification channels.
     notify_errors: Vec<String>,

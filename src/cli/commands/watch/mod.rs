@@ -199,7 +199,6 @@ async fn until(clock: &Clock, moment: Option<Mono>) {
     }
 }
 
-/// The state of a watch.
 struct WatchRun<'a> {
     args: &'a WatchArgs,
     filter: Filter,
@@ -269,7 +268,6 @@ impl<'a> WatchRun<'a> {
         self.bar.handle.print_line(line);
     }
 
-    /// Returns the query of the next snapshot.
     fn query(&self, now: DateTime<Utc>) -> SnapshotQuery {
         SnapshotQuery {
             profiles: self.profiles.names(),

@@ -5,10 +5,8 @@
 use super::conditions::{RefusalTimer, ServiceOutage, WatchConditions};
 use crate::{clock::Mono, domain::text};
 
-/// The state of one profile.
 #[derive(Default)]
 pub(super) struct WatchedProfile {
-    /// The name of the profile.
     pub(super) name: String,
     pub(super) obstacle: Option<ServiceOutage>,
     refusal: RefusalTimer,

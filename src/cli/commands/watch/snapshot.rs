@@ -23,7 +23,6 @@ use crate::{
     store::{AlertQuery, Changes, FeedReader, Listed, Progress, StoreError},
 };
 
-/// A query for the data of a snapshot.
 pub(crate) struct SnapshotQuery {
     /// The watched profiles. Transactions from standard input belong to the first.
     pub(crate) profiles: Vec<String>,

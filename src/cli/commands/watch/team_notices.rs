@@ -19,7 +19,6 @@ use crate::{
 pub(super) struct TeamNotices {
     /// The state of the team's store; `None` for a store of one machine, which has no notices.
     status: Option<watch::Receiver<TeamStatus>>,
-    /// The profiles that are watched.
     profiles: Vec<String>,
     loss: Option<String>,
     absence: PollingAbsence,

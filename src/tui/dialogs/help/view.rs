@@ -25,7 +25,6 @@ use crate::{
     },
 };
 
-/// The label of the search.
 const PROMPT: &str = "Search: ";
 /// The widths of the keys and of the command names, in columns.
 const KEYS: usize = 13;
@@ -40,7 +39,6 @@ struct HelpLayout {
     search: Rect,
     rows: Rect,
     legend: Rect,
-    /// The lines of the legend.
     lines: Vec<Line<'static>>,
 }
 

@@ -271,7 +271,6 @@ fn state(context: &DrawContext<'_>, alert: &Alert) -> (String, Style) {
     }
 }
 
-/// Returns the action about an alert.
 fn action(context: &DrawContext<'_>, row: &AlertRow) -> String {
     let act = match &row.transaction {
         Some(tx) => advice::advise(tx, context.now.wall, context.model.setting.zone).act,

@@ -243,9 +243,9 @@ impl ListColumns {
         self.0.insert(position.unwrap_or(self.0.len()), column);
     }
 
-    /// Returns the columns that fit into a pane of this width, with a blank before the first and after each. The profile's column
-    /// is only shown if there are `has_several_profiles` profiles, labels and notes if there are any. The remaining width goes to the columns
-    /// that need more, the most important first, the hash last.
+    /// Returns the columns that fit into a pane of this width, with a blank before the first and after each. The
+    /// profile's column is only shown for several profiles, labels and notes only if there are any. The remaining width
+    /// goes to the columns that need more, the most important first, the hash last.
     pub(crate) fn shown(&self, pane: u16, has_several_profiles: bool, content: &ContentWidths) -> Vec<ShownColumn> {
         let is_empty = |column: &ListColumn| {
             matches!(column, ListColumn::Labels | ListColumn::Notes) && content.needed(*column) == Some(0)

@@ -96,7 +96,6 @@ pub struct ListState {
     is_stale: bool,
 }
 
-/// A jump to an end of the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ListEnd {
     First,

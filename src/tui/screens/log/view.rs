@@ -22,7 +22,6 @@ use crate::{
 
 /// The text before the search text.
 const PROMPT: &str = "/ ";
-/// The columns of a level.
 const LEVEL: usize = 5;
 
 fn areas(body: Rect) -> [Rect; 2] {

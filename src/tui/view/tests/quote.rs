@@ -50,7 +50,6 @@ fn waiting(size: (u16, u16)) -> TestDashboard {
     model
 }
 
-/// Returns the form with an answer.
 pub(super) fn with_answer(size: (u16, u16), answer: QuoteAnswer) -> TestDashboard {
     let mut model = written(size);
     let effects = press(&mut model, &["Enter"], now());

@@ -29,11 +29,9 @@ const BUFFER: usize = 64 * 1024;
 /// The next piece of an input.
 #[derive(Debug, PartialEq)]
 pub(crate) enum InputPiece {
-    /// The next bytes.
     Bytes(Vec<u8>),
     /// The following bytes are from the start of the file, for this reason.
     Restart(RestartReason),
-    /// The input has ended.
     End,
 }
 

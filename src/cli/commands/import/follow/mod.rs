@@ -84,7 +84,6 @@ pub(crate) struct ImportTarget<'a> {
 pub(crate) enum InputReport {
     /// These transactions are about to be tracked: changes from now on can concern them.
     Arrived(Vec<TransactionParams>),
-    /// These transactions are tracked.
     Tracked(Vec<TransactionParams>),
     /// The input has ended: the totals and the exit code.
     End(Option<ImportTotals>, Exit),

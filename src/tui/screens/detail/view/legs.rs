@@ -62,7 +62,6 @@ fn side_by_side(
     boxes.zip(between).map(line).collect()
 }
 
-/// Returns one end in a box.
 fn boxed(context: &DrawContext<'_>, title: &str, text: &[LabelledText; 4], columns: usize) -> Vec<Line<'static>> {
     let set = context.theme.border;
     let (inner, dim) = (columns.saturating_sub(4), context.theme.dim());

@@ -111,7 +111,6 @@ fn notes(tx: &Transaction) -> Option<String> {
     })
 }
 
-/// Returns a text unless it is empty.
 fn non_empty(text: Option<&str>) -> Option<String> {
     text.filter(|text| !text.is_empty()).map(str::to_owned)
 }

@@ -94,7 +94,6 @@ fn strange(size: (u16, u16)) -> TestDashboard {
     dashboard
 }
 
-/// Returns a dashboard with a tab open.
 fn at_tab(make: MakeDashboard, size: (u16, u16), tab: DetailTab) -> TestDashboard {
     let mut dashboard = make(size);
     let place = DetailTab::ALL.iter().position(|own| *own == tab).unwrap();

@@ -18,7 +18,6 @@ use crate::{
 /// With fewer columns there is no timeline.
 const LEAST_COLUMNS: usize = 24;
 
-/// A mark on the line.
 struct TimelineMark {
     at: Duration,
     symbol: &'static str,

@@ -21,7 +21,6 @@ use crate::{
     tui::draw::DrawContext,
 };
 
-/// The columns after a bar.
 const AFTER_BAR: usize = 9;
 /// The most phases that are shown: the last ones.
 const PHASES: usize = 10;

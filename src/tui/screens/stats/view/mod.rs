@@ -39,7 +39,6 @@ const CHARTED: (u16, u16) = (60, 12);
 /// The least columns of the left half with frames; its columns without frames.
 const LEFT: (u16, u16) = (55, 38);
 
-/// The area of each part.
 struct StatsAreas {
     outcomes: Rect,
     routes: Rect,

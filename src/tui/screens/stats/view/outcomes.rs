@@ -76,7 +76,6 @@ fn legend(context: &DrawContext<'_>, spread: &RouteSummary, columns: usize) -> V
     lines
 }
 
-/// Returns a line for each status.
 pub(crate) fn lines(context: &DrawContext<'_>, spread: &RouteSummary, columns: usize) -> Vec<Line<'static>> {
     let room = columns.saturating_sub(STATUS + COUNT + SHARE + 5);
     let greatest = spread.outcomes.iter().map(|(_, count)| *count).max().unwrap_or(0);
