@@ -12,6 +12,7 @@ use chrono::FixedOffset;
 use crate::{
     clock::Now,
     domain::{
+        advice::Advice,
         ids::TransactionKey,
         operation::{Edit, Operation},
         text,
@@ -127,6 +128,18 @@ impl Context<'_> {
     pub(crate) fn edit(&self, edit: Edit) -> color_eyre::Result<usize> {
         let operation = Operation::Edit { profile: self.profile.clone(), edit };
         Ok(self.store.apply(operation, self.now.wall).wait()?.changed()?)
+    }
+
+    /// Prints a transaction and the advice about it, with this action.
+    pub(crate) fn print_advice(&mut self, tx: &Transaction, advice: &Advice, act: &str) -> io::Result<()> {
+        let (route, status) = (row_text::route(tx, Glyphs::Ascii), row_text::status_of(tx, Glyphs::Ascii));
+        writeln!(self.out, "{}  {route}  {status}", tx.params.transaction_id)?;
+        writeln!(self.out, "  VERDICT  {}", advice.verdict)?;
+        if let Some(chain) = &advice.chain {
+            writeln!(self.out, "  CHAIN    {chain}")?;
+        }
+        writeln!(self.out, "  SAY      {}", advice.say)?;
+        writeln!(self.out, "  DO       {act}")
     }
 }
 

@@ -21,16 +21,9 @@ use crate::{
     clock::Clock,
     config::Settings,
     domain::{
-        advice::{self, Advice},
-        alert::Rule,
-        ids::RowId,
-        operation::Operation,
-        span,
-        status::RouterStatus,
-        text,
+        advice, alert::Rule, ids::RowId, operation::Operation, span, status::RouterStatus, text,
         transaction::Transaction,
     },
-    presentation::{glyphs::Glyphs, row_text},
     runtime::{background_poller::ServiceClient, exit::Exit, log_file, team_store::TeamAccess},
     store::{AlertQuery, Listed, Reader, StoreError},
 };
@@ -243,18 +236,6 @@ fn exit_code(checked: &[CheckedTransaction], obstacle: Option<Exit>) -> Exit {
     }
 }
 
-/// Prints a transaction and the advice about it, with this action.
-fn print_advice(tx: &Transaction, advice: &Advice, act: &str, cx: &mut Context) -> Result<()> {
-    let (route, status) = (row_text::route(tx, Glyphs::Ascii), row_text::status_of(tx, Glyphs::Ascii));
-    writeln!(cx.out, "{}  {route}  {status}", tx.params.transaction_id)?;
-    writeln!(cx.out, "  VERDICT  {}", advice.verdict)?;
-    if let Some(chain) = &advice.chain {
-        writeln!(cx.out, "  CHAIN    {chain}")?;
-    }
-    writeln!(cx.out, "  SAY      {}", advice.say)?;
-    Ok(writeln!(cx.out, "  DO       {act}")?)
-}
-
 fn print_transaction(checked: &CheckedTransaction, cx: &mut Context) -> Result<()> {
     let CheckedTransaction { tx, result } = checked;
     let advice = advice::advise(tx, cx.now.wall, cx.zone);
@@ -263,7 +244,7 @@ fn print_transaction(checked: &CheckedTransaction, cx: &mut Context) -> Result<(
         CheckResult::Unreachable | CheckResult::NotPolled => "try again; the reason is given below",
         CheckResult::Answered | CheckResult::Rejected | CheckResult::Unusable => &advice.act,
     };
-    print_advice(tx, &advice, act, cx)?;
+    cx.print_advice(tx, &advice, act)?;
     if let Some(message) = &tx.state.message {
         writeln!(cx.out, "  SERVICE  {message}")?;
     }

@@ -104,7 +104,7 @@ fn print_all(asked: &[ChainAnswer], json: bool, cx: &mut Context) -> Result<()> 
         let Some(Listed { transaction: tx, .. }) = reader.listed(*row)? else { continue };
         if !json {
             let advice = advice::advise(&tx, cx.now.wall, cx.zone);
-            super::print_advice(&tx, &advice, &advice.act, cx)?;
+            cx.print_advice(&tx, &advice, &advice.act)?;
         }
         if let Err(reason) = answer {
             writeln!(cx.err, "{}: the chain can't be asked: {reason}", tx.params.transaction_id)?;
