@@ -36,7 +36,7 @@ fn moment(seconds: f64) -> Mono {
 }
 
 /// A simulated process and its requests in flight.
-struct Process {
+struct SimulatedProcess {
     budget: Budget,
     in_flight: BTreeMap<u64, (SlotPermit, bool)>,
     /// The time at which the process may send again, according to its budget.
@@ -51,13 +51,13 @@ struct Process {
 /// ms; 2 % take ten times as long, and one in ten thousand answers is lost.
 fn random_trip(random: &mut Pcg64Mcg) -> (f64, f64, bool) {
     let tail = if random.random::<f64>() < 0.02 { 10.0 } else { 1.0 };
-    let mut way = || tail * (0.05 + 0.05 * random.random::<f64>());
-    let (there, back) = (way(), way());
+    let mut draw = || tail * (0.05 + 0.05 * random.random::<f64>());
+    let (there, back) = (draw(), draw());
     (there, back, random.random::<f64>() < 1e-4)
 }
 
-struct Simulation<F> {
-    processes: Vec<Process>,
+struct BudgetSimulation<F> {
+    processes: Vec<SimulatedProcess>,
     start: F,
     random: Pcg64Mcg,
     /// The answers in flight: arrival time in microseconds, index of the process, number of the request.
@@ -67,10 +67,15 @@ struct Simulation<F> {
     now: f64,
 }
 
-impl<F: Fn(f64) -> Budget> Simulation<F> {
+impl<F: Fn(f64) -> Budget> BudgetSimulation<F> {
     fn new(processes: usize, start: F) -> Self {
-        let process =
-            |_| Process { budget: start(0.0), in_flight: BTreeMap::new(), wakes_at: 0.0, stopped_until: 0.0, sent: 0 };
+        let process = |_| SimulatedProcess {
+            budget: start(0.0),
+            in_flight: BTreeMap::new(),
+            wakes_at: 0.0,
+            stopped_until: 0.0,
+            sent: 0,
+        };
         let processes = (0..processes).map(process).collect();
         let random = Pcg64Mcg::seed_from_u64(7);
         Self {
@@ -108,7 +113,8 @@ impl<F: Fn(f64) -> Budget> Simulation<F> {
             // The killed process's lock is released before the next process joins.
             process.budget = Budget::unshared(1.0, moment(0.0));
             let (budget, sent) = ((self.start)(self.now), process.sent);
-            *process = Process { budget, in_flight: BTreeMap::new(), wakes_at: self.now, stopped_until: 0.0, sent };
+            *process =
+                SimulatedProcess { budget, in_flight: BTreeMap::new(), wakes_at: self.now, stopped_until: 0.0, sent };
         } else {
             process.stopped_until = self.now + 30.0;
             process.wakes_at = process.stopped_until;
@@ -164,17 +170,17 @@ impl<F: Fn(f64) -> Budget> Simulation<F> {
 
     /// Prints the number of one-second windows at the service with more than `rps` requests, and the rate beside the
     /// possible rate.
-    fn print(&mut self, what: &str, rps: f64) {
+    fn print(&mut self, label: &str, rps: f64) {
         self.received_at.sort_by(f64::total_cmp);
         let limit = rps as usize;
         let over = self.received_at.windows(limit + 1).filter(|window| window[limit] - window[0] < 1.0 - 1e-6).count();
-        assert_eq!(over, 0, "{what}: windows over the limit");
+        assert_eq!(over, 0, "{label}: windows over the limit");
         let measured_rate = self.received_at.len() as f64 / self.now;
         let possible_rate = rps / (1.0 + self.trip_seconds / self.received_at.len() as f64);
         let count = self.received_at.len();
         let (ratio, share) = (measured_rate / possible_rate, self.lowest_share());
         println!(
-            "| {what} | {rps} | {count} | {over} | {measured_rate:.3} | {possible_rate:.3} | {ratio:.3} | {share:.3} |"
+            "| {label} | {rps} | {count} | {over} | {measured_rate:.3} | {possible_rate:.3} | {ratio:.3} | {share:.3} |"
         );
     }
 
@@ -200,7 +206,7 @@ fn processor_time() -> Duration {
 }
 
 /// Runs a simulation and returns the processor time per request, in microseconds.
-fn cost(mut simulation: Simulation<impl Fn(f64) -> Budget>, requests: usize) -> f64 {
+fn cost(mut simulation: BudgetSimulation<impl Fn(f64) -> Budget>, requests: usize) -> f64 {
     let start = processor_time();
     simulation.run(requests, 0);
     (processor_time() - start).as_secs_f64() * 1e6 / requests as f64
@@ -213,7 +219,7 @@ fn main() {
     );
     let own_budget = |rps: f64| move |now: f64| Budget::unshared(rps, moment(now));
     for rps in [1.0, 10.0, 50.0] {
-        let mut simulation = Simulation::new(1, own_budget(rps));
+        let mut simulation = BudgetSimulation::new(1, own_budget(rps));
         simulation.run(REQUESTS, 0);
         simulation.print("one process", rps);
     }
@@ -226,14 +232,14 @@ fn main() {
             Budget::shared(folder, row, rps, now).unwrap()
         }
     };
-    let mut simulation = Simulation::new(1, shared_budget(FAST_LIMIT, "alone"));
+    let mut simulation = BudgetSimulation::new(1, shared_budget(FAST_LIMIT, "alone"));
     simulation.run(REQUESTS, 0);
     simulation.print("one process on a file", FAST_LIMIT);
     for (rps, undisrupted, disrupted) in [(10.0, "calm-10", "struck-10"), (FAST_LIMIT, "calm-200", "struck-200")] {
-        let mut simulation = Simulation::new(4, shared_budget(rps, undisrupted));
+        let mut simulation = BudgetSimulation::new(4, shared_budget(rps, undisrupted));
         simulation.run(50_000, 0);
         simulation.print("four processes on one file", rps);
-        let mut simulation = Simulation::new(4, shared_budget(rps, disrupted));
+        let mut simulation = BudgetSimulation::new(4, shared_budget(rps, disrupted));
         simulation.run(REQUESTS, DISRUPTIONS);
         simulation.print(&format!("the same, {DISRUPTIONS} kills and stops"), rps);
     }
@@ -242,7 +248,7 @@ fn main() {
     {
         println!(
             "| {processes} | {rps} | {:.1} µs |",
-            cost(Simulation::new(processes, shared_budget(rps, row)), 100_000)
+            cost(BudgetSimulation::new(processes, shared_budget(rps, row)), 100_000)
         );
     }
 }

@@ -3,7 +3,7 @@
 //! No promise is made for these items: they change with any version. Everything else is private to the crate.
 
 pub mod api {
-    pub use crate::api::{BODY_LIMIT, BaseUrl, Client, Reply, StatusAnswer, Timeouts, interpret, interpret_route};
+    pub use crate::api::{BODY_LIMIT, BaseUrl, Client, HttpAnswer, StatusAnswer, Timeouts, interpret, interpret_route};
 }
 
 pub mod budget {
@@ -39,10 +39,6 @@ pub mod config {
 pub mod domain {
     pub mod alert {
         pub use crate::domain::alert::{Alert, Rule};
-    }
-
-    pub mod answer {
-        pub use crate::domain::reply::ReplyTemplates;
     }
 
     pub mod change {
@@ -86,17 +82,15 @@ pub mod domain {
     }
 
     pub mod secret {
-        pub use crate::domain::secret::{IntegratorId, Password};
+        pub use crate::domain::secret::IntegratorId;
     }
 
     pub mod team {
-        pub use crate::domain::team::{LogPosition, Nonce, TeamLink, TeamStatus};
+        pub use crate::domain::team::Nonce;
     }
 
     pub mod team_address {
-        pub use crate::domain::team_address::{
-            AddressError, ConnectionService, Host, TeamAddress, TlsMode, find_service,
-        };
+        pub use crate::domain::team_address::{TeamAddress, find_service};
     }
 
     pub mod status {
@@ -123,15 +117,13 @@ pub mod notify {
 }
 
 pub mod poller {
-    pub use crate::poller::{Heartbeat, HttpWire, LeasePermit, PollerError, Scope, Setup, Wire, run};
+    pub use crate::poller::{
+        Heartbeat, HttpTransport, LeasePermit, PollScope, PollerError, PollerSetup, ServiceTransport, run,
+    };
 }
 
 pub mod process {
     pub use crate::process::run_id;
-
-    pub mod secret_source {
-        pub use crate::process::secret_source::SecretSource;
-    }
 }
 
 pub mod runtime {
@@ -166,7 +158,7 @@ pub mod sim {
     }
 
     pub mod service {
-        pub use crate::sim::service::{Limits, Method, Request, Service};
+        pub use crate::sim::service::{Request, RequestMethod, Service, ServiceLimits};
     }
 
     pub mod world {
@@ -200,15 +192,11 @@ pub mod tui {
     pub mod input {
         pub use crate::tui::input::events;
         #[cfg(unix)]
-        pub use crate::tui::input::framer::{Frame, Framer};
+        pub use crate::tui::input::framer::{InputFrame, InputFramer};
     }
 
     pub mod key_text {
         pub use crate::tui::key_text::parse;
-    }
-
-    pub mod keys {
-        pub use crate::tui::keys::Keys;
     }
 
     pub mod message {

@@ -31,13 +31,13 @@ fn import_rules() -> BTreeMap<String, BTreeSet<String>> {
         .collect()
 }
 
-struct Source {
+struct SourceFile {
     path: PathBuf,
     /// Without comments, text and tests.
     code: String,
 }
 
-impl Source {
+impl SourceFile {
     /// The module directly below the crate: `tui`.
     fn top_module(&self) -> String {
         let inside = self.path.strip_prefix("src").unwrap();
@@ -50,7 +50,7 @@ impl Source {
         inside.to_str().unwrap().trim_end_matches("/mod").to_owned()
     }
 
-    /// What follows `crate::` wherever it stands, `use` trees spelled out: `domain::ids::RowId`.
+    /// All paths after `crate::`, with `use` trees spelled out: `domain::ids::RowId`.
     fn imports(&self) -> BTreeSet<String> {
         self.code.match_indices("crate::").flat_map(|(at, _)| paths(&self.code[at + "crate::".len()..])).collect()
     }
@@ -85,7 +85,7 @@ fn paths(text: &str) -> Vec<String> {
         .collect()
 }
 
-fn sources() -> Vec<Source> {
+fn sources() -> Vec<SourceFile> {
     fn walk(folder: &Path, found: &mut Vec<PathBuf>) {
         for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
@@ -105,7 +105,7 @@ fn sources() -> Vec<Source> {
             || path.components().any(|part| part.as_os_str() == "tests")
     };
     let production = found.into_iter().filter(|path| !is_test(path));
-    production.map(|path| Source { code: code_of(&fs::read_to_string(&path).unwrap()), path }).collect()
+    production.map(|path| SourceFile { code: code_of(&fs::read_to_string(&path).unwrap()), path }).collect()
 }
 
 /// The code before the tests, without comment lines.
@@ -145,7 +145,7 @@ fn no_module_is_left_by_way_of_super() {
     }
 }
 
-/// The part of the dashboard that a module belongs to: `update` or `view`, wherever it stands.
+/// The part of the dashboard that a module belongs to: `update` or `view`, in every folder.
 fn part(module: &[String]) -> Option<&str> {
     let (top, rest) = module.split_first()?;
     let part = rest.iter().map(String::as_str).find_map(|part| match part {
@@ -259,7 +259,7 @@ fn pure_modules_use_no_runtime_and_no_clock() {
 }
 
 #[test]
-fn every_module_says_what_it_is_for() {
+fn every_module_documents_its_purpose() {
     for source in sources() {
         let text = fs::read_to_string(&source.path).unwrap();
         assert!(text.starts_with("//! "), "{} has no `//!`", source.path.display());
@@ -329,7 +329,7 @@ fn split(path: &[String]) -> Option<(&str, &str, &[String])> {
     Some((first, second, rest))
 }
 
-fn imports_of(sources: &[Source]) -> Imports {
+fn imports_of(sources: &[SourceFile]) -> Imports {
     Imports::new(sources.iter().map(|source| (source.path.as_path(), source.code.as_str())))
 }
 
@@ -358,7 +358,7 @@ fn circles_are_found_through_trees_inline_paths_and_re_exports() {
     let files = |one_code| [(root, hands_out.as_str()), (one, one_code), (other, "use super::One;")];
     assert_eq!(circles(&files("use super::Other;")), circle);
     assert_eq!(circles(&files("use std::fmt;\npub(in crate::module) struct One;")), "");
-    // What the module defines, and what it imports from the file that imports it.
+    // The definitions of the module, and its imports from the file that imports it.
     let defines = |use_of_one: &str| format!("mod one;\n{use_of_one}\npub struct Own;\n");
     let own = "src/module/mod.rs -> src/module/one.rs -> src/module/mod.rs";
     for (use_of_one, expected) in [

@@ -34,7 +34,7 @@ use hoptop::internals::{
         plan::{AnswerContent, FaultyAnswer, PlannedAnswer, Transfer, TransferStage},
         scenario::Scenario,
         server,
-        service::{Limits, Service},
+        service::{Service, ServiceLimits},
         world::{CountsFrom, World},
     },
     store::{LoadedRows, Store},
@@ -68,7 +68,7 @@ fn new_client(address: SocketAddr, total: Duration) -> Client {
 /// Serves a world over HTTP while `ask` runs. The clock of the service doesn't advance.
 async fn with_service<T>(world: impl FnOnce(DateTime<Utc>) -> World, ask: impl AsyncFnOnce(SocketAddr) -> T) -> T {
     let clock = Clock::accelerated(0.0);
-    let limits = Limits { rps: 1e6, latency: Duration::ZERO, ..Limits::default() };
+    let limits = ServiceLimits { rps: 1e6, latency: Duration::ZERO, ..ServiceLimits::default() };
     let listener = server::bind(SocketAddr::from(([127, 0, 0, 1], 0))).await.unwrap();
     let address = listener.local_addr().unwrap();
     let service = Arc::new(Mutex::new(Service::new(world(clock.now().wall), limits)));
@@ -171,9 +171,9 @@ fn new_dashboard(store: &Store, now: Now) -> Model {
         .reader()
         .unwrap()
         .listing(&request.filter, now.wall)
-        .page(request.place.clone(), 1_000, &LoadedRows::default())
+        .page(request.position.clone(), 1_000, &LoadedRows::default())
         .unwrap();
-    model.take_page(&request, page);
+    model.apply_page(&request, page);
     model
 }
 
@@ -215,7 +215,7 @@ fn show_json(store: &Store, hash: &str, now: Now) -> Map<String, Value> {
         err: &mut err,
         ellipsis: "…",
         out_is_terminal: false,
-        in_words: false,
+        is_in_words: false,
     };
     show(&ShowArgs { transaction: hash.into(), json: true, raw: false, body: None }, &mut context).unwrap();
     assert_eq!(String::from_utf8(err).unwrap(), "");

@@ -5,7 +5,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
-mod in_process_wire;
+mod in_process_transport;
 mod watched;
 
 use std::{
@@ -27,7 +27,7 @@ use hoptop::internals::{
         ids::{ChainId, TxHash},
         operation::Operation,
     },
-    poller::{self, Heartbeat, Scope, Setup},
+    poller::{self, Heartbeat, PollScope, PollerSetup},
     sim::{chain_server, scenario::Scenario, server, service::Service},
     store::{AlertQuery, HistoryLine, Lookup, Store},
     tui::{
@@ -42,8 +42,8 @@ use hoptop::internals::{
 use ratatui::{Terminal, backend::TestBackend};
 use tokio::sync::{mpsc, oneshot, watch};
 
-use in_process_wire::InProcessWire;
-use watched::Watched;
+use in_process_transport::InProcessTransport;
+use watched::WatchedBackend;
 
 const PROFILE: &str = "default";
 /// The longest wait for the screen, on the clock of the tests. Since time is paused, a failed wait ends at once.
@@ -71,11 +71,11 @@ impl User {
         self.send(Event::Key(key));
     }
 
-    /// Waits for a frame that `is_expected` accepts, and returns its text. `what` names the frame in a failure message.
-    async fn wait_for(&mut self, what: &str, is_expected: impl Fn(&str) -> bool) -> String {
+    /// Waits for a frame that `is_expected` accepts, and returns its text. `expected` names the frame in a failure message.
+    async fn wait_for(&mut self, expected: &str, is_expected: impl Fn(&str) -> bool) -> String {
         let wait = async { self.screen.wait_for(|screen| is_expected(screen)).await.unwrap().clone() };
         let frame = tokio::time::timeout(WAIT_LIMIT, wait).await;
-        frame.unwrap_or_else(|_| panic!("the screen never showed {what}\n{}", *self.screen.borrow()))
+        frame.unwrap_or_else(|_| panic!("the screen never showed {expected}\n{}", *self.screen.borrow()))
     }
 }
 
@@ -90,7 +90,7 @@ fn row_shows(screen: &str, row_with: &str, text: &str) -> bool {
 }
 
 /// A simulated service, a store that tracks some of its transactions, and the clock of a test.
-struct Fixture {
+struct LoopFixture {
     folder: tempfile::TempDir,
     store: Store,
     clock: Clock,
@@ -101,7 +101,7 @@ struct Fixture {
     chain_nodes: Option<Arc<ChainNodes>>,
 }
 
-impl Fixture {
+impl LoopFixture {
     /// Tracks the scenario's transactions whose quote starts with `q`. `age` is the time since the submission of each.
     fn new(scenario: &str, age: impl Fn(&str) -> TimeDelta) -> Self {
         let scenario = Scenario::parse(scenario).unwrap();
@@ -148,7 +148,7 @@ impl Fixture {
     ) -> Result<Option<&'static str>, RunError> {
         let (shown, screen) = watch::channel(String::new());
         let draw = move |backend: &TestBackend| drop(shown.send_replace(backend.to_string()));
-        let mut terminal = Terminal::new(Watched::new((80, 24), draw)).unwrap();
+        let mut terminal = Terminal::new(WatchedBackend::new((80, 24), draw)).unwrap();
         let (event_sender, input) = mpsc::unbounded_channel();
         let (store, clock) = (self.store.clone(), self.clock.clone());
         let mut user = User { event_sender, screen, store: store.clone(), clock: clock.clone() };
@@ -161,7 +161,8 @@ impl Fixture {
         let export = |_: &Store, order: &ExportOrder| Ok(format!("{} written to {}", order.rows.len(), order.file));
         let theme = Theme::new(true, false);
         let log = Some(LogSource { path: self.folder.path().join("hoptop.log"), store: "1a2b3c4d".into() });
-        let parts = DashboardInputs { store, clock, setting, theme, system: self.system, export, memory: None, log };
+        let parts =
+            DashboardInputs { store, clock, setting, theme, system: self.system, export, view_state_path: None, log };
         let (ended, ()) = tokio::join!(run(&mut terminal, events(input), parts, stop), script(&mut user));
         stop_poller.send(()).expect("the poller is running");
         poller.await.unwrap().unwrap();
@@ -174,10 +175,10 @@ impl Fixture {
 
     fn start_poller(&self) -> (oneshot::Sender<()>, tokio::task::JoinHandle<Result<(), poller::PollerError>>) {
         let (stop, stopped) = oneshot::channel();
-        let wire = InProcessWire { service: Arc::clone(&self.service), clock: self.clock.clone() };
-        let setup = Setup {
+        let transport = InProcessTransport { service: Arc::clone(&self.service), clock: self.clock.clone() };
+        let setup = PollerSetup {
             store: self.store.clone(),
-            wire: Arc::new(wire),
+            transport: Arc::new(transport),
             clock: self.clock.clone(),
             profile: PROFILE.into(),
             rps: 10.0,
@@ -185,7 +186,7 @@ impl Fixture {
             fingerprint: "aa".into(),
             shared: None,
             weights: std::collections::BTreeMap::new(),
-            scope: Scope::Everything,
+            scope: PollScope::Everything,
             seed: 1,
             lease: None,
             heartbeat: Heartbeat::default(),
@@ -226,7 +227,7 @@ async fn statuses_update_live_and_a_completed_transaction_opens() {
     let completes = "{ from = 0, http = 404 }, { from = 8, status = \"ongoing\", steps = 1 }, \
                      { from = 24, status = \"success\", steps = 3 }";
     let scenario_text = scenario(&[('a', "q-a", completes), ('b', "q-b", ONGOING), ('c', "q-c", ONGOING)]);
-    let fixture = Fixture::new(&scenario_text, |_| TimeDelta::seconds(30));
+    let fixture = LoopFixture::new(&scenario_text, |_| TimeDelta::seconds(30));
     let ended = fixture.run_script(never(), async |user: &mut User| {
         user.wait_for("rows", |screen| ["0xaaa", "0xbbb", "0xccc"].iter().all(|tx| find_row(screen, tx).is_some()))
             .await;
@@ -257,7 +258,7 @@ async fn statuses_update_live_and_a_completed_transaction_opens() {
 async fn charts_and_log_show_stored_data() {
     let completes = "{ from = 0, status = \"ongoing\", steps = 1 }, { from = 100, status = \"success\", steps = 3 }";
     let fixture =
-        Fixture::new(&scenario(&[('a', "q-a", completes), ('b', "q-b", ONGOING)]), |_| TimeDelta::seconds(60));
+        LoopFixture::new(&scenario(&[('a', "q-a", completes), ('b', "q-b", ONGOING)]), |_| TimeDelta::seconds(60));
     let log = fixture.folder.path().join("hoptop.log");
     std::fs::write(&log, "2026-11-20T13:00:00Z  WARN the service answered HTTP 503: busy\n").unwrap();
     let ended = fixture.run_script(never(), async |user: &mut User| {
@@ -284,7 +285,7 @@ async fn overdue_alert_is_raised_at_the_deadline_and_the_selection_stays() {
     // Without an estimate the deadline is 15 minutes after the submission.
     let age = |quote: &str| TimeDelta::seconds(if quote == "q-stuck" { 14 * 60 + 20 } else { 60 });
     let deadline = start() + TimeDelta::seconds(40);
-    let ended = Fixture::new(&scenario_text, age).run_script(never(), async |user: &mut User| {
+    let ended = LoopFixture::new(&scenario_text, age).run_script(never(), async |user: &mut User| {
         // Until the user selects a row, the most urgent one is selected.
         let gas_first = |screen: &str| {
             find_row(screen, "0xaaa").is_some_and(|(place, row)| place == 3 && row.contains("▌!   ◆ needs gas"))
@@ -315,7 +316,7 @@ async fn pasted_ticket_with_the_wrong_chain_is_tracked_on_the_right_one_by_two_k
     let on_base =
         scenario(&[('d', "pasted", completes)]).replace("\"8453\"", "\"10\"").replace("\"42161\"", "\"8453\"");
     let scenario_text = scenario(&[('a', "q-a", ONGOING)]) + &on_base + "chain = \"imported as 42161\"\n";
-    let fixture = Fixture::new(&scenario_text, |_| TimeDelta::seconds(30)).with_chains(&scenario_text).await;
+    let fixture = LoopFixture::new(&scenario_text, |_| TimeDelta::seconds(30)).with_chains(&scenario_text).await;
     let ended = fixture.run_script(never(), async |user: &mut User| {
         user.wait_for("the tracked row", |screen| row_shows(screen, "0xaaa", "● ongoing")).await;
         user.send(Event::Paste(format!("{},42161,10,pasted", hash('d'))));
@@ -342,7 +343,7 @@ async fn pasted_row_is_tracked_selected_and_polled() {
     let scenario_text =
         scenario(&[('a', "q-a", ONGOING), ('d', "pasted", "{ from = 0, status = \"success\", steps = 3 }")]);
     let ended =
-        Fixture::new(&scenario_text, |_| TimeDelta::seconds(30)).run_script(never(), async |user: &mut User| {
+        LoopFixture::new(&scenario_text, |_| TimeDelta::seconds(30)).run_script(never(), async |user: &mut User| {
             let screen = user.wait_for("the tracked row", |screen| row_shows(screen, "0xaaa", "● ongoing")).await;
             assert_eq!(find_row(&screen, "0xddd"), None);
             user.send(Event::Paste(format!("{},42161,8453,pasted", hash('d'))));
@@ -363,7 +364,7 @@ async fn pasted_row_is_tracked_selected_and_polled() {
 async fn requested_poll_is_sent_and_recorded_in_the_history() {
     let scenario_text = scenario(&[('a', "q-a", "{ from = 0, status = \"success\", steps = 3 }")]);
     let ended =
-        Fixture::new(&scenario_text, |_| TimeDelta::seconds(30)).run_script(never(), async |user: &mut User| {
+        LoopFixture::new(&scenario_text, |_| TimeDelta::seconds(30)).run_script(never(), async |user: &mut User| {
             user.wait_for("success", |screen| row_shows(screen, "0xaaa", "✓ success")).await;
             user.wait_for("no more polling", |screen| screen.contains("nothing to poll")).await;
             user.press("r");
@@ -404,7 +405,7 @@ async fn text_is_copied_by_the_first_working_method_which_is_named() {
         (vec![], "Not copied (no clipboard was found)"),
     ];
     for (copy_methods, sentence) in table {
-        let fixture = Fixture::new(&scenario(&[('a', "q-a", ONGOING)]), |_| TimeDelta::seconds(30))
+        let fixture = LoopFixture::new(&scenario(&[('a', "q-a", ONGOING)]), |_| TimeDelta::seconds(30))
             .with_system(clipboard(copy_methods));
         let ended = fixture.run_script(never(), async |user: &mut User| {
             user.wait_for("the list", |screen| row_shows(screen, "0xaaa", "● ongoing")).await;
@@ -422,13 +423,13 @@ async fn text_is_copied_by_the_first_working_method_which_is_named() {
 
 #[tokio::test(start_paused = true)]
 async fn key_is_drawn_at_once_with_and_without_focus() {
-    let fixture = Fixture::new(&scenario(&[('a', "q-a", ONGOING)]), |_| TimeDelta::seconds(30));
+    let fixture = LoopFixture::new(&scenario(&[('a', "q-a", ONGOING)]), |_| TimeDelta::seconds(30));
     let ended = fixture.run_script(never(), async |user: &mut User| {
         user.wait_for("the list", |screen| row_shows(screen, "0xaaa", "● ongoing")).await;
-        let measure_response = async |user: &mut User, key: &str, what: &'static str| {
+        let measure_response = async |user: &mut User, key: &str, expected: &'static str| {
             let before = user.clock.now().mono;
             user.press(key);
-            user.wait_for(what, |screen| screen.contains(what)).await;
+            user.wait_for(expected, |screen| screen.contains(expected)).await;
             user.clock.now().mono.since(before)
         };
         user.send(Event::FocusLost);
@@ -442,7 +443,7 @@ async fn key_is_drawn_at_once_with_and_without_focus() {
 
 #[tokio::test(start_paused = true)]
 async fn same_key_pauses_and_resumes_polling() {
-    let fixture = Fixture::new(&scenario(&[('a', "q-a", ONGOING)]), |_| TimeDelta::seconds(30));
+    let fixture = LoopFixture::new(&scenario(&[('a', "q-a", ONGOING)]), |_| TimeDelta::seconds(30));
     let ended = fixture.run_script(never(), async |user: &mut User| {
         user.wait_for("the list", |screen| row_shows(screen, "0xaaa", "● ongoing")).await;
         for _ in 0..3 {
@@ -466,7 +467,8 @@ async fn same_key_pauses_and_resumes_polling() {
 
 #[tokio::test(start_paused = true)]
 async fn idle_dashboard_draws_one_frame_a_second() {
-    let fixture = Fixture::new(&scenario(&[('a', "q-a", ONGOING), ('b', "q-b", ONGOING)]), |_| TimeDelta::seconds(30));
+    let fixture =
+        LoopFixture::new(&scenario(&[('a', "q-a", ONGOING), ('b', "q-b", ONGOING)]), |_| TimeDelta::seconds(30));
     let ended = fixture.run_script(never(), async |user: &mut User| {
         user.wait_for("the list", |screen| row_shows(screen, "0xaaa", "● ongoing")).await;
         tokio::time::sleep(Duration::from_secs(20)).await;
@@ -490,7 +492,7 @@ async fn idle_dashboard_draws_one_frame_a_second() {
 #[tokio::test(start_paused = true)]
 async fn stop_ends_the_loop_with_its_reason() {
     let (stop, stopped) = oneshot::channel();
-    let fixture = Fixture::new(&scenario(&[('a', "q-a", ONGOING)]), |_| TimeDelta::seconds(30));
+    let fixture = LoopFixture::new(&scenario(&[('a', "q-a", ONGOING)]), |_| TimeDelta::seconds(30));
     let ended = fixture.run_script(async { stopped.await.unwrap() }, async |user: &mut User| {
         user.wait_for("the list", |screen| row_shows(screen, "0xaaa", "● ongoing")).await;
         stop.send("the terminal hung up").unwrap();
@@ -500,7 +502,7 @@ async fn stop_ends_the_loop_with_its_reason() {
 
 #[tokio::test(start_paused = true)]
 async fn input_error_ends_the_loop_with_that_error() {
-    let fixture = Fixture::new(&scenario(&[('a', "q-a", ONGOING)]), |_| TimeDelta::seconds(30));
+    let fixture = LoopFixture::new(&scenario(&[('a', "q-a", ONGOING)]), |_| TimeDelta::seconds(30));
     let ended = fixture.run_script(never(), async |user: &mut User| {
         user.wait_for("the list", |screen| row_shows(screen, "0xaaa", "● ongoing")).await;
         user.event_sender.send(Err(io::Error::other("no such device"))).unwrap();
@@ -511,7 +513,7 @@ async fn input_error_ends_the_loop_with_that_error() {
 
 #[tokio::test(start_paused = true)]
 async fn end_of_input_ends_the_loop_with_an_error() {
-    let fixture = Fixture::new(&scenario(&[('a', "q-a", ONGOING)]), |_| TimeDelta::seconds(30));
+    let fixture = LoopFixture::new(&scenario(&[('a', "q-a", ONGOING)]), |_| TimeDelta::seconds(30));
     let ended = fixture.run_script(never(), async |user: &mut User| {
         user.wait_for("the list", |screen| row_shows(screen, "0xaaa", "● ongoing")).await;
         let (closed, _) = mpsc::unbounded_channel();
@@ -523,7 +525,7 @@ async fn end_of_input_ends_the_loop_with_an_error() {
 #[cfg(unix)]
 #[tokio::test(start_paused = true)]
 async fn missing_store_is_reported_and_the_screen_still_responds() {
-    let fixture = Fixture::new(&scenario(&[('a', "q-a", ONGOING)]), |_| TimeDelta::seconds(30));
+    let fixture = LoopFixture::new(&scenario(&[('a', "q-a", ONGOING)]), |_| TimeDelta::seconds(30));
     let ended = fixture.run_script(never(), async |user: &mut User| {
         user.wait_for("the ongoing row", |screen| row_shows(screen, "0xaaa", "● ongoing")).await;
         let path = user.store.path();
@@ -539,7 +541,7 @@ async fn missing_store_is_reported_and_the_screen_still_responds() {
 #[tokio::test(start_paused = true)]
 async fn actions_on_marked_transactions_apply_to_all_and_can_be_undone() {
     let scenario_text = scenario(&[('a', "q-a", ONGOING), ('b', "q-b", ONGOING), ('c', "q-c", ONGOING)]);
-    let fixture = Fixture::new(&scenario_text, |_| TimeDelta::seconds(30));
+    let fixture = LoopFixture::new(&scenario_text, |_| TimeDelta::seconds(30));
     let ended = fixture.run_script(never(), async |user: &mut User| {
         user.wait_for("the poller", |screen| screen.contains("LIVE") && find_row(screen, "0xccc").is_some()).await;
         user.press("*");
@@ -594,7 +596,7 @@ fn fill_form(user: &User, values: &[&str]) {
 
 #[tokio::test(start_paused = true)]
 async fn quote_is_requested_and_its_transaction_is_tracked() {
-    let fixture = Fixture::new(&scenario(&[('a', "q-a", ONGOING)]), |_| TimeDelta::seconds(30));
+    let fixture = LoopFixture::new(&scenario(&[('a', "q-a", ONGOING)]), |_| TimeDelta::seconds(30));
     let ended = fixture.run_script(never(), async |user: &mut User| {
         user.wait_for("the poller", |screen| screen.contains("LIVE") && find_row(screen, "0xaaa").is_some()).await;
         user.press("T");
@@ -632,7 +634,7 @@ async fn missing_fields_of_a_pasted_link_are_prompted_and_a_known_hash_opens() {
     let scenario_text =
         scenario(&[('a', "q-a", ONGOING), ('d', "pasted", "{ from = 0, status = \"success\", steps = 3 }")]);
     let ended =
-        Fixture::new(&scenario_text, |_| TimeDelta::seconds(30)).run_script(never(), async |user: &mut User| {
+        LoopFixture::new(&scenario_text, |_| TimeDelta::seconds(30)).run_script(never(), async |user: &mut User| {
             user.wait_for("the tracked row", |screen| row_shows(screen, "0xaaa", "● ongoing")).await;
             user.send(Event::Paste(format!("SUP-1: https://arbiscan.io/tx/{} and {}", hash('d'), hash('a'))));
             let read = |screen: &str| screen.contains("? needs input   0xdddd") && screen.contains("= known");

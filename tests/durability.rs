@@ -39,10 +39,10 @@ const BATCH: usize = 8;
 const IN_FLIGHT: usize = 12;
 
 /// The child's last report on each transaction, by hash: the number of answers, and the status in the last answer.
-type Acknowledged = BTreeMap<String, (u64, String)>;
+type AcknowledgedRows = BTreeMap<String, (u64, String)>;
 
 /// Records a line of the child: `kept HASH ANSWERS STATUS`. A line without its end acknowledges nothing.
-fn record_line(line: &str, acknowledged: &mut Acknowledged) {
+fn record_line(line: &str, acknowledged: &mut AcknowledgedRows) {
     let Some(line) = line.strip_suffix('\n') else { return };
     if let ["kept", hash, answers, status] = line.split(' ').collect::<Vec<_>>()[..] {
         acknowledged.insert(hash.to_owned(), (answers.parse().unwrap(), status.to_owned()));
@@ -59,13 +59,14 @@ fn spawn_child(store: &Path, seed: u32) -> Child {
         .unwrap()
 }
 
-/// Lets a child write, kills it after a random number of lines and a random time, and returns what it acknowledged.
-fn run_and_kill_child(store: &Path, seed: u32, random: &mut Pcg64Mcg) -> Acknowledged {
+/// Lets a child write, kills it after a random number of lines and a random time, and returns the rows that it
+/// acknowledged.
+fn run_and_kill_child(store: &Path, seed: u32, random: &mut Pcg64Mcg) -> AcknowledgedRows {
     let clock = Clock::system();
     let mut child = spawn_child(store, seed);
     let mut lines = BufReader::new(child.stdout.take().unwrap());
-    let (mut acknowledged, mut line) = (Acknowledged::new(), String::new());
-    let mut read = |acknowledged: &mut Acknowledged| {
+    let (mut acknowledged, mut line) = (AcknowledgedRows::new(), String::new());
+    let mut read = |acknowledged: &mut AcknowledgedRows| {
         line.clear();
         let has_ended = lines.read_line(&mut line).unwrap() == 0;
         record_line(&line, acknowledged);
@@ -87,7 +88,7 @@ fn run_and_kill_child(store: &Path, seed: u32, random: &mut Pcg64Mcg) -> Acknowl
 }
 
 /// Checks the store as the killed child left it. Reads only, so that the next child finds the same files.
-fn check_store(store: &Path, acknowledged: &Acknowledged) {
+fn check_store(store: &Path, acknowledged: &AcknowledgedRows) {
     let db = Connection::open_with_flags(store, OpenFlags::SQLITE_OPEN_READ_ONLY);
     let has_tables =
         db.as_ref().is_ok_and(|db| count(db, "SELECT count(*) FROM sqlite_schema WHERE name = 'edits'") == 1);
@@ -126,7 +127,7 @@ fn assert_kills_lose_nothing(kills: u32) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("hoptop.db");
     let mut random = Pcg64Mcg::seed_from_u64(7);
-    let mut all = Acknowledged::new();
+    let mut all = AcknowledgedRows::new();
     for seed in 0..kills {
         let acknowledged = run_and_kill_child(&path, seed, &mut random);
         check_store(&path, &acknowledged);

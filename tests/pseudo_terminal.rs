@@ -88,7 +88,7 @@ fn pasted_row_is_tracked() {
 }
 
 #[test]
-fn import_from_a_terminal_says_what_it_waits_for() {
+fn import_from_a_terminal_prints_a_hint() {
     let (mut session, _home) = start(env!("CARGO_BIN_EXE_hoptop"), &["import", "-"]);
     session.wait_for(&["reading transactions from the terminal", "^D ends the input"]);
     session.press("transactionId,fromChainId,toChainId,quoteId\n0xabcdef12,1,10,q\n\u{4}");
@@ -144,8 +144,8 @@ fn terminal_that_nobody_reads_does_not_delay_the_end() {
     assert_eq!(end_in_an_unread_terminal(interrupt_keys, limit), 0);
 }
 
-/// Runs a demo in a terminal that isn't read from its first rows on, ends it, and checks how long the end takes and that
-/// the terminal is restored.
+/// Runs a demo in a terminal that isn't read from its first rows on, and ends the demo. Checks the time until the end,
+/// and that the terminal is restored.
 #[cfg(target_os = "linux")]
 fn end_in_an_unread_terminal(end: impl FnOnce(&mut dyn Write, u32), limit: Duration) -> u32 {
     let home = tempfile::tempdir().unwrap();

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use hoptop::internals::clock::Clock;
 use tokio::{sync::Semaphore, task::JoinSet};
 
-use crate::{ID, IN_FLIGHT, batch::Batch, server::Server};
+use crate::{ID, IN_FLIGHT, batch::TransferBatch, server::StatusServer};
 
 /// Returns the number of requests per second.
-pub(crate) fn requests_per_second(batch: &Batch, server: &Server, clock: &Clock) -> f64 {
+pub(crate) fn requests_per_second(batch: &TransferBatch, server: &StatusServer, clock: &Clock) -> f64 {
     let urls: Vec<String> = batch.targets().map(|target| format!("{}{target}", server.url())).collect();
     let client = reqwest::Client::builder().http1_only().no_proxy().tcp_nodelay(true).tls_certs_only([]);
     // The cryptography of the product's client, which installs it once per process.

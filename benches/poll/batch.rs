@@ -14,14 +14,14 @@ const SETTLED: (&str, usize) = ("success", 3);
 const AGE: Duration = Duration::from_secs(100);
 
 /// Transfers and the answers about them.
-pub(crate) struct Batch {
+pub(crate) struct TransferBatch {
     /// The transfers to import, in order of submission.
     pub transfers: Vec<NewTransaction>,
     /// The answer body of each transfer.
     pub bodies: Vec<String>,
 }
 
-impl Batch {
+impl TransferBatch {
     pub(crate) fn new(count: usize, clock: &Clock) -> Self {
         let world = World::seeded(SEED, count, clock.now().wall);
         let transfers = world.transfers();

@@ -12,9 +12,9 @@ use hoptop::internals::clock::Clock;
 
 use crate::{
     ID, RUNS,
-    batch::Batch,
-    server::Server,
-    table::{Row, Table, Target},
+    batch::TransferBatch,
+    server::StatusServer,
+    table::{PerformanceTarget, ResultRow, ResultTable},
 };
 
 /// The rate limit of both programs.
@@ -78,36 +78,36 @@ impl Usage {
     }
 }
 
-pub(crate) fn measure(clock: &Clock, table: &mut Table) {
+pub(crate) fn measure(clock: &Clock, table: &mut ResultTable) {
     if cfg!(not(unix)) {
         table.note("The cost of a poll is measured on Unix only.".to_owned());
         return;
     }
-    let batch = Batch::new(BATCH_SIZES[1], clock);
+    let batch = TransferBatch::new(BATCH_SIZES[1], clock);
     let python = Command::new(PYTHON).arg("-V").stdout(Stdio::null()).stderr(Stdio::null()).status();
     let has_python = python.is_ok_and(|status| status.success());
     let runs = (0..RUNS)
         .map(|_| (measure_poll(&batch, clock, run_hoptop), has_python.then(|| measure_poll(&batch, clock, run_loop))));
     let (hoptop_usage, python): (Vec<Usage>, Vec<Option<Usage>>) = runs.unzip();
     let hoptop_usage = lowest_usage(hoptop_usage).unwrap();
-    table.push(Row {
-        what: format!("processor time of a poll at {REQUESTS_PER_SECOND} a second"),
+    table.push(ResultRow {
+        measure: format!("processor time of a poll at {REQUESTS_PER_SECOND} a second"),
         measured: format_usage(hoptop_usage),
-        target: Some(Target::AtMost(hoptop_usage.processor_time(), 0.45, " ms")),
-        ..Row::default()
+        target: Some(PerformanceTarget::AtMost(hoptop_usage.processor_time(), 0.45, " ms")),
+        ..ResultRow::default()
     });
     let Usage { voluntary, involuntary, .. } = hoptop_usage;
-    table.push(Row {
-        what: "context switches of a poll".to_owned(),
+    table.push(ResultRow {
+        measure: "context switches of a poll".to_owned(),
         measured: format!(
             "{:.1} ({voluntary:.1} voluntary, {involuntary:.1} involuntary)",
             hoptop_usage.context_switches()
         ),
-        target: Some(Target::AtMost(hoptop_usage.context_switches(), 5.0, "")),
-        ..Row::default()
+        target: Some(PerformanceTarget::AtMost(hoptop_usage.context_switches(), 5.0, "")),
+        ..ResultRow::default()
     });
-    table.push(Row {
-        what: format!("polls a second of the program at a limit of {REQUESTS_PER_SECOND}"),
+    table.push(ResultRow {
+        measure: format!("polls a second of the program at a limit of {REQUESTS_PER_SECOND}"),
         measured: format!("{:.0}", 1e3 / hoptop_usage.elapsed),
         yardstick: format!("{REQUESTS_PER_SECOND}: the limit"),
         ratio: Some(1e3 / hoptop_usage.elapsed / REQUESTS_PER_SECOND as f64),
@@ -116,12 +116,12 @@ pub(crate) fn measure(clock: &Clock, table: &mut Table) {
     match lowest_usage(python.into_iter().flatten().collect()) {
         Some(python) => {
             let ratio = hoptop_usage.processor_time() / python.processor_time();
-            table.push(Row {
-                what: "processor time of a poll against a keep-alive Python loop".to_owned(),
+            table.push(ResultRow {
+                measure: "processor time of a poll against a keep-alive Python loop".to_owned(),
                 measured: format_usage(hoptop_usage),
                 yardstick: format_usage(python),
                 ratio: Some(ratio),
-                target: Some(Target::AtMost(ratio, 2.0, "")),
+                target: Some(PerformanceTarget::AtMost(ratio, 2.0, "")),
             });
         }
         None => table.note(format!("Skipped: the keep-alive Python loop, since there is no {PYTHON}.")),
@@ -145,10 +145,14 @@ fn lowest_usage(runs: Vec<Usage>) -> Option<Usage> {
 }
 
 /// Returns the resources that one poll of `program` uses: the difference between both batches, divided by the polls.
-fn measure_poll(batch: &Batch, clock: &Clock, program: impl Fn(&Batch, &Server, &Clock) -> Usage) -> Usage {
+fn measure_poll(
+    batch: &TransferBatch,
+    clock: &Clock,
+    program: impl Fn(&TransferBatch, &StatusServer, &Clock) -> Usage,
+) -> Usage {
     let [small, large] = BATCH_SIZES.map(|size| {
         let batch = batch.first_transfers(size);
-        let server = Server::start(&batch, Duration::ZERO);
+        let server = StatusServer::start(&batch, Duration::ZERO);
         let usage = program(&batch, &server, clock);
         (usage, server.answered_count() as f64)
     });
@@ -165,7 +169,7 @@ fn measure_command(command: &mut Command, clock: &Clock) -> Usage {
     Usage { elapsed, ..Usage::of_children().combine(before, |after, before| after - before) }
 }
 
-fn run_hoptop(batch: &Batch, server: &Server, clock: &Clock) -> Usage {
+fn run_hoptop(batch: &TransferBatch, server: &StatusServer, clock: &Clock) -> Usage {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("batch.csv");
     fs::write(&file, batch.csv()).unwrap();
@@ -183,7 +187,7 @@ fn run_hoptop(batch: &Batch, server: &Server, clock: &Clock) -> Usage {
     measure_command(program().args(["watch", "--until-settled", "--rps", &rate, "--base-url", &server.url()]), clock)
 }
 
-fn run_loop(batch: &Batch, server: &Server, clock: &Clock) -> Usage {
+fn run_loop(batch: &TransferBatch, server: &StatusServer, clock: &Clock) -> Usage {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("targets.txt");
     fs::write(&file, batch.targets().collect::<Vec<_>>().join("\n")).unwrap();

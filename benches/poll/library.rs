@@ -12,7 +12,7 @@ use hoptop::internals::{
     api::{BaseUrl, Client, Timeouts},
     clock::Clock,
     domain::secret::IntegratorId,
-    poller::{self, Heartbeat, HttpWire, Scope, Setup},
+    poller::{self, Heartbeat, HttpTransport, PollScope, PollerSetup},
     store::{FeedReader, Receipt, Store, WakeKind},
 };
 use tokio::{
@@ -23,15 +23,15 @@ use tokio::{
 
 use crate::{
     ID, IN_FLIGHT,
-    batch::Batch,
+    batch::TransferBatch,
     material::{self, TimedObservation},
-    server::Server,
+    server::StatusServer,
 };
 
 const SEED: u64 = 11;
 
 /// Returns the polls per second without a budget: request, decode, store, and read of the change feed.
-pub(crate) fn polls_per_second(batch: &Batch, server: &Server, clock: &Clock) -> f64 {
+pub(crate) fn polls_per_second(batch: &TransferBatch, server: &StatusServer, clock: &Clock) -> f64 {
     let folder = tempfile::tempdir().unwrap();
     let store = create_store(&folder.path().join("hoptop.db"), batch, clock);
     let (client, start) = (client(server), clock.now().mono);
@@ -60,12 +60,12 @@ pub(crate) fn polls_per_second(batch: &Batch, server: &Server, clock: &Clock) ->
 }
 
 /// Returns the polls per second of the poller itself, at a limit that no other process shares.
-pub(crate) fn poller_rate(batch: &Batch, server: &Server, (clock, rps): (&Clock, f64)) -> f64 {
+pub(crate) fn poller_rate(batch: &TransferBatch, server: &StatusServer, clock: &Clock, rps: f64) -> f64 {
     let folder = tempfile::tempdir().unwrap();
     let store = create_store(&folder.path().join("hoptop.db"), batch, clock);
-    let setup = Setup {
+    let setup = PollerSetup {
         store: store.clone(),
-        wire: Arc::new(HttpWire { client: client(server), clock: clock.clone() }),
+        transport: Arc::new(HttpTransport { client: client(server), clock: clock.clone() }),
         clock: clock.clone(),
         profile: material::PROFILE.to_owned(),
         rps,
@@ -73,7 +73,7 @@ pub(crate) fn poller_rate(batch: &Batch, server: &Server, (clock, rps): (&Clock,
         fingerprint: "aa".to_owned(),
         shared: None,
         weights: BTreeMap::new(),
-        scope: Scope::Everything,
+        scope: PollScope::Everything,
         seed: 1,
         lease: None,
         heartbeat: Heartbeat::default(),
@@ -119,7 +119,7 @@ pub(crate) fn observations_per_second(clock: &Clock, transactions: usize) -> f64
 }
 
 /// Creates a store that tracks a batch.
-fn create_store(path: &Path, batch: &Batch, clock: &Clock) -> Store {
+fn create_store(path: &Path, batch: &TransferBatch, clock: &Clock) -> Store {
     let store = Store::open(path).unwrap();
     material::track(&store, batch.transfers.clone(), clock.now().wall);
     store
@@ -138,7 +138,7 @@ async fn read_feed(store: Store) {
     }
 }
 
-fn client(server: &Server) -> Client {
+fn client(server: &StatusServer) -> Client {
     let (base, id) = (BaseUrl::parse(&server.url()).unwrap(), IntegratorId::new(ID).unwrap());
     Client::new(base, id, Timeouts::default()).unwrap()
 }

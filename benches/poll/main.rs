@@ -41,9 +41,9 @@ use std::{process::ExitCode, time::Duration};
 use hoptop::internals::clock::Clock;
 use mimalloc::MiMalloc;
 
-use batch::Batch;
-use server::Server;
-use table::{Row, Table, Target};
+use batch::TransferBatch;
+use server::StatusServer;
+use table::{PerformanceTarget, ResultRow, ResultTable};
 
 /// The allocator of the program.
 #[global_allocator]
@@ -66,7 +66,7 @@ const ID: &str = "an-integrator-of-the-benchmark";
 fn main() -> ExitCode {
     let parts: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with("--")).collect();
     let is_wanted = |name: &str| parts.is_empty() || parts.iter().any(|part| name.contains(part.as_str()));
-    let (clock, mut table) = (Clock::system(), Table::default());
+    let (clock, mut table) = (Clock::system(), ResultTable::default());
     if is_wanted("cost") {
         cost::measure(&clock, &mut table);
     }
@@ -76,20 +76,20 @@ fn main() -> ExitCode {
     if is_wanted("observations") {
         let rates = (0..RUNS).map(|_| library::observations_per_second(&clock, TRANSACTIONS));
         let rate = rates.fold(0.0, f64::max);
-        table.push(Row {
-            what: format!("observations kept a second, {IN_FLIGHT} in flight"),
+        table.push(ResultRow {
+            measure: format!("observations kept a second, {IN_FLIGHT} in flight"),
             measured: format!("{rate:.0}"),
-            target: Some(Target::AtLeast(rate, 6_000.0, "")),
-            ..Row::default()
+            target: Some(PerformanceTarget::AtLeast(rate, 6_000.0, "")),
+            ..ResultRow::default()
         });
     }
     table.end()
 }
 
-fn measure_throughput(clock: &Clock, table: &mut Table) {
-    let batch = Batch::new(POLLS, clock);
+fn measure_throughput(clock: &Clock, table: &mut ResultTable) {
+    let batch = TransferBatch::new(POLLS, clock);
     for latency in SERVER_LATENCIES {
-        let server = Server::start(&batch, latency);
+        let server = StatusServer::start(&batch, latency);
         // Runs alternate, so that other work on the machine slows down both.
         let (mut pipeline_rate, mut baseline_rate) = (0.0_f64, 0.0_f64);
         for _ in 0..RUNS {
@@ -97,20 +97,20 @@ fn measure_throughput(clock: &Clock, table: &mut Table) {
             pipeline_rate = pipeline_rate.max(library::polls_per_second(&batch, &server, clock));
         }
         let milliseconds = latency.as_millis();
-        table.push(Row {
-            what: format!("polls a second of the pipeline, {IN_FLIGHT} in flight, answers after {milliseconds} ms"),
+        table.push(ResultRow {
+            measure: format!("polls a second of the pipeline, {IN_FLIGHT} in flight, answers after {milliseconds} ms"),
             measured: format!("{pipeline_rate:.0}"),
             yardstick: format!("{baseline_rate:.0}: bare reqwest loop"),
             ratio: Some(pipeline_rate / baseline_rate),
-            target: latency.is_zero().then_some(Target::AtLeast(pipeline_rate / baseline_rate, 0.7, "")),
+            target: latency.is_zero().then_some(PerformanceTarget::AtLeast(pipeline_rate / baseline_rate, 0.7, "")),
         });
     }
     let (limit, count) = HIGHEST_LIMIT;
-    let batch = Batch::new(count, clock);
-    let server = Server::start(&batch, Duration::ZERO);
-    let rate = library::poller_rate(&batch, &server, (clock, limit));
-    table.push(Row {
-        what: format!("polls a second of the poller at a limit of {limit:.0}"),
+    let batch = TransferBatch::new(count, clock);
+    let server = StatusServer::start(&batch, Duration::ZERO);
+    let rate = library::poller_rate(&batch, &server, clock, limit);
+    table.push(ResultRow {
+        measure: format!("polls a second of the poller at a limit of {limit:.0}"),
         measured: format!("{rate:.0}"),
         yardstick: format!("{limit:.0}: the limit"),
         ratio: Some(rate / limit),

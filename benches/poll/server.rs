@@ -18,28 +18,28 @@ use tokio::{
     runtime::Runtime,
 };
 
-use crate::batch::Batch;
+use crate::batch::TransferBatch;
 
 /// A running server, which stops when it is dropped.
-pub(crate) struct Server {
+pub(crate) struct StatusServer {
     pub address: SocketAddr,
     answered_count: Arc<AtomicUsize>,
     _runtime: Runtime,
 }
 
 /// Complete HTTP responses by transaction ID.
-type Answers = HashMap<String, Vec<u8>>;
+type AnswersByHash = HashMap<String, Vec<u8>>;
 
-impl Server {
+impl StatusServer {
     /// Starts a server for the transfers of a batch. It delays each answer by `latency`, which may be zero.
-    pub(crate) fn start(batch: &Batch, latency: Duration) -> Self {
+    pub(crate) fn start(batch: &TransferBatch, latency: Duration) -> Self {
         let reply = |body: &String| {
             let length = body.len();
             format!("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}")
         };
         let answer =
             |(new, body): (&NewTransaction, &String)| (new.params.transaction_id.to_string(), reply(body).into_bytes());
-        let answers: Arc<Answers> = Arc::new(batch.transfers.iter().zip(&batch.bodies).map(answer).collect());
+        let answers: Arc<AnswersByHash> = Arc::new(batch.transfers.iter().zip(&batch.bodies).map(answer).collect());
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
         let address = listener.local_addr().unwrap();
@@ -47,7 +47,7 @@ impl Server {
         let count = Arc::clone(&answered_count);
         runtime.spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                tokio::spawn(serve(stream, Arc::clone(&answers), (Arc::clone(&count), latency)));
+                tokio::spawn(serve(stream, Arc::clone(&answers), Arc::clone(&count), latency));
             }
         });
         Self { address, answered_count, _runtime: runtime }
@@ -67,8 +67,9 @@ impl Server {
 /// Answers the requests of one connection until the client closes it.
 async fn serve(
     mut stream: TcpStream,
-    answers: Arc<Answers>,
-    (answered_count, latency): (Arc<AtomicUsize>, Duration),
+    answers: Arc<AnswersByHash>,
+    answered_count: Arc<AtomicUsize>,
+    latency: Duration,
 ) -> std::io::Result<()> {
     stream.set_nodelay(true)?;
     let mut request = Vec::with_capacity(4_096);

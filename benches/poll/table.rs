@@ -4,24 +4,24 @@ use std::process::ExitCode;
 
 /// A row of the table.
 #[derive(Default)]
-pub(crate) struct Row {
-    pub what: String,
+pub(crate) struct ResultRow {
+    pub measure: String,
     pub measured: String,
     /// The figure of another program, if one was measured.
     pub yardstick: String,
     /// The figure divided by the yardstick.
     pub ratio: Option<f64>,
     /// The target; `None` for a figure that is shown for orientation.
-    pub target: Option<Target>,
+    pub target: Option<PerformanceTarget>,
 }
 
 /// A figure, its bound and their unit.
-pub(crate) enum Target {
+pub(crate) enum PerformanceTarget {
     AtMost(f64, f64, &'static str),
     AtLeast(f64, f64, &'static str),
 }
 
-impl Target {
+impl PerformanceTarget {
     fn is_reached(&self) -> bool {
         match self {
             Self::AtMost(figure, bound, _) => figure <= bound,
@@ -39,13 +39,13 @@ impl Target {
 
 /// The rows and notes of this run.
 #[derive(Default)]
-pub(crate) struct Table {
-    rows: Vec<Row>,
+pub(crate) struct ResultTable {
+    rows: Vec<ResultRow>,
     notes: Vec<String>,
 }
 
-impl Table {
-    pub(crate) fn push(&mut self, row: Row) {
+impl ResultTable {
+    pub(crate) fn push(&mut self, row: ResultRow) {
         self.rows.push(row);
     }
 
@@ -58,14 +58,14 @@ impl Table {
     pub(crate) fn end(self) -> ExitCode {
         println!("| what | measured | yardstick | ratio | reach | |\n| --- | ---: | ---: | ---: | ---: | --- |");
         let mut missed = false;
-        for Row { what, measured, yardstick, ratio, target } in self.rows {
+        for ResultRow { measure, measured, yardstick, ratio, target } in self.rows {
             let ratio = ratio.map_or("-".to_owned(), |ratio| format!("{ratio:.2}"));
             let yardstick = if yardstick.is_empty() { "-" } else { &yardstick };
-            let reach = target.as_ref().map_or("-".to_owned(), Target::text);
-            let is_reached = target.as_ref().map(Target::is_reached);
+            let reach = target.as_ref().map_or("-".to_owned(), PerformanceTarget::text);
+            let is_reached = target.as_ref().map(PerformanceTarget::is_reached);
             let word = is_reached.map_or("-", |reached| if reached { "reached" } else { "MISSED" });
             missed |= is_reached == Some(false);
-            println!("| {what} | {measured} | {yardstick} | {ratio} | {reach} | {word} |");
+            println!("| {measure} | {measured} | {yardstick} | {ratio} | {reach} | {word} |");
         }
         println!();
         self.notes.iter().for_each(|note| println!("{note}"));

@@ -14,13 +14,13 @@ use hoptop::internals::{
 
 use crate::tracked::PROFILE;
 
-pub(crate) struct Dashboard {
+pub(crate) struct ModelDashboard {
     pub model: Model,
     reader: Reader,
     clock: Clock,
 }
 
-impl Dashboard {
+impl ModelDashboard {
     pub(crate) fn open(store: &Store, size: (u16, u16), clock: &Clock) -> Self {
         let reader = store.reader().unwrap();
         let feed = FeedReader::new(store.reader().unwrap()).changes().unwrap();
@@ -45,9 +45,9 @@ impl Dashboard {
         for effect in step(&mut self.model, message, now) {
             if let Effect::LoadPage(request) = effect {
                 let page = self.reader.listing(&request.filter, now.wall).page(
-                    request.place.clone(),
+                    request.position.clone(),
                     request.length,
-                    &self.model.known(),
+                    &self.model.loaded_rows(),
                 );
                 self.handle_message(Msg::Page(Box::new((request, page.map_err(|error| error.to_string())))));
             }
@@ -58,7 +58,7 @@ impl Dashboard {
 pub(crate) fn setting() -> DashboardSettings {
     DashboardSettings {
         shown_id: Some("…7f3a".into()),
-        polls: false,
+        is_polling: false,
         ..DashboardSettings::of_profile(PROFILE, std::process::id())
     }
 }

@@ -14,7 +14,7 @@ use ratatui::{
     text::{Line, Span, Text},
 };
 
-use crate::{dashboard::Dashboard, report::Report, tracked::Tracked};
+use crate::{dashboard::ModelDashboard, report::BenchReport, tracked::TrackedStore};
 
 const SIZE: (u16, u16) = (200, 60);
 const TRACKED_COUNTS: [usize; 2] = [100, 100_000];
@@ -22,19 +22,20 @@ const TRACKED_COUNTS: [usize; 2] = [100, 100_000];
 const FRAMES: usize = 400;
 const RUNS: usize = 7;
 
-pub(crate) fn print(clock: &Clock, report: &mut Report) {
+pub(crate) fn print(clock: &Clock, report: &mut BenchReport) {
     println!("\nA frame at {}x{}, the selection moving in each:\n", SIZE.0, SIZE.1);
     println!("| tracked | hoptop | the same cells, bare | ratio |\n| ---: | ---: | ---: | ---: |");
     let mut frame_seconds = Vec::new();
     for count in TRACKED_COUNTS {
         let folder = tempfile::tempdir().unwrap();
-        let tracked = Tracked::make(&folder.path().join("hoptop.db"), count, clock);
-        let mut dashboard = Dashboard::open(&tracked.store, SIZE, clock);
+        let tracked = TrackedStore::make(&folder.path().join("hoptop.db"), count, clock);
+        let mut dashboard = ModelDashboard::open(&tracked.store, SIZE, clock);
         let hoptop_seconds = measure_view(&mut dashboard, clock);
         let bare_seconds = measure_cells(&mut dashboard, clock);
         let figure = report.at_most(
             &format!("a frame over {count} against the bare cells, in percent"),
-            (100.0 * hoptop_seconds / bare_seconds, 250.0),
+            100.0 * hoptop_seconds / bare_seconds,
+            250.0,
             "%",
         );
         println!("| {count} | {:.0} µs | {:.0} µs | {figure} |", hoptop_seconds * 1e6, bare_seconds * 1e6);
@@ -42,14 +43,15 @@ pub(crate) fn print(clock: &Clock, report: &mut Report) {
     }
     let figure = report.at_most(
         "growth of a frame from 100 to 100000, in percent",
-        (100.0 * frame_seconds[1] / frame_seconds[0], 130.0),
+        100.0 * frame_seconds[1] / frame_seconds[0],
+        130.0,
         "%",
     );
     println!("\nFrom {} to {} tracked a frame grows to {figure}.", TRACKED_COUNTS[0], TRACKED_COUNTS[1]);
 }
 
 /// Returns the seconds for a frame: from the model to cells, and the changed cells to the terminal.
-fn measure_view(dashboard: &mut Dashboard, clock: &Clock) -> f64 {
+fn measure_view(dashboard: &mut ModelDashboard, clock: &Clock) -> f64 {
     let theme = Theme::new(true, false);
     let mut terminal = new_terminal();
     shortest_mean(|frame| {
@@ -62,7 +64,7 @@ fn measure_view(dashboard: &mut Dashboard, clock: &Clock) -> f64 {
 }
 
 /// Returns the seconds for drawing text with the same cells, alternating between the same two states.
-fn measure_cells(dashboard: &mut Dashboard, clock: &Clock) -> f64 {
+fn measure_cells(dashboard: &mut ModelDashboard, clock: &Clock) -> f64 {
     let theme = Theme::new(true, false);
     let mut text = |key: &str| {
         dashboard.press(key);

@@ -13,14 +13,14 @@ use hoptop::internals::{
     clock::Clock,
     sim::{
         server,
-        service::{Limits, Service},
+        service::{Service, ServiceLimits},
     },
 };
 
 use crate::{
-    report::Report,
+    report::BenchReport,
     session::Session,
-    tracked::{self, Tracked},
+    tracked::{self, TrackedStore},
 };
 
 const TRACKED: usize = 10_000;
@@ -29,32 +29,33 @@ const MEASURED_TIME: Duration = Duration::from_secs(60);
 /// The clock ticks per second in a process's times (`sysconf(_SC_CLK_TCK)` of every Linux).
 const TICKS_PER_SECOND: f64 = 100.0;
 
-pub(crate) fn print(clock: &Clock, report: &mut Report) {
+pub(crate) fn print(clock: &Clock, report: &mut BenchReport) {
     if !cfg!(target_os = "linux") {
         println!("\nWhat it costs when idle is measured on Linux only.");
         return;
     }
     println!("\nIdle with {TRACKED} tracked at 1 RPS, over {} s of each:", MEASURED_TIME.as_secs());
-    for (what, make) in
-        [("nothing changes", Tracked::make_unchanging as MakeStore), ("each answer is a first one", Tracked::make)]
-    {
+    for (measure, make) in [
+        ("nothing changes", TrackedStore::make_unchanging as MakeStore),
+        ("each answer is a first one", TrackedStore::make),
+    ] {
         let share = cpu_share(make, clock);
-        println!("  {what}: {}.", report.at_most(&format!("idle, {what}"), (1e6 * share, 5_000.0), "µs a second"));
+        println!("  {measure}: {}.", report.at_most(&format!("idle, {measure}"), 1e6 * share, 5_000.0, "µs a second"));
     }
 }
 
-type MakeStore = fn(&Path, usize, &Clock) -> Tracked;
+type MakeStore = fn(&Path, usize, &Clock) -> TrackedStore;
 
 /// Returns the share of one core that the dashboard uses.
 fn cpu_share(make: MakeStore, clock: &Clock) -> f64 {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("hoptop.db");
-    let Tracked { world, .. } = make(&path, TRACKED, clock);
+    let TrackedStore { world, .. } = make(&path, TRACKED, clock);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let url = runtime.block_on(async {
         let listener = server::bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        let service = Service::new(world, Limits { rps: 1.0, ..Limits::default() });
+        let service = Service::new(world, ServiceLimits { rps: 1.0, ..ServiceLimits::default() });
         tokio::spawn(server::serve(listener, Arc::new(Mutex::new(service)), clock.clone(), std::future::pending()));
         url
     });

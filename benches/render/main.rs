@@ -29,12 +29,12 @@ use std::process::ExitCode;
 
 use hoptop::internals::clock::Clock;
 
-use report::Report;
+use report::BenchReport;
 
 fn main() -> ExitCode {
     let parts: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with("--")).collect();
     let is_wanted = |name: &str| parts.is_empty() || parts.iter().any(|part| name.contains(part.as_str()));
-    let (clock, mut report) = (Clock::system(), Report::default());
+    let (clock, mut report) = (Clock::system(), BenchReport::default());
     if is_wanted("frame") {
         frame::print(&clock, &mut report);
     }

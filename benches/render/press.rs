@@ -28,7 +28,7 @@ use hoptop::internals::{
 use ratatui::{Terminal, backend::TestBackend};
 use tokio::sync::{mpsc as events, watch};
 
-use crate::{dashboard, report::Report, tracked::Tracked, watched::Watched};
+use crate::{dashboard, report::BenchReport, tracked::TrackedStore, watched::WatchedBackend};
 
 const SIZE: (u16, u16) = (200, 60);
 const TRACKED: usize = 100_000;
@@ -40,9 +40,9 @@ const HASH_COLUMNS: std::ops::Range<u16> = 16..29;
 /// The number of answers saved together; one in ten brings a change.
 const BURST_SIZE: usize = 10;
 
-pub(crate) fn print(clock: &Clock, report: &mut Report) {
+pub(crate) fn print(clock: &Clock, report: &mut BenchReport) {
     let folder = tempfile::tempdir().unwrap();
-    let tracked = Tracked::make(&folder.path().join("hoptop.db"), TRACKED, clock);
+    let tracked = TrackedStore::make(&folder.path().join("hoptop.db"), TRACKED, clock);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     println!("\n| {TRACKED} tracked, at {}x{} | p50 | p99 | most | frames a second |", SIZE.0, SIZE.1);
     println!("| --- | ---: | ---: | ---: | ---: |");
@@ -57,8 +57,8 @@ pub(crate) fn print(clock: &Clock, report: &mut Report) {
         });
         latencies.sort_by(f64::total_cmp);
         let at = |share: f64| latencies[((latencies.len() - 1) as f64 * share) as usize] * 1e3;
-        let what = format!("key press to painted screen with {rate:.0} answers a second, p99");
-        let p99 = report.at_most(&what, (at(0.99), 16.0), "ms");
+        let measure = format!("key press to painted screen with {rate:.0} answers a second, p99");
+        let p99 = report.at_most(&measure, at(0.99), 16.0, "ms");
         println!(
             "| a key, {rate:.0} answers a second coming in | {:.1} ms | {p99} | {:.1} ms | {frames:.0} |",
             at(0.5),
@@ -68,7 +68,7 @@ pub(crate) fn print(clock: &Clock, report: &mut Report) {
 }
 
 /// Returns the seconds from each press to its frame, and the frames per second.
-async fn measure(tracked: &Tracked, clock: &Clock) -> (Vec<f64>, f64) {
+async fn measure(tracked: &TrackedStore, clock: &Clock) -> (Vec<f64>, f64) {
     let (selected, screen) = watch::channel(None);
     let frames = Arc::new(AtomicUsize::new(0));
     let frame_count = Arc::clone(&frames);
@@ -79,7 +79,7 @@ async fn measure(tracked: &Tracked, clock: &Clock) -> (Vec<f64>, f64) {
         let row = (0..SIZE.1).find(|row| buffer[(1, *row)].symbol() == ">");
         selected.send_replace(row.map(|row| HASH_COLUMNS.map(|column| buffer[(column, row)].symbol()).collect()));
     };
-    let mut terminal = Terminal::new(Watched::new(SIZE, draw)).unwrap();
+    let mut terminal = Terminal::new(WatchedBackend::new(SIZE, draw)).unwrap();
     let (key_sender, input) = events::unbounded_channel();
     let input = stream::unfold(input, async |mut input: events::UnboundedReceiver<io::Result<Event>>| {
         Some((input.recv().await?, input))
@@ -91,7 +91,7 @@ async fn measure(tracked: &Tracked, clock: &Clock) -> (Vec<f64>, f64) {
         // ASCII, because the row of the selection begins with `>` there.
         theme: Theme::new(true, true),
         system: System::nowhere(),
-        memory: None,
+        view_state_path: None,
         log: None,
         export: |_: &Store, _: &ExportOrder| Err("nothing is exported".into()),
     };
@@ -135,7 +135,7 @@ async fn press_keys(
 
 /// Saves answers until a stop signal arrives, and returns the answers per second. Runs on its own thread, as the poller
 /// does.
-fn submit_answers(tracked: &Tracked, answers: usize, stop_signal: &Receiver<()>, clock: &Clock) -> f64 {
+fn submit_answers(tracked: &TrackedStore, answers: usize, stop_signal: &Receiver<()>, clock: &Clock) -> f64 {
     if answers == 0 {
         return 0.0;
     }

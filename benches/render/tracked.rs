@@ -23,13 +23,13 @@ pub(crate) const ID: &str = "an-integrator-of-the-benchmark";
 const ANSWERED_COUNT: usize = 200;
 
 /// A store, the simulated world of its transactions, and the transactions.
-pub(crate) struct Tracked {
+pub(crate) struct TrackedStore {
     pub store: Store,
     pub world: World,
     batch: Vec<NewTransaction>,
 }
 
-impl Tracked {
+impl TrackedStore {
     /// Creates a store of `count` transactions, submitted over the last hour.
     pub(crate) fn make(path: &Path, count: usize, clock: &Clock) -> Self {
         let store = Store::open(path).unwrap();
@@ -41,7 +41,7 @@ impl Tracked {
             new.params.ticket = index.is_multiple_of(4).then(|| format!("SUP-{index}"));
             new.labels = vec![format!("batch-{}", index / 100)];
         }
-        let tracked = Self::track(store, (world, batch), clock);
+        let tracked = Self::track(store, world, batch, clock);
         for index in 0..ANSWERED_COUNT.min(count) {
             let status = if index.is_multiple_of(9) { ("needs_gas", 2) } else { ("ongoing", 1) };
             tracked.observe(index, status, clock).submit(&tracked.store).wait().unwrap();
@@ -67,7 +67,7 @@ impl Tracked {
         }
         let world = World::scripted(transfers, now, CountsFrom::Start);
         let batch = world.transfers();
-        let tracked = Self::track(Store::open(path).unwrap(), (world, batch), clock);
+        let tracked = Self::track(Store::open(path).unwrap(), world, batch, clock);
         // The body that the service will send again, except for the elapsed times.
         let id = IntegratorId::new(ID).unwrap();
         let body =
@@ -78,7 +78,7 @@ impl Tracked {
         tracked
     }
 
-    fn track(store: Store, (world, batch): (World, Vec<NewTransaction>), clock: &Clock) -> Self {
+    fn track(store: Store, world: World, batch: Vec<NewTransaction>, clock: &Clock) -> Self {
         material::track(&store, batch.clone(), clock.now().wall);
         Self { store, world, batch }
     }

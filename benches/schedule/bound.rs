@@ -1,7 +1,7 @@
-//! Computes the least mean detection delay for a number of polls per transfer, whatever the strategy.
+//! Computes the least mean detection delay that any strategy reaches with a number of polls per transfer.
 //!
-//! The bound is Lagrangian: it uses the best inspection times of each route alone, at a price per poll that gives the
-//! average number of polls. No strategy that shares one budget among all transfers can have a lower delay.
+//! The bound is Lagrangian: it uses the best inspection times of each route alone. The price per poll is chosen to give
+//! the average number of polls. No strategy that shares one budget among all transfers can have a lower delay.
 
 use crate::world::{MEDIANS, SIGMA};
 
@@ -10,7 +10,7 @@ const AGE_COUNT: usize = 1_500;
 /// The range of ages in standard deviations around the median. One in 10⁹ durations is outside.
 const DEVIATION_RANGE: (f64, f64) = (-4.0, 6.0);
 
-struct Route {
+struct RouteSurvival {
     ages: Vec<f64>,
     /// The share of transfers that settle after each age.
     survival: Vec<f64>,
@@ -18,7 +18,7 @@ struct Route {
     mean_until: Vec<f64>,
 }
 
-impl Route {
+impl RouteSurvival {
     fn new(median: f64) -> Self {
         let step = (DEVIATION_RANGE.1 - DEVIATION_RANGE.0) / (AGE_COUNT - 1) as f64;
         let deviations: Vec<f64> = (0..AGE_COUNT).map(|index| DEVIATION_RANGE.0 + step * index as f64).collect();
@@ -51,7 +51,7 @@ impl Route {
 
 /// Returns the least mean delay in seconds for an average of `polls` requests per transfer.
 pub(crate) fn least_mean_delay(polls: f64) -> f64 {
-    let routes: Vec<Route> = MEDIANS.iter().map(|median| Route::new(*median)).collect();
+    let routes: Vec<RouteSurvival> = MEDIANS.iter().map(|median| RouteSurvival::new(*median)).collect();
     let mean = |price: f64| routes.iter().map(|route| route.cost(price)).sum::<f64>() / routes.len() as f64;
     // Every price gives a valid lower bound. The highest is returned; it changes slowly with the price.
     let prices = (0..60).map(|step| 1.15_f64.powi(step));

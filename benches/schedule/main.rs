@@ -18,9 +18,9 @@ mod world;
 
 use hoptop::internals::clock::Clock;
 
-use run::{Outcome, run};
-use strategy::{FullComparison, HoptopStrategy, Rank, Rule, RuleStrategy, Strategy};
-use world::{Arrivals, Beginning, Durations, Load, MEAN_ROUND_TRIP};
+use run::{RunOutcome, run};
+use strategy::{FullComparison, HoptopStrategy, PollingRule, RankFormula, RuleStrategy, Strategy};
+use world::{Arrivals, Durations, MEAN_ROUND_TRIP, StartState, Workload};
 
 /// The first seed. A load with few transfers takes the means over several seeds.
 const SEED: u64 = 7;
@@ -32,56 +32,56 @@ const POLLS_PER_TRANSFER: f64 = 3.6;
 /// The load for which the lower bound is computed.
 const STEADY: &str = "steady, 10 RPS";
 
-fn loads() -> Vec<Load> {
+fn loads() -> Vec<Workload> {
     let (rps, count) = (10.0, 40_000);
     let rate = rps / (1.0 + MEAN_ROUND_TRIP) / POLLS_PER_TRANSFER;
-    let steady = Load {
+    let steady = Workload {
         name: STEADY,
         rps,
         count,
         seeds: 1,
         arrivals: Arrivals::Steady { rate, warm_up: 3_600.0 },
-        beginning: Beginning::UnderWay,
+        beginning: StartState::UnderWay,
         durations: Durations::ByRoute,
         has_halts: false,
     };
-    let batch = |name, count, rps, seeds| Load { name, rps, count, seeds, arrivals: Arrivals::AtOnce, ..steady };
-    let imported = |name, load: Load| Load { name, beginning: Beginning::NeverAnswered, ..load };
-    let wrong = |name, load: Load| Load { name, durations: Durations::WrongEstimates, ..load };
-    let own_estimates = Load {
+    let batch = |name, count, rps, seeds| Workload { name, rps, count, seeds, arrivals: Arrivals::AtOnce, ..steady };
+    let imported = |name, load: Workload| Workload { name, beginning: StartState::NeverAnswered, ..load };
+    let wrong = |name, load: Workload| Workload { name, durations: Durations::WrongEstimates, ..load };
+    let own_estimates = Workload {
         durations: Durations::ByTransfer(12.0, 72.0),
-        beginning: Beginning::NeverAnswered,
+        beginning: StartState::NeverAnswered,
         ..batch("150 imported, own estimates, 5 RPS", 150, 5.0, 16)
     };
     let slow_batch = batch("1,000 at once, 1 RPS", 1_000, 1.0, 4);
     let batch_of_1000 = batch("1,000 at once, 10 RPS", 1_000, 10.0, 4);
     let batch_of_10000 = batch("10,000 at once, 10 RPS", 10_000, 10.0, 1);
-    let rush = Load { arrivals: Arrivals::Rush { rate: rate / 2.0, warm_up: 3_600.0 }, ..steady };
+    let rush = Workload { arrivals: Arrivals::Rush { rate: rate / 2.0, warm_up: 3_600.0 }, ..steady };
     vec![
         steady,
         wrong("steady, wrong estimates", steady),
-        Load { name: "steady, two kinds on each route", durations: Durations::TwoKinds, ..steady },
-        Load { name: "steady, routes that halt", has_halts: true, ..steady },
+        Workload { name: "steady, two kinds on each route", durations: Durations::TwoKinds, ..steady },
+        Workload { name: "steady, routes that halt", has_halts: true, ..steady },
         imported("a day with a rush, imported", rush),
         own_estimates,
-        Load {
+        Workload {
             name: "150 imported, submission unknown, 5 RPS",
-            beginning: Beginning::SubmissionUnknown,
+            beginning: StartState::SubmissionUnknown,
             ..own_estimates
         },
-        Load {
+        Workload {
             name: "150 imported, submission unknown, the chain asked, 5 RPS",
-            beginning: Beginning::SubmissionFromChain(NODE_RATE),
+            beginning: StartState::SubmissionFromChain(NODE_RATE),
             ..own_estimates
         },
-        Load {
+        Workload {
             name: "1,000 imported, submission unknown, 10 RPS",
-            beginning: Beginning::SubmissionUnknown,
+            beginning: StartState::SubmissionUnknown,
             ..batch_of_1000
         },
-        Load {
+        Workload {
             name: "1,000 imported, submission unknown, the chain asked, 10 RPS",
-            beginning: Beginning::SubmissionFromChain(NODE_RATE),
+            beginning: StartState::SubmissionFromChain(NODE_RATE),
             ..batch_of_1000
         },
         slow_batch,
@@ -100,29 +100,29 @@ fn strategies() -> [(&'static str, MakeStrategy); 9] {
     let by_rule = |rule| -> MakeStrategy { Box::new(move || Box::new(RuleStrategy::new(rule))) };
     let full = |rank| -> MakeStrategy { Box::new(move || Box::new(FullComparison::new(rank))) };
     [
-        ("round robin", by_rule(Rule::RoundRobin)),
-        ("every 5 s", by_rule(Rule::Every5Seconds)),
-        ("exponential backoff", by_rule(Rule::Backoff)),
-        ("wait for the estimate", by_rule(Rule::WaitForEstimate)),
-        ("P(changed), true spread", full(Rank::Changed)),
-        ("index, true spread", full(Rank::Index)),
-        ("index, looking ahead", full(Rank::LookAhead)),
+        ("round robin", by_rule(PollingRule::RoundRobin)),
+        ("every 5 s", by_rule(PollingRule::Every5Seconds)),
+        ("exponential backoff", by_rule(PollingRule::Backoff)),
+        ("wait for the estimate", by_rule(PollingRule::WaitForEstimate)),
+        ("P(changed), true spread", full(RankFormula::Changed)),
+        ("index, true spread", full(RankFormula::Index)),
+        ("index, looking ahead", full(RankFormula::LookAhead)),
         ("**hoptop**", Box::new(|| Box::new(HoptopStrategy::default()))),
-        ("oracle", by_rule(Rule::Oracle)),
+        ("oracle", by_rule(PollingRule::Oracle)),
     ]
 }
 
-fn print(load: &Load) {
+fn print(load: &Workload) {
     println!("\n{}\n", load.name);
     println!(
         "| strategy | mean | p95 | worst | mean | p95 | worst | polls |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"
     );
-    let mut base: Option<Outcome> = None;
+    let mut base: Option<RunOutcome> = None;
     for (name, strategy) in strategies() {
         let outcome =
-            Outcome::mean((0..load.seeds).map(|index| run(load, SEED + u64::from(index), strategy().as_mut())));
+            RunOutcome::mean((0..load.seeds).map(|index| run(load, SEED + u64::from(index), strategy().as_mut())));
         let base = base.get_or_insert_with(|| outcome.clone());
-        let Outcome { mean, p95, worst, polls } = outcome;
+        let RunOutcome { mean, p95, worst, polls } = outcome;
         let [mean_ratio, p95_ratio, worst_ratio] = [mean / base.mean, p95 / base.p95, worst / base.worst];
         println!(
             "| {name} | {mean:.1} s | {p95:.0} s | {worst:.0} s | {mean_ratio:.3} | {p95_ratio:.2} | {worst_ratio:.2} | {polls:.2} |"

@@ -6,12 +6,12 @@ use hoptop::internals::budget::{Budget, RequestEnd, SlotPermit};
 
 use crate::{
     strategy::{Decision, Strategy, moment},
-    world::{Answer, Arrivals, Load, Network},
+    world::{Arrivals, NetworkLatency, StatusResult, Workload},
 };
 
 /// The delays in seconds between settling and the answer that shows it.
 #[derive(Clone, Debug)]
-pub(crate) struct Outcome {
+pub(crate) struct RunOutcome {
     pub mean: f64,
     pub p95: f64,
     pub worst: f64,
@@ -19,12 +19,12 @@ pub(crate) struct Outcome {
     pub polls: f64,
 }
 
-pub(crate) fn run(load: &Load, seed: u64, strategy: &mut dyn Strategy) -> Outcome {
+pub(crate) fn run(load: &Workload, seed: u64, strategy: &mut dyn Strategy) -> RunOutcome {
     let transfers = load.transfers(seed);
-    let mut network = Network::new(seed + 1);
+    let mut network = NetworkLatency::new(seed + 1);
     let mut budget = Budget::unshared(load.rps, moment(0.0).mono);
     let mut in_flight: BinaryHeap<Reverse<(u64, usize)>> = BinaryHeap::new();
-    let mut permits: Vec<Option<(SlotPermit, Answer)>> = transfers.iter().map(|_| None).collect();
+    let mut permits: Vec<Option<(SlotPermit, StatusResult)>> = transfers.iter().map(|_| None).collect();
     let (mut detection_delays, mut arrived_count, mut requests, mut now) = (Vec::new(), 0, 0_u64, 0.0_f64);
     // Under a steady load neither the warm-up counts nor the time after the last arrival.
     let (from, until) = match load.arrivals {
@@ -45,7 +45,7 @@ pub(crate) fn run(load: &Load, seed: u64, strategy: &mut dyn Strategy) -> Outcom
             let at = moment(at as f64 / 1e6).mono;
             budget.release(permit, RequestEnd::Answered, at, at);
             strategy.on_answered(id, answer, now);
-            if answer == Answer::Settled {
+            if answer == StatusResult::Settled {
                 let noticeable = transfers[id].settles.max(transfers[id].arrives);
                 detection_delays.push((noticeable, now - noticeable));
             }
@@ -79,10 +79,10 @@ pub(crate) fn run(load: &Load, seed: u64, strategy: &mut dyn Strategy) -> Outcom
     let is_counted = |(settles, _): &&(f64, f64)| (from..=until).contains(settles);
     let counted_delays = detection_delays.iter().filter(is_counted).map(|(_, delay)| *delay).collect();
     let counted_transfers = transfers.iter().filter(|transfer| (from..=until).contains(&transfer.arrives)).count();
-    Outcome::new(counted_delays, requests as f64 / counted_transfers as f64)
+    RunOutcome::new(counted_delays, requests as f64 / counted_transfers as f64)
 }
 
-impl Outcome {
+impl RunOutcome {
     /// Returns the means of several outcomes.
     pub(crate) fn mean(outcomes: impl ExactSizeIterator<Item = Self>) -> Self {
         let share = 1.0 / outcomes.len() as f64;

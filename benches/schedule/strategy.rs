@@ -19,17 +19,17 @@ use hoptop::internals::{
     schedule::{Expectation, NextPoll, PollContext, PollResult, Scheduler},
 };
 
-use crate::world::{Answer, MIN_INTERVAL, SIGMA, Transfer};
+use crate::world::{BenchTransfer, MIN_INTERVAL, SIGMA, StatusResult};
 
 /// Decides which transfer is polled next. Times are in seconds.
 pub(crate) trait Strategy {
     /// Adds a transfer to poll. If it begins under way, its arrival counts as its first answer.
-    fn add(&mut self, id: usize, transfer: &Transfer);
+    fn add(&mut self, id: usize, transfer: &BenchTransfer);
     /// Returns the transfer to poll now, or the time at which one becomes due.
     fn next(&mut self, now: f64) -> Decision;
     fn on_sent(&mut self, id: usize, now: f64);
     /// Handles the answer to a transfer's request.
-    fn on_answered(&mut self, id: usize, answer: Answer, now: f64);
+    fn on_answered(&mut self, id: usize, answer: StatusResult, now: f64);
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -48,20 +48,20 @@ fn wall_time(seconds: f64) -> DateTime<Utc> {
     DateTime::UNIX_EPOCH + TimeDelta::microseconds((seconds * 1e6) as i64)
 }
 
-/// The product's scheduler, with forecasts learned as in the product.
+/// The product's scheduler, with the product's forecasts from observed durations.
 #[derive(Default)]
 pub(crate) struct HoptopStrategy {
     scheduler: Scheduler,
     duration_stats: DurationStats,
-    transfers: HashMap<usize, Tracked>,
+    transfers: HashMap<usize, TrackedTransfer>,
     /// When the source chains say when transfers were submitted, in microseconds, the earliest first.
     chains_say: BinaryHeap<Reverse<(u64, usize)>>,
 }
 
 /// A transfer, its last answer, and when that arrived; `None` before the first.
-struct Tracked {
-    transfer: Transfer,
-    last: Option<(Answer, f64)>,
+struct TrackedTransfer {
+    transfer: BenchTransfer,
+    last: Option<(StatusResult, f64)>,
 }
 
 /// The route from the chain with this number.
@@ -71,10 +71,10 @@ fn route(number: usize) -> RouteKey {
 
 impl HoptopStrategy {
     fn reschedule(&mut self, id: usize, now: f64) {
-        let Tracked { transfer, last } = &self.transfers[&id];
+        let TrackedTransfer { transfer, last } = &self.transfers[&id];
         let estimate = Duration::from_secs_f64(transfer.estimate);
         let forecast = self.duration_stats.evidence(&route(transfer.route)).forecast(Some(estimate));
-        let is_unseen = last.is_none_or(|(answer, _)| answer == Answer::NotFound);
+        let is_unseen = last.is_none_or(|(answer, _)| answer == StatusResult::NotFound);
         let since = wall_time(transfer.since());
         let wait = TimeDelta::from_std((2 * estimate).max(Duration::from_secs(900))).unwrap();
         let deadline = since + wait;
@@ -92,8 +92,9 @@ impl HoptopStrategy {
         self.scheduler.watch(RowId(id as i64), poll_context, moment(now));
     }
 
-    /// Learns from a transfer that settled between its last answer and `now`. Without a submission time nothing is learned.
-    fn learn(&mut self, Tracked { transfer, last }: &Tracked, now: f64) {
+    /// Adds the duration of a transfer that settled between its last answer and `now`. Ignored without a submission
+    /// time.
+    fn learn(&mut self, TrackedTransfer { transfer, last }: &TrackedTransfer, now: f64) {
         if transfer.is_submission_known {
             let age = |at: f64| Duration::from_secs_f64((at - transfer.submitted).max(0.0));
             let settled = SettledWithin { after: last.map_or(Duration::ZERO, |(_, at)| age(at)), by: age(now) };
@@ -108,9 +109,9 @@ impl HoptopStrategy {
 }
 
 impl Strategy for HoptopStrategy {
-    fn add(&mut self, id: usize, transfer: &Transfer) {
-        let last = transfer.indexed.is_none().then_some((Answer::UnderWay, transfer.arrives));
-        self.transfers.insert(id, Tracked { transfer: *transfer, last });
+    fn add(&mut self, id: usize, transfer: &BenchTransfer) {
+        let last = transfer.indexed.is_none().then_some((StatusResult::UnderWay, transfer.arrives));
+        self.transfers.insert(id, TrackedTransfer { transfer: *transfer, last });
         self.chains_say.extend(transfer.chain_says_at.map(|at| Reverse(((at * 1e6) as u64, id))));
         self.reschedule(id, transfer.arrives);
     }
@@ -136,9 +137,9 @@ impl Strategy for HoptopStrategy {
         self.scheduler.record_sent(RowId(id as i64), moment(now));
     }
 
-    fn on_answered(&mut self, id: usize, answer: Answer, now: f64) {
+    fn on_answered(&mut self, id: usize, answer: StatusResult, now: f64) {
         self.scheduler.record_result(RowId(id as i64), PollResult::Answered, moment(now));
-        if answer == Answer::Settled {
+        if answer == StatusResult::Settled {
             let tracked = self.transfers.remove(&id).unwrap();
             self.learn(&tracked, now);
             self.scheduler.forget(RowId(id as i64));
@@ -152,13 +153,13 @@ impl Strategy for HoptopStrategy {
 /// A strategy with a rule for the time of a transfer's next poll. Of the due transfers, the one that has been due
 /// longest is polled first.
 pub(crate) struct RuleStrategy {
-    rule: Rule,
+    rule: PollingRule,
     due: BinaryHeap<Reverse<(u64, usize)>>,
-    transfers: HashMap<usize, (Transfer, u32)>,
+    transfers: HashMap<usize, (BenchTransfer, u32)>,
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Rule {
+pub(crate) enum PollingRule {
     /// The least recently answered transfer first.
     RoundRobin,
     /// Each transfer every 5 s.
@@ -172,17 +173,19 @@ pub(crate) enum Rule {
 }
 
 impl RuleStrategy {
-    pub(crate) fn new(rule: Rule) -> Self {
+    pub(crate) fn new(rule: PollingRule) -> Self {
         Self { rule, due: BinaryHeap::new(), transfers: HashMap::new() }
     }
 
-    fn next_due(&self, transfer: &Transfer, polls: u32, last: f64) -> f64 {
+    fn next_due(&self, transfer: &BenchTransfer, polls: u32, last: f64) -> f64 {
         match self.rule {
-            Rule::RoundRobin | Rule::Every5Seconds => last + MIN_INTERVAL,
-            Rule::Backoff => last + (MIN_INTERVAL * 2_f64.powi(polls.min(10) as i32)).min(300.0),
-            Rule::WaitForEstimate if polls == 0 => (last + MIN_INTERVAL).max(transfer.since() + transfer.estimate),
-            Rule::WaitForEstimate => last + 30.0,
-            Rule::Oracle => (last + if polls == 0 { 0.0 } else { MIN_INTERVAL }).max(transfer.settles),
+            PollingRule::RoundRobin | PollingRule::Every5Seconds => last + MIN_INTERVAL,
+            PollingRule::Backoff => last + (MIN_INTERVAL * 2_f64.powi(polls.min(10) as i32)).min(300.0),
+            PollingRule::WaitForEstimate if polls == 0 => {
+                (last + MIN_INTERVAL).max(transfer.since() + transfer.estimate)
+            }
+            PollingRule::WaitForEstimate => last + 30.0,
+            PollingRule::Oracle => (last + if polls == 0 { 0.0 } else { MIN_INTERVAL }).max(transfer.settles),
         }
     }
 
@@ -193,7 +196,7 @@ impl RuleStrategy {
 }
 
 impl Strategy for RuleStrategy {
-    fn add(&mut self, id: usize, transfer: &Transfer) {
+    fn add(&mut self, id: usize, transfer: &BenchTransfer) {
         self.transfers.insert(id, (*transfer, 0));
         self.push(id, transfer.last_rest());
     }
@@ -211,8 +214,8 @@ impl Strategy for RuleStrategy {
         self.transfers.get_mut(&id).unwrap().1 += 1;
     }
 
-    fn on_answered(&mut self, id: usize, answer: Answer, now: f64) {
-        if answer == Answer::Settled {
+    fn on_answered(&mut self, id: usize, answer: StatusResult, now: f64) {
+        if answer == StatusResult::Settled {
             self.transfers.remove(&id);
         } else {
             self.push(id, now);
@@ -223,9 +226,9 @@ impl Strategy for RuleStrategy {
 /// A strategy that compares all transfers for each decision, and knows the true spread of durations. It can't be used in
 /// a product, because a decision costs O(n) and the spread isn't known.
 pub(crate) struct FullComparison {
-    rank: Rank,
+    rank: RankFormula,
     /// ID, transfer, time of the last answer, and whether a request is in flight.
-    tracked: Vec<(usize, Transfer, f64, bool)>,
+    tracked: Vec<(usize, BenchTransfer, f64, bool)>,
     position_by_id: HashMap<usize, usize>,
     /// The price of a poll as a fast and as a slow average, and when they were updated.
     prices: Option<(f64, f64, f64)>,
@@ -233,7 +236,7 @@ pub(crate) struct FullComparison {
 
 /// The rank by which [`FullComparison`] chooses.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Rank {
+pub(crate) enum RankFormula {
     /// The probability that the transfer settled since its last answer: the intuitive choice.
     Changed,
     /// The index that hoptop's scheduler uses: optimal if the price of a poll is constant.
@@ -247,18 +250,18 @@ pub(crate) enum Rank {
 const PRICE_TIMES: (f64, f64) = (60.0, 300.0);
 
 impl FullComparison {
-    pub(crate) fn new(rank: Rank) -> Self {
+    pub(crate) fn new(rank: RankFormula) -> Self {
         Self { rank, tracked: Vec::new(), position_by_id: HashMap::new(), prices: None }
     }
 
     /// Returns the rank of a transfer if the price falls by `fall` in a second.
-    fn rank(&self, transfer: &Transfer, last: f64, now: f64, fall: f64) -> f64 {
+    fn rank(&self, transfer: &BenchTransfer, last: f64, now: f64, fall: f64) -> f64 {
         let forecast = Forecast::Lognormal(Lognormal::new(Duration::from_secs_f64(transfer.estimate), SIGMA));
         let hazard_at = |at: f64| forecast.hazard(at - transfer.since());
         let events = hazard_at(now).cumulative - hazard_at(last).cumulative;
         match self.rank {
-            Rank::Changed => events,
-            Rank::Index | Rank::LookAhead => {
+            RankFormula::Changed => events,
+            RankFormula::Index | RankFormula::LookAhead => {
                 (events.exp_m1() - events - fall * events.exp()) / hazard_at(now).rate.max(1e-12)
             }
         }
@@ -268,7 +271,9 @@ impl FullComparison {
     fn price_fall(&self) -> f64 {
         let (fast, slow) = PRICE_TIMES;
         match (self.rank, self.prices) {
-            (Rank::LookAhead, Some((at_fast, at_slow, _))) => ((at_slow - at_fast) / (slow - fast)).clamp(0.0, 0.9),
+            (RankFormula::LookAhead, Some((at_fast, at_slow, _))) => {
+                ((at_slow - at_fast) / (slow - fast)).clamp(0.0, 0.9)
+            }
             _ => 0.0,
         }
     }
@@ -281,7 +286,7 @@ impl FullComparison {
 }
 
 impl Strategy for FullComparison {
-    fn add(&mut self, id: usize, transfer: &Transfer) {
+    fn add(&mut self, id: usize, transfer: &BenchTransfer) {
         self.position_by_id.insert(id, self.tracked.len());
         self.tracked.push((id, *transfer, transfer.last_rest(), false));
     }
@@ -291,7 +296,7 @@ impl Strategy for FullComparison {
         let rested = idle.clone().filter(|(_, _, last, _)| last + MIN_INTERVAL <= now);
         let fall = self.price_fall();
         let rank =
-            |(id, transfer, last, _): &(usize, Transfer, f64, bool)| (self.rank(transfer, *last, now, fall), *id);
+            |(id, transfer, last, _): &(usize, BenchTransfer, f64, bool)| (self.rank(transfer, *last, now, fall), *id);
         match rested.map(rank).max_by(|a, b| a.0.total_cmp(&b.0)) {
             Some((_, id)) => Decision::Poll(id),
             None => match idle.map(|(_, _, last, _)| last + MIN_INTERVAL).min_by(f64::total_cmp) {
@@ -309,9 +314,9 @@ impl Strategy for FullComparison {
         self.update_prices(self.rank(&transfer, last, now, 0.0), now);
     }
 
-    fn on_answered(&mut self, id: usize, answer: Answer, now: f64) {
+    fn on_answered(&mut self, id: usize, answer: StatusResult, now: f64) {
         let position = self.position_by_id[&id];
-        if answer == Answer::Settled {
+        if answer == StatusResult::Settled {
             self.position_by_id.remove(&id);
             self.tracked.swap_remove(position);
             if let Some((moved, ..)) = self.tracked.get(position) {

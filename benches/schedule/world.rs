@@ -21,7 +21,7 @@ pub(crate) const MIN_INTERVAL: f64 = 5.0;
 
 /// A transfer. Times are in seconds.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Transfer {
+pub(crate) struct BenchTransfer {
     pub route: usize,
     pub submitted: f64,
     /// When the strategies receive the transfer.
@@ -38,7 +38,7 @@ pub(crate) struct Transfer {
     pub estimate: f64,
 }
 
-impl Transfer {
+impl BenchTransfer {
     /// Returns the submission time, or the arrival if the submission time is unknown.
     pub(crate) fn since(&self) -> f64 {
         if self.is_submission_known { self.submitted } else { self.arrives }
@@ -51,18 +51,18 @@ impl Transfer {
     }
 
     /// Returns the answer of a request that the service sees at `at`.
-    pub(crate) fn answer_at(&self, at: f64) -> Answer {
+    pub(crate) fn answer_at(&self, at: f64) -> StatusResult {
         match self.indexed {
-            _ if at >= self.settles => Answer::Settled,
-            Some(indexed) if at < indexed => Answer::NotFound,
-            _ => Answer::UnderWay,
+            _ if at >= self.settles => StatusResult::Settled,
+            Some(indexed) if at < indexed => StatusResult::NotFound,
+            _ => StatusResult::UnderWay,
         }
     }
 }
 
 /// The answer of the service.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Answer {
+pub(crate) enum StatusResult {
     NotFound,
     UnderWay,
     Settled,
@@ -70,7 +70,7 @@ pub(crate) enum Answer {
 
 /// A load: the number of transfers, their arrivals and the rate limit.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Load {
+pub(crate) struct Workload {
     pub name: &'static str,
     /// The limit of the integrator ID, in requests per second.
     pub rps: f64,
@@ -78,7 +78,7 @@ pub(crate) struct Load {
     /// The number of seeds of which the means are taken.
     pub seeds: u32,
     pub arrivals: Arrivals,
-    pub beginning: Beginning,
+    pub beginning: StartState,
     pub durations: Durations,
     /// Whether every second route stands still for ten minutes of each hour.
     pub has_halts: bool,
@@ -96,7 +96,7 @@ pub(crate) enum Arrivals {
 
 /// What is known of a transfer when it arrives.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Beginning {
+pub(crate) enum StartState {
     /// The transfer was just submitted, and seen under way.
     UnderWay,
     /// The transfer was just submitted, and no answer is known yet.
@@ -121,9 +121,9 @@ pub(crate) enum Durations {
 }
 
 /// A source of random network delays.
-pub(crate) struct Network(Pcg64Mcg);
+pub(crate) struct NetworkLatency(Pcg64Mcg);
 
-impl Network {
+impl NetworkLatency {
     pub(crate) fn new(seed: u64) -> Self {
         Self(Pcg64Mcg::seed_from_u64(seed))
     }
@@ -131,16 +131,16 @@ impl Network {
     /// Returns the seconds to the service and the seconds back: 100 to 200 ms together; 2 % take ten times as long.
     pub(crate) fn round_trip(&mut self) -> (f64, f64) {
         let tail = if self.0.random::<f64>() < 0.02 { 10.0 } else { 1.0 };
-        let mut way = || tail * (0.05 + 0.05 * self.0.random::<f64>());
-        (way(), way())
+        let mut draw = || tail * (0.05 + 0.05 * self.0.random::<f64>());
+        (draw(), draw())
     }
 }
 
 /// The mean round trip, in seconds.
 pub(crate) const MEAN_ROUND_TRIP: f64 = 0.15 * (0.98 + 0.02 * 10.0);
 
-impl Load {
-    pub(crate) fn transfers(&self, seed: u64) -> Vec<Transfer> {
+impl Workload {
+    pub(crate) fn transfers(&self, seed: u64) -> Vec<BenchTransfer> {
         let mut random = Pcg64Mcg::seed_from_u64(seed);
         let mut now = 0.0;
         let mut node_free_at = 0.0_f64;
@@ -148,7 +148,7 @@ impl Load {
             .map(|_| {
                 now += self.interval(now, &mut random);
                 let mut transfer = self.transfer(now, &mut random);
-                if let Beginning::SubmissionFromChain(per_second) = self.beginning {
+                if let StartState::SubmissionFromChain(per_second) = self.beginning {
                     node_free_at = node_free_at.max(now) + 1.0 / per_second;
                     transfer.chain_says_at = Some(node_free_at);
                 }
@@ -167,7 +167,7 @@ impl Load {
         -(1.0 - random.random::<f64>()).ln() / rate
     }
 
-    fn transfer(&self, arrives: f64, random: &mut Pcg64Mcg) -> Transfer {
+    fn transfer(&self, arrives: f64, random: &mut Pcg64Mcg) -> BenchTransfer {
         let mut route = random.random_range(0..MEDIANS.len());
         let median = match self.durations {
             Durations::ByRoute | Durations::WrongEstimates => MEDIANS[route],
@@ -187,9 +187,9 @@ impl Load {
             }
         }
         let (submitted, indexed) = match self.beginning {
-            Beginning::UnderWay => (arrives, None),
-            Beginning::NeverAnswered => (arrives, Some(INDEXING)),
-            Beginning::SubmissionUnknown | Beginning::SubmissionFromChain(_) => {
+            StartState::UnderWay => (arrives, None),
+            StartState::NeverAnswered => (arrives, Some(INDEXING)),
+            StartState::SubmissionUnknown | StartState::SubmissionFromChain(_) => {
                 (arrives - 60.0 * random.random::<f64>(), Some(INDEXING))
             }
         };
@@ -200,9 +200,18 @@ impl Load {
             let halt = (submitted / HALT_INTERVAL).ceil() * HALT_INTERVAL;
             settles += if settles > halt { HALT_SECONDS } else { 0.0 };
         }
-        let is_submission_known = matches!(self.beginning, Beginning::UnderWay | Beginning::NeverAnswered);
+        let is_submission_known = matches!(self.beginning, StartState::UnderWay | StartState::NeverAnswered);
         let settles = settles.max(indexed.unwrap_or(settles));
-        Transfer { route, submitted, arrives, is_submission_known, chain_says_at: None, indexed, settles, estimate }
+        BenchTransfer {
+            route,
+            submitted,
+            arrives,
+            is_submission_known,
+            chain_says_at: None,
+            indexed,
+            settles,
+            estimate,
+        }
     }
 }
 

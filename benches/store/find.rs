@@ -5,13 +5,13 @@ use std::{fs, hint::black_box, path::Path, thread};
 use hoptop::internals::{domain::filter::Filter, store::Store};
 use rusqlite::Connection;
 
-use crate::{Bench, long::LargeStore};
+use crate::{StoreBench, long::LargeStore};
 
 const RUNS: usize = 5;
 /// The longest time to answer, in milliseconds.
 const MOST: f64 = 150.0;
 
-pub(crate) fn print(bench: &mut Bench, store: &LargeStore) {
+pub(crate) fn print(bench: &mut StoreBench, store: &LargeStore) {
     let part = part_of_a_hash(&store.path);
     empty_index(&store.path);
     let size_before = fs::metadata(&store.path).unwrap().len();
@@ -26,13 +26,13 @@ pub(crate) fn print(bench: &mut Bench, store: &LargeStore) {
     println!("| seconds to fill the index | - | {seconds:.1} |");
     let names = ["`hoptop show`, and a paste", "a word of a filter: count", "a word that nothing contains: count"];
     for ((name, before), after) in names.iter().zip(before).zip(after) {
-        let figure = bench.report.at_most("a part of a hash", (after, MOST), "ms");
+        let figure = bench.report.at_most("a part of a hash", after, MOST, "ms");
         println!("| {name} | {before:.1} ms | {figure} |");
     }
 }
 
 /// Returns the milliseconds of a lookup, of a filter's count, and of the count of a word that nothing contains.
-fn measure(bench: &Bench, path: &Path, part: &str) -> [f64; 3] {
+fn measure(bench: &StoreBench, path: &Path, part: &str) -> [f64; 3] {
     let (now, store) = (bench.clock.now().wall, Store::open(path).unwrap());
     let count = |word: &str| {
         let filter = Filter::parse(word).unwrap();

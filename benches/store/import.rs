@@ -12,7 +12,7 @@ use std::{
 use chrono::SecondsFormat;
 use hoptop::internals::{clock::Clock, domain::transaction::NewTransaction};
 
-use crate::{Bench, material};
+use crate::{StoreBench, material};
 
 const SEED: u64 = 23;
 const ROWS: usize = 100_000;
@@ -20,7 +20,7 @@ const RUNS: usize = 5;
 const COLUMNS: &str = "transactionId,fromChainId,toChainId,quoteId,requestId,estimatedRouteDuration,submittedAt,fromAddress,\
     ticket,labels,note";
 
-pub(crate) fn print(bench: &mut Bench) {
+pub(crate) fn print(bench: &mut StoreBench) {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("rows.csv");
     let world = material::world(SEED, ROWS, bench.clock.now().wall);
@@ -37,7 +37,7 @@ pub(crate) fn print(bench: &mut Bench) {
         .as_ref()
         .map(|shell| bench.best_after(RUNS, &mut next_path, |database| drop(shell.run(database, &sql_script(&file)))));
     println!("| what | hoptop | `.import` into a table with a unique index | ratio |\n| --- | ---: | ---: | ---: |");
-    let figure = bench.report.at_most("an import of 100,000 rows", (hoptop * 1e3, 2_000.0), "ms");
+    let figure = bench.report.at_most("an import of 100,000 rows", hoptop * 1e3, 2_000.0, "ms");
     let column = sqlite.map_or("- | -".to_owned(), |sqlite| format!("{:.0} ms | {:.2}", sqlite * 1e3, hoptop / sqlite));
     println!("| {ROWS} rows of CSV, the whole process | {figure} | {column} |");
     let filled = TemporaryStore(folder.path().join("held.db"));
@@ -45,7 +45,7 @@ pub(crate) fn print(bench: &mut Bench) {
     let others = material::world(SEED + 1, ROWS, bench.clock.now().wall).transfers();
     let mut changed = world.transfers();
     changed.iter_mut().for_each(|new| new.params.ticket = Some("SUP-1".into()));
-    for (what, batch) in [
+    for (measure, batch) in [
         ("as many again beside those", others),
         ("the same again, all known", world.transfers()),
         ("the same with another ticket each", changed),
@@ -57,8 +57,8 @@ pub(crate) fn print(bench: &mut Bench) {
             TemporaryStore(database)
         };
         let seconds = bench.best_after(RUNS, copy, |TemporaryStore(database)| import_file(database, &file));
-        let figure = bench.report.at_most(what, (seconds * 1e3, 2_000.0), "ms");
-        println!("| {what} | {figure} | - | |");
+        let figure = bench.report.at_most(measure, seconds * 1e3, 2_000.0, "ms");
+        println!("| {measure} | {figure} | - | |");
     }
     println!();
 }

@@ -9,15 +9,15 @@ use hoptop::internals::{
     store::{AlertCounts, LoadedRows, PagePosition, Reader, Store},
 };
 
-use crate::{Bench, long::LargeStore};
+use crate::{StoreBench, long::LargeStore};
 
 const PAGE: usize = 60;
 const RUNS: usize = 3;
 
 /// A filter, and the SQL that a person would type for it after `WHERE` and after `ORDER BY`.
-type Case = (&'static str, &'static str, &'static str);
+type FilterCase = (&'static str, &'static str, &'static str);
 
-const CASES: [Case; 17] = [
+const CASES: [FilterCase; 17] = [
     ("", "TRUE", "calm, due"),
     ("is:active", "settled_at IS NULL AND untracked = 0", "calm, due"),
     ("is:attention", "calm < 3", "calm, due"),
@@ -38,7 +38,7 @@ const CASES: [Case; 17] = [
 ];
 
 /// The milliseconds that a filter takes on a store.
-struct Times {
+struct PageTimes {
     first: f64,
     middle: f64,
     last: f64,
@@ -47,7 +47,7 @@ struct Times {
     sqlite_times: Option<(f64, f64)>,
 }
 
-pub(crate) fn print(bench: &Bench, stores: &[LargeStore]) {
+pub(crate) fn print(bench: &StoreBench, stores: &[LargeStore]) {
     let sizes =
         stores.iter().map(|store| format!(" {} first | middle | last | count |", store.count)).collect::<String>();
     println!("\nMilliseconds for a page of {PAGE} and for the count; beside the last of them the plain SQL.\n");
@@ -58,8 +58,8 @@ pub(crate) fn print(bench: &Bench, stores: &[LargeStore]) {
     );
     let readers: Vec<Reader> = stores.iter().map(|store| Store::open(&store.path).unwrap().reader().unwrap()).collect();
     for case in CASES {
-        let times: Vec<Times> =
-            readers.iter().zip(stores).map(|(reader, store)| measure_filter(bench, (reader, store), case)).collect();
+        let times: Vec<PageTimes> =
+            readers.iter().zip(stores).map(|(reader, store)| measure_filter(bench, reader, store, case)).collect();
         print_row(case.0, &times);
     }
     let numbers = stores.iter().zip(&readers).map(|(store, reader)| {
@@ -72,7 +72,12 @@ pub(crate) fn print(bench: &Bench, stores: &[LargeStore]) {
     );
 }
 
-fn measure_filter(bench: &Bench, (reader, store): (&Reader, &LargeStore), (text, condition, order): Case) -> Times {
+fn measure_filter(
+    bench: &StoreBench,
+    reader: &Reader,
+    store: &LargeStore,
+    (text, condition, order): FilterCase,
+) -> PageTimes {
     let (filter, now) = (Filter::parse(text).unwrap(), bench.clock.now().wall);
     let listing = || reader.listing(&filter, now);
     let all = listing().all().unwrap();
@@ -92,7 +97,7 @@ fn measure_filter(bench: &Bench, (reader, store): (&Reader, &LargeStore), (text,
         let milliseconds = |statement: &str| 1e3 * shell.seconds(&store.path, statement, RUNS);
         (milliseconds(&rows), milliseconds(&count))
     });
-    Times {
+    PageTimes {
         first: page(&PagePosition::First),
         middle: page(&middle),
         last: page(&PagePosition::Last),
@@ -101,9 +106,9 @@ fn measure_filter(bench: &Bench, (reader, store): (&Reader, &LargeStore), (text,
     }
 }
 
-fn print_row(text: &str, times: &[Times]) {
+fn print_row(text: &str, times: &[PageTimes]) {
     let text = if text.is_empty() { "none" } else { text };
-    let each = times.iter().map(|Times { first, middle, last, count, .. }| {
+    let each = times.iter().map(|PageTimes { first, middle, last, count, .. }| {
         format!(" {first:.1} | {middle:.1} | {last:.1} | {count:.1} |")
     });
     let (Some(least), Some(most)) = (times.first(), times.last()) else { return };

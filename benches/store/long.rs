@@ -12,7 +12,7 @@ use hoptop::internals::{
 use tempfile::TempDir;
 
 use crate::{
-    Bench,
+    StoreBench,
     material::{self, TimedObservation},
     writes,
 };
@@ -29,7 +29,7 @@ pub(crate) struct LargeStore {
 }
 
 impl LargeStore {
-    pub(crate) fn make(bench: &Bench, count: usize) -> Self {
+    pub(crate) fn make(bench: &StoreBench, count: usize) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("hoptop.db");
         let now = bench.clock.now().wall;
@@ -37,7 +37,7 @@ impl LargeStore {
             let store = Store::open(&path).unwrap();
             for chunk in 0..count.div_ceil(CHUNK_SIZE) {
                 let size = CHUNK_SIZE.min(count - chunk * CHUNK_SIZE);
-                fill(&store, (chunk, size), now - TimeDelta::hours((count / CHUNK_SIZE - chunk) as i64));
+                fill(&store, chunk, size, now - TimeDelta::hours((count / CHUNK_SIZE - chunk) as i64));
             }
         });
         println!("A store of {count} transactions was made in {seconds:.0} s.");
@@ -46,7 +46,7 @@ impl LargeStore {
 }
 
 /// Tracks a chunk of transactions at `start`, and saves one answer about each.
-fn fill(store: &Store, (chunk, size): (usize, usize), start: DateTime<Utc>) {
+fn fill(store: &Store, chunk: usize, size: usize, start: DateTime<Utc>) {
     let world = material::world(SEED + chunk as u64, size, start);
     let mut batch = world.transfers();
     for (index, new) in batch.iter_mut().enumerate() {
@@ -57,11 +57,11 @@ fn fill(store: &Store, (chunk, size): (usize, usize), start: DateTime<Utc>) {
     }
     let report = material::track(store, batch.clone(), start);
     let rows = material::added(&report).zip(&batch);
-    writes::save(store, rows.map(|(row, new)| answer(&world, (row, new), start)));
+    writes::save(store, rows.map(|(row, new)| answer(&world, row, new, start)));
 }
 
 /// Returns the answer about a transaction: nine in ten have settled, a few badly; most of the others are in progress.
-fn answer(world: &World, (row, new): (RowId, &NewTransaction), start: DateTime<Utc>) -> TimedObservation {
+fn answer(world: &World, row: RowId, new: &NewTransaction, start: DateTime<Utc>) -> TimedObservation {
     let remainder = row.0 % 1_000;
     let status = match (remainder % 10, remainder) {
         (0, 0) => ("refund", 2),

@@ -30,20 +30,20 @@ use std::process::ExitCode;
 use hoptop::internals::clock::Clock;
 
 use long::LargeStore;
-use report::Report;
-use shell::Shell;
+use report::BenchReport;
+use shell::SqliteShell;
 
 /// The default numbers of transactions in the two large lists; one in ten is unsettled.
 const LARGE_COUNTS: [usize; 2] = [100_000, 1_000_000];
 
 /// The state that all parts share.
-struct Bench {
+struct StoreBench {
     clock: Clock,
-    shell: Option<Shell>,
-    report: Report,
+    shell: Option<SqliteShell>,
+    report: BenchReport,
 }
 
-impl Bench {
+impl StoreBench {
     /// Returns the seconds that `work` takes, and its result.
     fn seconds<T>(&self, work: impl FnOnce() -> T) -> (f64, T) {
         let start = self.clock.now().mono;
@@ -70,7 +70,7 @@ fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with("--")).collect();
     let (sizes, parts): (Vec<String>, Vec<String>) = words.into_iter().partition(|word| word.parse::<usize>().is_ok());
     let is_wanted = |name: &str| parts.is_empty() || parts.iter().any(|part| name.contains(part.as_str()));
-    let mut bench = Bench { clock: Clock::system(), shell: Shell::find(), report: Report::default() };
+    let mut bench = StoreBench { clock: Clock::system(), shell: SqliteShell::find(), report: BenchReport::default() };
     if bench.shell.is_none() {
         println!("The `sqlite3` shell isn't installed: what is set beside it is left out.\n");
     }

@@ -4,16 +4,16 @@ use std::process::ExitCode;
 
 /// The figures that missed their targets.
 #[derive(Default)]
-pub(crate) struct Report {
+pub(crate) struct BenchReport {
     missed: Vec<String>,
 }
 
-impl Report {
+impl BenchReport {
     /// Checks a figure against its upper bound, and returns both as a table shows them.
-    pub(crate) fn at_most(&mut self, what: &str, (figure, target): (f64, f64), unit: &str) -> String {
+    pub(crate) fn at_most(&mut self, measure: &str, figure: f64, target: f64, unit: &str) -> String {
         let is_missed = figure > target;
         if is_missed {
-            self.missed.push(format!("{what}: {figure:.0} {unit}, to reach: {target:.0}"));
+            self.missed.push(format!("{measure}: {figure:.0} {unit}, to reach: {target:.0}"));
         }
         format!("{figure:.0} {unit} (reach: {target:.0}){}", if is_missed { " MISSED" } else { "" })
     }

@@ -7,9 +7,9 @@ use std::{
 };
 
 /// An installed `sqlite3` shell.
-pub(crate) struct Shell;
+pub(crate) struct SqliteShell;
 
-impl Shell {
+impl SqliteShell {
     pub(crate) fn find() -> Option<Self> {
         let found = Command::new("sqlite3").arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
         found.is_ok_and(|status| status.success()).then_some(Self)

@@ -2,29 +2,29 @@
 
 use std::{fs, process::Command, time::Duration};
 
-use crate::{Bench, long::LargeStore, session::Session};
+use crate::{StoreBench, long::LargeStore, session::Session};
 
 const RUNS: usize = 5;
 /// The time for the dashboard to settle: it reads everything and counts more than once in this time.
 const SETTLE_TIME: Duration = Duration::from_secs(8);
 
-pub(crate) fn print(bench: &mut Bench, store: &LargeStore) {
+pub(crate) fn print(bench: &mut StoreBench, store: &LargeStore) {
     println!("\n| the dashboard over {} transactions | median of {RUNS} |\n| --- | ---: |", store.count);
     for (name, polls) in [("without polling", false), ("polling a service that isn't there", true)] {
         let mut starts: Vec<f64> = (0..RUNS).map(|_| measure_start(bench, store, polls).0).collect();
         starts.sort_by(f64::total_cmp);
-        let what = format!("start to rows, {} stored, {name}", store.count);
-        let figure = bench.report.at_most(&what, (starts[RUNS / 2] * 1e3, 150.0), "ms");
+        let measure = format!("start to rows, {} stored, {name}", store.count);
+        let figure = bench.report.at_most(&measure, starts[RUNS / 2] * 1e3, 150.0, "ms");
         println!("| start to the first frame with rows, {name} | {figure} |");
     }
     let megabytes = peak_memory(bench, store) / 1e6;
-    let what = format!("memory, {} stored", store.count);
-    let figure = bench.report.at_most(&what, (megabytes, 200.0), "MB");
+    let measure = format!("memory, {} stored", store.count);
+    let figure = bench.report.at_most(&measure, megabytes, 200.0, "MB");
     println!("| the most memory in its first {} s, polling | {figure} |", SETTLE_TIME.as_secs());
 }
 
 /// Starts the dashboard and waits for its first rows.
-fn start_dashboard(bench: &Bench, store: &LargeStore, polls: bool) -> (f64, Session) {
+fn start_dashboard(bench: &StoreBench, store: &LargeStore, polls: bool) -> (f64, Session) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_hoptop"));
     let folder = store.folder.path();
     command.env("HOME", folder).env("HOPTOP_DB", &store.path).env("HOPTOP_STATE_DIR", folder.join("state"));
@@ -43,7 +43,7 @@ fn start_dashboard(bench: &Bench, store: &LargeStore, polls: bool) -> (f64, Sess
     })
 }
 
-fn measure_start(bench: &Bench, store: &LargeStore, polls: bool) -> (f64, String) {
+fn measure_start(bench: &StoreBench, store: &LargeStore, polls: bool) -> (f64, String) {
     let (seconds, mut session) = start_dashboard(bench, store, polls);
     session.press("q");
     let (status, output) = session.end();
@@ -52,7 +52,7 @@ fn measure_start(bench: &Bench, store: &LargeStore, polls: bool) -> (f64, String
 }
 
 /// Returns the peak memory use of the dashboard, in bytes.
-fn peak_memory(bench: &Bench, store: &LargeStore) -> f64 {
+fn peak_memory(bench: &StoreBench, store: &LargeStore) -> f64 {
     let (_, mut session) = start_dashboard(bench, store, true);
     let until = bench.clock.now().mono + SETTLE_TIME;
     while bench.clock.now().mono < until {

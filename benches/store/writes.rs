@@ -8,7 +8,7 @@ use hoptop::internals::{
 };
 
 use crate::{
-    Bench,
+    StoreBench,
     material::{self, TimedObservation},
 };
 
@@ -17,7 +17,7 @@ const TRANSACTIONS: usize = 10_000;
 /// The answers being saved at the same time: several times as many as ten requests per second cause on a slow disk.
 const IN_FLIGHT: usize = 64;
 
-pub(crate) fn print(bench: &mut Bench) {
+pub(crate) fn print(bench: &mut StoreBench) {
     let folder = tempfile::tempdir().unwrap();
     let start = bench.clock.now().wall;
     let world = material::world(SEED, TRANSACTIONS, start);
@@ -36,7 +36,7 @@ pub(crate) fn print(bench: &mut Bench) {
     let ratio = bare.map_or("-".to_owned(), |(bare, _)| format!("{:.2}", bare / seconds));
     println!("| observations kept a second | {rate:.0} | {comparison} | {ratio} |");
     let bytes = fs::metadata(&path).unwrap().len() as f64 / TRANSACTIONS as f64;
-    let figure = bench.report.at_most("on disk per transaction", (bytes, 2_048.0), "bytes");
+    let figure = bench.report.at_most("on disk per transaction", bytes, 2_048.0, "bytes");
     let comparison = bare.map_or("-".to_owned(), |(_, size)| format!("{:.0} bytes", size / TRANSACTIONS as f64));
     let ratio = bare.map_or("-".to_owned(), |(_, size)| format!("{:.2}", bytes * TRANSACTIONS as f64 / size));
     println!("| on disk per transaction | {figure} | {comparison} | {ratio} |");
@@ -44,7 +44,7 @@ pub(crate) fn print(bench: &mut Bench) {
 }
 
 /// Tracks the world's transfers, and returns all answers about them in order of arrival.
-fn import(path: &Path, world: &World, bench: &Bench) -> Vec<TimedObservation> {
+fn import(path: &Path, world: &World, bench: &StoreBench) -> Vec<TimedObservation> {
     let (store, now) = (Store::open(path).unwrap(), bench.clock.now().wall);
     let new = world.transfers();
     material::track(&store, new.clone(), now);
@@ -67,7 +67,7 @@ pub(crate) fn save(store: &Store, observations: impl IntoIterator<Item = TimedOb
 }
 
 /// Returns the seconds and bytes for the same bodies in a table of two columns, with as many rows per transaction.
-fn measure_shell(bench: &Bench, bodies: &[String]) -> (f64, f64) {
+fn measure_shell(bench: &StoreBench, bodies: &[String]) -> (f64, f64) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("bare.db");
     let mut script = "PRAGMA journal_mode = wal;\nPRAGMA synchronous = normal;\n\
@@ -86,7 +86,7 @@ fn measure_shell(bench: &Bench, bodies: &[String]) -> (f64, f64) {
 }
 
 /// Prints how the bytes are distributed over tables and indexes.
-fn print_parts(bench: &Bench, path: &Path) {
+fn print_parts(bench: &StoreBench, path: &Path) {
     let Some(shell) = &bench.shell else { return };
     let tables = shell.run(
         path,

@@ -7,10 +7,10 @@
 mod invariants;
 
 use chrono::DateTime;
-use hoptop::internals::api::{Reply, interpret};
+use hoptop::internals::api::{HttpAnswer, interpret};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|body: &[u8]| {
-    let reply = Reply { status: 200, retry_after: None, body };
+    let reply = HttpAnswer { status: 200, retry_after: None, body };
     invariants::assert_heard(&reply, &interpret(&reply, &invariants::params(), DateTime::UNIX_EPOCH));
 });

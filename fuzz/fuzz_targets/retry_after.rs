@@ -7,7 +7,7 @@
 mod invariants;
 
 use chrono::DateTime;
-use hoptop::internals::api::{Reply, interpret};
+use hoptop::internals::api::{HttpAnswer, interpret};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|input: &str| {
@@ -15,6 +15,6 @@ fuzz_target!(|input: &str| {
     let seconds = parts.next().and_then(|line| line.parse().ok()).unwrap_or_default();
     let wall = DateTime::from_timestamp(seconds, 0).unwrap_or_default();
     let retry_after = parts.next();
-    let reply = Reply { status: 429, retry_after, body: parts.next().unwrap_or_default().as_bytes() };
+    let reply = HttpAnswer { status: 429, retry_after, body: parts.next().unwrap_or_default().as_bytes() };
     invariants::assert_heard(&reply, &interpret(&reply, &invariants::params(), wall));
 });

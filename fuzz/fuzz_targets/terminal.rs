@@ -7,27 +7,27 @@ use std::time::Duration;
 
 use hoptop::internals::{
     clock::Mono,
-    tui::input::{Frame, Framer},
+    tui::input::{InputFrame, InputFramer},
 };
 use libfuzzer_sys::fuzz_target;
 
 /// The most bytes of a paste that are kept; lossy UTF-8 makes three of each.
 const PASTE_LIMIT: usize = 3 << 20;
 
-fn assert_bounded(frame: &Frame) {
+fn assert_bounded(frame: &InputFrame) {
     match frame {
-        Frame::Paste(text) => assert!(text.len() <= PASTE_LIMIT),
-        Frame::Control { parameters, .. } => assert!(parameters.len() <= 64),
-        Frame::Character { .. } | Frame::Escape | Frame::Single(_) | Frame::Mouse(_) => {}
+        InputFrame::Paste(text) => assert!(text.len() <= PASTE_LIMIT),
+        InputFrame::Control { parameters, .. } => assert!(parameters.len() <= 64),
+        InputFrame::Character { .. } | InputFrame::Escape | InputFrame::Single(_) | InputFrame::Mouse(_) => {}
     }
 }
 
 fuzz_target!(|input: (Vec<u8>, &[u8])| {
     let (cuts, bytes) = input;
-    let (mut whole, mut expected) = (Framer::default(), Vec::new());
+    let (mut whole, mut expected) = (InputFramer::default(), Vec::new());
     whole.push(bytes, Mono::default(), &mut |frame| expected.push(frame));
     expected.iter().for_each(assert_bounded);
-    let (mut framer, mut frames, mut rest) = (Framer::default(), Vec::new(), bytes);
+    let (mut framer, mut frames, mut rest) = (InputFramer::default(), Vec::new(), bytes);
     for cut in cuts {
         let (piece, next) = rest.split_at(usize::from(cut).min(rest.len()));
         framer.push(piece, Mono::default(), &mut |frame| frames.push(frame));
@@ -41,5 +41,5 @@ fuzz_target!(|input: (Vec<u8>, &[u8])| {
     assert_eq!(framer.deadline(), None);
     frames.clear();
     framer.push(b"q", deadline.unwrap_or_default(), &mut |frame| frames.push(frame));
-    assert_eq!(frames, [Frame::Character { character: 'q', escape: false }]);
+    assert_eq!(frames, [InputFrame::Character { character: 'q', escape: false }]);
 });

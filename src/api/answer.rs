@@ -1,7 +1,7 @@
 //! Interprets an answer: its HTTP status first, then its body (`service.md` 7, `cases.md` 1 to 16).
 //!
-//! A pure function of the answer, the requested transaction and the time. It must never fail or panic, whatever the
-//! answer holds.
+//! A pure function of the answer, the requested transaction and the time. This module must never fail or panic,
+//! whatever the answer holds.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use chrono::{DateTime, Utc};
 use serde_json::{Map, Value, error::Category};
 
 use super::{
-    decode::{self, Decoded},
+    decode::{self, DecodedRecord},
     json, message, retry_after,
 };
 use crate::domain::{
@@ -21,7 +21,7 @@ use crate::domain::{
 
 /// The parts of an HTTP answer that decide its meaning.
 #[derive(Clone, Copy, Debug)]
-pub struct Reply<'a> {
+pub struct HttpAnswer<'a> {
     /// The HTTP status.
     pub status: u16,
     /// The value of the header `Retry-After`.
@@ -30,7 +30,7 @@ pub struct Reply<'a> {
     pub body: &'a [u8],
 }
 
-/// What an answer reports about a transaction and about chains.
+/// The content of an answer: a transaction's outcome, and chains.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StatusAnswer {
     /// The outcome for the transaction.
@@ -45,32 +45,32 @@ impl From<Outcome> for StatusAnswer {
     }
 }
 
-/// Returns the meaning of `reply`, an answer at time `wall` to a request for the status of `requested`.
-pub fn interpret(reply: &Reply<'_>, requested: &TransactionParams, wall: DateTime<Utc>) -> StatusAnswer {
-    match reply.status {
-        200 => interpret_record(reply.body, requested).unwrap_or_else(|failure| Outcome::Failed(failure).into()),
-        404 => Outcome::NotFound(message::message(reply.body)).into(),
-        _ => Outcome::Failed(refusal(reply, wall)).into(),
+/// Returns the meaning of `answer`, an answer at time `wall` to a request for the status of `requested`.
+pub fn interpret(answer: &HttpAnswer<'_>, requested: &TransactionParams, wall: DateTime<Utc>) -> StatusAnswer {
+    match answer.status {
+        200 => interpret_record(answer.body, requested).unwrap_or_else(|failure| Outcome::Failed(failure).into()),
+        404 => Outcome::NotFound(message::message(answer.body)).into(),
+        _ => Outcome::Failed(refusal(answer, wall)).into(),
     }
 }
 
 /// Returns the failure of an answer that is neither a record nor a "not found", by its HTTP status (`service.md` 7.1).
-pub(super) fn refusal(reply: &Reply<'_>, wall: DateTime<Utc>) -> Failure {
-    let message = || message::message(reply.body);
+pub(super) fn refusal(answer: &HttpAnswer<'_>, wall: DateTime<Utc>) -> Failure {
+    let message = || message::message(answer.body);
     let message_or = |otherwise: &str| message().unwrap_or_else(|| otherwise.to_owned());
-    match reply.status {
+    match answer.status {
         400 => Failure::Rejected(message_or("no reason given")),
         401 => Failure::Unauthorized(message_or("no reason given")),
-        429 => Failure::Throttled { message: message(), retry_after: requested_wait(reply, wall) },
+        429 => Failure::Throttled { message: message(), retry_after: requested_wait(answer, wall) },
         status @ 300..=399 => Failure::Server { status, message: "redirects are not followed".into() },
         status => Failure::Server { status, message: message_or("no message") },
     }
 }
 
 /// Returns the wait that a 429 asks for: in its header, else in its body (`service.md` 7.2).
-fn requested_wait(reply: &Reply<'_>, wall: DateTime<Utc>) -> Option<Duration> {
-    let in_body = || message::retry_after(reply.body).and_then(retry_after::from_seconds);
-    reply.retry_after.and_then(|header| retry_after::parse_header(header, wall)).or_else(in_body)
+fn requested_wait(answer: &HttpAnswer<'_>, wall: DateTime<Utc>) -> Option<Duration> {
+    let in_body = || message::retry_after(answer.body).and_then(retry_after::from_seconds);
+    answer.retry_after.and_then(|header| retry_after::parse_header(header, wall)).or_else(in_body)
 }
 
 fn interpret_record(body: &[u8], requested: &TransactionParams) -> Result<StatusAnswer, Failure> {
@@ -80,7 +80,7 @@ fn interpret_record(body: &[u8], requested: &TransactionParams) -> Result<Status
         let reason = format!("the body is an object without any field of a status record{message}");
         return Err(Failure::Unreadable(text::clean(&reason)));
     }
-    let Decoded { record, chains } = decode::decode_record(&object);
+    let DecodedRecord { record, chains } = decode::decode_record(&object);
     match &record.from.transaction_id {
         Some(hash) if hash.key() != requested.transaction_id.key() => {
             Err(Failure::OtherTransaction(hash.as_str().to_owned()))
@@ -118,8 +118,8 @@ mod tests {
     use crate::domain::{fixtures::params, ids::TxHash, status::RouterStatus};
 
     fn outcome(status: u16, body: &str) -> Outcome {
-        let reply = Reply { status, retry_after: None, body: body.as_bytes() };
-        interpret(&reply, &params(1), DateTime::UNIX_EPOCH).outcome
+        let answer = HttpAnswer { status, retry_after: None, body: body.as_bytes() };
+        interpret(&answer, &params(1), DateTime::UNIX_EPOCH).outcome
     }
 
     fn line(status: u16, body: &str) -> String {
@@ -250,9 +250,9 @@ mod tests {
         }
         let other_case = TransactionParams { transaction_id: TxHash::new("5UjQb"), ..params(1) };
         let body = from("5ujqb");
-        let reply = Reply { status: 200, retry_after: None, body: body.as_bytes() };
+        let answer = HttpAnswer { status: 200, retry_after: None, body: body.as_bytes() };
         assert!(matches!(
-            interpret(&reply, &other_case, DateTime::UNIX_EPOCH).outcome,
+            interpret(&answer, &other_case, DateTime::UNIX_EPOCH).outcome,
             Outcome::Failed(Failure::OtherTransaction(_))
         ));
     }
@@ -260,8 +260,8 @@ mod tests {
     #[test]
     fn retry_after_header_takes_precedence_over_the_body() {
         let throttled = |header| {
-            let reply = Reply { status: 429, retry_after: Some(header), body: br#"{"retryAfter": 30}"# };
-            interpret(&reply, &params(1), DateTime::UNIX_EPOCH).outcome
+            let answer = HttpAnswer { status: 429, retry_after: Some(header), body: br#"{"retryAfter": 30}"# };
+            interpret(&answer, &params(1), DateTime::UNIX_EPOCH).outcome
         };
         let wait = |header| match throttled(header) {
             Outcome::Failed(Failure::Throttled { retry_after, .. }) => retry_after.map(|wait| wait.as_secs()),
@@ -289,9 +289,9 @@ mod tests {
 
     #[test]
     fn body_that_is_not_utf8_is_unreadable() {
-        let reply = Reply { status: 200, retry_after: None, body: b"{\"status\":\"\xff\"}" };
+        let answer = HttpAnswer { status: 200, retry_after: None, body: b"{\"status\":\"\xff\"}" };
         let unreadable = Failure::Unreadable("the body is not UTF-8 text".into());
-        assert_eq!(interpret(&reply, &params(1), DateTime::UNIX_EPOCH).outcome, Outcome::Failed(unreadable));
+        assert_eq!(interpret(&answer, &params(1), DateTime::UNIX_EPOCH).outcome, Outcome::Failed(unreadable));
     }
 
     fn any_json() -> impl Strategy<Value = Value> {
@@ -315,8 +315,8 @@ mod tests {
     proptest! {
         #[test]
         fn arbitrary_bytes_never_panic(body in prop::collection::vec(any::<u8>(), 0..200), status in 100_u16..600, header in any::<String>()) {
-            let reply = Reply { status, retry_after: Some(&header), body: &body };
-            interpret(&reply, &params(1), DateTime::UNIX_EPOCH);
+            let answer = HttpAnswer { status, retry_after: Some(&header), body: &body };
+            interpret(&answer, &params(1), DateTime::UNIX_EPOCH);
         }
 
         #[test]

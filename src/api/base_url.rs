@@ -1,6 +1,6 @@
 //! The base URL as a checked value: https, or http to this machine.
 //!
-//! It must never accept a URL over which the integrator ID would travel unencrypted.
+//! This module must never accept a URL over which the integrator ID would travel unencrypted.
 
 use std::{fmt, net::IpAddr};
 

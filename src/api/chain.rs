@@ -1,7 +1,7 @@
 //! Decodes a chain's configuration from `chainData` (`service.md` 2.5, `cases.md` 11).
 //!
-//! Missing fields other than the ID give no warning, because a transfer doesn't depend on them. It must never return a
-//! chain without an ID.
+//! Missing fields other than the ID give no warning, because a transfer doesn't depend on them. This module must never
+//! return a chain without an ID.
 
 use super::reader::{JsonObject, RecordReader, plain_link};
 use crate::domain::{

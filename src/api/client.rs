@@ -1,7 +1,7 @@
 //! Sends one request and returns one observation (`service.md` 4, `cases.md` 20 to 27).
 //!
-//! The budget counts outgoing requests, so the client must never follow a redirect or retry, and must never send the
-//! integrator ID to a host other than the base URL's. For https the proxies of the environment (`HTTPS_PROXY`,
+//! The budget counts outgoing requests, so the client must never follow a redirect or retry. The client must never send
+//! the integrator ID to a host other than the base URL's. For https the proxies of the environment (`HTTPS_PROXY`,
 //! `ALL_PROXY`, `NO_PROXY`) apply, as a tunnel that hides the request. Plain http to this machine never uses a proxy.
 
 use std::{fmt, time::Duration};
@@ -13,10 +13,10 @@ use reqwest::{
 };
 
 use super::{
-    answer::{Reply, StatusAnswer, interpret},
+    answer::{HttpAnswer, StatusAnswer, interpret},
     base_url::{BaseUrl, BaseUrlError},
     redact,
-    transport::{self, BodyCut},
+    transport::{self, BodyTruncation},
 };
 use crate::{
     clock::Clock,
@@ -118,8 +118,8 @@ pub(super) struct RedactedAnswer {
 }
 
 impl RedactedAnswer {
-    pub(super) fn reply(&self) -> Reply<'_> {
-        Reply { status: self.status, retry_after: self.retry_after.as_deref(), body: &self.bytes }
+    pub(super) fn answer(&self) -> HttpAnswer<'_> {
+        HttpAnswer { status: self.status, retry_after: self.retry_after.as_deref(), body: &self.bytes }
     }
 }
 
@@ -158,7 +158,7 @@ impl Client {
         let StatusAnswer { outcome, chains } = match answer.cut.clone() {
             // A record that is cut short can't be used. Any other HTTP status has a meaning without the body.
             Some(cut) if answer.status == 200 => Outcome::Failed(cut).into(),
-            _ => interpret(&answer.reply(), params, wall),
+            _ => interpret(&answer.answer(), params, wall),
         };
         let outcome = redact::outcome(&self.id, outcome);
         let chains = redact::value(&self.id, chains).unwrap_or_default();
@@ -210,8 +210,8 @@ impl Client {
         let response_id = response.headers().get(RESPONSE_ID).and_then(|value| value.to_str().ok()).map(str::to_owned);
         let (body, cut) = transport::read_body(&mut response, BODY_LIMIT).await;
         let cut = cut.map(|cut| match cut {
-            BodyCut::TooLarge => Failure::Unreadable("the body is larger than 1 MiB".into()),
-            BodyCut::Broken(error) => self.transport_failure(&error),
+            BodyTruncation::TooLarge => Failure::Unreadable("the body is larger than 1 MiB".into()),
+            BodyTruncation::Broken(error) => self.transport_failure(&error),
         });
         Ok(RawAnswer { status, retry_after, response_id, body, cut })
     }
@@ -302,7 +302,7 @@ mod tests {
             request.push(byte[0]);
         }
         match behavior {
-            ServerBehavior::Send(reply) => stream.write_all(reply.as_bytes()).await.unwrap(),
+            ServerBehavior::Send(answer) => stream.write_all(answer.as_bytes()).await.unwrap(),
             ServerBehavior::Close => {}
             ServerBehavior::Silence => while stream.read(&mut byte).await.is_ok_and(|read| read > 0) {},
             ServerBehavior::Drip => {
@@ -319,7 +319,7 @@ mod tests {
         String::from_utf8(request).unwrap()
     }
 
-    fn reply(head: &str, body: &str) -> ServerBehavior {
+    fn answer(head: &str, body: &str) -> ServerBehavior {
         ServerBehavior::Send(format!(
             "HTTP/1.1 {head}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
             body.len()
@@ -353,7 +353,7 @@ mod tests {
     #[tokio::test]
     async fn request_has_exactly_the_documented_parameters_and_headers() {
         let params = TransactionParams { quote_id: "q 1&x=\u{e9}".into(), request_id: Some("r/1".into()), ..params(1) };
-        let (observation, request) = ask(reply("200 OK", fixtures::FULL), &params).await;
+        let (observation, request) = ask(answer("200 OK", fixtures::FULL), &params).await;
         let line = format!(
             "GET /base/v2/status?transactionId={}&fromChainId=42161&toChainId=8453&quoteId=q+1%26x%3D%C3%A9&requestId=r%2F1 HTTP/1.1",
             fixtures::HASH
@@ -382,17 +382,17 @@ mod tests {
             (&format!("404 Not Found\r\nx-request-id: {long}"), None),
         ];
         for (head, expected) in table {
-            let (observation, _) = ask(reply(head, "{}"), &params(1)).await;
+            let (observation, _) = ask(answer(head, "{}"), &params(1)).await;
             assert_eq!(observation.response_id.as_deref(), expected, "{head}");
         }
-        let (observation, _) = ask(reply(&format!("200 OK\r\nx-request-id: a-{CANARY}-b"), "{}"), &params(1)).await;
+        let (observation, _) = ask(answer(&format!("200 OK\r\nx-request-id: a-{CANARY}-b"), "{}"), &params(1)).await;
         assert!(!format!("{observation:?}").contains(CANARY));
         assert!(observation.response_id.is_some_and(|id| id.starts_with("a-")));
     }
 
     #[tokio::test]
     async fn unknown_request_id_is_omitted() {
-        let (observation, request) = ask(reply("404 Not Found", ""), &params(1)).await;
+        let (observation, request) = ask(answer("404 Not Found", ""), &params(1)).await;
         assert!(request.contains("&quoteId=quote-1 HTTP/1.1"), "{request}");
         assert_eq!((observation.outcome, observation.body), (Outcome::NotFound(None), Some(String::new())));
     }
@@ -401,7 +401,7 @@ mod tests {
     async fn a_redirect_is_not_followed() {
         let elsewhere = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let head = format!("302 Found\r\nlocation: http://{}/", elsewhere.local_addr().unwrap());
-        let (observation, _) = ask(reply(&head, ""), &params(1)).await;
+        let (observation, _) = ask(answer(&head, ""), &params(1)).await;
         assert_eq!(
             failure(&observation),
             "the service answered HTTP 302: redirects are not followed; check the base URL"
@@ -522,7 +522,7 @@ mod tests {
         ];
         for body in bodies {
             for head in ["200 OK", "400 Bad Request", "401 Unauthorized", "404 Not Found", "500 Oops"] {
-                let (observation, _) = ask(reply(head, &body), &params(1)).await;
+                let (observation, _) = ask(answer(head, &body), &params(1)).await;
                 let outcome = format!("{:?}", observation.outcome);
                 assert!(!outcome.contains("canary-int"), "{head} {body}: {outcome}");
                 assert!(!observation.body.unwrap().contains(CANARY), "{head} {body}");

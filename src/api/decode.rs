@@ -1,7 +1,7 @@
 //! Decodes a status record from a JSON object, however few of its fields can be read (`service.md` 2.2 to 2.5,
 //! `cases.md` 3 to 11).
 //!
-//! Each field that can't be read becomes a warning. It must never reject a record for one field.
+//! Each field that can't be read becomes a warning. This module must never reject a record for one field.
 
 use std::collections::BTreeMap;
 
@@ -64,15 +64,13 @@ const SIDE_FIELDS: [&str; 6] =
 const STEP_FIELDS: [&str; 4] = ["chainId", "txHash", "status", "action"];
 
 /// A record, and the chains that it describes.
-pub(super) struct Decoded {
-    /// The record.
+pub(super) struct DecodedRecord {
     pub record: StatusRecord,
-    /// The chains.
     pub chains: Vec<ChainConfig>,
 }
 
 /// Decodes a record, as far as it can be read.
-pub(super) fn decode_record(object: &Map<String, Value>) -> Decoded {
+pub(super) fn decode_record(object: &Map<String, Value>) -> DecodedRecord {
     let top = JsonObject::top(object);
     let mut reader = RecordReader::default();
     let mut chains = Vec::new();
@@ -108,7 +106,7 @@ pub(super) fn decode_record(object: &Map<String, Value>) -> Decoded {
         other,
         warnings: reader.finish(),
     };
-    Decoded { record, chains }
+    DecodedRecord { record, chains }
 }
 
 /// Decodes a side and its chain. The undocumented fields of both go to `other`.
@@ -339,7 +337,7 @@ mod tests {
         let old = json!({"toChain": {"chainData": {"chainId": 10, "chainType": "evm", "rpc": ["https://rpc.example", 7],
             "axelarChainName": "optimism", "axelarFeeMultiplier": 1, "estimatedExpressRouteDuration": 20,
             "blockExplorerUrls": ["javascript:alert(1)", "https://op.example"]}}});
-        let Decoded { record, chains } = decode_record(old.as_object().unwrap());
+        let DecodedRecord { record, chains } = decode_record(old.as_object().unwrap());
         let chain = &chains[0];
         assert_eq!((chain.family(), chain.texts["bridgeChainName"].as_str()), (Some("evm"), "optimism"));
         assert_eq!(
@@ -358,7 +356,7 @@ mod tests {
         let odd = json!({"fromChain": {"chainData": {"chainId": "5", "rpcList": ["wss://rpc.example"],
             "nativeCurrency": {"symbol": "X", "decimals": "six", "new": 1}, "compliance": {"list": "a"},
             "chainNativeContracts": {"multicall": "0x1", "multicall3": "0x2"}, "blockExplorerUrls": ["ftp://x"]}}});
-        let Decoded { record, chains } = decode_record(odd.as_object().unwrap());
+        let DecodedRecord { record, chains } = decode_record(odd.as_object().unwrap());
         let other: Vec<_> = chains[0].other.keys().map(String::as_str).collect();
         assert_eq!(other, ["chainNativeContracts.multicall3", "compliance.list", "nativeCurrency.new"]);
         assert_eq!(chains[0].rpc_list, ["wss://rpc.example"]);

@@ -17,18 +17,18 @@ const LIMIT: usize = 32_768;
 pub(super) fn parse(raw: &str) -> Result<Value, serde_json::Error> {
     let left = Cell::new(LIMIT);
     let mut deserializer = serde_json::Deserializer::from_str(raw);
-    let value = Bounded { left: &left }.deserialize(&mut deserializer)?;
+    let value = CountingSeed { left: &left }.deserialize(&mut deserializer)?;
     deserializer.end()?;
     Ok(value)
 }
 
 /// A seed that deserializes a value and counts it, together with its nested values.
 #[derive(Clone, Copy)]
-struct Bounded<'a> {
+struct CountingSeed<'a> {
     left: &'a Cell<usize>,
 }
 
-impl Bounded<'_> {
+impl CountingSeed<'_> {
     fn count<E: Error>(self) -> Result<(), E> {
         let left = self.left.get().checked_sub(1);
         self.left.set(left.ok_or_else(|| E::custom(format_args!("more than {LIMIT} values")))?);
@@ -36,7 +36,7 @@ impl Bounded<'_> {
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Bounded<'_> {
+impl<'de> DeserializeSeed<'de> for CountingSeed<'_> {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
@@ -45,7 +45,7 @@ impl<'de> DeserializeSeed<'de> for Bounded<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Bounded<'_> {
+impl<'de> Visitor<'de> for CountingSeed<'_> {
     type Value = Value;
 
     fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {

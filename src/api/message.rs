@@ -34,8 +34,9 @@ pub(super) fn retry_after(body: &[u8]) -> Option<f64> {
     json::parse(std::str::from_utf8(body).ok()?).ok()?.get("retryAfter")?.as_f64()
 }
 
-/// Returns the message of a record's `error` field, whose shape is not documented: text, a list of `{path, message}`,
-/// an object with a `message` and other fields, or anything else as compact JSON. An empty value is not an error.
+/// Returns the message of a record's `error` field, whose shape is not documented. Known shapes are a text, a list of
+/// `{path, message}`, and an object with a `message`. Any other value is returned as compact JSON. An empty value is
+/// not an error.
 pub(super) fn value_message(value: &Value) -> Option<String> {
     let message = match value {
         Value::Object(object) if object.is_empty() => None,

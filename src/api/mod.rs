@@ -20,7 +20,7 @@ mod retry_after;
 mod route;
 mod transport;
 
-pub use answer::{Reply, StatusAnswer, interpret};
+pub use answer::{HttpAnswer, StatusAnswer, interpret};
 pub use base_url::BaseUrl;
 pub(crate) use base_url::BaseUrlError;
 pub(crate) use base_url::is_loopback;
@@ -29,4 +29,4 @@ pub use client::{BODY_LIMIT, Client, Timeouts};
 pub(crate) use reach::{Endpoint, reach};
 pub(crate) use retry_after::parse_header as retry_after;
 pub use route::interpret as interpret_route;
-pub(crate) use transport::{BodyCut, describe, innermost, read_body};
+pub(crate) use transport::{BodyTruncation, describe, innermost, read_body};

@@ -31,7 +31,6 @@ pub(crate) struct Endpoint {
 }
 
 impl Endpoint {
-    /// Returns the endpoint of the service.
     pub(crate) fn of_service(base: &BaseUrl) -> Self {
         let (host, port) = base.host_and_port();
         Self { host, port, is_tls: !base.is_plain(), setting: "the base URL" }

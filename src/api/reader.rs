@@ -96,7 +96,6 @@ pub(super) struct RecordReader {
 }
 
 impl RecordReader {
-    /// Adds a warning.
     pub(super) fn warn(&mut self, sentence: &str) {
         // One place is reserved for the missing fields, and one for the count of omitted warnings.
         if self.warnings.len() < WARNING_LIMIT - 2 {

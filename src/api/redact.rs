@@ -38,8 +38,8 @@ pub(super) fn body(id: &IntegratorId, body: String) -> String {
     }
 }
 
-/// Returns `text` as a reader will see it, if the ID appears only there: with escapes such as `\u0063` decoded, and
-/// without the characters that the sanitiser drops.
+/// Returns `text` as a reader will see the text, if only that form contains the ID. Escapes such as `\u0063` are
+/// decoded, and characters that the sanitiser drops are missing.
 fn reveal_hidden(id: &IntegratorId, text: &str) -> Option<String> {
     if !text.contains("\\u") && text.is_ascii() {
         return None;

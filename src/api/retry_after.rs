@@ -1,12 +1,12 @@
 //! Reads `Retry-After` in all its forms as a bounded duration (`DESIGN.md`, Budget; `cases.md` 29).
 //!
-//! It must never return more than [`LIMIT`], nor a duration for a value that it can't read.
+//! This module must never return more than [`LIMIT`], nor a duration for a value that it can't read.
 
 use std::time::Duration;
 
 use chrono::{DateTime, NaiveDateTime, Utc};
 
-/// The longest wait that is accepted, whatever the service asks for.
+/// The longest wait that is accepted from the service.
 pub(super) const LIMIT: Duration = Duration::from_secs(10 * 60);
 
 /// Returns the wait that a header asks for at time `wall`, as seconds or an HTTP date. Returns `None` for a past date,

@@ -1,6 +1,6 @@
 //! `POST {base_url}/v2/route`: requests a route and interprets the answer (`service.md` 4.2, 7.3, 8).
 //!
-//! It must never treat a wallet's limit as a limit of the whole ID, and never return an implausible estimate.
+//! This module must never treat a wallet's limit as a limit of the whole ID, and never return an implausible estimate.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use reqwest::header::{CONTENT_TYPE, HeaderValue};
 use serde_json::{Map, Value};
 
 use super::{
-    answer::{self, Reply},
+    answer::{self, HttpAnswer},
     client::{Client, Exchange},
     message, redact,
 };
@@ -42,7 +42,7 @@ impl Client {
             Ok(received) => {
                 let answer = match received.cut.clone() {
                     Some(cut) if (200..=299).contains(&received.status) => QuoteAnswer::Failed(cut),
-                    _ => interpret(&received.reply(), request.is_quote_only, wall),
+                    _ => interpret(&received.answer(), request.is_quote_only, wall),
                 };
                 // An answer from which the ID can't be redacted is dropped.
                 let hidden = || QuoteAnswer::Failed(Failure::Unreadable("it contains the integrator ID".into()));
@@ -53,15 +53,15 @@ impl Client {
     }
 }
 
-/// Returns the meaning of `reply`, an answer at time `wall` to a request for a route. A wallet's limit doesn't apply to
-/// price-only requests, so a 429 for one throttles the whole ID, whatever its shape (`service.md` 8, rule 4).
-pub fn interpret(reply: &Reply<'_>, quote_only: bool, wall: DateTime<Utc>) -> QuoteAnswer {
-    if let (Some(limited), false) = (wallet_limit(reply.body), quote_only && reply.status == 429) {
+/// Returns the meaning of `answer`, an answer at time `wall` to a request for a route. A wallet's limit doesn't apply
+/// to price-only requests, so a 429 of any shape throttles the whole ID (`service.md` 8, rule 4).
+pub fn interpret(answer: &HttpAnswer<'_>, is_quote_only: bool, wall: DateTime<Utc>) -> QuoteAnswer {
+    if let (Some(limited), false) = (wallet_limit(answer.body), is_quote_only && answer.status == 429) {
         return limited;
     }
-    let message = || message::message(reply.body);
-    QuoteAnswer::Failed(match reply.status {
-        200..=299 => match answer::parse_object(reply.body).map(|object| decode_quote(&object)) {
+    let message = || message::message(answer.body);
+    QuoteAnswer::Failed(match answer.status {
+        200..=299 => match answer::parse_object(answer.body).map(|object| decode_quote(&object)) {
             Ok(Some(quote)) => return QuoteAnswer::Route(quote),
             Ok(None) => {
                 let message = message().map(|message| format!(": {message}")).unwrap_or_default();
@@ -70,7 +70,7 @@ pub fn interpret(reply: &Reply<'_>, quote_only: bool, wall: DateTime<Utc>) -> Qu
             Err(reason) => Failure::Unreadable(text::clean(&reason)),
         },
         404 => Failure::Server { status: 404, message: message().unwrap_or_else(|| "no message".into()) },
-        _ => answer::refusal(reply, wall),
+        _ => answer::refusal(answer, wall),
     })
 }
 
@@ -153,7 +153,7 @@ mod tests {
     use super::*;
 
     fn interpret_body(status: u16, body: &str) -> QuoteAnswer {
-        interpret(&Reply { status, retry_after: None, body: body.as_bytes() }, false, DateTime::UNIX_EPOCH)
+        interpret(&HttpAnswer { status, retry_after: None, body: body.as_bytes() }, false, DateTime::UNIX_EPOCH)
     }
 
     fn quote(body: &Value) -> Quote {
@@ -209,8 +209,8 @@ mod tests {
             let throttled = interpret_body(429, other);
             assert!(matches!(throttled, QuoteAnswer::Failed(Failure::Throttled { retry_after: None, .. })), "{other}");
         }
-        let reply = Reply { status: 429, retry_after: None, body: body.as_bytes() };
-        let pricing = interpret(&reply, true, DateTime::UNIX_EPOCH);
+        let answer = HttpAnswer { status: 429, retry_after: None, body: body.as_bytes() };
+        let pricing = interpret(&answer, true, DateTime::UNIX_EPOCH);
         let rest = Some(Duration::from_secs(17));
         assert!(matches!(pricing, QuoteAnswer::Failed(Failure::Throttled { retry_after, .. }) if retry_after == rest));
     }

@@ -1,6 +1,7 @@
 //! Describes connection failures for people (`cases.md` 20 to 26).
 //!
-//! A description names the host. It must never hold the query or a header; reqwest's own error text holds the URL.
+//! A description names the host. A description must never hold the query or a header; reqwest's own error text holds
+//! the URL.
 
 use std::{error::Error, io, time::Duration};
 
@@ -14,7 +15,7 @@ pub(crate) const OUT_OF_DESCRIPTORS: &str =
 pub(crate) fn is_out_of_descriptors(error: &reqwest::Error) -> bool {
     let is_named =
         || causes(error).into_iter().filter_map(|cause| cause.downcast_ref()).any(files::is_descriptor_shortage);
-    // The resolver says only that a name isn't known.
+    // The resolver reports only that a name isn't known.
     error.is_connect() && (is_named() || files::lacks_descriptors(1))
 }
 
@@ -44,28 +45,28 @@ pub(crate) fn describe(error: &reqwest::Error, host: &str, connect: Duration) ->
     }
 }
 
-/// Why a body ends before its end.
+/// Why a body is truncated.
 #[derive(Debug)]
-pub(crate) enum BodyCut {
+pub(crate) enum BodyTruncation {
     /// The body is larger than the limit.
     TooLarge,
     /// The connection failed.
     Broken(reqwest::Error),
 }
 
-/// Reads a body up to `limit` bytes. Returns what came, and what cut it short.
-pub(crate) async fn read_body(response: &mut reqwest::Response, limit: usize) -> (Vec<u8>, Option<BodyCut>) {
+/// Reads a body up to `limit` bytes. Returns the received bytes, and the reason if the body is truncated.
+pub(crate) async fn read_body(response: &mut reqwest::Response, limit: usize) -> (Vec<u8>, Option<BodyTruncation>) {
     let mut body = Vec::new();
     loop {
         match response.chunk().await {
             Ok(Some(chunk)) if body.len() + chunk.len() > limit => {
                 let remaining = limit - body.len();
                 body.extend(chunk.iter().take(remaining));
-                return (body, Some(BodyCut::TooLarge));
+                return (body, Some(BodyTruncation::TooLarge));
             }
             Ok(Some(chunk)) => body.extend_from_slice(&chunk),
             Ok(None) => return (body, None),
-            Err(error) => return (body, Some(BodyCut::Broken(error))),
+            Err(error) => return (body, Some(BodyTruncation::Broken(error))),
         }
     }
 }

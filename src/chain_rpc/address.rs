@@ -1,6 +1,7 @@
 //! The address of a node as a checked value: https, or http to this machine.
 //!
-//! The address may hold a key anywhere but in its host. It must never be part of a message, a log or a debug print.
+//! The address may hold a key anywhere but in its host. The address must never be part of a message, a log or a debug
+//! print.
 
 use std::fmt;
 
@@ -12,7 +13,7 @@ use crate::{api::is_loopback, domain::ids::ChainId};
 /// The shortest part of an address that is removed from texts of a node: shorter parts are words.
 const LEAST_SECRET: usize = 6;
 
-/// What the settings say of one chain's node. `Debug` shows no address.
+/// The settings of one chain's node. `Debug` shows no address.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 pub struct NodeSetting {
     /// The chain.

@@ -1,7 +1,7 @@
-//! The client of one node: sends batches of calls, within the rate of its host, and returns what they say.
+//! The client of one node: sends batches of calls within the rate of its host, and returns readings.
 //!
-//! It follows no redirect and doesn't retry, reads at most 1 MiB, and gives up after the deadline. It must never name more of
-//! the node's address than its host.
+//! The client follows no redirect and doesn't retry, reads at most 1 MiB, and gives up after the deadline. An error
+//! must never name more of the node's address than its host.
 
 use std::{
     sync::{Arc, Mutex, PoisonError},
@@ -12,11 +12,11 @@ use reqwest::header::{CONTENT_TYPE, RETRY_AFTER};
 
 use super::{
     address::NodeAddress,
-    json_rpc::{Answers, Call, CallError, block_time, decode, encode, facts, is_about, quantity},
+    json_rpc::{RpcCall, RpcError, RpcResults, block_time, decode, encode, facts, is_about, quantity},
     pace::HostPace,
 };
 use crate::{
-    api::{BODY_LIMIT, BodyCut, Timeouts, describe, http_builder, innermost, read_body, retry_after},
+    api::{BODY_LIMIT, BodyTruncation, Timeouts, describe, http_builder, innermost, read_body, retry_after},
     clock::Clock,
     domain::{
         ids::{ChainId, TxHash},
@@ -28,8 +28,7 @@ use crate::{
 /// The longest wait for a host that rests. A question that would wait longer fails, and is asked later.
 const LONGEST_WAIT: Duration = Duration::from_secs(20);
 
-/// The client of one node.
-pub(super) struct Node {
+pub(super) struct NodeClient {
     chain: ChainId,
     /// The chain's number, as the node names it.
     number: u64,
@@ -40,7 +39,7 @@ pub(super) struct Node {
     clock: Clock,
 }
 
-impl Node {
+impl NodeClient {
     /// Creates the client of a chain's node. Nodes of one host share its pace.
     ///
     /// # Errors
@@ -73,20 +72,20 @@ impl Node {
     /// # Errors
     /// If it doesn't answer, or is a node of another chain: a sentence with the host.
     pub(super) async fn check_chain(&self) -> Result<(), String> {
-        let answers = self.call(&[Call::ChainId]).await?;
+        let answers = self.call(&[RpcCall::ChainId]).await?;
         self.check(&answers, 0)
     }
 
-    /// Asks what the chain says about a transaction. `previous` is what it said before.
+    /// Asks the chain about a transaction. `previous` is the previous reading.
     ///
     /// # Errors
     /// If the node doesn't answer, or its answers say nothing: a sentence with the host.
     pub(super) async fn read(&self, hash: &TxHash, previous: Option<&ChainReading>) -> Result<ChainReading, String> {
         let mut readings = self.read_all(&[(hash, previous)]).await?;
-        readings.pop().unwrap_or_else(|| Err(self.refusal(CallError::Missing)))
+        readings.pop().unwrap_or_else(|| Err(self.refusal(RpcError::Missing)))
     }
 
-    /// Asks what the chain says about several transactions, in two requests. Returns a reading or the reason why there is none
+    /// Asks the chain about several transactions, in two requests. Returns a reading or the reason why there is none
     /// for each, in their order.
     ///
     /// # Errors
@@ -95,9 +94,10 @@ impl Node {
         &self,
         wanted: &[(&TxHash, Option<&ChainReading>)],
     ) -> Result<Vec<Result<ChainReading, String>>, String> {
-        let of_each = |(hash, _): &(&TxHash, _)| [Call::Transaction((*hash).clone()), Call::Receipt((*hash).clone())];
-        let calls: Vec<Call> =
-            [Call::ChainId, Call::BlockNumber].into_iter().chain(wanted.iter().flat_map(of_each)).collect();
+        let of_each =
+            |(hash, _): &(&TxHash, _)| [RpcCall::Transaction((*hash).clone()), RpcCall::Receipt((*hash).clone())];
+        let calls: Vec<RpcCall> =
+            [RpcCall::ChainId, RpcCall::BlockNumber].into_iter().chain(wanted.iter().flat_map(of_each)).collect();
         let answers = self.call(&calls).await?;
         self.check(&answers, 0)?;
         let at = |position| answers.at(position).map_err(|error| self.refusal(error));
@@ -112,9 +112,9 @@ impl Node {
         let mut calls = Vec::new();
         let follow_up = |facts: &ChainFacts, previous: Option<&ChainReading>| match (&facts.receipt, &facts.transaction)
         {
-            (Some(receipt), _) => receipt.block.map(Call::Block),
+            (Some(receipt), _) => receipt.block.map(RpcCall::Block),
             (None, None) => {
-                previous.and_then(ChainReading::sender).map(|(sender, _)| Call::NextNonce(sender.to_owned()))
+                previous.and_then(ChainReading::sender).map(|(sender, _)| RpcCall::NextNonce(sender.to_owned()))
             }
             (None, Some(_)) => None,
         };
@@ -127,7 +127,7 @@ impl Node {
         if !calls.is_empty() {
             let answers = self.call(&calls).await?;
             for (facts, position) in asked {
-                // The time of a block is worth having, and the verdict stands without it.
+                // The time of a block is optional: the verdict doesn't need the time.
                 let (Ok(facts), Ok(value)) = (facts, answers.at(position)) else { continue };
                 match facts.receipt {
                     Some(_) => facts.block_time = block_time(value),
@@ -141,7 +141,7 @@ impl Node {
         Ok(all.into_iter().zip(wanted).map(read).collect())
     }
 
-    fn check(&self, answers: &Answers, position: usize) -> Result<(), String> {
+    fn check(&self, answers: &RpcResults, position: usize) -> Result<(), String> {
         let value = answers.at(position).map_err(|error| self.refusal(error))?;
         match quantity(Some(value)) {
             Some(number) if number == self.number => Ok(()),
@@ -154,19 +154,19 @@ impl Node {
         format!("{}: {}", self.host(), text::clean(&self.address.redact(reason)))
     }
 
-    fn refusal(&self, error: CallError) -> String {
+    fn refusal(&self, error: RpcError) -> String {
         match error {
-            CallError::Throttled => self.sentence("the node's rate limit; set a lower rps for this chain"),
-            CallError::Refused(message) => self.sentence(&format!("the node refuses: {message}")),
-            CallError::Missing => self.sentence("the node left out an answer"),
+            RpcError::Throttled => self.sentence("the node's rate limit; set a lower rps for this chain"),
+            RpcError::Refused(message) => self.sentence(&format!("the node refuses: {message}")),
+            RpcError::Missing => self.sentence("the node left out an answer"),
         }
     }
 
     /// Sends a batch of calls once the host's pace allows it.
-    async fn call(&self, calls: &[Call]) -> Result<Answers, String> {
+    async fn call(&self, calls: &[RpcCall]) -> Result<RpcResults, String> {
         let now = self.clock.now();
         let at = self.with_pace(|pace| (pace.wait(now.mono) <= LONGEST_WAIT).then(|| pace.take(now.mono)));
-        let Some(at) = at else { return Err(self.refusal(CallError::Throttled)) };
+        let Some(at) = at else { return Err(self.refusal(RpcError::Throttled)) };
         self.clock.sleep_until(at).await;
         let _hold = self.clock.hold();
         let sent = tokio::time::timeout(self.timeouts.total, self.send(calls)).await;
@@ -175,7 +175,7 @@ impl Node {
         )
     }
 
-    async fn send(&self, calls: &[Call]) -> Result<Answers, String> {
+    async fn send(&self, calls: &[RpcCall]) -> Result<RpcResults, String> {
         let url = self.address.expose().clone();
         let request = self.http.post(url).header(CONTENT_TYPE, "application/json").body(encode(calls));
         // The description names the host itself.
@@ -190,12 +190,12 @@ impl Node {
         let rest = || self.with_pace(|pace| pace.rest(self.clock.now().mono, asked));
         if status == 429 {
             rest();
-            return Err(self.refusal(CallError::Throttled));
+            return Err(self.refusal(RpcError::Throttled));
         }
         let (body, cut) = read_body(&mut response, BODY_LIMIT).await;
         match cut {
-            Some(BodyCut::TooLarge) => return Err(self.sentence("the answer is larger than 1 MiB")),
-            Some(BodyCut::Broken(error)) => return Err(failed(&error)),
+            Some(BodyTruncation::TooLarge) => return Err(self.sentence("the answer is larger than 1 MiB")),
+            Some(BodyTruncation::Broken(error)) => return Err(failed(&error)),
             None => {}
         }
         let answers = match decode(&body, calls.len()) {
@@ -205,7 +205,7 @@ impl Node {
         };
         if answers.is_throttled() {
             rest();
-            return Err(self.refusal(CallError::Throttled));
+            return Err(self.refusal(RpcError::Throttled));
         }
         self.with_pace(HostPace::answered);
         Ok(answers)

@@ -1,4 +1,4 @@
-//! Encodes a batch of JSON-RPC calls, and decodes whatever comes back.
+//! Encodes a batch of JSON-RPC calls, and decodes the response.
 //!
 //! Decoding must never fail on more than the part that can't be read, and never panic: a node may send anything.
 
@@ -14,16 +14,11 @@ use crate::domain::{
 /// The code by which nodes refuse a call because of their rate limit.
 const LIMIT_EXCEEDED: i64 = -32005;
 
-/// One call.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Call {
-    /// The ID of the node's chain.
+pub(super) enum RpcCall {
     ChainId,
-    /// The number of the newest block.
     BlockNumber,
-    /// A transaction.
     Transaction(TxHash),
-    /// A transaction's receipt.
     Receipt(TxHash),
     /// A block without its transactions, by number.
     Block(u64),
@@ -31,7 +26,7 @@ pub(super) enum Call {
     NextNonce(String),
 }
 
-impl Call {
+impl RpcCall {
     fn encode(&self) -> (&'static str, Value) {
         match self {
             Self::ChainId => ("eth_chainId", json!([])),
@@ -45,7 +40,7 @@ impl Call {
 }
 
 /// Returns the body of a batch of calls. The position of a call is its ID.
-pub(super) fn encode(calls: &[Call]) -> String {
+pub(super) fn encode(calls: &[RpcCall]) -> String {
     let calls = calls.iter().enumerate().map(|(id, call)| {
         let (method, params) = call.encode();
         json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
@@ -55,32 +50,32 @@ pub(super) fn encode(calls: &[Call]) -> String {
 
 /// Why a call has no result.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum CallError {
+pub(super) enum RpcError {
     /// The node's rate limit.
     Throttled,
     /// The node refused the call, with its message.
     Refused(String),
-    /// The body has no answer to the call.
+    /// The body has no result of the call.
     Missing,
 }
 
 /// The results of a batch, by the position of the call.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Answers(Vec<Result<Value, CallError>>);
+pub(super) struct RpcResults(Vec<Result<Value, RpcError>>);
 
-impl Answers {
+impl RpcResults {
     /// Returns the result of the call at a position.
-    pub(super) fn at(&self, position: usize) -> Result<&Value, CallError> {
+    pub(super) fn at(&self, position: usize) -> Result<&Value, RpcError> {
         match self.0.get(position) {
             Some(Ok(value)) => Ok(value),
             Some(Err(error)) => Err(error.clone()),
-            None => Err(CallError::Missing),
+            None => Err(RpcError::Missing),
         }
     }
 
     /// Whether the node refused a call because of its rate limit.
     pub(super) fn is_throttled(&self) -> bool {
-        self.0.contains(&Err(CallError::Throttled))
+        self.0.contains(&Err(RpcError::Throttled))
     }
 }
 
@@ -88,9 +83,9 @@ impl Answers {
 ///
 /// # Errors
 /// If the body is no JSON, or something else than an answer: a sentence.
-pub(super) fn decode(body: &[u8], calls: usize) -> Result<Answers, String> {
+pub(super) fn decode(body: &[u8], calls: usize) -> Result<RpcResults, String> {
     let body: Value = serde_json::from_slice(body).map_err(|_| "the answer is not JSON")?;
-    let mut results = vec![Err(CallError::Missing); calls];
+    let mut results = vec![Err(RpcError::Missing); calls];
     match body {
         Value::Array(answers) => {
             for mut answer in answers {
@@ -106,7 +101,7 @@ pub(super) fn decode(body: &[u8], calls: usize) -> Result<Answers, String> {
         },
         _ => return Err("the answer is no JSON-RPC".into()),
     }
-    Ok(Answers(results))
+    Ok(RpcResults(results))
 }
 
 /// Returns the ID of an answer, also if it came as text.
@@ -116,16 +111,16 @@ fn id(answer: &Value) -> Option<usize> {
     usize::try_from(number).ok()
 }
 
-fn result(answer: &mut Value) -> Result<Value, CallError> {
+fn result(answer: &mut Value) -> Result<Value, RpcError> {
     if let Some(error) = answer.get("error").filter(|error| !error.is_null()) {
         let code = error.get("code").and_then(Value::as_i64);
         let message = error.get("message").and_then(Value::as_str).or(error.as_str()).unwrap_or("no reason given");
         return Err(match code {
-            Some(LIMIT_EXCEEDED | 429) => CallError::Throttled,
-            _ => CallError::Refused(text::clean(message)),
+            Some(LIMIT_EXCEEDED | 429) => RpcError::Throttled,
+            _ => RpcError::Refused(text::clean(message)),
         });
     }
-    answer.get_mut("result").map(Value::take).ok_or(CallError::Missing)
+    answer.get_mut("result").map(Value::take).ok_or(RpcError::Missing)
 }
 
 /// Returns a number: hexadecimal with `0x` and any number of zeros before it, or a JSON number.
@@ -159,7 +154,7 @@ pub(super) fn is_about(value: &Value, field: &str, hash: &TxHash) -> bool {
     value.get(field).and_then(Value::as_str).is_none_or(|named| TxHash::new(named).key() == hash.key())
 }
 
-/// Returns the facts in the results of [`Call::Transaction`], [`Call::Receipt`] and [`Call::BlockNumber`].
+/// Returns the facts in the results of [`RpcCall::Transaction`], [`RpcCall::Receipt`] and [`RpcCall::BlockNumber`].
 pub(super) fn facts(transaction: &Value, receipt: &Value, head: &Value) -> ChainFacts {
     let transaction = transaction.is_object().then(|| TransactionFacts {
         from: address(transaction.get("from")),
@@ -180,8 +175,8 @@ pub(super) fn facts(transaction: &Value, receipt: &Value, head: &Value) -> Chain
     ChainFacts { transaction, receipt, head: quantity(Some(head)), block_time: None, next_nonce: None }
 }
 
-/// Reads a body as the answer to the calls about one transaction, for tests with hostile bodies: the verdict in words, or why
-/// there is none.
+/// Reads a body as the answer to the calls about one transaction, for tests with hostile bodies. Returns the verdict in
+/// words, or the error.
 pub fn read_body(body: &[u8]) -> Result<String, String> {
     let answers = decode(body, 5)?;
     let value = |position| answers.at(position).unwrap_or(&Value::Null);
@@ -189,7 +184,6 @@ pub fn read_body(body: &[u8]) -> Result<String, String> {
     on_chain::read(&facts, "node", None).map(|reading| format!("{reading:?}"))
 }
 
-/// Returns the time of a block.
 pub(super) fn block_time(block: &Value) -> Option<DateTime<Utc>> {
     let seconds = i64::try_from(quantity(block.get("timestamp"))?).ok()?;
     // A time outside of what calendars have can't be a block's.
@@ -204,7 +198,7 @@ mod tests {
     fn a_batch_names_each_call_by_its_position() {
         let hash = TxHash::new("0xAB");
         let body: Value =
-            serde_json::from_str(&encode(&[Call::ChainId, Call::Receipt(hash), Call::Block(255)])).unwrap();
+            serde_json::from_str(&encode(&[RpcCall::ChainId, RpcCall::Receipt(hash), RpcCall::Block(255)])).unwrap();
         assert_eq!(
             body[1],
             json!({"jsonrpc": "2.0", "id": 1, "method": "eth_getTransactionReceipt", "params": ["0xab"]})
@@ -220,12 +214,12 @@ mod tests {
         let answers = decode(body, 7).unwrap();
         assert_eq!(answers.at(0), Ok(&json!("0x1")));
         assert_eq!(answers.at(1), Ok(&Value::Null));
-        assert_eq!(answers.at(2), Err(CallError::Missing));
-        assert_eq!(answers.at(3), Err(CallError::Throttled));
-        assert_eq!(answers.at(4), Err(CallError::Refused("no[31m".into())));
-        assert_eq!(answers.at(5), Err(CallError::Refused("text".into())));
+        assert_eq!(answers.at(2), Err(RpcError::Missing));
+        assert_eq!(answers.at(3), Err(RpcError::Throttled));
+        assert_eq!(answers.at(4), Err(RpcError::Refused("no[31m".into())));
+        assert_eq!(answers.at(5), Err(RpcError::Refused("text".into())));
         assert_eq!(answers.at(6), Ok(&json!(3)));
-        assert_eq!(answers.at(99), Err(CallError::Missing));
+        assert_eq!(answers.at(99), Err(RpcError::Missing));
         assert!(answers.is_throttled());
     }
 
@@ -234,7 +228,7 @@ mod tests {
         assert_eq!(decode(br#"{"result": "0x1"}"#, 1).unwrap().at(0), Ok(&json!("0x1")));
         assert!(decode(br#"{"result": "0x1"}"#, 2).unwrap_err().contains("several calls"));
         let refused = decode(br#"{"error": {"code": 429, "message": "x"}}"#, 2).unwrap();
-        assert!(refused.is_throttled() && refused.at(1) == Err(CallError::Throttled));
+        assert!(refused.is_throttled() && refused.at(1) == Err(RpcError::Throttled));
         for body in [&b""[..], b"<html>", b"3", b"\xff\xfe", b"\"text\"", b"null"] {
             assert!(decode(body, 2).is_err(), "{body:?}");
         }

@@ -1,7 +1,7 @@
-//! EVM JSON-RPC: asks the nodes that the settings name what a chain says about a transaction.
+//! EVM JSON-RPC: asks the nodes of the settings about transactions on their chains.
 //!
-//! The answers go through `domain::on_chain`, which decides what they mean. Nothing here may spend the integrator's budget, or
-//! send anything to a node that the settings don't name. The address of a node is a secret: only its host may be shown.
+//! `domain::on_chain` decides what the answers mean. Nothing here may spend the integrator's budget, or send anything
+//! to a node that the settings don't name. The address of a node is a secret: only its host may be shown.
 
 mod address;
 mod client;
@@ -9,5 +9,5 @@ mod json_rpc;
 mod nodes;
 mod pace;
 
-pub(crate) use self::nodes::Question;
+pub(crate) use self::nodes::ChainQuestion;
 pub use self::{address::NodeSetting, json_rpc::read_body, nodes::ChainNodes};

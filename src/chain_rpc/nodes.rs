@@ -10,7 +10,7 @@ use std::{
 
 use super::{
     address::{NodeAddress, NodeSetting, first_of},
-    client::{NOT_EVM, Node, chain_number},
+    client::{NOT_EVM, NodeClient, chain_number},
     pace::HostPace,
 };
 use crate::{
@@ -22,30 +22,30 @@ use crate::{
     },
 };
 
-/// What is asked about one transfer.
+/// A question about one transfer.
 #[derive(Clone, Debug)]
-pub(crate) struct Question {
+pub(crate) struct ChainQuestion {
     /// The source chain.
     pub chain: ChainId,
     /// The hash on it.
     pub hash: TxHash,
     /// The transaction on the destination chain or that of the refund, if its hash is known and it matters.
     pub second: Option<(ChainId, TxHash)>,
-    /// What the chain said before.
+    /// The chain's previous answer.
     pub previous: Option<OnChain>,
     /// Whether a person asks, so that all chains are asked again.
     pub is_requested: bool,
 }
 
 /// The paces of the hosts, by name and port.
-type Paces = HashMap<(String, u16), Arc<Mutex<HostPace>>>;
+type HostPaces = HashMap<(String, u16), Arc<Mutex<HostPace>>>;
 
 /// The nodes of all chains that the settings name.
 pub struct ChainNodes {
     settings: BTreeMap<ChainId, NodeSetting>,
     /// The clients that exist so far, each with the address that it was made for.
-    nodes: Mutex<BTreeMap<ChainId, Arc<Node>>>,
-    paces: Mutex<Paces>,
+    nodes: Mutex<BTreeMap<ChainId, Arc<NodeClient>>>,
+    paces: Mutex<HostPaces>,
     timeouts: Timeouts,
     clock: Clock,
 }
@@ -57,13 +57,13 @@ impl ChainNodes {
         Self { settings, nodes: Mutex::default(), paces: Mutex::default(), timeouts, clock }
     }
 
-    /// Returns what the settings say. It holds secrets.
+    /// Returns the settings of the nodes, which hold secrets.
     pub(crate) fn settings(&self) -> Vec<NodeSetting> {
         self.settings.values().cloned().collect()
     }
 
     /// Whether the settings name a node of this chain.
-    pub(crate) fn has(&self, chain: &ChainId) -> bool {
+    pub(crate) fn has_node(&self, chain: &ChainId) -> bool {
         self.settings.contains_key(chain)
     }
 
@@ -82,7 +82,7 @@ impl ChainNodes {
     }
 
     /// Takes the service's list of a chain's nodes, if the settings say so.
-    pub(crate) fn learn(&self, chain: &ChainId, rpc_list: &[String]) {
+    pub(crate) fn set_service_urls(&self, chain: &ChainId, rpc_list: &[String]) {
         let setting = self.settings.get(chain).filter(|setting| self.awaits_service(setting));
         if let Some(setting) = setting {
             let node = first_of(rpc_list).map(|address| self.create(setting, address));
@@ -102,11 +102,11 @@ impl ChainNodes {
         node.check_chain().await.map(|()| node.host().to_owned())
     }
 
-    /// Asks what the chains say about a transfer.
+    /// Asks the chains about a transfer.
     ///
     /// # Errors
     /// If the source chain's node doesn't answer: a sentence with its host.
-    pub(crate) async fn ask(&self, question: &Question) -> Result<OnChain, String> {
+    pub(crate) async fn ask(&self, question: &ChainQuestion) -> Result<OnChain, String> {
         let source = match self.obstacle(&question.chain, &question.hash) {
             Some(obstacle) => ChainReading::without_node(ChainVerdict::CannotBeAsked(obstacle)),
             None => self.node(&question.chain)?.read(&question.hash, previous_source(question)).await?,
@@ -114,9 +114,9 @@ impl ChainNodes {
         Ok(self.complete(question, source).await)
     }
 
-    /// Asks what the chains say about several transfers from one source chain. Returns the answers in the order of the
+    /// Asks the chains about several transfers from one source chain. Returns the answers in the order of the
     /// questions.
-    pub(crate) async fn ask_all(&self, questions: &[Question]) -> Vec<Result<OnChain, String>> {
+    pub(crate) async fn ask_all(&self, questions: &[ChainQuestion]) -> Vec<Result<OnChain, String>> {
         let mut answers = Vec::with_capacity(questions.len());
         for (question, source) in questions.iter().zip(self.read_sources(questions).await) {
             answers.push(match source {
@@ -129,8 +129,8 @@ impl ChainNodes {
     }
 
     /// Reads the source transactions in one batch; `None` for each that has to be asked about by itself.
-    async fn read_sources(&self, questions: &[Question]) -> Vec<Option<Result<ChainReading, String>>> {
-        let can_be_asked = |question: &Question| self.obstacle(&question.chain, &question.hash).is_none();
+    async fn read_sources(&self, questions: &[ChainQuestion]) -> Vec<Option<Result<ChainReading, String>>> {
+        let can_be_asked = |question: &ChainQuestion| self.obstacle(&question.chain, &question.hash).is_none();
         let none = || vec![None; questions.len()];
         let Some(Ok(node)) = questions.first().map(|first| self.node(&first.chain)) else { return none() };
         if questions.len() < 2 || !questions.iter().all(can_be_asked) {
@@ -140,7 +140,8 @@ impl ChainNodes {
         match node.read_all(&wanted).await {
             Ok(readings) => readings.into_iter().map(Some).collect(),
             Err(reason) if node.is_resting() => vec![Some(Err(reason)); questions.len()],
-            // A large batch may be what the node refuses. If it doesn't answer one question either, the others don't wait for it.
+            // The node may refuse large batches. If it doesn't answer one question either, the others don't wait for
+            // the node.
             Err(_) => {
                 let Some((hash, previous)) = wanted.first() else { return none() };
                 match node.read(hash, *previous).await {
@@ -151,10 +152,10 @@ impl ChainNodes {
         }
     }
 
-    /// Completes what the source chain says by the other chains, if it doesn't know the transaction, and by the second
-    /// transaction.
-    async fn complete(&self, question: &Question, source: ChainReading) -> OnChain {
-        let Question { second, previous, .. } = question;
+    /// Completes the reading of the source chain by the other chains, if the source chain doesn't know the transaction,
+    /// and by the second transaction.
+    async fn complete(&self, question: &ChainQuestion, source: ChainReading) -> OnChain {
+        let ChainQuestion { second, previous, .. } = question;
         let source = match source.verdict {
             ChainVerdict::Unknown(_) => self.ask_others(question, source).await,
             _ => source,
@@ -173,7 +174,7 @@ impl ChainNodes {
     }
 
     /// Asks the other chains about a transaction that the source chain doesn't know: once, unless a person asks.
-    async fn ask_others(&self, question: &Question, source: ChainReading) -> ChainReading {
+    async fn ask_others(&self, question: &ChainQuestion, source: ChainReading) -> ChainReading {
         let asked = match question.previous.as_ref().map(|previous| &previous.source.verdict) {
             Some(ChainVerdict::Unknown(asked)) if !question.is_requested => asked.clone(),
             _ => Vec::new(),
@@ -190,17 +191,16 @@ impl ChainNodes {
         ChainReading { verdict: ChainVerdict::Unknown(unknown), ..source }
     }
 
-    /// Returns why a transaction on this chain can't be asked about, whatever its node says.
+    /// Returns the reason why no node can be asked about a transaction on this chain.
     fn obstacle(&self, chain: &ChainId, hash: &TxHash) -> Option<String> {
         if chain_number(chain).is_none() || !is_evm_hash(hash) {
             return Some(NOT_EVM.into());
         }
         let missing = || format!("no node is set: add [chains.{chain}] with rpc to the config file");
-        (!self.has(chain)).then(missing)
+        (!self.has_node(chain)).then(missing)
     }
 
-    /// Returns a chain's node.
-    fn node(&self, chain: &ChainId) -> Result<Arc<Node>, String> {
+    fn node(&self, chain: &ChainId) -> Result<Arc<NodeClient>, String> {
         if let Some(node) = lock(&self.nodes).get(chain) {
             return Ok(Arc::clone(node));
         }
@@ -211,16 +211,15 @@ impl ChainNodes {
         Ok(node)
     }
 
-    fn create(&self, setting: &NodeSetting, address: NodeAddress) -> Result<Node, String> {
+    fn create(&self, setting: &NodeSetting, address: NodeAddress) -> Result<NodeClient, String> {
         let mut paces = lock(&self.paces);
         let pace =
             paces.entry(address.host_and_port()).or_insert_with(|| Arc::new(Mutex::new(HostPace::new(setting.rps))));
-        Node::new(setting.chain.clone(), address, Arc::clone(pace), self.timeouts, self.clock.clone())
+        NodeClient::new(setting.chain.clone(), address, Arc::clone(pace), self.timeouts, self.clock.clone())
     }
 }
 
-/// Returns what the source chain said before.
-fn previous_source(question: &Question) -> Option<&ChainReading> {
+fn previous_source(question: &ChainQuestion) -> Option<&ChainReading> {
     question.previous.as_ref().map(|previous| &previous.source)
 }
 

@@ -1,6 +1,6 @@
 //! The rate of one host: even spacing, and a rest after the host's limit was met.
 //!
-//! It must never read a clock, and has nothing to do with the integrator's budget.
+//! This module must never read a clock, and has nothing to do with the integrator's budget.
 
 use std::time::Duration;
 
@@ -11,7 +11,6 @@ const FIRST_REST: Duration = Duration::from_secs(1);
 /// The longest rest.
 const LONGEST_REST: Duration = Duration::from_secs(60);
 
-/// The pace of one host.
 #[derive(Debug)]
 pub(super) struct HostPace {
     interval: Duration,

@@ -1,6 +1,6 @@
 //! The command line for clap (`commands.md`): options, subcommands and their help.
 //!
-//! It must never run a command.
+//! This module must never run a command.
 
 use std::path::{Path, PathBuf};
 
@@ -105,7 +105,7 @@ pub(crate) struct GlobalArgs {
     state_dir: Option<PathBuf>,
     /// When to use colours [env NO_COLOR, CLICOLOR_FORCE; default auto]
     #[arg(long, global = true, value_name = "WHEN")]
-    color: Option<Color>,
+    color: Option<ColorOption>,
     /// Use only ASCII characters, for terminals that can't draw lines, arrows or dots
     #[arg(long, global = true)]
     ascii: bool,
@@ -136,7 +136,7 @@ impl GlobalArgs {
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum Color {
+enum ColorOption {
     Auto,
     Always,
     Never,
@@ -296,9 +296,9 @@ impl GlobalArgs {
             rps: self.rps,
             state_dir: self.state_dir.clone(),
             color: self.color.map(|color| match color {
-                Color::Auto => ColorChoice::Auto,
-                Color::Always => ColorChoice::Always,
-                Color::Never => ColorChoice::Never,
+                ColorOption::Auto => ColorChoice::Auto,
+                ColorOption::Always => ColorChoice::Always,
+                ColorOption::Never => ColorChoice::Never,
             }),
             is_ascii: self.ascii,
             is_plain: self.plain,

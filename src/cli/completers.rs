@@ -21,7 +21,7 @@ use crate::{
         transaction::{Transaction, TransactionHeader},
     },
     presentation::{
-        filter_completion::{Names, asked, complete},
+        filter_completion::{NameMatches, complete, requested_names},
         glyphs::Glyphs,
         row_text,
     },
@@ -103,9 +103,9 @@ pub(super) fn chains(typed: &OsStr) -> Vec<CompletionCandidate> {
 /// Returns completions of a filter, by its grammar and by the store's tickets, labels and profiles.
 pub(super) fn filters(typed: &OsStr) -> Vec<CompletionCandidate> {
     let Some(typed) = typed.to_str() else { return Vec::new() };
-    let names = asked(typed).and_then(|(of, beginning)| {
+    let names = requested_names(typed).and_then(|(of, beginning)| {
         let words = read_store(|reader| reader.names(of, beginning, MAX_CANDIDATES).ok())?;
-        Some(Names { of, beginning: beginning.to_owned(), words, is_whole: false })
+        Some(NameMatches { of, beginning: beginning.to_owned(), words, is_whole: false })
     });
     let completion = complete(typed, names.as_ref());
     let before = typed.get(..completion.start).unwrap_or_default();

@@ -12,6 +12,7 @@ use chrono::FixedOffset;
 use crate::{
     clock::Now,
     domain::{
+        advice::Advice,
         ids::TransactionKey,
         operation::{Edit, Operation},
         text,
@@ -40,7 +41,7 @@ pub struct Context<'a> {
     /// Whether `out` is a terminal. Text from outside must be cleaned before it is written to a terminal.
     pub out_is_terminal: bool,
     /// Whether symbols are written as words, for a screen reader.
-    pub in_words: bool,
+    pub is_in_words: bool,
 }
 
 impl Context<'_> {
@@ -128,6 +129,18 @@ impl Context<'_> {
         let operation = Operation::Edit { profile: self.profile.clone(), edit };
         Ok(self.store.apply(operation, self.now.wall).wait()?.changed()?)
     }
+
+    /// Prints a transaction and the advice about it, with this action.
+    pub(crate) fn print_advice(&mut self, tx: &Transaction, advice: &Advice, act: &str) -> io::Result<()> {
+        let (route, status) = (row_text::route(tx, Glyphs::Ascii), row_text::status_of(tx, Glyphs::Ascii));
+        writeln!(self.out, "{}  {route}  {status}", tx.params.transaction_id)?;
+        writeln!(self.out, "  VERDICT  {}", advice.verdict)?;
+        if let Some(chain) = &advice.chain {
+            writeln!(self.out, "  CHAIN    {chain}")?;
+        }
+        writeln!(self.out, "  SAY      {}", advice.say)?;
+        writeln!(self.out, "  DO       {act}")
+    }
 }
 
 /// Runs commands in tests, over a store in a temporary folder, and captures their output.
@@ -147,7 +160,7 @@ pub(crate) mod testing {
         pub(crate) folder: TempDir,
         pub(crate) store: Store,
         pub(crate) is_terminal: bool,
-        pub(crate) in_words: bool,
+        pub(crate) is_in_words: bool,
         out: Vec<u8>,
         err: Vec<u8>,
     }
@@ -156,11 +169,16 @@ pub(crate) mod testing {
         DateTime::from_timestamp(1_700_000_000, 0).unwrap() + TimeDelta::seconds(seconds)
     }
 
+    /// Parses the arguments of a command; the first word is its name.
+    pub(crate) fn parse<A: clap::Args>(words: &[&str]) -> Result<A, clap::Error> {
+        A::from_arg_matches(&A::augment_args(clap::Command::new("hoptop")).try_get_matches_from(words)?)
+    }
+
     impl CommandFixture {
         pub(crate) fn new() -> Self {
             let folder = tempfile::tempdir().unwrap();
             let store = Store::open(&folder.path().join("hoptop.db")).unwrap();
-            Self { folder, store, is_terminal: false, in_words: false, out: Vec::new(), err: Vec::new() }
+            Self { folder, store, is_terminal: false, is_in_words: false, out: Vec::new(), err: Vec::new() }
         }
 
         /// Runs a command at second 60, and returns its standard output, its standard error and its result.
@@ -174,7 +192,7 @@ pub(crate) mod testing {
                 err: &mut self.err,
                 ellipsis: "…",
                 out_is_terminal: self.is_terminal,
-                in_words: self.in_words,
+                is_in_words: self.is_in_words,
             };
             let result = command(&mut context);
             let text = |bytes: &mut Vec<u8>| String::from_utf8(std::mem::take(bytes)).unwrap();

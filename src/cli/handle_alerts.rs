@@ -1,6 +1,6 @@
 //! Acknowledges, snoozes or unacknowledges the alerts that a command's arguments name: for `ack`, `snooze` and `unack`.
 //!
-//! It must never change only some of the named alerts: if one can't be found, none is changed.
+//! This module must never change only some of the named alerts: if one can't be found, none is changed.
 
 use std::collections::BTreeSet;
 
@@ -16,8 +16,8 @@ use crate::{
     store::AlertQuery,
 };
 
-/// Applies the edit to all named alerts, and prints how many it changed; `done` says what they are then. Changes nothing if one
-/// of the alerts can't be found.
+/// Applies the edit to all named alerts, and prints the number of changed alerts; `done` is their new state in words.
+/// Changes nothing if one of the alerts can't be found.
 pub(crate) fn handle_alerts(
     named: &[String],
     edit: impl FnOnce(Vec<i64>) -> LocalEdit,

@@ -1,10 +1,10 @@
 //! Addresses to listen on, as people write them: `9464`, `localhost:9464`, `127.0.0.1:9464`, `[::1]:0`.
 //!
-//! It must never widen an address: a port alone is for this machine only.
+//! This module must never widen an address: a port alone is for this machine only.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-/// Reads an address of the command line. The error says what is expected.
+/// Reads an address of the command line. The error names the expected form.
 pub(crate) fn parse(text: &str) -> Result<SocketAddr, String> {
     let wrong = || format!("`{text}` is not an address; write it as 9464, localhost:9464 or 127.0.0.1:9464");
     let port = text.strip_prefix("localhost:").or_else(|| text.strip_prefix(':')).unwrap_or(text);

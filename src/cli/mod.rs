@@ -1,7 +1,7 @@
 //! The command line: one file per subcommand, and the parts that subcommands share.
 //!
-//! The module reads the settings, opens the store and calls the command. It must never know what a status means or when
-//! to poll.
+//! The module reads the settings, opens the store and calls the command. The module must never know what a status means
+//! or when to poll.
 
 pub(crate) mod args;
 pub(crate) mod commands;
@@ -28,7 +28,7 @@ use self::{
         ack, add, alerts, answer,
         backup::{self, BackupArgs},
         check, completions, config, dashboard, delete, demo,
-        doctor::{self, DoctorArgs, Unopened},
+        doctor::{self, DoctorArgs, OpeningErrors},
         export,
         guide::{self, UnknownTopic},
         import::{self, follow},
@@ -99,12 +99,12 @@ fn is_wrong_usage(report: &color_eyre::Report) -> bool {
 
 fn dispatch(cli: &Cli) -> Result<Exit> {
     let Some(command) = &cli.command else {
-        let loaded = Loaded::new(cli)?;
+        let loaded = LoadedSettings::new(cli)?;
         return dashboard::dashboard(&cli.dashboard, cli.global.flags().is_plain, &loaded.settings);
     };
     let (read, existing, created) = (StoreUse::Read, StoreUse::Existing, StoreUse::Created);
-    let with_store = |store_use: StoreUse, run: &dyn Fn(&Loaded, &mut Context<'_>) -> Result<Exit>| {
-        let loaded = Loaded::new(cli)?;
+    let with_store = |store_use: StoreUse, run: &dyn Fn(&LoadedSettings, &mut Context<'_>) -> Result<Exit>| {
+        let loaded = LoadedSettings::new(cli)?;
         with_context(&loaded.settings, loaded.team.as_ref(), store_use, |context| run(&loaded, context))
     };
     match command {
@@ -119,22 +119,22 @@ fn dispatch(cli: &Cli) -> Result<Exit> {
         Command::Completions(args) => completions::completions(args, &mut io::stdout().lock()),
         Command::Man(args) => man::man(args, Cli::command(), &mut io::stdout().lock(), &mut io::stderr().lock()),
         Command::Config(args) if args.template => config::template(&mut io::stdout().lock()),
-        Command::Config(args) => config::config(args, &Loaded::new(cli)?.settings, &mut io::stdout().lock()),
-        Command::Watch(args) => watch::watch(args, &Loaded::new(cli)?.settings, &cli.global.flags()),
-        Command::Webhook(args) => webhook::webhook(args, &Loaded::new(cli)?.settings),
+        Command::Config(args) => config::config(args, &LoadedSettings::new(cli)?.settings, &mut io::stdout().lock()),
+        Command::Watch(args) => watch::watch(args, &LoadedSettings::new(cli)?.settings, &cli.global.flags()),
+        Command::Webhook(args) => webhook::webhook(args, &LoadedSettings::new(cli)?.settings),
         Command::Store(args) => {
-            let loaded = Loaded::new(cli)?;
+            let loaded = LoadedSettings::new(cli)?;
             store::store(args, &loaded.settings, loaded.team.as_ref())
         }
         Command::Backup(args) => backup(cli, args),
-        Command::Restore(args) => restore::restore(args, &Loaded::new(cli)?.settings),
+        Command::Restore(args) => restore::restore(args, &LoadedSettings::new(cli)?.settings),
         Command::Add(args) => with_store(created, &|_, context| add::add(args, context)),
         Command::Import(args) if args.follow => {
-            tell_terminal(&args.file);
+            print_terminal_hint(&args.file);
             with_store(created, &|_, context| follow::follow(args, context))
         }
         Command::Import(args) => {
-            tell_terminal(&args.file);
+            print_terminal_hint(&args.file);
             let store_use = if args.dry_run { read } else { created };
             with_store(store_use, &|_, context| import::import(args, &mut io::stdin().lock(), context))
         }
@@ -168,8 +168,8 @@ fn dispatch(cli: &Cli) -> Result<Exit> {
     }
 }
 
-/// Says on a terminal what a command waits for that reads transactions from it.
-fn tell_terminal(file: &str) {
+/// Prints a hint if a command reads transactions from a terminal.
+fn print_terminal_hint(file: &str) {
     if file == "-" && io::stdin().is_terminal() {
         print_line(
             "reading transactions from the terminal: CSV with a header row, or JSON; ^D ends the input, ^C cancels",
@@ -179,26 +179,26 @@ fn tell_terminal(file: &str) {
 
 /// Runs the checks, also those that need neither the settings nor the store, if these can't be opened.
 fn doctor(cli: &Cli, args: &DoctorArgs) -> Result<Exit> {
-    let mut unopened = Unopened::default();
-    let loaded = Loaded::new(cli).or_else(|report| {
+    let mut opening_errors = OpeningErrors::default();
+    let loaded = LoadedSettings::new(cli).or_else(|report| {
         if !is_wrong_setting(&report) {
             return Err(report);
         }
-        unopened.config = Some(sentence(&report));
+        opening_errors.config = Some(sentence(&report));
         let settings = crate::config::load_without_file(cli.global.flags(), &Environment::process())?;
-        Ok(Loaded { settings, team: None })
+        Ok(LoadedSettings { settings, team: None })
     })?;
-    let Loaded { settings, team } = &loaded;
+    let LoadedSettings { settings, team } = &loaded;
     let mut has_begun = false;
     let ended = with_context(settings, team.as_ref(), StoreUse::Inspected, |context| {
         has_begun = true;
-        doctor::doctor(args, settings, team.as_ref(), &unopened, api::reach, context)
+        doctor::doctor(args, settings, team.as_ref(), &opening_errors, api::reach, context)
     });
     match ended {
         Err(report) if !has_begun && !args.checksums && !args.verify_replica => {
-            unopened.store = Some(sentence(&report));
+            opening_errors.store = Some(sentence(&report));
             with_context(settings, None, StoreUse::Temporary, |context| {
-                doctor::doctor(args, settings, None, &unopened, api::reach, context)
+                doctor::doctor(args, settings, None, &opening_errors, api::reach, context)
             })
         }
         ended => ended,
@@ -210,7 +210,7 @@ fn backup(cli: &Cli, args: &BackupArgs) -> Result<Exit> {
     if let Some(db) = cli.global.db().filter(|_| args.daily) {
         return backup::daily(db);
     }
-    let Loaded { settings, team } = Loaded::new(cli)?;
+    let LoadedSettings { settings, team } = LoadedSettings::new(cli)?;
     if Store::has_no_store_at(&settings.db) {
         bail!("there is no store at {}; give the store's path with --db", text::clean_path(&settings.db))
     }
@@ -244,12 +244,12 @@ struct UnusedByDemo {
 }
 
 /// The settings, and the access to the team's store if the settings name one.
-struct Loaded {
+struct LoadedSettings {
     settings: Settings,
     team: Option<TeamAccess>,
 }
 
-impl Loaded {
+impl LoadedSettings {
     /// Loads the settings, and refuses options that the command doesn't use.
     fn new(cli: &Cli) -> Result<Self> {
         let is_watch = matches!(cli.command, Some(Command::Watch(_)));
@@ -265,7 +265,7 @@ impl Loaded {
             flags.store = Some(address.to_owned());
         }
         let settings = crate::config::load(flags, &Environment::process())?;
-        crash::keep_in(&settings.state_dir);
+        crash::set_folder(&settings.state_dir);
         crate::process::program::hide_variables(settings.secret_variables.clone());
         if cli.command.is_some() {
             refuse_dashboard_options(cli)?;

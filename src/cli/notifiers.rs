@@ -45,7 +45,6 @@ pub(super) fn webhook(settings: &Settings) -> Result<Option<Webhook>> {
     Ok(Some(webhook))
 }
 
-/// Returns the names of these channels.
 pub(super) fn names(channels: &[Channel]) -> Vec<&'static str> {
     channels.iter().map(Channel::name).collect()
 }

@@ -1,7 +1,8 @@
 //! Polls for a command that waits for answers of the service (`check`, `quote`).
 //!
-//! The store holds the request. The poller of the profile sends it within the budget; if no process polls the profile,
-//! a poller of this process sends this request and nothing else. The module must never send a request by itself.
+//! The store holds the request. The poller of the profile sends the request within the budget. If no process polls the
+//! profile, a poller of this process sends this request and nothing else. The module must never send a request by
+//! itself.
 
 use std::time::Duration;
 
@@ -18,7 +19,7 @@ use crate::{
         poller::{PollerHealth, PollerReport, UNRESPONSIVE},
         team::NOBODY_POLLS,
     },
-    poller::Scope,
+    poller::PollScope,
     process,
     runtime::{
         background_poller::{PollerOptions, RunningPollers, ServiceClient},
@@ -69,7 +70,7 @@ impl OneShotPoll<'_> {
         tokio_runtime::start()?.block_on(async {
             let clock = Clock::system();
             let signal = signals::listen()?;
-            let place = PollerOptions::of(settings, Scope::RequestsOnly, team);
+            let place = PollerOptions::of(settings, PollScope::RequestsOnly, team);
             let mut poller = RunningPollers::start(polling, store.clone(), clock.clone(), place)?;
             let until = clock.now().mono + patience;
             let unpolled = async {
@@ -119,7 +120,7 @@ async fn wait_for_answers(
     }
 }
 
-/// Returns what stands for an ID's budget in the reports of pollers.
+/// Returns the identifier of an ID's budget in the reports of pollers.
 fn budget_of(store: &Store, fingerprint: &str) -> String {
     let salt = store.team().and_then(|status| status.borrow().salt);
     salt.map_or_else(|| fingerprint.to_owned(), |salt| budget_key(salt, fingerprint))
@@ -174,8 +175,9 @@ impl WaitState {
     }
 }
 
-/// Returns the obstacle that affects the whole profile: by its changes since the wait began, or else by the report of
-/// another process that spends the same budget. A process with another ID or base URL has obstacles of its own.
+/// Returns the obstacle that affects the whole profile. The obstacle is in the profile's changes since the wait began,
+/// or in the report of another process with the same budget. A process with another ID or base URL has obstacles of its
+/// own.
 fn find_obstacle(
     reader: &Reader,
     report: Option<PollerReport>,
@@ -207,7 +209,7 @@ fn find_obstacle(
     }))
 }
 
-/// Returns a sentence that says why no answer arrived.
+/// Returns a sentence with the reason why no answer arrived.
 pub(super) fn no_answer_reason(store: &Store, profile: &str, now: DateTime<Utc>) -> Result<String> {
     if store.team().is_some_and(|team| team.borrow().is_unpolled(profile)) {
         return Ok(NOBODY_POLLS.to_owned());

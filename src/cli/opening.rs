@@ -26,7 +26,7 @@ use crate::{
     store::{LockAnnouncement, Store, StoreError},
 };
 
-/// How long a command waits for the team's database, and for what the team has written.
+/// The longest wait of a command for the team's database, and for the entries that the team has written.
 const CONNECT_LIMIT: Duration = Duration::from_secs(2);
 const CATCH_UP_LIMIT: Duration = Duration::from_secs(60);
 
@@ -81,12 +81,12 @@ pub(crate) fn with_context(
         ellipsis: if settings.is_ascii { ".." } else { "…" },
         out_is_terminal: io::stdout().is_terminal(),
         // The output for a script must not depend on the environment.
-        in_words: settings.is_plain && io::stdout().is_terminal(),
+        is_in_words: settings.is_plain && io::stdout().is_terminal(),
     });
     let exit = exit.inspect_err(|report| report_damage(&store, report))?;
     out.flush()?;
     if temporary.is_none()
-        && let Err(report) = backup::after_a_command(&store)
+        && let Err(report) = backup::back_up_if_due(&store)
     {
         print_line(&format!("warning: {}", sentence(&report)));
     }
@@ -114,8 +114,8 @@ pub(crate) fn open_store(settings: &Settings, team: Option<&TeamAccess>) -> Resu
     }
 }
 
-/// Waits until the replica has what the team has written, so that a command works on that. If the database is away, the
-/// command goes on with what the replica holds.
+/// Waits until the replica has all entries that the team has written. If the database is away, the command goes on with
+/// the entries of the replica.
 pub(super) fn wait_for_team(store: &Store, store_use: StoreUse) -> Result<()> {
     let Some(status) = store.team() else { return Ok(()) };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;

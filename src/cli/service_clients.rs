@@ -6,7 +6,7 @@ use crate::{
     clock::Clock,
     config::Settings,
     domain::text,
-    poller::Scope,
+    poller::PollScope,
     runtime::{
         background_poller::{PollerOptions, ServiceClient},
         chain_nodes,
@@ -53,6 +53,6 @@ pub(crate) fn with_options<'a>(
     settings: &'a Settings,
     team: Option<&'a TeamAccess>,
 ) -> Vec<(ServiceClient, PollerOptions<'a>)> {
-    let place = PollerOptions::of(settings, Scope::Everything, team);
+    let place = PollerOptions::of(settings, PollScope::Everything, team);
     clients.into_iter().zip(settings.profiles().map(|profile| PollerOptions { profile, ..place })).collect()
 }

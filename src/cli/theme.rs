@@ -7,7 +7,7 @@ use std::fs;
 use crate::{
     config::{ColorChoice, Settings, ThemeChoice},
     presentation::glyphs::Glyphs,
-    tui::theme::{Abilities, ColorDepth, Theme, ThemeError},
+    tui::theme::{ColorDepth, DisplayOptions, Theme, ThemeError},
 };
 
 /// Returns the theme of the settings.
@@ -16,7 +16,10 @@ use crate::{
 /// Returns an error if the theme doesn't exist, or if its file can't be read or is invalid.
 pub(super) fn of(settings: &Settings) -> Result<Theme, ThemeError> {
     let Settings { color, is_ascii: ascii, has_hyperlinks: hyperlinks, .. } = *settings;
-    load(&settings.theme, Abilities { hyperlinks: hyperlinks && supports_hyperlinks(), ..abilities(color, ascii) })
+    load(
+        &settings.theme,
+        DisplayOptions { hyperlinks: hyperlinks && supports_hyperlinks(), ..display_options(color, ascii) },
+    )
 }
 
 /// Returns the theme that the environment variable `HOPTOP_THEME` names, without any settings.
@@ -25,31 +28,31 @@ pub(super) fn of(settings: &Settings) -> Result<Theme, ThemeError> {
 /// Returns the errors of [`of`].
 pub(super) fn of_environment(color: ColorChoice, ascii: bool) -> Result<Theme, ThemeError> {
     let name = std::env::var("HOPTOP_THEME").ok().filter(|text| !text.is_empty());
-    load(&name.map(ThemeChoice::from_current_folder).unwrap_or_default(), abilities(color, ascii))
+    load(&name.map(ThemeChoice::from_current_folder).unwrap_or_default(), display_options(color, ascii))
 }
 
 /// Returns the abilities of the terminal, without hyperlinks.
-fn abilities(color: ColorChoice, ascii: bool) -> Abilities {
-    let depth = ColorDepth::announced(|name| std::env::var_os(name));
-    let ascii = ascii || Glyphs::announced(|name| std::env::var_os(name)) == Glyphs::Ascii;
-    Abilities { color: color != ColorChoice::Never, depth, ascii, hyperlinks: false }
+fn display_options(color: ColorChoice, ascii: bool) -> DisplayOptions {
+    let depth = ColorDepth::from_environment(|name| std::env::var_os(name));
+    let ascii = ascii || Glyphs::from_environment(|name| std::env::var_os(name)) == Glyphs::Ascii;
+    DisplayOptions { color: color != ColorChoice::Never, depth, ascii, hyperlinks: false }
 }
 
-/// Whether hyperlinks reach the terminal. tmux passes links on from 3.4 on, but only if it is configured to, which
-/// can't be detected; GNU screen never does.
+/// Whether hyperlinks reach the terminal. tmux passes links on only from 3.4 on and if configured, which can't be
+/// detected. GNU screen never passes links on.
 fn supports_hyperlinks() -> bool {
     let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     !["TMUX", "STY"].into_iter().any(is_set)
 }
 
 /// Loads a theme by its name or from its file.
-fn load(choice: &ThemeChoice, abilities: Abilities) -> Result<Theme, ThemeError> {
+fn load(choice: &ThemeChoice, display_options: DisplayOptions) -> Result<Theme, ThemeError> {
     match choice {
-        ThemeChoice::Named(name) => Theme::named(name, abilities),
+        ThemeChoice::Named(name) => Theme::named(name, display_options),
         ThemeChoice::File(path) => {
             let shown = path.display().to_string();
             match fs::read_to_string(path) {
-                Ok(text) => Theme::own(&shown, &text, abilities),
+                Ok(text) => Theme::own(&shown, &text, display_options),
                 Err(error) => Err(ThemeError::Unreadable { path: crate::domain::text::clean(&shown), error }),
             }
         }

@@ -1,7 +1,7 @@
-//! The metrics that come from the change feed: how late changes were seen, how long transfers took, and how many settled
-//! within their deadline, whichever process polls.
+//! The metrics from the change feed: detection delays, durations of transfers, and transfers within their deadline.
+//! They count the answers of every process.
 //!
-//! Counts begin when this process starts: a start never reads what happened before. Routes are labels, so the number of
+//! Counts begin when this process starts: a start never reads earlier changes. Routes are labels, so the number of
 //! routes must be bounded.
 
 use std::{collections::HashSet, sync::Arc};

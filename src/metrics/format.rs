@@ -1,12 +1,11 @@
 //! The two text formats of metrics: OpenMetrics, and the Prometheus text format 0.0.4 for clients that ask for it.
 //!
-//! It must never change a value: the formats differ in their comments only.
+//! This module must never change a value: the formats differ in their comments only.
 
 use std::{collections::HashMap, fmt::Write};
 
 use axum::http::{HeaderMap, header::ACCEPT};
 
-/// A text format of metrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TextFormat {
     /// OpenMetrics 1.0.
@@ -47,8 +46,8 @@ fn parse_range(range: &str) -> (String, f64) {
     (name, weight.and_then(|weight| weight.parse().ok()).unwrap_or(1.0))
 }
 
-/// Converts OpenMetrics text to the Prometheus text format: `TYPE` and `HELP` name the samples of counters and infos, and
-/// the comments that only OpenMetrics has are left out.
+/// Converts OpenMetrics text to the Prometheus text format. `TYPE` and `HELP` name the samples of counters and infos.
+/// Comments that only OpenMetrics has are left out.
 pub(super) fn to_prometheus(openmetrics: &str) -> String {
     let mut text = String::with_capacity(openmetrics.len());
     let mut pending_help: Option<(&str, &str)> = None;

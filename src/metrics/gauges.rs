@@ -81,18 +81,17 @@ struct Gauges {
     polled: Family<ProfileLabels, Gauge>,
 }
 
-/// What the gauges of one request are read from, besides the store's tables.
-pub(super) struct Snapshot<'a> {
+/// The sources of one request's gauges, besides the store's tables.
+pub(super) struct MetricsSnapshot<'a> {
     pub(super) profiles: &'a [String],
     pub(super) files: &'a StoreFiles,
-    /// The posts to the webhook of each profile.
     pub(super) posts: BTreeMap<String, WebhookState>,
     /// The state of the team's store, if there is one.
     pub(super) team: Option<&'a TeamStatus>,
     pub(super) now: Now,
 }
 
-impl Snapshot<'_> {
+impl MetricsSnapshot<'_> {
     /// Reads the gauges. The cost grows linearly with the number of tracked transactions, in one index.
     pub(super) fn read(&self, reader: &Reader) -> Result<Registry, StoreError> {
         let gauges = Gauges::default();
@@ -124,7 +123,7 @@ impl Snapshot<'_> {
         }
     }
 
-    /// Registers the posts to webhooks, and what they have not got yet.
+    /// Registers the posts to webhooks, and the number of events that wait for a post.
     fn register_webhooks(&self, reader: &Reader, registry: &mut Registry) -> Result<(), StoreError> {
         let posts: Family<PostLabels, Counter> = Family::default();
         let backlogs: Family<ProfileLabels, Gauge> = Family::default();

@@ -37,8 +37,8 @@ use tokio::{
     task::{JoinError, JoinSet, spawn_blocking},
 };
 
-pub(crate) use self::requests::{Counted, Requests, SentRequest};
-use self::{feed::FeedMetrics, format::TextFormat, gauges::Snapshot};
+pub(crate) use self::requests::{CountingTransport, RequestCounters, SentRequest};
+use self::{feed::FeedMetrics, format::TextFormat, gauges::MetricsSnapshot};
 use crate::{
     clock::Clock,
     domain::team::TeamStatus,
@@ -84,12 +84,11 @@ impl MetricsError {
 
 /// What the metrics are about.
 pub(crate) struct MetricsSources<'a> {
-    /// The store.
     pub store: &'a Store,
     /// The profiles whose metrics are served.
     pub profiles: Vec<String>,
     /// The requests of this process.
-    pub requests: Requests,
+    pub requests: RequestCounters,
     /// The posts of this process to webhooks.
     pub posts: WebhookPosts,
 }
@@ -147,7 +146,6 @@ impl Metrics {
         Ok(Some(Self { address, _tasks: tasks }))
     }
 
-    /// Returns the URL of the metrics.
     pub(crate) fn url(&self) -> String {
         format!("http://{}/metrics", self.address)
     }
@@ -180,7 +178,7 @@ async fn answer_request(State(state): State<Arc<MetricsState>>, headers: HeaderM
 impl MetricsState {
     fn text(&self, format: TextFormat) -> Result<String, StoreError> {
         let team = self.team.as_ref().map(|team| team.borrow().clone());
-        let snapshot = Snapshot {
+        let snapshot = MetricsSnapshot {
             profiles: &self.profiles,
             files: &self.files,
             posts: self.posts.states(),

@@ -1,6 +1,6 @@
-//! Counts the requests of this process by outcome: a [`Wire`] that wraps another one, and reports each request.
+//! Counts the requests of this process by outcome: a [`ServiceTransport`] that wraps another one, and reports each request.
 //!
-//! It must never change a request or an answer, nor keep any part of an answer.
+//! This module must never change a request or an answer, nor keep any part of an answer.
 
 use prometheus_client::{
     encoding::EncodeLabelSet,
@@ -20,17 +20,16 @@ use crate::{
         quote::{QuoteObservation, QuoteRequest},
         transaction::TransactionParams,
     },
-    poller::Wire,
+    poller::ServiceTransport,
 };
 
 /// The number of requests by outcome, and the duration of status requests, for each profile. Clones share the counts.
 #[derive(Clone, Debug)]
-pub(crate) struct Requests {
+pub(crate) struct RequestCounters {
     outcomes: Family<RequestLabels, Counter>,
     latency: Family<ProfileLabels, Histogram, fn() -> Histogram>,
 }
 
-/// The labels of the number of requests.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct RequestLabels {
     profile: String,
@@ -38,7 +37,7 @@ struct RequestLabels {
     outcome: String,
 }
 
-/// A request that was sent. A poller in a child process tells its parent of each one.
+/// A request that was sent. A poller in a child process reports each request to its parent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct SentRequest {
     endpoint: String,
@@ -47,7 +46,7 @@ pub(crate) struct SentRequest {
     seconds: Option<f64>,
 }
 
-impl Default for Requests {
+impl Default for RequestCounters {
     fn default() -> Self {
         // From 25 ms to 12.8 s, which is longer than any request may take.
         let latency = || Histogram::new(exponential_buckets(0.025, 2.0, 10));
@@ -55,7 +54,7 @@ impl Default for Requests {
     }
 }
 
-impl Requests {
+impl RequestCounters {
     /// Registers the metrics. The durations of these profiles are reported from the start.
     pub(super) fn register(&self, profiles: &[String], registry: &mut Registry) {
         for profile in profiles {
@@ -67,7 +66,6 @@ impl Requests {
         registry.register_with_unit("request_duration", help, Unit::Seconds, self.latency.clone());
     }
 
-    /// Counts a request of a profile.
     pub(crate) fn count(&self, profile: &str, SentRequest { endpoint, outcome, seconds }: SentRequest) {
         self.outcomes.get_or_create(&RequestLabels { profile: profile.to_owned(), endpoint, outcome }).inc();
         if let Some(seconds) = seconds {
@@ -76,17 +74,17 @@ impl Requests {
     }
 }
 
-/// A wire that reports each request that is sent over it.
-pub(crate) struct Counted<W> {
-    /// The wire that sends the requests.
-    pub wire: W,
+/// A transport that reports each request.
+pub(crate) struct CountingTransport<W> {
+    /// The transport that sends the requests.
+    pub transport: W,
     /// Takes each request.
     pub count: Box<dyn Fn(SentRequest) + Send + Sync>,
 }
 
-impl<W: Wire> Wire for Counted<W> {
+impl<W: ServiceTransport> ServiceTransport for CountingTransport<W> {
     async fn status(&self, params: &TransactionParams) -> Observation {
-        let observation = self.wire.status(params).await;
+        let observation = self.transport.status(params).await;
         let outcome = match &observation.outcome {
             Outcome::Record(_) => "record",
             Outcome::NotFound(_) => "not_found",
@@ -98,14 +96,14 @@ impl<W: Wire> Wire for Counted<W> {
     }
 
     async fn quote(&self, request: &QuoteRequest) -> QuoteObservation {
-        let observation = self.wire.quote(request).await;
+        let observation = self.transport.quote(request).await;
         let outcome = observation.answer.failure().map_or("route", failure_label).to_owned();
         (self.count)(SentRequest { endpoint: "route".to_owned(), outcome, seconds: None });
         observation
     }
 }
 
-/// Returns the label of a failure: one of a few words, whatever the service's message is.
+/// Returns the label of a failure: one of a few words, never the service's message.
 fn failure_label(failure: &Failure) -> &'static str {
     match failure {
         Failure::Rejected(_) => "rejected",

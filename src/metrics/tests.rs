@@ -14,14 +14,14 @@ use crate::{
         status::RouterStatus,
         transaction::TransactionParams as Params,
     },
-    poller::Wire,
+    poller::ServiceTransport,
     store::testing,
 };
 
 /// A wire that returns these observations in order.
-struct Scripted(std::sync::Mutex<Vec<Observation>>);
+struct ScriptedTransport(std::sync::Mutex<Vec<Observation>>);
 
-impl Wire for Scripted {
+impl ServiceTransport for ScriptedTransport {
     async fn status(&self, _: &Params) -> Observation {
         self.0.lock().unwrap().remove(0)
     }
@@ -53,7 +53,7 @@ async fn get_as(url: &str, accept: &str) -> (String, String) {
 }
 
 /// Serves the metrics of these profiles at a free port.
-async fn serve_metrics(store: &Store, profiles: &[&str], requests: &Requests, clock: &Clock) -> Metrics {
+async fn serve_metrics(store: &Store, profiles: &[&str], requests: &RequestCounters, clock: &Clock) -> Metrics {
     let profiles = profiles.iter().map(|profile| (*profile).to_owned()).collect();
     let sources = MetricsSources { store, profiles, requests: requests.clone(), posts: WebhookPosts::default() };
     Metrics::serve(Some("127.0.0.1:0".parse().unwrap()), sources, clock).await.unwrap().unwrap()
@@ -100,7 +100,7 @@ async fn metrics_count_transactions_and_requests_and_identify_none() {
     let reported = report.at;
     let report = Operation::ReportPolling { profile: "default".into(), report: Box::new(report) };
     testing::apply(&store, report, reported).unwrap();
-    let requests = Requests::default();
+    let requests = RequestCounters::default();
     let failure = Observation {
         latency: std::time::Duration::from_millis(300),
         ..fixtures::fails(Failure::TimedOut(std::time::Duration::ZERO))
@@ -108,9 +108,9 @@ async fn metrics_count_transactions_and_requests_and_identify_none() {
     let answers = vec![fixtures::says(RouterStatus::Ongoing), failure];
     let counted = requests.clone();
     let count = Box::new(move |sent| counted.count("default", sent));
-    let wire = Counted { wire: Scripted(answers.into()), count };
+    let transport = CountingTransport { transport: ScriptedTransport(answers.into()), count };
     for _ in 0..2 {
-        wire.status(&fixtures::new(1).params).await;
+        transport.status(&fixtures::new(1).params).await;
     }
     let clock = Clock::starting_at(at(50));
     let metrics = serve_metrics(&store, &["default", "other"], &requests, &clock).await;
@@ -171,7 +171,7 @@ async fn detection_delay_counts_from_the_last_answer_with_a_status() {
     let store = Store::open(&folder.path().join("hoptop.db")).unwrap();
     testing::track(&store, "default", vec![fixtures::new(1)], at(0));
     let clock = Clock::starting_at(at(500));
-    let metrics = serve_metrics(&store, &["default"], &Requests::default(), &clock).await;
+    let metrics = serve_metrics(&store, &["default"], &RequestCounters::default(), &clock).await;
     let text = async || get(&metrics.url()).await.1;
     observe(&store, 1, fixtures::says(RouterStatus::Ongoing), 10);
     observe(&store, 1, fixtures::says(RouterStatus::Ongoing), 70);
@@ -197,7 +197,7 @@ async fn address_in_use_error_names_the_fix() {
     let taken = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let clock = Clock::starting_at(at(0));
     let serve = async |address| {
-        let (requests, posts) = (Requests::default(), WebhookPosts::default());
+        let (requests, posts) = (RequestCounters::default(), WebhookPosts::default());
         let sources = MetricsSources { store: &store, profiles: vec!["default".to_owned()], requests, posts };
         Metrics::serve(address, sources, &clock).await
     };
@@ -242,7 +242,7 @@ async fn serve_everything(folder: &std::path::Path) -> (Store, Metrics, crate::n
     let webhook = crate::notify::webhook::Webhook::new(&format!("http://{refusing}/")).unwrap();
     let notifier =
         crate::notify::Notifier::start(&setup, vec![crate::notify::Channel::Webhook(webhook)]).await.unwrap();
-    let requests = Requests::default();
+    let requests = RequestCounters::default();
     let sources = MetricsSources { store: &store, profiles: vec!["default".into()], requests: requests.clone(), posts };
     let metrics = Metrics::serve(Some("127.0.0.1:0".parse().unwrap()), sources, &clock).await.unwrap().unwrap();
     let mut commits = store.subscribe(WakeKind::AnyCommit).unwrap();
@@ -252,9 +252,9 @@ async fn serve_everything(folder: &std::path::Path) -> (Store, Metrics, crate::n
     let report = PollerReport { at: at(7_990), valid_until: at(9_000), ..PollerReport::default() };
     let report = Operation::ReportPolling { profile: "default".into(), report: Box::new(report) };
     testing::apply(&store, report, at(7_990)).unwrap();
-    let wire = Scripted(vec![fixtures::says(RouterStatus::Ongoing)].into());
-    let wire = Counted { wire, count: Box::new(move |sent| requests.count("default", sent)) };
-    wire.status(&fixtures::new(1).params).await;
+    let transport = ScriptedTransport(vec![fixtures::says(RouterStatus::Ongoing)].into());
+    let transport = CountingTransport { transport, count: Box::new(move |sent| requests.count("default", sent)) };
+    transport.status(&fixtures::new(1).params).await;
     // The deadline is 15 minutes after the submission.
     observe(&store, 1, fixtures::says(RouterStatus::Ongoing), 10);
     observe(&store, 1, fixtures::says(RouterStatus::Success), 70);
@@ -325,7 +325,7 @@ async fn connections_beyond_the_limit_are_closed_and_slow_ones_make_room() {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(&folder.path().join("hoptop.db")).unwrap();
     let clock = Clock::system();
-    let metrics = serve_metrics(&store, &["default"], &Requests::default(), &clock).await;
+    let metrics = serve_metrics(&store, &["default"], &RequestCounters::default(), &clock).await;
     let url = metrics.url();
     let host = url.strip_prefix("http://").unwrap().split_once('/').unwrap().0;
     let started = clock.now().mono;

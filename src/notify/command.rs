@@ -54,8 +54,8 @@ impl CommandCalls {
         }
     }
 
-    /// Returns the result of the calls that have ended since the last query: the first failure if a call failed, `None`
-    /// if no call has ended.
+    /// Returns the result of the calls that have ended since the last query: the first failure, if any. `None` if no
+    /// call has ended.
     pub(super) fn take_result(&mut self) -> Option<Result<(), String>> {
         while let Some(result) = self.running.try_join_next() {
             self.record(result);

@@ -152,7 +152,6 @@ pub enum NotifierError {
     Task(#[from] JoinError),
 }
 
-/// An event to send.
 #[derive(Clone, Debug, PartialEq)]
 struct NotificationEvent {
     /// The sequence number of the event's feed entry.
@@ -165,7 +164,6 @@ struct NotificationEvent {
 
 /// A page of the feed.
 struct EventPage {
-    /// The events to send.
     events: Vec<NotificationEvent>,
     /// The sequence number of the last feed entry.
     last_seq: i64,
@@ -415,7 +413,6 @@ impl ChannelTask {
         self.save_cursor(cursor.clone()).await
     }
 
-    /// Saves the cursor in the store.
     async fn save_cursor(&mut self, cursor: NotificationCursor) -> Result<(), NotifierError> {
         self.saved_seq = cursor.seq;
         let operation = Operation::MoveNotificationCursor { profile: self.setup.profile.clone(), cursor };

@@ -1,6 +1,6 @@
-//! Counts what becomes of the posts to webhooks, for the metrics.
+//! Counts the results of the posts to webhooks, for the metrics.
 //!
-//! It must never keep an event, nor an address.
+//! This module must never keep an event, nor an address.
 
 use std::{
     collections::BTreeMap,

@@ -26,12 +26,12 @@ fn render_plain(
 }
 
 /// A store with nine transactions in the profile "default" and one in another profile.
-struct Fixture {
+struct NotifierFixture {
     folder: tempfile::TempDir,
     setup: NotifierSetup,
 }
 
-impl Fixture {
+impl NotifierFixture {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(&folder.path().join("hoptop.db")).unwrap();
@@ -54,7 +54,6 @@ impl Fixture {
         testing::observe(&self.setup.store, RowId(row), fixtures::says(RouterStatus::NeedsGas), at(row));
     }
 
-    /// Returns the saved cursor of a channel.
     fn cursor(&self, channel: &str) -> Option<NotificationCursor> {
         let cursors = self.setup.store.reader().unwrap().notification_cursors("default").unwrap();
         cursors.into_iter().find(|cursor| cursor.channel == channel)
@@ -128,7 +127,7 @@ fn append_command(file: &std::path::Path) -> Vec<String> {
 
 #[tokio::test]
 async fn webhook_gets_new_events_and_after_a_restart_the_events_in_between() {
-    let (fixture, (webhook, posts)) = (Fixture::new(), start_webhook(&[200]));
+    let (fixture, (webhook, posts)) = (NotifierFixture::new(), start_webhook(&[200]));
     fixture.raise(1);
     let notifier = Notifier::start(&fixture.setup, vec![Channel::Webhook(webhook.clone())]).await.unwrap();
     let initial = fixture.wait_for_cursor("webhook", |_| true).await;
@@ -149,7 +148,7 @@ async fn webhook_gets_new_events_and_after_a_restart_the_events_in_between() {
 
 #[tokio::test]
 async fn webhook_event_is_retried_until_accepted_and_skipped_when_refused() {
-    let (fixture, (webhook, posts)) = (Fixture::new(), start_webhook(&[503, 429, 204, 400, 200]));
+    let (fixture, (webhook, posts)) = (NotifierFixture::new(), start_webhook(&[503, 429, 204, 400, 200]));
     let notifier = Notifier::start(&fixture.setup, vec![Channel::Webhook(webhook)]).await.unwrap();
     let initial = fixture.wait_for_cursor("webhook", |_| true).await;
     fixture.raise(1);
@@ -181,7 +180,7 @@ async fn webhook_event_is_retried_until_accepted_and_skipped_when_refused() {
 
 #[tokio::test]
 async fn second_process_sends_webhook_events_only_after_the_first_stops() {
-    let (fixture, (webhook, posts)) = (Fixture::new(), start_webhook(&[200]));
+    let (fixture, (webhook, posts)) = (NotifierFixture::new(), start_webhook(&[200]));
     let first = Notifier::start(&fixture.setup, vec![Channel::Webhook(webhook.clone())]).await.unwrap();
     let initial = fixture.wait_for_cursor("webhook", |_| true).await;
     let second = Notifier::start(&fixture.setup, vec![Channel::Webhook(webhook)]).await.unwrap();
@@ -197,7 +196,7 @@ async fn second_process_sends_webhook_events_only_after_the_first_stops() {
 #[cfg(unix)]
 #[tokio::test]
 async fn command_gets_each_event_and_its_failure_is_saved_until_a_call_succeeds() {
-    let fixture = Fixture::new();
+    let fixture = NotifierFixture::new();
     let (output, failure_flag) = (fixture.folder.path().join("output"), fixture.folder.path().join("fail"));
     let script = format!("cat >> {}; test ! -e {}", output.display(), failure_flag.display());
     let argv = ["sh", "-c", &script].map(str::to_owned).to_vec();
@@ -243,7 +242,7 @@ async fn at_most_four_calls_run_at_the_same_time() {
 #[cfg(unix)]
 #[tokio::test]
 async fn event_several_pages_down_the_feed_is_sent_before_the_notifier_stops() {
-    let fixture = Fixture::new();
+    let fixture = NotifierFixture::new();
     let output = fixture.folder.path().join("output");
     let argv = append_command(&output);
     let notifier = Notifier::start(&fixture.setup, vec![Channel::Command(argv)]).await.unwrap();
@@ -257,7 +256,7 @@ async fn event_several_pages_down_the_feed_is_sent_before_the_notifier_stops() {
 #[cfg(unix)]
 #[tokio::test]
 async fn process_that_takes_over_runs_the_command_for_later_events() {
-    let fixture = Fixture::new();
+    let fixture = NotifierFixture::new();
     let output = fixture.folder.path().join("output");
     let argv = append_command(&output);
     let first = Notifier::start(&fixture.setup, vec![Channel::Command(argv.clone())]).await.unwrap();
@@ -275,7 +274,7 @@ async fn process_that_takes_over_runs_the_command_for_later_events() {
 
 #[tokio::test]
 async fn cursor_is_saved_when_the_feed_has_no_events_to_send() {
-    let (fixture, (webhook, posts)) = (Fixture::new(), start_webhook(&[200]));
+    let (fixture, (webhook, posts)) = (NotifierFixture::new(), start_webhook(&[200]));
     let notifier = Notifier::start(&fixture.setup, vec![Channel::Webhook(webhook)]).await.unwrap();
     let initial = fixture.wait_for_cursor("webhook", |_| true).await;
     let transactions =

@@ -52,12 +52,7 @@ pub enum WebhookError {
 pub(crate) enum DeliveryError {
     /// The webhook refused the event; it is not retried.
     #[error("{host} refused the event with HTTP {status}; hoptop won't send it again")]
-    Refused {
-        /// The host.
-        host: String,
-        /// The HTTP status.
-        status: u16,
-    },
+    Refused { host: String, status: u16 },
     /// The failure may be temporary; it is retried.
     #[error("{0}; hoptop will send the event again")]
     Temporary(String),
@@ -73,7 +68,6 @@ pub struct Webhook {
     secret: Option<Vec<u8>>,
 }
 
-/// The response of a webhook.
 pub(crate) struct WebhookResponse {
     pub status: u16,
     /// The clean beginning of the body.
@@ -90,8 +84,8 @@ impl Webhook {
     /// Creates a webhook from its address.
     ///
     /// # Errors
-    /// If the address isn't an `https` URL (or `http` for this machine), or contains a user name or a password, or if
-    /// TLS can't be set up.
+    /// If the address isn't an `https` URL (or `http` for this machine), or has a user name or a password. If TLS can't
+    /// be set up.
     pub fn new(address: &str) -> Result<Self, WebhookError> {
         let url = Url::parse(address).map_err(|_| WebhookError::NotAUrl)?;
         let host = url.host_str().ok_or(WebhookError::NotAUrl)?;
@@ -155,7 +149,7 @@ impl Webhook {
         request.send().await.map_err(|error| describe(&error, &self.host(), TIMEOUTS.connect))
     }
 
-    /// Posts an event once, and returns what came back.
+    /// Posts an event once, and returns the response.
     ///
     /// # Errors
     /// The reason why no response came.

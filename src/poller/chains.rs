@@ -1,7 +1,8 @@
 //! Asks the chains themselves: when a transfer gives a reason, or a person asks.
 //!
-//! It runs beside the driver, in the process that polls the profile, so that a chain is asked once. `domain` says when a
-//! question is due, `chain_rpc` asks, and the answer is an operation. It must never spend the integrator's budget.
+//! The task runs beside the driver, in the process that polls the profile, so that a chain is asked once. `domain` says
+//! when a question is due, `chain_rpc` asks, and the answer is an operation. This module must never spend the
+//! integrator's budget.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -15,9 +16,9 @@ use tokio::{
     task::{JoinHandle, JoinSet, spawn_blocking},
 };
 
-use super::setup::{LeasePermit, PollerError, Scope, Setup};
+use super::setup::{LeasePermit, PollScope, PollerError, PollerSetup};
 use crate::{
-    chain_rpc::{ChainNodes, Question},
+    chain_rpc::{ChainNodes, ChainQuestion},
     clock::Clock,
     domain::{
         change::{Change, ChangeKind},
@@ -46,7 +47,7 @@ const WITH_SECOND: [RouterStatus; 2] = [RouterStatus::PartialSuccess, RouterStat
 /// For how long after such a status began the second transaction is asked about at a start. After that a person asks.
 const SECOND_LOOKBACK: TimeDelta = TimeDelta::days(7);
 
-/// What the asking of one profile's chains needs.
+/// The settings and connections for asking the chains of one profile.
 pub(super) struct ChainPoller {
     nodes: Arc<ChainNodes>,
     store: Store,
@@ -54,18 +55,17 @@ pub(super) struct ChainPoller {
     profile: String,
     /// The lease; `None` if no other machine asks.
     lease: Option<LeasePermit>,
-    /// Whether only what people ask is asked.
-    requests_only: bool,
+    /// Whether only requests of people are sent.
+    asks_on_request_only: bool,
 }
 
 /// A due question, and how its transaction is named in every store.
 struct DueQuestion {
     row: RowId,
     key: TransactionKey,
-    question: Question,
+    question: ChainQuestion,
 }
 
-/// The result of one question.
 struct AnsweredQuestion {
     due: DueQuestion,
     answer: Result<OnChain, String>,
@@ -76,7 +76,6 @@ struct AnsweredQuestion {
 struct QuestionSchedule {
     at: HashMap<RowId, DateTime<Utc>>,
     order: BTreeSet<(DateTime<Utc>, RowId)>,
-    /// What people ask for.
     requested: BTreeSet<RowId>,
     /// The failures in a row.
     failures: HashMap<RowId, u32>,
@@ -94,7 +93,7 @@ impl QuestionSchedule {
         }
     }
 
-    /// Returns the next transaction to ask about, what people ask for first.
+    /// Returns the next transaction to ask about, requests of people first.
     fn next(&mut self, now: DateTime<Utc>) -> Option<(RowId, bool)> {
         let requested = self.requested.iter().copied().find(|row| !self.under_way.contains(row));
         let due = || self.order.iter().take_while(|(at, _)| *at <= now).map(|(_, row)| *row);
@@ -115,19 +114,19 @@ impl Drop for ChainTask {
 }
 
 impl ChainPoller {
-    /// Returns the asking of the chains for a poller, if its settings name nodes.
-    pub(super) fn of<W>(setup: &Setup<W>) -> Option<Self> {
+    /// Returns the poller of the chains; `None` if the settings name no nodes.
+    pub(super) fn of<W>(setup: &PollerSetup<W>) -> Option<Self> {
         Some(Self {
             nodes: Arc::clone(setup.chain_nodes.as_ref()?),
             store: setup.store.clone(),
             clock: setup.clock.clone(),
             profile: setup.profile.clone(),
             lease: setup.lease.clone(),
-            requests_only: setup.scope == Scope::RequestsOnly,
+            asks_on_request_only: setup.scope == PollScope::RequestsOnly,
         })
     }
 
-    /// Starts to ask. A failure is logged: polling goes on without the chains' word.
+    /// Starts to ask. A failure is logged: polling goes on without the chains' answers.
     pub(super) fn start(self) -> ChainTask {
         ChainTask(tokio::spawn(async move {
             while let Err(error) = self.run().await {
@@ -154,8 +153,8 @@ impl ChainPoller {
                 if rows.is_empty() {
                     break;
                 }
-                let (gone, by_chain) = self.read(&feed, move |reader, _| load_due(reader, rows)).await?;
-                gone.iter().for_each(|row| _ = schedule.under_way.remove(row));
+                let (deleted, by_chain) = self.read(&feed, move |reader, _| load_due(reader, rows)).await?;
+                deleted.iter().for_each(|row| _ = schedule.under_way.remove(row));
                 for due in by_chain {
                     let mut due = due.into_iter();
                     while let Some(first) = due.next() {
@@ -168,7 +167,7 @@ impl ChainPoller {
             tokio::select! {
                 Some(answered) = asking.join_next() => {
                     for asked in answered? {
-                        self.keep(asked, &feed, &mut schedule).await?;
+                        self.save_answer(asked, &feed, &mut schedule).await?;
                     }
                 }
                 woken = commit(&mut commits) => {
@@ -195,16 +194,16 @@ impl ChainPoller {
         Ok(spawn_blocking(move || feed.read(|reader| work(reader, &nodes))).await??)
     }
 
-    /// Takes over what changed in the store.
+    /// Applies the changes of the store to the schedule.
     async fn update(&self, feed: &FeedReader, schedule: &mut QuestionSchedule) -> Result<(), PollerError> {
         loop {
             let (feed, nodes, profile) = (feed.clone(), Arc::clone(&self.nodes), self.profile.clone());
-            let (requests_only, since) = (self.requests_only, self.clock.now().wall - SECOND_LOOKBACK);
+            let (asks_on_request_only, since) = (self.asks_on_request_only, self.clock.now().wall - SECOND_LOOKBACK);
             let read = move || {
                 feed.changes_with(|changes, reader| {
-                    learn_nodes(reader, &nodes, &profile)?;
+                    load_service_urls(reader, &nodes, &profile)?;
                     let mut planned: Vec<(RowId, Option<DateTime<Utc>>)> = Vec::new();
-                    if requests_only {
+                    if asks_on_request_only {
                         // Nothing is asked without a person.
                     } else if changes.needs_resync {
                         reader.each_polled(&profile, |tx| planned.push((tx.id, first_due(&tx, &nodes))))?;
@@ -217,15 +216,15 @@ impl ChainPoller {
                             planned.push((row, next_due(reader, &nodes, &profile, row)?));
                         }
                     }
-                    // Who asks again after a failure doesn't wait for the next try.
+                    // A person who asks again after a failure doesn't wait for the retry.
                     let is_request = |change: &&Change| matches!(change.kind, ChangeKind::ChainRequested);
-                    let anew: Vec<RowId> =
+                    let asked_again: Vec<RowId> =
                         changes.changes.iter().filter(is_request).filter_map(|change| change.transaction).collect();
-                    Ok((planned, anew, reader.requested_chains(&profile)?, changes.has_more))
+                    Ok((planned, asked_again, reader.requested_chains(&profile)?, changes.has_more))
                 })
             };
-            let (planned, anew, requested, more) = spawn_blocking(read).await??;
-            anew.iter().for_each(|row| _ = schedule.failures.remove(row));
+            let (planned, asked_again, requested, more) = spawn_blocking(read).await??;
+            asked_again.iter().for_each(|row| _ = schedule.failures.remove(row));
             for (row, at) in planned {
                 schedule.set(row, at);
             }
@@ -239,7 +238,7 @@ impl ChainPoller {
     }
 
     /// Stores an answer, and plans the next question about the transaction.
-    async fn keep(
+    async fn save_answer(
         &self,
         asked: AnsweredQuestion,
         feed: &FeedReader,
@@ -260,7 +259,7 @@ impl ChainPoller {
                 *failures += 1;
                 tracing::warn!("chain {} can't be asked about {}: {reason}", key.from_chain, key.hash);
                 schedule.set(row, Some(now.wall + TimeDelta::from_std(pause).unwrap_or(TimeDelta::MAX)));
-                // A person waits. What the chain said before stays.
+                // A person waits. The earlier answer of the chain stays.
                 let obstacle = ChainReading::without_node(ChainVerdict::CannotBeAsked(reason));
                 let is_first = question.is_requested && question.previous.is_none();
                 is_first.then(|| OnChain::after(None, obstacle, None, now.wall))
@@ -276,7 +275,7 @@ impl ChainPoller {
             // The next question brings the answer again.
             tracing::warn!("what the chain says can't be stored: {error}");
         }
-        if !schedule.failures.contains_key(&row) && !self.requests_only {
+        if !schedule.failures.contains_key(&row) && !self.asks_on_request_only {
             let profile = self.profile.clone();
             let next = self.read(feed, move |reader, nodes| next_due(reader, nodes, &profile, row)).await?;
             schedule.set(row, next);
@@ -294,10 +293,10 @@ async fn commit(commits: &mut watch::Receiver<u64>) -> Result<(), PollerError> {
 }
 
 /// Takes over the service's lists of nodes, for the chains whose node the service names.
-pub(crate) fn learn_nodes(reader: &Reader, nodes: &ChainNodes, profile: &str) -> Result<(), StoreError> {
+pub(crate) fn load_service_urls(reader: &Reader, nodes: &ChainNodes, profile: &str) -> Result<(), StoreError> {
     for chain in nodes.chains_without_node() {
         if let Some(config) = reader.chain(profile, chain)? {
-            nodes.learn(chain, &config.rpc_list);
+            nodes.set_service_urls(chain, &config.rpc_list);
         }
     }
     Ok(())
@@ -305,7 +304,7 @@ pub(crate) fn learn_nodes(reader: &Reader, nodes: &ChainNodes, profile: &str) ->
 
 /// Returns when the source chain of a transaction is asked next.
 fn first_due<R>(tx: &Transaction<R>, nodes: &ChainNodes) -> Option<DateTime<Utc>> {
-    let can_be_asked = nodes.has(&tx.params.from_chain) && is_evm_hash(&tx.params.transaction_id);
+    let can_be_asked = nodes.has_node(&tx.params.from_chain) && is_evm_hash(&tx.params.transaction_id);
     second_opinion::next_question(tx).filter(|_| can_be_asked)
 }
 
@@ -331,22 +330,21 @@ fn has_second(header: &Transaction<RecordSummary>) -> bool {
 
 fn second_due(tx: &Transaction, nodes: &ChainNodes) -> Option<DateTime<Utc>> {
     let (chain, _) = second_opinion::second_transaction(tx)?;
-    second_opinion::next_second_question(tx).filter(|_| nodes.has(&chain))
+    second_opinion::next_second_question(tx).filter(|_| nodes.has_node(&chain))
 }
 
-/// Asks the questions of a batch.
 async fn ask(nodes: Arc<ChainNodes>, batch: Vec<DueQuestion>) -> Vec<AnsweredQuestion> {
-    let questions: Vec<Question> = batch.iter().map(|due| due.question.clone()).collect();
+    let questions: Vec<ChainQuestion> = batch.iter().map(|due| due.question.clone()).collect();
     let answers = nodes.ask_all(&questions).await;
     batch.into_iter().zip(answers).map(|(due, answer)| AnsweredQuestion { due, answer }).collect()
 }
 
 /// Returns the questions about the transactions in these rows, by their source chain. What people ask comes first.
 fn load_due(reader: &Reader, rows: Vec<(RowId, bool)>) -> Result<(Vec<RowId>, Vec<Vec<DueQuestion>>), StoreError> {
-    let (mut gone, mut by_chain): (Vec<RowId>, Vec<Vec<DueQuestion>>) = (Vec::new(), Vec::new());
+    let (mut deleted, mut by_chain): (Vec<RowId>, Vec<Vec<DueQuestion>>) = (Vec::new(), Vec::new());
     for (row, is_requested) in rows {
         let Some(due) = due(reader, row, is_requested)? else {
-            gone.push(row);
+            deleted.push(row);
             continue;
         };
         let same = |group: &&mut Vec<DueQuestion>| {
@@ -357,7 +355,7 @@ fn load_due(reader: &Reader, rows: Vec<(RowId, bool)>) -> Result<(Vec<RowId>, Ve
             None => by_chain.push(vec![due]),
         }
     }
-    Ok((gone, by_chain))
+    Ok((deleted, by_chain))
 }
 
 /// Returns the question about the transaction in this row; `None` if the transaction is gone.
@@ -369,6 +367,6 @@ fn due(reader: &Reader, row: RowId, is_requested: bool) -> Result<Option<DueQues
     };
     let key = header.key();
     let (chain, hash) = (key.from_chain.clone(), key.hash.clone());
-    let question = Question { chain, hash, second, previous: header.on_chain, is_requested };
+    let question = ChainQuestion { chain, hash, second, previous: header.on_chain, is_requested };
     Ok(Some(DueQuestion { row, key, question }))
 }

@@ -25,7 +25,6 @@ const ROUND_TRIP_WEIGHT: f64 = 0.05;
 /// The subject of one request to the service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ServiceRequest {
-    /// The status of a transaction.
     Status(RowId),
     /// A quote that a person asked for, by its number in the store.
     Quote(i64),
@@ -33,7 +32,7 @@ pub(crate) enum ServiceRequest {
 
 /// An action of the driver.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Action {
+pub(crate) enum PollerAction {
     /// Send this request. The driver hands the permit back with the result of the request.
     Send(ServiceRequest, SlotPermit),
     /// Send nothing before this moment, unless something happens.
@@ -42,7 +41,7 @@ pub(crate) enum Action {
     WaitForEvent,
 }
 
-impl From<SlotRefusal> for Action {
+impl From<SlotRefusal> for PollerAction {
     fn from(refused: SlotRefusal) -> Self {
         match refused {
             SlotRefusal::Until(ready) => Self::WaitUntil(ready),
@@ -78,7 +77,7 @@ pub(crate) struct EndedRequest<'a> {
 
 /// The state of one profile's polling, and the decisions about it.
 #[derive(Debug)]
-pub(crate) struct Core {
+pub(crate) struct PollerCore {
     /// Chooses the next transaction.
     pub scheduler: Scheduler,
     /// Decides when a request may be sent.
@@ -98,7 +97,7 @@ pub(crate) struct Core {
     round_trip_seconds: f64,
 }
 
-impl Core {
+impl PollerCore {
     /// Creates a core that spends this budget from the moment `from` on.
     pub(crate) fn new(budget: Budget, from: Mono) -> Self {
         Self {
@@ -121,7 +120,7 @@ impl Core {
         self.health.expect_recovery();
     }
 
-    /// Sends nothing before this moment: what an earlier run asked last isn't known.
+    /// Sends nothing before this moment: the last requests of an earlier run aren't known.
     pub(crate) fn begin_at(&mut self, moment: Mono) {
         self.begins_at = moment;
     }
@@ -144,31 +143,31 @@ impl Core {
     }
 
     /// Returns the next action. After `Send` the request counts as sent.
-    pub(crate) fn next(&mut self, now: Now) -> Action {
+    pub(crate) fn next(&mut self, now: Now) -> PollerAction {
         if let Some(refused) = self.budget.refusal(now.mono) {
             return refused.into();
         }
         let resting_until = self.budget.ledger().pace.resting_until();
         let gate = match self.health.probe_at() {
-            Some(_) if self.in_flight > 0 => return Action::WaitForEvent,
+            Some(_) if self.in_flight > 0 => return PollerAction::WaitForEvent,
             Some(probe) => probe.max(resting_until),
             None => resting_until,
         };
         let gate = gate.max(self.begins_at);
         // With something to ask, the core waits for the gate, and chooses the request then.
         if now.mono < gate && (self.scheduler.item_count() > 0 || !self.quotes.is_empty()) {
-            return Action::WaitUntil(gate);
+            return PollerAction::WaitUntil(gate);
         }
         self.scheduler.set_paused(self.paused_until(now.wall).is_some());
         let request = match (self.scheduler.next_poll(now), self.quotes.front()) {
             (NextPoll::Poll(id), None) => ServiceRequest::Status(id),
             (NextPoll::Poll(id), Some(_)) if self.scheduler.was_last_request() => ServiceRequest::Status(id),
             (_, Some(quote)) => ServiceRequest::Quote(*quote),
-            (NextPoll::Idle, None) => return Action::WaitForEvent,
-            (NextPoll::WaitUntil(moment), None) => return Action::WaitUntil(moment.max(gate)),
+            (NextPoll::Idle, None) => return PollerAction::WaitForEvent,
+            (NextPoll::WaitUntil(moment), None) => return PollerAction::WaitUntil(moment.max(gate)),
         };
         if now.mono < gate {
-            return Action::WaitUntil(gate);
+            return PollerAction::WaitUntil(gate);
         }
         match self.budget.take(now.mono) {
             Ok(permit) => {
@@ -180,7 +179,7 @@ impl Core {
                     }
                 }
                 self.count_request(now.mono);
-                Action::Send(request, permit)
+                PollerAction::Send(request, permit)
             }
             Err(refused) => refused.into(),
         }
@@ -301,8 +300,8 @@ mod tests {
         }
     }
 
-    fn core(rps: f64, transactions: i64) -> Core {
-        let mut core = Core::new(Budget::unshared(rps, at(0).mono), at(0).mono);
+    fn core(rps: f64, transactions: i64) -> PollerCore {
+        let mut core = PollerCore::new(Budget::unshared(rps, at(0).mono), at(0).mono);
         for id in 1..=transactions {
             let forecast = Forecast::AnyTime(Duration::from_secs(300));
             let expectation = Expectation { since: at(0).wall, forecast, first_answer: None, weight: 1.0 };
@@ -315,15 +314,15 @@ mod tests {
         core
     }
 
-    fn send(core: &mut Core, now: Now) -> (ServiceRequest, SlotPermit) {
+    fn send(core: &mut PollerCore, now: Now) -> (ServiceRequest, SlotPermit) {
         match core.next(now) {
-            Action::Send(request, permit) => (request, permit),
+            PollerAction::Send(request, permit) => (request, permit),
             other => panic!("{other:?}"),
         }
     }
 
     fn end(
-        core: &mut Core,
+        core: &mut PollerCore,
         sent: (ServiceRequest, SlotPermit),
         failure: Option<&Failure>,
         at: Now,
@@ -336,9 +335,9 @@ mod tests {
     fn request_is_sent_when_schedule_and_budget_allow_it() {
         let mut core = core(1.0, 2);
         let first = send(&mut core, at(0));
-        assert_eq!(core.next(at(0)), Action::WaitForEvent);
+        assert_eq!(core.next(at(0)), PollerAction::WaitForEvent);
         assert_eq!(end(&mut core, first, None, at(200)), None);
-        assert_eq!(core.next(at(200)), Action::WaitUntil(at(1_200).mono));
+        assert_eq!(core.next(at(200)), PollerAction::WaitUntil(at(1_200).mono));
         assert_eq!(send(&mut core, at(1_200)).0, ServiceRequest::Status(RowId(2)));
     }
 
@@ -348,14 +347,14 @@ mod tests {
         let first = send(&mut core, at(0));
         end(&mut core, first, None, at(200));
         let before = format!("{:?}", core.scheduler);
-        assert_eq!(core.next(at(1_199)), Action::WaitUntil(at(1_200).mono));
+        assert_eq!(core.next(at(1_199)), PollerAction::WaitUntil(at(1_200).mono));
         assert_eq!(format!("{:?}", core.scheduler), before, "the scheduler was called");
         let second = send(&mut core, at(1_200));
         assert_eq!(second.0, ServiceRequest::Status(RowId(2)));
         let throttled = Failure::Throttled { message: None, retry_after: Some(Duration::from_secs(7)) };
         end(&mut core, second, Some(&throttled), at(1_300));
         let before = format!("{:?}", core.scheduler);
-        assert_eq!(core.next(at(5_000)), Action::WaitUntil(at(8_300).mono));
+        assert_eq!(core.next(at(5_000)), PollerAction::WaitUntil(at(8_300).mono));
         assert_eq!(format!("{:?}", core.scheduler), before, "the scheduler was called while the ID rests");
     }
 
@@ -364,7 +363,7 @@ mod tests {
         let mut core = core(10.0, 3);
         core.pause(Some(at(60_000).wall));
         core.scheduler.set_open(vec![RowId(1)]);
-        assert_eq!(core.next(at(0)), Action::WaitForEvent);
+        assert_eq!(core.next(at(0)), PollerAction::WaitForEvent);
         core.scheduler.request(RowId(2), at(0));
         core.request_quote(7);
         let asked: Vec<_> = [0, 1_000]
@@ -376,8 +375,8 @@ mod tests {
             })
             .into();
         assert_eq!(asked, [ServiceRequest::Quote(7), ServiceRequest::Status(RowId(2))]);
-        assert_eq!(core.next(at(59_999)), Action::WaitForEvent);
-        assert!(matches!(core.next(at(60_000)), Action::Send(..)), "the pause is over");
+        assert_eq!(core.next(at(59_999)), PollerAction::WaitForEvent);
+        assert!(matches!(core.next(at(60_000)), PollerAction::Send(..)), "the pause is over");
         core.pause(None);
     }
 
@@ -405,7 +404,7 @@ mod tests {
         let mut millis = 0;
         while millis < 20 * 60_000 {
             match core.next(at(millis)) {
-                Action::Send(request, permit) => {
+                PollerAction::Send(request, permit) => {
                     let ServiceRequest::Status(RowId(id)) = request else { panic!("{request:?}") };
                     asked[id as usize] += 1;
                     let silent = Failure::TimedOut(Duration::from_secs(8));
@@ -413,8 +412,8 @@ mod tests {
                     millis += takes;
                     end(&mut core, (request, permit), failure, at(millis));
                 }
-                Action::WaitUntil(moment) => millis = (moment.0.as_millis() as u64).max(millis + 1),
-                Action::WaitForEvent => panic!("no request is in flight"),
+                PollerAction::WaitUntil(moment) => millis = (moment.0.as_millis() as u64).max(millis + 1),
+                PollerAction::WaitForEvent => panic!("no request is in flight"),
             }
         }
         assert_eq!(core.health(at(millis).mono).0, PollerHealth::Live);
@@ -444,7 +443,7 @@ mod tests {
         let first = send(&mut core, at(0));
         let throttled = Failure::Throttled { message: None, retry_after: Some(Duration::from_secs(7)) };
         assert!(matches!(end(&mut core, first, Some(&throttled), at(50)), Some(ProfileEvent::Throttled(_))));
-        assert_eq!(core.next(at(100)), Action::WaitUntil(at(7_050).mono));
+        assert_eq!(core.next(at(100)), PollerAction::WaitUntil(at(7_050).mono));
         assert_eq!(core.counts(), RequestCounts { requests: 1, throttled: 1, failed: 0 });
     }
 
@@ -454,11 +453,11 @@ mod tests {
         let first = send(&mut core, at(0));
         let refused = Failure::Unauthorized("invalid".into());
         assert!(end(&mut core, first, Some(&refused), at(0)).is_some());
-        assert_eq!(core.next(at(10_000)), Action::WaitUntil(at(60_000).mono));
+        assert_eq!(core.next(at(10_000)), PollerAction::WaitUntil(at(60_000).mono));
         let probe = send(&mut core, at(60_000));
-        assert_eq!(core.next(at(60_100)), Action::WaitForEvent);
+        assert_eq!(core.next(at(60_100)), PollerAction::WaitForEvent);
         assert_eq!(end(&mut core, probe, Some(&refused), at(60_200)), None);
-        assert_eq!(core.next(at(61_000)), Action::WaitUntil(at(120_200).mono));
+        assert_eq!(core.next(at(61_000)), PollerAction::WaitUntil(at(120_200).mono));
     }
 
     #[test]

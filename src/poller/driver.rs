@@ -15,14 +15,14 @@ use tokio::{sync::watch, task::JoinSet};
 
 use super::{
     chains::ChainPoller,
-    core::{Action, Core, EndedRequest, RequestCounts, ServiceRequest},
+    core::{EndedRequest, PollerAction, PollerCore, RequestCounts, ServiceRequest},
     journal,
     poll_plan::{PlanContext, PollPlan, PollTarget, StoreChanges},
     report::{self, REPORT_VALIDITY, Reporter},
-    setup::{LeasePermit, PollerError, Scope, Setup},
+    setup::{LeasePermit, PollScope, PollerError, PollerSetup},
     shortage::Shortage,
     takeover,
-    wire::Wire,
+    transport::ServiceTransport,
 };
 use crate::{
     budget::{Budget, SlotPermit},
@@ -48,7 +48,6 @@ use crate::{
 /// How long a stopped poller waits for the answers that are in flight.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The result of a request's task.
 struct RequestResult {
     request: ServiceRequest,
     permit: SlotPermit,
@@ -62,7 +61,10 @@ struct RequestResult {
 /// `run` waits for that process to end.
 ///
 /// Once the store can't be written for good, `run` sends no more requests and waits for `stop`: the screen stays usable.
-pub async fn run<W: Wire>(setup: Setup<W>, stop: impl Future<Output = ()>) -> Result<Drain, PollerError> {
+pub async fn run<W: ServiceTransport>(
+    setup: PollerSetup<W>,
+    stop: impl Future<Output = ()>,
+) -> Result<Drain, PollerError> {
     let (store, profile, stop) = (setup.store.clone(), setup.profile.clone(), stop.shared());
     let has_lease = setup.lease.is_some();
     match poll(setup, stop.clone()).await {
@@ -77,7 +79,10 @@ pub async fn run<W: Wire>(setup: Setup<W>, stop: impl Future<Output = ()>) -> Re
     }
 }
 
-async fn poll<W: Wire>(setup: Setup<W>, stop: impl Future<Output = ()>) -> Result<Drain, PollerError> {
+async fn poll<W: ServiceTransport>(
+    setup: PollerSetup<W>,
+    stop: impl Future<Output = ()>,
+) -> Result<Drain, PollerError> {
     if setup.store.team().is_some() && setup.lease.is_none() {
         return Err(StoreError::ReplicaAlone.into());
     }
@@ -88,27 +93,27 @@ async fn poll<W: Wire>(setup: Setup<W>, stop: impl Future<Output = ()>) -> Resul
         role = takeover::acquire_poller_lock(&setup) => role?,
     };
     let _chains = ChainPoller::of(&setup).map(ChainPoller::start);
-    let mut driver = Driver::start(setup, role).await?;
+    let mut driver = PollerDriver::start(setup, role).await?;
     loop {
         driver.setup.heartbeat.beat();
         let now = driver.setup.clock.now();
         driver.update_shortage(now).await?;
         driver.report(now, false);
         let may_begin = driver.setup.lease.as_ref().is_none_or(|lease| lease.is_granted(&driver.setup.clock));
-        let action = if may_begin { driver.core.next(now) } else { Action::WaitForEvent };
+        let action = if may_begin { driver.core.next(now) } else { PollerAction::WaitForEvent };
         let wake = match action {
-            Action::Send(ServiceRequest::Status(id), permit) => {
+            PollerAction::Send(ServiceRequest::Status(id), permit) => {
                 driver.send_status(id, permit, now);
                 continue;
             }
-            Action::Send(ServiceRequest::Quote(id), permit) => {
+            PollerAction::Send(ServiceRequest::Quote(id), permit) => {
                 driver.send_quote_request(id, permit).await?;
                 continue;
             }
-            Action::WaitUntil(moment) => moment.min(driver.reporter.next_report(now.mono)),
-            Action::WaitForEvent => {
+            PollerAction::WaitUntil(moment) => moment.min(driver.reporter.next_report(now.mono)),
+            PollerAction::WaitForEvent => {
                 // A poller that sends only requests of people doesn't know whether anything is left to ask.
-                if driver.setup.scope == Scope::Everything
+                if driver.setup.scope == PollScope::Everything
                     && may_begin
                     && let Some(event) = driver.core.recover_if_idle(now.mono)
                 {
@@ -139,14 +144,14 @@ async fn permit_change(lease: Option<&mut LeasePermit>) {
         None => std::future::pending().await,
     };
     if changed.is_err() {
-        // Whoever runs the lease has ended, and what it permitted last runs out by itself.
+        // The lease's thread has ended, and its last permission expires by itself.
         std::future::pending().await
     }
 }
 
-struct Driver<W> {
-    setup: Setup<W>,
-    core: Core,
+struct PollerDriver<W> {
+    setup: PollerSetup<W>,
+    core: PollerCore,
     requests: JoinSet<RequestResult>,
     wakeups: watch::Receiver<u64>,
     /// The lock of the process that polls this profile of this store; `None` if no other process uses the store.
@@ -166,8 +171,8 @@ struct Driver<W> {
     last_error: Option<String>,
 }
 
-impl<W: Wire> Driver<W> {
-    async fn start(setup: Setup<W>, role: Option<KernelLock>) -> Result<Self, PollerError> {
+impl<W: ServiceTransport> PollerDriver<W> {
+    async fn start(setup: PollerSetup<W>, role: Option<KernelLock>) -> Result<Self, PollerError> {
         // Subscribe before the first read: a change between the two is read twice, never missed. The results of this
         // poller's own answers come with the receipts of their operations.
         let wakeups = setup.store.subscribe(WakeKind::ExceptOwnObservations)?;
@@ -181,7 +186,7 @@ impl<W: Wire> Driver<W> {
             budget.inherit(left, now.mono);
         }
         let mut driver = Self {
-            core: Core::new(budget, now.mono),
+            core: PollerCore::new(budget, now.mono),
             _role: role,
             requests: JoinSet::new(),
             wakeups,
@@ -293,10 +298,11 @@ impl<W: Wire> Driver<W> {
             return;
         };
         self.in_flight.insert(id, false);
-        let (store, wire, clock) = (self.setup.store.clone(), Arc::clone(&self.setup.wire), self.setup.clock.clone());
+        let (store, transport, clock) =
+            (self.setup.store.clone(), Arc::clone(&self.setup.transport), self.setup.clock.clone());
         let profile = self.setup.profile.clone();
         self.requests.spawn(async move {
-            let observation = wire.status(&params).await;
+            let observation = transport.status(&params).await;
             let at = clock.now();
             let failure = observation.outcome.failure().cloned();
             journal::log_answer(&profile, &params, status.as_ref(), &observation);
@@ -323,13 +329,14 @@ impl<W: Wire> Driver<W> {
             self.core.cancel_request(request, permit, now);
             return Ok(());
         };
-        let (store, wire, clock) = (self.setup.store.clone(), Arc::clone(&self.setup.wire), self.setup.clock.clone());
+        let (store, transport, clock) =
+            (self.setup.store.clone(), Arc::clone(&self.setup.transport), self.setup.clock.clone());
         let profile = self.setup.profile.clone();
         // Claiming takes as long as the team's database does.
         let is_permitted = self.setup.lease.as_ref().is_none_or(|lease| lease.is_granted(&clock));
         self.requests.spawn(async move {
             let observation = match is_permitted {
-                true => wire.quote(&quote_request).await,
+                true => transport.quote(&quote_request).await,
                 false => QuoteObservation::failed(Failure::Transport(
                     "another machine of the team polls by now; ask for the quote again".into(),
                 )),
@@ -427,7 +434,7 @@ impl<W: Wire> Driver<W> {
 
     /// Polls transactions soon that became overdue without an alert while no answers arrived.
     async fn confirm_overdue(&mut self, now: Now) -> Result<(), PollerError> {
-        if self.setup.scope == Scope::RequestsOnly {
+        if self.setup.scope == PollScope::RequestsOnly {
             return Ok(());
         }
         let context = self.context.clone();
@@ -443,7 +450,7 @@ impl<W: Wire> Driver<W> {
     /// Raises or clears the alert that the budget is short. A poller that sends only requests of people needs no such
     /// alert.
     async fn update_shortage(&mut self, now: Now) -> Result<(), PollerError> {
-        if self.setup.scope == Scope::RequestsOnly {
+        if self.setup.scope == PollScope::RequestsOnly {
             return Ok(());
         }
         let need = self.core.need();
@@ -454,9 +461,9 @@ impl<W: Wire> Driver<W> {
         }
     }
 
-    /// Submits a report if one is due, and when the poller is `stopping`.
-    fn report(&mut self, now: Now, stopping: bool) {
-        if !stopping && !self.reporter.try_start_report(now.mono) {
+    /// Submits a report if one is due, or if the poller stops.
+    fn report(&mut self, now: Now, is_stopping: bool) {
+        if !is_stopping && !self.reporter.try_start_report(now.mono) {
             return;
         }
         let RequestCounts { requests, throttled, failed } = self.core.counts();
@@ -464,7 +471,7 @@ impl<W: Wire> Driver<W> {
         let (health, resting) = self.core.health(now.mono);
         let paused_until = self.core.paused_until(now.wall);
         let health = match health {
-            _ if stopping => PollerHealth::Stopped,
+            _ if is_stopping => PollerHealth::Stopped,
             PollerHealth::Live if paused_until.is_some() => PollerHealth::Paused,
             health => health,
         };
@@ -476,7 +483,7 @@ impl<W: Wire> Driver<W> {
             fingerprint: self.setup.shown_fingerprint(),
             rps: self.core.budget.ledger().limit(),
             share: round(self.core.budget.ledger().pace.share()),
-            need: (self.setup.scope == Scope::Everything).then(|| Need {
+            need: (self.setup.scope == PollScope::Everything).then(|| Need {
                 polls: round(need.polls),
                 allowed: round(need.allowed),
                 ..need
@@ -492,7 +499,7 @@ impl<W: Wire> Driver<W> {
             resting_until: resting.and_then(|until| wall_time_of(now, until)),
             last_error: self.core.budget.fault().map(str::to_owned).or_else(|| self.last_error.clone()),
         };
-        if self.reporter.accept(&report, now.mono) || stopping {
+        if self.reporter.accept(&report, now.mono) || is_stopping {
             report::submit(&self.setup.store, &self.setup.clock, &self.setup.profile, report);
         }
     }

@@ -1,7 +1,7 @@
 //! The health of a profile's polling: the breaker, a refused ID, throttling (`DESIGN.md`, Budget).
 //!
-//! The module is pure: results of requests and moments go in, the moment of the next probe and events come out. It must
-//! never allow less than one probe a minute. Only the rest that the service asks for may last longer.
+//! The module is pure: results of requests and moments go in, the moment of the next probe and events come out. This
+//! module must never allow less than one probe a minute. Only the rest that the service asks for may last longer.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ const REFUSED_PROBE_INTERVAL: Duration = Duration::from_secs(60);
 const ANSWERS_TO_RECOVER: u32 = 2;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum ProfileState {
+enum HealthState {
     #[default]
     Live,
     Throttled {
@@ -35,10 +35,9 @@ enum ProfileState {
     Unauthorized,
 }
 
-/// The health of one profile's polling.
 #[derive(Debug, Default)]
 pub(super) struct ProfileHealth {
-    state: ProfileState,
+    state: HealthState,
     outages: u32,
     /// When the last answer arrived.
     last_answer: Option<Mono>,
@@ -55,16 +54,15 @@ impl ProfileHealth {
     /// Returns the moment of the next probe if only probes are allowed, one at a time. Returns `None` if polling is
     /// allowed.
     pub(super) fn probe_at(&self) -> Option<Mono> {
-        matches!(self.state, ProfileState::Unreachable { .. } | ProfileState::Unauthorized).then_some(self.next_probe)
+        matches!(self.state, HealthState::Unreachable { .. } | HealthState::Unauthorized).then_some(self.next_probe)
     }
 
-    /// Returns the health for the poller's report.
     pub(super) fn poller_health(&self) -> PollerHealth {
         match self.state {
-            ProfileState::Live => PollerHealth::Live,
-            ProfileState::Throttled { .. } => PollerHealth::Throttled,
-            ProfileState::Unreachable { .. } => PollerHealth::Unreachable,
-            ProfileState::Unauthorized => PollerHealth::Unauthorized,
+            HealthState::Live => PollerHealth::Live,
+            HealthState::Throttled { .. } => PollerHealth::Throttled,
+            HealthState::Unreachable { .. } => PollerHealth::Unreachable,
+            HealthState::Unauthorized => PollerHealth::Unauthorized,
         }
     }
 
@@ -100,8 +98,8 @@ impl ProfileHealth {
 
     fn apply_refusal(&mut self, failure: &Failure, now: Mono) -> Option<ProfileEvent> {
         self.next_probe = now + REFUSED_PROBE_INTERVAL;
-        let is_new = self.state != ProfileState::Unauthorized;
-        self.state = ProfileState::Unauthorized;
+        let is_new = self.state != HealthState::Unauthorized;
+        self.state = HealthState::Unauthorized;
         is_new.then(|| ProfileEvent::Unauthorized(failure.one_line()))
     }
 
@@ -109,13 +107,13 @@ impl ProfileHealth {
         self.outages = 0;
         match self.state {
             // A refused ID hides the throttling. The budget rests in any case, as the 429 asks.
-            ProfileState::Unauthorized => None,
-            ProfileState::Throttled { .. } => {
-                self.state = ProfileState::Throttled { clean: 0 };
+            HealthState::Unauthorized => None,
+            HealthState::Throttled { .. } => {
+                self.state = HealthState::Throttled { clean: 0 };
                 None
             }
-            ProfileState::Live | ProfileState::Unreachable { .. } => {
-                self.state = ProfileState::Throttled { clean: 0 };
+            HealthState::Live | HealthState::Unreachable { .. } => {
+                self.state = HealthState::Throttled { clean: 0 };
                 Some(ProfileEvent::Throttled(failure.one_line()))
             }
         }
@@ -124,20 +122,20 @@ impl ProfileHealth {
     fn apply_outage(&mut self, failure: &Failure, now: Mono) -> Option<ProfileEvent> {
         self.outages = self.outages.saturating_add(1);
         let probes = match self.state {
-            ProfileState::Unauthorized => {
+            HealthState::Unauthorized => {
                 self.next_probe = now + REFUSED_PROBE_INTERVAL;
                 return None;
             }
-            ProfileState::Unreachable { probes } => probes.saturating_add(1),
-            ProfileState::Live | ProfileState::Throttled { .. } if self.outages < OUTAGES || self.is_alive(now) => {
+            HealthState::Unreachable { probes } => probes.saturating_add(1),
+            HealthState::Live | HealthState::Throttled { .. } if self.outages < OUTAGES || self.is_alive(now) => {
                 return None;
             }
-            ProfileState::Live | ProfileState::Throttled { .. } => 0,
+            HealthState::Live | HealthState::Throttled { .. } => 0,
         };
         let factor = 1_u32.checked_shl(probes).unwrap_or(u32::MAX);
         self.next_probe = now + FIRST_PROBE_INTERVAL.saturating_mul(factor).min(LONGEST_PROBE_INTERVAL);
-        let is_new = !matches!(self.state, ProfileState::Unreachable { .. });
-        self.state = ProfileState::Unreachable { probes };
+        let is_new = !matches!(self.state, HealthState::Unreachable { .. });
+        self.state = HealthState::Unreachable { probes };
         is_new.then(|| ProfileEvent::Unreachable(failure.one_line()))
     }
 
@@ -148,7 +146,7 @@ impl ProfileHealth {
 
     /// Returns whether polling has a problem, or an earlier run left one.
     pub(super) fn has_problem(&self) -> bool {
-        self.has_earlier_problem || self.state != ProfileState::Live
+        self.has_earlier_problem || self.state != HealthState::Live
     }
 
     /// Resets the health when nothing is left to ask. Returns `Recovered` if there was a problem.
@@ -163,13 +161,13 @@ impl ProfileHealth {
         self.outages = 0;
         let has_earlier_problem = std::mem::take(&mut self.has_earlier_problem);
         match self.state {
-            ProfileState::Live => has_earlier_problem.then_some(ProfileEvent::Recovered),
-            ProfileState::Throttled { clean } if clean + 1 < ANSWERS_TO_RECOVER => {
-                self.state = ProfileState::Throttled { clean: clean + 1 };
+            HealthState::Live => has_earlier_problem.then_some(ProfileEvent::Recovered),
+            HealthState::Throttled { clean } if clean + 1 < ANSWERS_TO_RECOVER => {
+                self.state = HealthState::Throttled { clean: clean + 1 };
                 None
             }
             _ => {
-                self.state = ProfileState::Live;
+                self.state = HealthState::Live;
                 Some(ProfileEvent::Recovered)
             }
         }

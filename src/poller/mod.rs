@@ -1,6 +1,6 @@
 //! The poller: sends the requests that the schedule and the budget allow, and writes the answers into the store.
 //!
-//! `core::Core` decides and is pure; [`run`] is its tokio driver. The poller reports only to the store. The poller must
+//! `core::PollerCore` decides and is pure; [`run`] is its tokio driver. The poller reports only to the store. The poller must
 //! never send a request that the budget didn't allow.
 
 mod chains;
@@ -14,14 +14,14 @@ mod report;
 mod setup;
 mod shortage;
 mod takeover;
-mod wire;
+mod transport;
 
-pub(crate) use self::chains::learn_nodes;
+pub(crate) use self::chains::load_service_urls;
 pub use self::{
     driver::run,
     heartbeat::Heartbeat,
-    setup::{LeasePermit, PollerError, Scope, Setup},
-    wire::{HttpWire, Wire},
+    setup::{LeasePermit, PollScope, PollerError, PollerSetup},
+    transport::{HttpTransport, ServiceTransport},
 };
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use super::setup::Scope;
+use super::setup::PollScope;
 use crate::{
     clock::Now,
     domain::{
@@ -39,14 +39,13 @@ pub(super) struct PlanContext {
     /// The profile that the poller polls.
     pub(super) profile: String,
     /// The requests that the poller sends without being asked.
-    pub(super) scope: Scope,
+    pub(super) scope: PollScope,
     /// The weight of a second of delay, by label.
     pub(super) weights: BTreeMap<String, f64>,
     /// The observed durations, by route.
     pub(super) duration_stats: Arc<DurationStats>,
 }
 
-/// The plan for polling one transaction.
 pub(super) struct PollPlan {
     /// The transaction.
     pub(super) id: RowId,
@@ -125,7 +124,7 @@ impl PlanContext {
         if tx.profile != self.profile {
             return None;
         }
-        let is_wanted = tx.needs_polling() && self.scope == Scope::Everything;
+        let is_wanted = tx.needs_polling() && self.scope == PollScope::Everything;
         let is_requested = tx.poll_requested_at.is_some();
         let polled = (is_wanted || is_requested).then(|| {
             let target = PollTarget { params: Arc::new(tx.params.clone()), status: tx.state.status.clone() };

@@ -14,11 +14,11 @@ use crate::{
 };
 
 /// The settings and connections of one poller.
-pub struct Setup<W> {
+pub struct PollerSetup<W> {
     /// The store: the source of the transactions to poll, and the destination of the answers.
     pub store: Store,
     /// The connection to the service.
-    pub wire: Arc<W>,
+    pub transport: Arc<W>,
     /// The source of time.
     pub clock: Clock,
     /// The profile whose transactions the poller polls.
@@ -34,32 +34,32 @@ pub struct Setup<W> {
     /// The weight of a second of delay, by label. A transaction without a label in this map has the weight 1.
     pub weights: BTreeMap<String, f64>,
     /// The requests that the poller sends without being asked.
-    pub scope: Scope,
+    pub scope: PollScope,
     /// The seed of the random jitter.
     pub seed: u64,
     /// The lease of the integrator ID; `None` if no other machine uses it.
     pub lease: Option<LeasePermit>,
     /// Counts the turns of the poll loop.
     pub heartbeat: Heartbeat,
-    /// The nodes of the chains that are asked what they themselves say; `None` if the settings name none.
+    /// The nodes of the chains that are asked besides the service; `None` if the settings name none.
     pub chain_nodes: Option<Arc<ChainNodes>>,
 }
 
-/// What a poller knows of the lease of its integrator ID, which decides which machine of a team may poll.
+/// A poller's view of the lease of its integrator ID. The lease decides which machine of a team may poll.
 #[derive(Clone)]
 pub struct LeasePermit {
     /// Until when requests may begin, on [`Clock::since_boot`]; `None` while none may begin.
     pub begins_until: watch::Receiver<Option<Mono>>,
-    /// The key of the lease, which stands for the base URL and the integrator ID in what the team reads.
+    /// The key of the lease, by which the team identifies the base URL and the integrator ID.
     pub budget: String,
-    /// What the machine that polled before left.
+    /// The pace that the previously polling machine left.
     pub inherited: Option<PaceHandover>,
     /// Takes the pace of this machine, which the next one inherits; `None` until this machine has inherited.
     pub pace: watch::Sender<Option<Pace>>,
 }
 
-impl<W> Setup<W> {
-    /// Returns what stands for the base URL and the integrator ID in reports.
+impl<W> PollerSetup<W> {
+    /// Returns the identifier of the base URL and the integrator ID in reports.
     pub(super) fn shown_fingerprint(&self) -> String {
         self.lease.as_ref().map_or_else(|| self.fingerprint.clone(), |lease| lease.budget.clone())
     }
@@ -74,7 +74,7 @@ impl LeasePermit {
 
 /// The requests that a poller sends without being asked. A poller sends the requests of people in either case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scope {
+pub enum PollScope {
     /// Polls every unsettled transaction.
     Everything,
     /// Sends only requests of people.

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use super::{
     report::{self, REPORT_VALIDITY},
-    setup::{PollerError, Setup},
-    wire::Wire,
+    setup::{PollerError, PollerSetup},
+    transport::ServiceTransport,
 };
 use crate::{
     domain::poller::{PollerHealth, PollerReport},
@@ -21,7 +21,9 @@ use crate::{
 const RETRY_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Waits until this process may poll. Returns `None` at once if no other process uses the store.
-pub(super) async fn acquire_poller_lock<W: Wire>(setup: &Setup<W>) -> Result<Option<KernelLock>, PollerError> {
+pub(super) async fn acquire_poller_lock<W: ServiceTransport>(
+    setup: &PollerSetup<W>,
+) -> Result<Option<KernelLock>, PollerError> {
     if setup.shared.is_none() {
         return Ok(None);
     }
@@ -44,7 +46,10 @@ pub(super) async fn acquire_poller_lock<W: Wire>(setup: &Setup<W>) -> Result<Opt
 
 /// Reports that this process waits, if the process that holds the lock hasn't reported for long: it may be suspended.
 /// `reader` is kept for the next call: opening one costs more than the read.
-async fn report_waiting<W: Wire>(setup: &Setup<W>, reader: &mut Option<SharedReader>) -> Result<(), PollerError> {
+async fn report_waiting<W: ServiceTransport>(
+    setup: &PollerSetup<W>,
+    reader: &mut Option<SharedReader>,
+) -> Result<(), PollerError> {
     let (store, profile, at) = (setup.store.clone(), setup.profile.clone(), setup.clock.now().wall);
     let known = reader.take();
     let read = move || {

@@ -1,7 +1,8 @@
 //! Completes a filter while a person types it.
 //!
-//! It knows the grammar's words and the shipped chains; callers pass the names from the store. It must never offer a
-//! word that the parser refuses. `mine` is offered to everybody: its error says how to set a name.
+//! The grammar's words and the shipped chains are known here; callers pass the names from the store. This module must
+//! never offer a word that the parser refuses. `mine` is offered also without a name: its error explains how to set
+//! one.
 
 use crate::domain::{
     chains,
@@ -20,7 +21,7 @@ pub struct Completion {
 
 impl Completion {
     /// Returns the longest common beginning of the words.
-    pub fn common(&self) -> &str {
+    pub fn common_prefix(&self) -> &str {
         let Some((first, rest)) = self.words.split_first() else { return "" };
         let shared = |length: &usize| rest.iter().all(|word| word.get(..*length) == first.get(..*length));
         let ends = first.char_indices().map(|(at, letter)| at + letter.len_utf8());
@@ -30,7 +31,7 @@ impl Completion {
 
 /// Names from the store, with the request that they answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Names {
+pub struct NameMatches {
     /// The kind of the names.
     pub of: NameKind,
     /// The requested beginning; case is ignored.
@@ -41,27 +42,27 @@ pub struct Names {
     pub is_whole: bool,
 }
 
-impl Names {
+impl NameMatches {
     /// Whether the names are of the kind that is being typed at the end of `text`, and the requested beginning still
     /// fits.
-    pub fn concern(&self, text: &str) -> bool {
+    pub fn is_about(&self, text: &str) -> bool {
         // The store compares in the same way.
         let beginning = self.beginning.to_ascii_lowercase();
         let begins = |value: &str| value.to_ascii_lowercase().starts_with(&beginning);
-        asked(text).is_some_and(|(of, value)| of == self.of && begins(value))
+        requested_names(text).is_some_and(|(of, value)| of == self.of && begins(value))
     }
 
     /// Whether another request to the store can't improve the completion of `text`.
-    pub fn suffice(&self, text: &str) -> bool {
+    pub fn is_complete_for(&self, text: &str) -> bool {
         let is_one = |value: &str| self.words.iter().any(|word| word == value);
         let exactly = |value: &str| value.eq_ignore_ascii_case(&self.beginning);
         let knows = |value: &str| self.is_whole || is_one(value) || exactly(value);
-        self.concern(text) && asked(text).is_some_and(|(_, value)| knows(value))
+        self.is_about(text) && requested_names(text).is_some_and(|(_, value)| knows(value))
     }
 }
 
 /// Returns the names to request from the store to complete `text`: their kind and their beginning.
-pub(crate) fn asked(text: &str) -> Option<(NameKind, &str)> {
+pub(crate) fn requested_names(text: &str) -> Option<(NameKind, &str)> {
     let (key, value) = text.get(last_word(text)..)?.split_once(':')?;
     NameKind::of(key).map(|of| (of, value))
 }
@@ -74,7 +75,7 @@ fn last_word(text: &str) -> usize {
 }
 
 /// Returns the completions at the end of `text`; for tickets, labels, profiles and people from `names`.
-pub(crate) fn complete(text: &str, names: Option<&Names>) -> Completion {
+pub(crate) fn complete(text: &str, names: Option<&NameMatches>) -> Completion {
     let word = last_word(text);
     let typed = text.get(word..).unwrap_or_default();
     let Some((key, value)) = typed.split_once(':') else { return beginning(word, typed, filter::keys()) };
@@ -141,27 +142,27 @@ mod tests {
         assert_eq!(offered("is:overdue"), (3, String::new()));
         assert_eq!(offered("ticket:S"), (7, String::new()));
         assert_eq!(offered("").0, 0);
-        assert_eq!(complete("is:un", None).common(), "un");
-        assert_eq!(complete("is:uns", None).common(), "unsettled");
-        assert_eq!(complete("is:x", None).common(), "");
+        assert_eq!(complete("is:un", None).common_prefix(), "un");
+        assert_eq!(complete("is:uns", None).common_prefix(), "unsettled");
+        assert_eq!(complete("is:x", None).common_prefix(), "");
     }
 
     #[test]
     fn tickets_and_labels_are_those_that_the_store_names() {
-        assert_eq!(asked("vip -ticket:SUP"), Some((NameKind::Ticket, "SUP")));
-        assert_eq!(asked("label:"), Some((NameKind::Label, "")));
-        assert_eq!(asked("by:An"), Some((NameKind::Person, "An")));
-        assert_eq!([asked("chain:b"), asked("ticket:SUP "), asked("tick")], [None; 3]);
+        assert_eq!(requested_names("vip -ticket:SUP"), Some((NameKind::Ticket, "SUP")));
+        assert_eq!(requested_names("label:"), Some((NameKind::Label, "")));
+        assert_eq!(requested_names("by:An"), Some((NameKind::Person, "An")));
+        assert_eq!([requested_names("chain:b"), requested_names("ticket:SUP "), requested_names("tick")], [None; 3]);
         let words = ["SUP-1", "SUP-2,a", "two words", "s\"p"].map(str::to_owned).to_vec();
-        let mut names = Names { of: NameKind::Ticket, beginning: "s".into(), words, is_whole: true };
-        let offered = |names: &Names, text: &str| {
+        let mut names = NameMatches { of: NameKind::Ticket, beginning: "s".into(), words, is_whole: true };
+        let offered = |names: &NameMatches, text: &str| {
             let found = complete(text, Some(names));
             (found.start, found.words.join(" "))
         };
         assert_eq!(offered(&names, "ticket:s"), (7, "SUP-1 SUP-2,a".into()));
         assert_eq!(offered(&names, "x -ticket:sup-2,"), (10, "SUP-2,a".into()));
         assert_eq!(offered(&names, "label:s").1, "");
-        let known = |names: &Names, text: &str| (names.concern(text), names.suffice(text));
+        let known = |names: &NameMatches, text: &str| (names.is_about(text), names.is_complete_for(text));
         assert_eq!(
             [known(&names, "ticket:SU"), known(&names, "ticket:o"), known(&names, "label:s")],
             [(true, true), (false, false), (false, false)]

@@ -19,7 +19,7 @@ pub(crate) enum Glyphs {
 impl Glyphs {
     /// Returns the symbols that the variables `LC_ALL`, `LC_CTYPE`, `LANG` and `TERM` allow. A locale that isn't set allows
     /// Unicode. In Chinese, Japanese and Korean locales terminals may draw these symbols two columns wide.
-    pub(crate) fn announced(variable: impl Fn(&str) -> Option<OsString>) -> Self {
+    pub(crate) fn from_environment(variable: impl Fn(&str) -> Option<OsString>) -> Self {
         let text = |name| variable(name).and_then(|value| value.into_string().ok()).filter(|text| !text.is_empty());
         let is_wide = |locale: &str| ["zh", "ja", "ko"].iter().any(|language| locale.starts_with(language));
         let is_unicode = |locale: &str| {
@@ -88,8 +88,10 @@ mod tests {
 
     #[test]
     fn ascii_replaces_symbols_where_locale_or_terminal_lacks_them() {
-        let announced = |variables: &[(&str, &str)]| {
-            Glyphs::announced(|name| variables.iter().find(|(own, _)| *own == name).map(|(_, value)| value.into()))
+        let from_environment = |variables: &[(&str, &str)]| {
+            Glyphs::from_environment(|name| {
+                variables.iter().find(|(own, _)| *own == name).map(|(_, value)| value.into())
+            })
         };
         for unicode in [
             &[][..],
@@ -98,7 +100,7 @@ mod tests {
             &[("LC_ALL", ""), ("LANG", "de_DE.UTF-8")],
             &[("LC_ALL", "C.UTF-8"), ("LANG", "ja_JP.UTF-8")],
         ] {
-            assert_eq!(announced(unicode), Glyphs::Unicode, "{unicode:?}");
+            assert_eq!(from_environment(unicode), Glyphs::Unicode, "{unicode:?}");
         }
         for ascii in [
             &[("LANG", "C")][..],
@@ -108,7 +110,7 @@ mod tests {
             &[("LC_CTYPE", "zh_CN.UTF-8")],
             &[("LANG", "en_US.UTF-8"), ("TERM", "linux")],
         ] {
-            assert_eq!(announced(ascii), Glyphs::Ascii, "{ascii:?}");
+            assert_eq!(from_environment(ascii), Glyphs::Ascii, "{ascii:?}");
         }
     }
 

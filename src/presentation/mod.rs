@@ -1,4 +1,4 @@
-//! How the domain is shown as text: widths in columns, the texts of a row, the tree of a JSON body, the completion of a filter.
+//! Shows the domain as text: widths in columns, texts of a row, trees of JSON bodies, the completion of a filter.
 //!
 //! Pure. The dashboard and the command line share it; it must never know a screen or a stream.
 

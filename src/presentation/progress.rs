@@ -1,4 +1,4 @@
-//! How far a transfer is: its age between submission, median, nine in ten and deadline; or, once time alone no longer decides, its
+//! The progress of a transfer: its age on a scale from submission to deadline. Once time alone no longer decides, its
 //! outcome in words.
 //!
 //! Pure numbers and words. This module must never choose colours or cells.
@@ -14,18 +14,17 @@ use crate::domain::{
     transaction::{Tracking, Transaction},
 };
 
-/// The progress of a transfer.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Progress {
+pub(crate) enum TransferProgress {
     /// The transfer waits for time alone.
-    Waiting(Scale),
+    Waiting(ProgressScale),
     /// The transfer settled, or waits for something else than time.
     Words(String),
 }
 
 /// The age of a transfer on the scale from its submission to its deadline.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Scale {
+pub(crate) struct ProgressScale {
     pub(crate) age: Duration,
     /// The time within which half of such transfers settle.
     pub(crate) median: Duration,
@@ -33,13 +32,13 @@ pub(crate) struct Scale {
     pub(crate) nine_in_ten: Duration,
     /// The time from submission to the deadline.
     pub(crate) deadline: Duration,
-    /// Whether the time of first sight stands in for the submission.
+    /// Whether the age is counted from the first sight, because the submission is unknown.
     pub(crate) is_from_first_seen: bool,
 }
 
 /// The part of the scale that the age has reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Zone {
+pub(crate) enum ProgressZone {
     /// Before the median.
     Early,
     /// Before nine in ten.
@@ -50,7 +49,7 @@ pub(crate) enum Zone {
     Overdue,
 }
 
-impl Scale {
+impl ProgressScale {
     /// Returns the scale of a transfer with this forecast.
     pub(crate) fn new(tx: &Transaction, forecast: &Lognormal, now: DateTime<Utc>) -> Self {
         let deadline = tx.deadline();
@@ -64,27 +63,26 @@ impl Scale {
     }
 
     /// Returns the part of the scale that the age has reached.
-    pub(crate) fn zone(&self) -> Zone {
+    pub(crate) fn zone(&self) -> ProgressZone {
         match self.age {
-            age if age >= self.deadline => Zone::Overdue,
-            age if age >= self.nine_in_ten => Zone::Slow,
-            age if age >= self.median => Zone::Usual,
-            _ => Zone::Early,
+            age if age >= self.deadline => ProgressZone::Overdue,
+            age if age >= self.nine_in_ten => ProgressZone::Slow,
+            age if age >= self.median => ProgressZone::Usual,
+            _ => ProgressZone::Early,
         }
     }
 
     /// The position of the deadline on a bar. The rest of the bar is for the time after the deadline.
     pub(crate) const DEADLINE: f64 = 0.75;
 
-    /// Returns the position of a time on a bar: 0 at the submission, [`DEADLINE`](Self::DEADLINE) at the deadline; more than 1 for
-    /// a time that the bar doesn't reach.
+    /// Returns the position of a time on a bar: 0 at the submission, [`DEADLINE`](Self::DEADLINE) at the deadline, more
+    /// than 1 beyond the bar's end.
     pub(crate) fn position(&self, time: Duration) -> f64 {
         time.as_secs_f64() / self.deadline.as_secs_f64().max(1.0) * Self::DEADLINE
     }
 }
 
-/// Returns the progress of a transfer with this forecast.
-pub(crate) fn progress(tx: &Transaction, forecast: impl FnOnce() -> Lognormal, now: DateTime<Utc>) -> Progress {
+pub(crate) fn progress(tx: &Transaction, forecast: impl FnOnce() -> Lognormal, now: DateTime<Utc>) -> TransferProgress {
     let took = || settled_duration::short_age(tx, now);
     // hoptop knows when it first saw the status: the status may be older.
     let since = || format!("{}+", span::short(tx.status_age(now)));
@@ -97,10 +95,10 @@ pub(crate) fn progress(tx: &Transaction, forecast: impl FnOnce() -> Lognormal, n
         (Tracking::Active, Some(RouterStatus::Refund)) => format!("refund {}", since()),
         (Tracking::Active, Some(RouterStatus::NeedsGas)) => format!("paused {}", since()),
         (Tracking::Active, Some(RouterStatus::Ongoing | RouterStatus::NotFound | RouterStatus::Unknown(_)) | None) => {
-            return Progress::Waiting(Scale::new(tx, &forecast(), now));
+            return TransferProgress::Waiting(ProgressScale::new(tx, &forecast(), now));
         }
     };
-    Progress::Words(words)
+    TransferProgress::Words(words)
 }
 
 #[cfg(test)]
@@ -118,28 +116,29 @@ mod tests {
         tx.params.submitted_at = Some(at(0));
         tx.apply(&fixtures::says(RouterStatus::Ongoing), at(10));
         let zone = |seconds| match progress(&tx, forecast, at(seconds)) {
-            Progress::Waiting(scale) => (scale.zone(), scale.position(scale.age)),
-            Progress::Words(words) => panic!("{words}"),
+            TransferProgress::Waiting(scale) => (scale.zone(), scale.position(scale.age)),
+            TransferProgress::Words(words) => panic!("{words}"),
         };
-        assert_eq!(zone(0), (Zone::Early, 0.0));
-        assert_eq!(zone(300).0, Zone::Usual);
-        assert_eq!(zone(580).0, Zone::Slow);
-        assert_eq!(zone(900), (Zone::Overdue, 0.75));
-        assert_eq!(zone(1_800), (Zone::Overdue, 1.5));
+        assert_eq!(zone(0), (ProgressZone::Early, 0.0));
+        assert_eq!(zone(300).0, ProgressZone::Usual);
+        assert_eq!(zone(580).0, ProgressZone::Slow);
+        assert_eq!(zone(900), (ProgressZone::Overdue, 0.75));
+        assert_eq!(zone(1_800), (ProgressZone::Overdue, 1.5));
     }
 
     #[test]
-    fn other_transfers_say_how_they_ended_or_what_they_wait_for() {
+    fn other_transfers_show_their_outcome_or_the_awaited_event() {
         let words = |status: RouterStatus| {
             let mut tx = fixtures::transaction(1);
             tx.params.submitted_at = Some(at(0));
             tx.apply(&fixtures::says(status), at(120));
             match progress(&tx, forecast, at(420)) {
-                Progress::Words(words) => words,
-                Progress::Waiting(scale) => format!("{scale:?}"),
+                TransferProgress::Words(words) => words,
+                TransferProgress::Waiting(scale) => format!("{scale:?}"),
             }
         };
-        let said = [RouterStatus::Success, RouterStatus::PartialSuccess, RouterStatus::NeedsGas, RouterStatus::Refund];
-        assert_eq!(said.map(words), ["done in 2m", "ended in 2m", "paused 5m+", "refund 5m+"]);
+        let settled =
+            [RouterStatus::Success, RouterStatus::PartialSuccess, RouterStatus::NeedsGas, RouterStatus::Refund];
+        assert_eq!(settled.map(words), ["done in 2m", "ended in 2m", "paused 5m+", "refund 5m+"]);
     }
 }

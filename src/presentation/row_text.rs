@@ -9,8 +9,11 @@ use chrono::{DateTime, FixedOffset, Utc};
 
 use super::glyphs::Glyphs;
 use crate::domain::{
-    alert::{self, Alert, AlertState, Handling, Severity, Snooze},
-    chains, people,
+    advice,
+    alert::{self, Alert, AlertState, Handling, Rule, Severity, Snooze},
+    chains,
+    change::{Change, ChangeKind},
+    people,
     record::RecordView,
     settled_duration::SettledDuration,
     span,
@@ -47,6 +50,21 @@ pub(crate) fn urgency_in_words(alerts: &[Alert]) -> String {
         Some((true, severity)) => severity.name().to_owned(),
         Some((false, severity)) => format!("{}, handled", severity.name()),
         None => "no alert".to_owned(),
+    }
+}
+
+/// Returns a sentence about an alert of a profile: the rule, the error and the action.
+pub(crate) fn profile_alert(rule: Rule, error: &str) -> String {
+    format!("{rule}: {error}; {}", advice::profile_action(rule))
+}
+
+/// Returns a change as a sentence; an outage of a profile with the action.
+pub(crate) fn change_sentence(change: &Change) -> String {
+    match &change.kind {
+        ChangeKind::Throttled { error } => profile_alert(Rule::Throttled, error),
+        ChangeKind::Unauthorized { error } => profile_alert(Rule::Unauthorized, error),
+        ChangeKind::Unreachable { error } => profile_alert(Rule::Unreachable, error),
+        other => other.sentence_by(change.author.as_deref()),
     }
 }
 
@@ -102,8 +120,8 @@ pub(crate) fn refused(glyphs: Glyphs) -> String {
     format!("{} refused", glyphs.refused())
 }
 
-/// Returns the status cell in a list: `damaged` instead of a status that may be wrong, `untracked` instead of a status that
-/// nobody follows any more.
+/// Returns the status cell in a list: `damaged` instead of a status that may be wrong, `untracked` for a transaction
+/// that isn't polled any more.
 pub(crate) fn listed_status<R>(tx: &Transaction<R>, glyphs: Glyphs) -> String {
     if tx.is_damaged {
         return "! damaged".to_owned();
@@ -303,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn an_alert_says_where_it_is_in_its_life() {
+    fn alert_state_is_shown_in_words() {
         let acknowledgement = |note: Option<&str>| {
             Some(Handling::Acknowledged(Acknowledgement { at: at(60), note: note.map(str::to_owned), author: None }))
         };
@@ -316,8 +334,8 @@ mod tests {
             (snoozed(Snooze::Until(at(3_600))), "snoozed until 01:00 UTC"),
             (snoozed(Snooze::Until(at(600))), "firing"),
         ];
-        for (said, expected) in table {
-            let mut alert = alert(Rule::Overdue, said);
+        for (handling, expected) in table {
+            let mut alert = alert(Rule::Overdue, handling);
             assert_eq!(alert_state(&alert, at(600), Utc.fix()), expected);
             alert.is_flapping = true;
             assert_eq!(alert_state(&alert, at(600), Utc.fix()), format!("{expected}, flapping"));

@@ -1,6 +1,6 @@
 //! Cuts, pads and wraps text by the columns that it takes on a screen, not by its characters.
 //!
-//! It expects clean text, and must never return more columns than were asked for.
+//! This module expects clean text, and must never return more columns than were asked for.
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 

@@ -1,6 +1,6 @@
 //! Runs pollers as one background task of a command: starts, suspends and stops them.
 //!
-//! The module must never decide what to poll or when.
+//! The module must never choose transactions or times of polls.
 
 use std::pin::pin;
 
@@ -15,15 +15,14 @@ pub(crate) use super::service_client::{PollerOptions, ServiceClient};
 use super::{signals::SuspendHandler, team_poller::TeamPoller};
 use crate::{
     clock::Clock,
-    metrics::Counted,
-    poller::{self, HttpWire, Setup},
+    metrics::CountingTransport,
+    poller::{self, HttpTransport, PollerSetup},
     store::Store,
 };
 
-/// The poller of one profile.
 enum ProfilePoller {
     /// Runs in this process.
-    Here(Box<dyn Fn() -> Setup<Counted<HttpWire>> + Send + Sync>),
+    Here(Box<dyn Fn() -> PollerSetup<CountingTransport<HttpTransport>> + Send + Sync>),
     /// Runs in a child process, for a team.
     Child(Box<TeamPoller>),
 }
@@ -45,12 +44,17 @@ pub(crate) struct RunningPollers {
 }
 
 impl RunningPollers {
-    /// Starts a poller. Without a state folder in `place`, no other process may use the store or the ID.
+    /// Starts a poller. Without a state folder in `options`, no other process may use the store or the ID.
     ///
     /// # Errors
     /// Returns an error if the process can't listen for signals.
-    pub(crate) fn start(polling: ServiceClient, store: Store, clock: Clock, place: PollerOptions<'_>) -> Result<Self> {
-        Self::start_all(vec![(polling, place)], store, clock)
+    pub(crate) fn start(
+        polling: ServiceClient,
+        store: Store,
+        clock: Clock,
+        options: PollerOptions<'_>,
+    ) -> Result<Self> {
+        Self::start_all(vec![(polling, options)], store, clock)
     }
 
     /// Like `start`, for several profiles, each with its own ID.

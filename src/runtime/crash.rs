@@ -36,7 +36,7 @@ pub(crate) async fn background_failure() {
 /// Spawns a task that panics after a second if `HOPTOP_REHEARSE_CRASH` is set, for tests of the crash handling. Works
 /// only in debug builds.
 #[expect(clippy::panic, reason = "the panic is the purpose of this function")]
-pub(crate) fn rehearse(clock: &Clock) {
+pub(crate) fn panic_if_requested(clock: &Clock) {
     if cfg!(debug_assertions) && std::env::var_os("HOPTOP_REHEARSE_CRASH").is_some() {
         let (clock, at) = (clock.clone(), clock.now().mono + Duration::from_secs(1));
         tokio::spawn(async move {
@@ -52,7 +52,7 @@ pub(crate) fn report() -> Option<&'static Path> {
 }
 
 /// Sets the folder of crash reports. Only the first call has an effect.
-pub(crate) fn keep_in(folder: &Path) {
+pub(crate) fn set_folder(folder: &Path) {
     FOLDER.get_or_init(|| folder.to_owned());
 }
 

@@ -22,7 +22,7 @@ use crate::{
 
 /// The time for an orderly end after the first signal, or after a person quits.
 pub(crate) const ORDERLY_END_LIMIT: Duration = Duration::from_millis(2_500);
-/// Signals that come this soon after the first one leave the process this much time: a shell and the kernel may both
+/// Signals that come this soon after the first one leave the process this much time. A shell and the kernel may both
 /// send SIGHUP, and wrappers send a signal again.
 const REPEATED_SIGNAL_LIMIT: Duration = Duration::from_millis(400);
 /// The line on standard error after an end by force.
@@ -30,19 +30,19 @@ const FORCED_END: &str =
     "ended without waiting any longer; what was confirmed is stored, and answers not yet stored are asked for again";
 
 /// The thread that ends the process, once it has been started.
-static ENDING: Mutex<Option<Ending>> = Mutex::new(None);
+static ENDING: Mutex<Option<ForcedEnd>> = Mutex::new(None);
 
-struct Ending {
-    limits: mpsc::UnboundedSender<Limit>,
+struct ForcedEnd {
+    limits: mpsc::UnboundedSender<EndLimit>,
     first_signal: watch::Receiver<Option<Exit>>,
 }
 
 /// A moment at which the process is ended by force.
 #[derive(Clone, Copy, Debug)]
-struct Limit {
+struct EndLimit {
     /// `None` keeps an earlier limit's moment.
     at: Option<Mono>,
-    /// The exit code then.
+    /// The exit code of an end by force.
     exit: Exit,
 }
 
@@ -55,7 +55,7 @@ pub(super) fn listen(ends_at_hang_up: bool) -> Result<impl Future<Output = Exit>
     let mut ending = ENDING.lock().unwrap_or_else(PoisonError::into_inner);
     let started = match ending.take() {
         Some(started) => started,
-        None => Ending::start(ends_at_hang_up).wrap_err("can't listen for signals")?,
+        None => ForcedEnd::start(ends_at_hang_up).wrap_err("can't listen for signals")?,
     };
     let mut first_signal = started.first_signal.clone();
     *ending = Some(started);
@@ -70,22 +70,22 @@ pub(super) fn listen(ends_at_hang_up: bool) -> Result<impl Future<Output = Exit>
 /// Ends the process by force after `limit`, with this exit code, unless it has ended by then. Of several limits the
 /// earliest counts, and of several codes the latest. Has no effect before [`listen`].
 pub(crate) fn end_within(limit: Duration, exit: Exit) {
-    send(Limit { at: Some(Clock::system().now().mono + limit), exit });
+    send(EndLimit { at: Some(Clock::system().now().mono + limit), exit });
 }
 
 /// Sets the exit code of an end by force. Has no effect without a limit.
 pub(crate) fn set_exit(exit: Exit) {
-    send(Limit { at: None, exit });
+    send(EndLimit { at: None, exit });
 }
 
-fn send(limit: Limit) {
+fn send(limit: EndLimit) {
     if let Some(ending) = &*ENDING.lock().unwrap_or_else(PoisonError::into_inner) {
         // Fails if the thread has ended, which happens only with the process.
         ending.limits.send(limit).ok();
     }
 }
 
-impl Ending {
+impl ForcedEnd {
     fn start(ends_at_hang_up: bool) -> Result<Self> {
         // A runtime of its own: no other task or thread can delay it.
         let runtime = tokio_runtime::start_on_this_thread()?;
@@ -104,7 +104,7 @@ impl Ending {
 /// Publishes the first signal, and ends the process when a limit is over.
 async fn wait_for_end(
     mut signals: Signals,
-    mut limits: mpsc::UnboundedReceiver<Limit>,
+    mut limits: mpsc::UnboundedReceiver<EndLimit>,
     first_signal: &watch::Sender<Option<Exit>>,
 ) {
     let clock = Clock::system();
@@ -134,7 +134,7 @@ async fn wait_for_end(
                 end = Some((end.map_or(at, |(earlier, _)| earlier.min(at)), exit));
                 first_signal.send_if_modified(|first| first.replace(exit).is_none());
             }
-            Some(Limit { at, exit }) = limits.recv() => {
+            Some(EndLimit { at, exit }) = limits.recv() => {
                 end = match (end, at) {
                     (Some((earlier, _)), at) => Some((at.map_or(earlier, |at| earlier.min(at)), exit)),
                     (None, Some(at)) => Some((at, exit)),

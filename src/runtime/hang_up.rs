@@ -35,7 +35,7 @@ pub(crate) fn is_any_gone() -> bool {
 
 /// Starts to watch standard input's terminal. The returned future resolves when the terminal is closed.
 pub(crate) fn listen() -> impl Future<Output = ()> {
-    let (sender, gone) = oneshot::channel();
+    let (sender, hung_up) = oneshot::channel();
     let watch = move || {
         if is_gone(true) {
             // Fails if the receiver was dropped.
@@ -45,16 +45,16 @@ pub(crate) fn listen() -> impl Future<Output = ()> {
     // The thread still blocks when the program ends: nothing can interrupt its wait.
     let started = thread::Builder::new().name("hang-up".into()).spawn(watch);
     async move {
-        if started.is_err() || gone.await.is_err() {
+        if started.is_err() || hung_up.await.is_err() {
             std::future::pending().await
         }
     }
 }
 
-/// Whether standard input's terminal is closed. With `wait`, blocks until it is closed.
+/// Whether standard input's terminal is closed. With `should_wait`, blocks until it is closed.
 #[cfg(unix)]
-pub(crate) fn is_gone(wait: bool) -> bool {
-    is_hung_up(io::stdin(), wait)
+pub(crate) fn is_gone(should_wait: bool) -> bool {
+    is_hung_up(io::stdin(), should_wait)
 }
 
 #[cfg(not(unix))]
@@ -63,16 +63,16 @@ pub(crate) fn is_gone(_: bool) -> bool {
 }
 
 #[cfg(unix)]
-fn is_hung_up(terminal: impl std::os::fd::AsFd, wait: bool) -> bool {
+fn is_hung_up(terminal: impl std::os::fd::AsFd, should_wait: bool) -> bool {
     use rustix::{
         event::{PollFd, PollFlags, Timespec, poll},
         io::Errno,
     };
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };
     loop {
-        // Without flags `poll` reports only what can't be masked: the hang-up.
+        // Without flags `poll` reports only the hang-up, which can't be masked.
         let mut watched = [PollFd::new(&terminal, PollFlags::empty())];
-        match poll(&mut watched, if wait { None } else { Some(&now) }) {
+        match poll(&mut watched, if should_wait { None } else { Some(&now) }) {
             Err(Errno::INTR) => {}
             Err(_) => return false,
             Ok(count) => return count > 0,

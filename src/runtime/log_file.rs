@@ -34,7 +34,7 @@ pub(crate) fn start(state_dir: &Path, store: &Path, clock: Clock) -> Result<LogS
     Ok(LogSource { path, store })
 }
 
-/// Returns the mark by which the entries of a store are told from those of other stores in the same folder.
+/// Returns the mark that distinguishes the entries of a store from those of other stores in the same folder.
 fn store_mark(store: &Path) -> String {
     let path = std::path::absolute(store).unwrap_or_else(|_| store.to_owned());
     let digest = Sha256::digest(path.as_os_str().as_encoded_bytes());

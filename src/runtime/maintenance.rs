@@ -1,7 +1,8 @@
 //! Maintenance in the background: drops response bodies of transfers that settled long ago, if the config sets
 //! `keep_bodies`.
 //!
-//! It works in small batches, so that no other writer waits long. It must never drop a body of an unsettled transfer.
+//! The maintenance works in small batches, so that no other writer waits long. This module must never drop a body of an
+//! unsettled transfer.
 
 use std::{
     sync::{
@@ -109,7 +110,7 @@ mod tests {
     };
 
     #[test]
-    fn bodies_of_long_settled_transfers_are_dropped_and_the_history_says_so() {
+    fn bodies_of_long_settled_transfers_are_dropped_and_the_history_reports_the_drop() {
         let bench = CommandFixture::new();
         let with_body = |status| Observation { body: Some("{}".into()), ..fixtures::says(status) };
         let (old, new, open) =

@@ -1,5 +1,5 @@
-//! The parts of a process that don't depend on its command: exit codes, signals, the end by force, the log file, crash reports,
-//! the tokio runtime, the background poller, maintenance, and the part that a process has in a team.
+//! The parts of a process that don't depend on its command, such as exit codes, signals, the log file, crash reports,
+//! the background poller, and the access to a team's store.
 //!
 //! The module must never know which command runs.
 

@@ -1,4 +1,4 @@
-//! What a poller needs to know of one profile: the client of the service, and where the budget is shared.
+//! A poller's access to one profile: the client of the service, and the folder of the shared budget.
 //!
 //! The module must never send a request.
 
@@ -13,8 +13,8 @@ use crate::{
     clock::Clock,
     config::{ConfigError, Settings},
     domain::{secret::IntegratorId, text},
-    metrics::{Counted, Requests},
-    poller::{Heartbeat, HttpWire, Scope, Setup},
+    metrics::{CountingTransport, RequestCounters},
+    poller::{Heartbeat, HttpTransport, PollScope, PollerSetup},
     store::Store,
 };
 
@@ -29,7 +29,7 @@ pub(crate) struct ServiceClient {
     /// The part of the ID that may be shown, such as `…7f3a`.
     pub shown_id: String,
     /// The counters of sent requests.
-    pub requests: Requests,
+    pub requests: RequestCounters,
     /// The heartbeat of the poller that uses the client.
     pub heartbeat: Heartbeat,
     /// The nodes of the chains that the poller asks besides; `None` if it asks none.
@@ -51,7 +51,7 @@ impl ServiceClient {
             rps,
             fingerprint,
             shown_id,
-            requests: Requests::default(),
+            requests: RequestCounters::default(),
             heartbeat: Heartbeat::default(),
             chain_nodes: None,
             sharing_profiles: 1,
@@ -84,20 +84,21 @@ impl ServiceClient {
     /// stopped.
     pub(super) fn setup_factory(
         self,
-        place: PollerOptions<'_>,
+        options: PollerOptions<'_>,
         store: &Store,
         clock: &Clock,
-    ) -> impl Fn() -> Setup<Counted<HttpWire>> + Send + Sync + 'static {
+    ) -> impl Fn() -> PollerSetup<CountingTransport<HttpTransport>> + Send + Sync + 'static {
         let Self { client, rps, fingerprint, shown_id, requests, heartbeat, chain_nodes, .. } = self;
         let (store, clock) = (store.clone(), clock.clone());
-        let counted = place.profile.to_owned();
+        let counted = options.profile.to_owned();
         let count = Box::new(move |sent| requests.count(&counted, sent));
-        let wire = Arc::new(Counted { wire: HttpWire { client, clock: clock.clone() }, count });
-        let (profile, weights) = (place.profile.to_owned(), place.weights.clone());
-        let (shared, scope) = (place.state_dir.map(Path::to_owned), place.scope);
-        move || Setup {
+        let transport =
+            Arc::new(CountingTransport { transport: HttpTransport { client, clock: clock.clone() }, count });
+        let (profile, weights) = (options.profile.to_owned(), options.weights.clone());
+        let (shared, scope) = (options.state_dir.map(Path::to_owned), options.scope);
+        move || PollerSetup {
             store: store.clone(),
-            wire: Arc::clone(&wire),
+            transport: Arc::clone(&transport),
             clock: clock.clone(),
             profile: profile.clone(),
             rps,
@@ -124,14 +125,14 @@ pub(crate) struct PollerOptions<'a> {
     /// The state folder, which holds the shared budget; `None` if no other process uses the ID.
     pub state_dir: Option<&'a Path>,
     /// The requests that the poller sends without being asked.
-    pub scope: Scope,
+    pub scope: PollScope,
     /// The team's store, whose lease decides which machine polls; `None` if this machine polls alone.
     pub team: Option<&'a TeamAccess>,
 }
 
 impl<'a> PollerOptions<'a> {
     /// Returns the place that `settings` name.
-    pub(crate) fn of(settings: &'a Settings, scope: Scope, team: Option<&'a TeamAccess>) -> Self {
+    pub(crate) fn of(settings: &'a Settings, scope: PollScope, team: Option<&'a TeamAccess>) -> Self {
         let Settings { profile, state_dir, weights, .. } = settings;
         Self { profile, weights, state_dir: Some(state_dir), scope, team }
     }

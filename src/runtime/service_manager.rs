@@ -1,6 +1,7 @@
 //! Notifies systemd when the service is ready, alive and stopping: one datagram each to `$NOTIFY_SOCKET`.
 //!
-//! Without a service manager it does nothing. It must never report a service as alive whose poll loops don't go on.
+//! Without a service manager it does nothing. This module must never report a service as alive whose poll loops don't
+//! go on.
 
 #[cfg(target_os = "linux")]
 use std::os::linux::net::SocketAddrExt;
@@ -13,7 +14,6 @@ use crate::{clock::Clock, poller::Heartbeat};
 /// The interval between checks whether each poll loop has started.
 const READY_CHECK: Duration = Duration::from_millis(50);
 
-/// The connection to the service manager.
 #[derive(Debug)]
 pub(crate) struct ServiceManager {
     #[cfg(unix)]
@@ -23,9 +23,9 @@ pub(crate) struct ServiceManager {
 }
 
 /// Reports readiness and life until it is dropped.
-pub(crate) struct LifeSigns(JoinHandle<()>);
+pub(crate) struct WatchdogTask(JoinHandle<()>);
 
-impl Drop for LifeSigns {
+impl Drop for WatchdogTask {
     fn drop(&mut self) {
         self.0.abort();
     }
@@ -50,7 +50,7 @@ impl ServiceManager {
     }
 
     /// Whether a service manager listens.
-    fn is_there(&self) -> bool {
+    fn is_connected(&self) -> bool {
         #[cfg(unix)]
         return self.socket.is_some();
         #[cfg(not(unix))]
@@ -74,9 +74,9 @@ impl ServiceManager {
     }
 
     /// Reports "ready" once each of these loops has started, then "alive" while all of them make progress.
-    pub(crate) fn watch(self, heartbeats: Vec<Heartbeat>, clock: Clock) -> LifeSigns {
-        LifeSigns(tokio::spawn(async move {
-            if !self.is_there() {
+    pub(crate) fn watch(self, heartbeats: Vec<Heartbeat>, clock: Clock) -> WatchdogTask {
+        WatchdogTask(tokio::spawn(async move {
+            if !self.is_connected() {
                 return;
             }
             let wait = async |time| clock.sleep_until(clock.now().mono + time).await;

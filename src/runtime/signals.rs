@@ -16,7 +16,7 @@ use tokio::{runtime::Runtime, sync::mpsc};
 #[cfg(unix)]
 use super::signal_stream::{next_signal, signal_stream};
 use super::{exit::Exit, forced_end, tokio_runtime};
-use crate::tui::system::suspension::{self, Order, SuspendScope};
+use crate::tui::system::suspension::{self, SuspendOrder, SuspendScope};
 #[cfg(unix)]
 use futures_util::FutureExt;
 
@@ -28,9 +28,9 @@ pub(crate) fn listen() -> Result<impl Future<Output = Exit>> {
 
 /// Like `listen`, for a command that may run without a terminal. Without a terminal, SIGHUP does not end the command
 /// but requests that it reload the settings.
-pub(crate) fn listen_for_end_and_reload() -> Result<(impl Future<Output = Exit>, Reload)> {
+pub(crate) fn listen_for_end_and_reload() -> Result<(impl Future<Output = Exit>, ReloadSignal)> {
     let has_terminal = io::stdin().is_terminal() || io::stdout().is_terminal() || io::stderr().is_terminal();
-    Ok((forced_end::listen(has_terminal)?, Reload::listen(!has_terminal)?))
+    Ok((forced_end::listen(has_terminal)?, ReloadSignal::listen(!has_terminal)?))
 }
 
 /// Makes a write beyond the limit of the size of a file (`ulimit -f`) fail, instead of ending the process.
@@ -44,12 +44,12 @@ pub(crate) fn survive_file_size_limit() {
 }
 
 /// Requests by SIGHUP to reload the settings.
-pub(crate) struct Reload {
+pub(crate) struct ReloadSignal {
     #[cfg(unix)]
     signal: Option<tokio::signal::unix::Signal>,
 }
 
-impl Reload {
+impl ReloadSignal {
     fn listen(_is_possible: bool) -> Result<Self> {
         Ok(Self {
             #[cfg(unix)]
@@ -96,7 +96,7 @@ impl SignalStream {
 pub(crate) struct SuspendHandler {
     source: RequestSource,
     /// The order to suspend, if the dashboard gave one.
-    order: Option<Order>,
+    order: Option<SuspendOrder>,
     #[cfg(unix)]
     continued: tokio::signal::unix::Signal,
 }
@@ -110,7 +110,7 @@ enum RequestSource {
     #[cfg(not(unix))]
     Never,
     /// The dashboard, which restores the terminal before it orders a suspension.
-    Orders(mpsc::UnboundedReceiver<Order>),
+    Orders(mpsc::UnboundedReceiver<SuspendOrder>),
 }
 
 impl SuspendHandler {
@@ -176,21 +176,22 @@ impl SuspendHandler {
             const PAUSE: Duration = Duration::from_millis(100);
             tokio::time::sleep(PAUSE).await;
         }
-        if let Some(Order { continued, .. }) = self.order.take() {
+        if let Some(SuspendOrder { continued, .. }) = self.order.take() {
             // Fails if the dashboard has ended meanwhile.
             continued.send(()).ok();
         }
     }
 
-    /// Stops the process, or its whole process group if the order says so. Returns whether the process was continued.
+    /// Stops the process, or its whole process group, by the scope of the order. Returns whether the process was
+    /// continued.
     #[cfg(unix)]
     async fn stop(&mut self) -> bool {
         use rustix::process::{Signal, getpid, kill_current_process_group, kill_process};
         // Discards earlier SIGCONTs.
         while self.continued.recv().now_or_never().is_some() {}
         let stopped = match &self.order {
-            Some(Order { scope: SuspendScope::ProcessGroup, .. }) => kill_current_process_group(Signal::STOP),
-            Some(Order { scope: SuspendScope::Process, .. }) | None => kill_process(getpid(), Signal::STOP),
+            Some(SuspendOrder { scope: SuspendScope::ProcessGroup, .. }) => kill_current_process_group(Signal::STOP),
+            Some(SuspendOrder { scope: SuspendScope::Process, .. }) | None => kill_process(getpid(), Signal::STOP),
         };
         match stopped {
             // Threads may run on for a moment after SIGSTOP. Nothing may start before SIGCONT arrives.

@@ -1,9 +1,9 @@
 //! Polls for a team in a child process, which the kernel kills when the lease of the integrator ID runs out.
 //!
-//! The parent starts the child and keeps the pipe to it open: the end of the pipe, also by the parent's death, tells the
-//! child to give the lease back. The replica is the only channel for answers; a second pipe carries the outcome of each request
-//! for the parent's metrics. A child lives for one tenure at most. The child must never send a request without the lease, and a
-//! secret must never reach it other than through the pipe.
+//! The parent starts the child and keeps the pipe to the child open. When the pipe ends, also by the parent's death,
+//! the child gives the lease back. The replica is the only channel for answers; a second pipe carries the outcome of
+//! each request for the parent's metrics. A child lives for one tenure at most. The child must never send a request
+//! without the lease, and a secret must never reach it other than through the pipe.
 
 use std::{
     collections::BTreeMap,
@@ -44,8 +44,8 @@ use crate::{
         team::{Drain, Nonce, TeamLink, TeamStatus},
         team_address::TeamAddress,
     },
-    metrics::{Counted, Requests, SentRequest},
-    poller::{self, Heartbeat, HttpWire, LeasePermit, Scope, Setup},
+    metrics::{CountingTransport, RequestCounters, SentRequest},
+    poller::{self, Heartbeat, HttpTransport, LeasePermit, PollScope, PollerSetup},
     process::{self, kill_timer::KillTimer, lock::KernelLock, program},
     store::Store,
     team::{
@@ -77,7 +77,7 @@ const CANDIDATE_RETRY: Duration = Duration::from_millis(500);
 /// How much longer a machine waits before it takes the lease, for each step of its rank.
 const PATIENCE_PER_RANK: Duration = Duration::from_millis(50);
 
-/// What a child gets on its standard input, as one line. It holds secrets.
+/// The order that a child gets on its standard input, as one line. The order holds secrets.
 #[derive(Clone, Serialize, Deserialize)]
 struct PollOrder {
     replica: PathBuf,
@@ -104,8 +104,8 @@ struct PollOrder {
 pub(super) struct TeamPoller {
     access: TeamAccess,
     order: PollOrder,
-    /// Counts what the child sends.
-    requests: Requests,
+    /// Counts the requests of the child.
+    requests: RequestCounters,
     /// Shows that this process looks after the child. A child that hangs is ended by the timer of its lease.
     heartbeat: Heartbeat,
 }
@@ -130,7 +130,7 @@ impl TeamPoller {
             id: polling.id.expose().to_owned(),
             rps: polling.rps,
             weights: options.weights.clone(),
-            sends_requests_only: options.scope == Scope::RequestsOnly,
+            sends_requests_only: options.scope == PollScope::RequestsOnly,
             chain_nodes,
         };
         Self { access, order, requests: polling.requests, heartbeat: polling.heartbeat }
@@ -144,14 +144,14 @@ impl TeamPoller {
                 time::sleep(HEARTBEAT_INTERVAL).await;
             }
         });
-        let looked_after = self.look_after_children(stop);
+        let looked_after = self.supervise_children(stop);
         tokio::select! {
             ended = looked_after => ended,
             () = &mut beating => Ok(()),
         }
     }
 
-    async fn look_after_children(&self, stop: impl Future<Output = ()>) -> Result<()> {
+    async fn supervise_children(&self, stop: impl Future<Output = ()>) -> Result<()> {
         let mut stop = pin!(stop);
         let mut failures = 0;
         loop {
@@ -254,7 +254,7 @@ pub(crate) fn run_as_child() -> Result<Exit> {
         print_line(&error.to_string());
         return Ok(MAY_NOT_POLL);
     }
-    tokio_runtime::start()?.block_on(take_part(order, &clock))
+    tokio_runtime::start()?.block_on(run_order(order, &clock))
 }
 
 /// Resolves when the parent has ended the pipe, or is dead.
@@ -276,7 +276,7 @@ struct LeaseOutputs {
 }
 
 /// Takes part in the election of the machine that polls, and polls while this machine is elected.
-async fn take_part(order: PollOrder, clock: &Clock) -> Result<Exit> {
+async fn run_order(order: PollOrder, clock: &Clock) -> Result<Exit> {
     let ended = end_of_input();
     let lock = KernelLock::beside(&order.replica, "lease", &order.profile);
     let _candidacy = tokio::select! {
@@ -331,7 +331,7 @@ async fn take_part(order: PollOrder, clock: &Clock) -> Result<Exit> {
     let lost = wait_for_lost_lease(lease_status.clone());
     let unusable = wait_until_unusable(status.clone(), clock);
     let elected = async {
-        let lease_status = lease_status.wait_for(|status| status.fence.is_some() || may_not_poll(status)).await?;
+        let lease_status = lease_status.wait_for(|status| status.fence.is_some() || is_refused(status)).await?;
         if let Some(fault) = lease_status.fault.as_ref().filter(|_| lease_status.fence.is_none()) {
             print_line(&fault.to_string());
             return Ok::<_, Report>(None);
@@ -361,7 +361,7 @@ async fn take_part(order: PollOrder, clock: &Clock) -> Result<Exit> {
         };
         polled = tokio::select! {
             polled = poller::run(setup, draining) => polled,
-            // Another machine holds the lease: what this one inherited no longer counts.
+            // Another machine holds the lease: the inherited pace no longer counts.
             () = lost => return Ok(Exit::Success),
         };
     }
@@ -382,14 +382,17 @@ fn poller_setup(
     store: Store,
     lease: LeasePermit,
     clock: &Clock,
-) -> Result<Setup<Counted<HttpWire>>> {
+) -> Result<PollerSetup<CountingTransport<HttpTransport>>> {
     let (shown_id, fingerprint) = (id.last4(), id.fingerprint(&base.budget_name()));
     let client = Client::new(base, id, Timeouts::default())?;
     let nodes = Some(order.chain_nodes).filter(|nodes| !nodes.is_empty());
     let chain_nodes = nodes.map(|nodes| Arc::new(ChainNodes::new(nodes, Timeouts::default(), clock.clone())));
-    Ok(Setup {
+    Ok(PollerSetup {
         store,
-        wire: Arc::new(Counted { wire: HttpWire { client, clock: clock.clone() }, count: report_to_parent()? }),
+        transport: Arc::new(CountingTransport {
+            transport: HttpTransport { client, clock: clock.clone() },
+            count: report_to_parent()?,
+        }),
         clock: clock.clone(),
         profile: order.profile,
         rps: order.rps,
@@ -397,7 +400,7 @@ fn poller_setup(
         fingerprint,
         shared: Some(order.state_dir),
         weights: order.weights,
-        scope: if order.sends_requests_only { Scope::RequestsOnly } else { Scope::Everything },
+        scope: if order.sends_requests_only { PollScope::RequestsOnly } else { PollScope::Everything },
         seed: rand::random(),
         lease: Some(lease),
         heartbeat: Heartbeat::default(),
@@ -424,7 +427,7 @@ fn report_to_parent() -> Result<Box<dyn Fn(SentRequest) + Send + Sync>> {
 }
 
 /// Counts the requests that the child reports, until it ends.
-async fn count_requests(output: ChildStdout, requests: Requests, profile: String) {
+async fn count_requests(output: ChildStdout, requests: RequestCounters, profile: String) {
     let mut lines = BufReader::new(output).lines();
     while let Ok(Some(line)) = lines.next_line().await {
         if let Ok(sent) = serde_json::from_str(&line) {
@@ -434,7 +437,7 @@ async fn count_requests(output: ChildStdout, requests: Requests, profile: String
 }
 
 /// Whether the role of this process may not poll.
-fn may_not_poll(status: &LeaseStatus) -> bool {
+fn is_refused(status: &LeaseStatus) -> bool {
     matches!(status.fault, Some(TeamError::Permission(_)))
 }
 
@@ -479,7 +482,7 @@ fn run_lease(
     Ok(thread::Builder::new().name("lease".into()).spawn(run)?)
 }
 
-/// Publishes what the lease permits, after arming the timer.
+/// Publishes the permission of the lease, after arming the timer.
 async fn publish_permission(mut tenure: watch::Receiver<LeaseStatus>, mut timer: KillTimer, outputs: LeaseOutputs) {
     loop {
         let LeaseStatus { permission, fence, .. } = tenure.borrow_and_update().clone();

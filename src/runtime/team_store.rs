@@ -1,4 +1,4 @@
-//! The team's store of a process: who the process is for the team, and the session that makes its store a replica.
+//! The access of a process to a team's store: its identity in the team, and the session that makes its store a replica.
 //!
 //! The module must never open a file of its own: the replica is opened like any store.
 
@@ -33,13 +33,11 @@ pub(crate) const TAKEOVER_LIMIT: Duration = Duration::from_secs(15);
 /// How a process takes part in a team.
 #[derive(Clone)]
 pub(crate) struct TeamAccess {
-    /// The connector to the database.
     pub(crate) connector: Connector,
     /// The name that the person set.
     pub(crate) given_name: Option<String>,
     /// The order in which machines take a lease, 0 to 9: lower first.
     pub(crate) rank: u8,
-    /// Whether the replica is light.
     pub(crate) is_light: bool,
 }
 
@@ -91,7 +89,7 @@ pub(crate) async fn wait_for_log(mut status: watch::Receiver<TeamStatus>, limit:
     status.borrow().clone()
 }
 
-/// Creates a replica at `path` from what the team's database holds, and waits until it has everything.
+/// Creates a replica of the team's database at `path`, and waits until the replica is complete.
 ///
 /// # Errors
 /// If the database is away or refuses this machine, or the file can't be written.

@@ -8,9 +8,9 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::{
-    chance::{Chance, Family},
     edit::{EditError, RecordEdit},
     plan::{Transfer, TransferRoute},
+    random::{ChainFamily, RandomValues},
 };
 use crate::domain::{chains, ids::ChainId};
 
@@ -32,24 +32,24 @@ struct TransferDetails {
     to_hash: String,
     from_block: u64,
     to_block: u64,
-    block_as_text: bool,
-    error_as_null: bool,
+    is_block_text: bool,
+    is_error_null: bool,
 }
 
 impl TransferDetails {
     fn of(transfer: &Transfer) -> Self {
         let params = &transfer.new.params;
-        let mut chance = Chance::of(&params.transaction_id.key());
+        let mut random = RandomValues::of(&params.transaction_id.key());
         let to_hash = match transfer.kind {
             TransferRoute::SameChain => params.transaction_id.to_string(),
-            _ => chance.hash(Family::of(&params.to_chain)).to_string(),
+            _ => random.hash(ChainFamily::of(&params.to_chain)).to_string(),
         };
         Self {
             to_hash,
-            from_block: chance.whole(9_000_000, 380_000_000),
-            to_block: chance.whole(9_000_000, 380_000_000),
-            block_as_text: chance.percent(25),
-            error_as_null: chance.percent(50),
+            from_block: random.whole(9_000_000, 380_000_000),
+            to_block: random.whole(9_000_000, 380_000_000),
+            is_block_text: random.percent(25),
+            is_error_null: random.percent(50),
         }
     }
 }
@@ -87,15 +87,15 @@ pub fn record(transfer: &Transfer, state: RecordContent<'_>, integrator_id: &str
         "isGMPTransaction": transfer.kind == TransferRoute::Message,
         "routerTransactionStatus": state.status,
         "bridgeTransactionUrl": bridge_url(transfer),
-        "fromChain": side_record(from, details.block_as_text, "success"),
-        "toChain": side_record(to, details.block_as_text, state.status),
+        "fromChain": side_record(from, details.is_block_text, "success"),
+        "toChain": side_record(to, details.is_block_text, state.status),
         "timeSpent": time_spent(state),
         "routeStatus": route_status(transfer, state, &details.to_hash),
         "requestId": params.request_id.as_deref().unwrap_or_default(),
         "integratorId": integrator_id,
     });
     let error = error_field(state.status);
-    if let Some(fields) = record.as_object_mut().filter(|_| error.is_some() || details.error_as_null) {
+    if let Some(fields) = record.as_object_mut().filter(|_| error.is_some() || details.is_error_null) {
         fields.insert("error".to_owned(), error.unwrap_or(Value::Null));
     }
     state.edits.iter().try_for_each(|edit| edit.apply(&mut record))?;
@@ -160,8 +160,8 @@ fn bridge_statuses(kind: TransferRoute, status: &str) -> (&'static str, &'static
 }
 
 /// Returns a chain side record (`service.md` 2.3). A transfer's block numbers are all numbers or all text.
-fn side_record(side: SideContent<'_>, block_as_text: bool, status: &str) -> Value {
-    let block = match (side.hash, block_as_text) {
+fn side_record(side: SideContent<'_>, is_block_text: bool, status: &str) -> Value {
+    let block = match (side.hash, is_block_text) {
         (Some(_), true) => json!(side.block.to_string()),
         (Some(_), false) => json!(side.block),
         (None, true) => json!(""),
@@ -254,9 +254,9 @@ pub(super) fn chain_data(chain: &ChainId) -> Value {
     let name = chains::find(chain).map_or_else(|| format!("Chain {chain}"), |known| known.name.clone());
     let symbol = chains::short_name(chain, None);
     let identifier = identifier(chain);
-    let family = Family::of(chain);
+    let family = ChainFamily::of(chain);
     let (decimals, icon) = (family.decimals(), format!("https://icons.example/{identifier}.svg"));
-    let mut chance = Chance::of(chain.as_str());
+    let mut random = RandomValues::of(chain.as_str());
     json!({
         "id": chain,
         "chainId": chain,
@@ -269,15 +269,15 @@ pub(super) fn chain_data(chain: &ChainId) -> Value {
         "chainIconURI": icon,
         "blockExplorerUrls": [format!("https://explorer.example/{identifier}")],
         "swapAmountForGas": "2000000",
-        "sameChainSwapsSupported": family == Family::Evm,
+        "sameChainSwapsSupported": family == ChainFamily::Evm,
         "compliance": { "trmIdentifier": identifier },
         "rpcList": [format!("https://rpc.example/{identifier}")],
         "visible": true,
         "chainNativeContracts": {
-            "wrappedNativeToken": chance.address(chain),
+            "wrappedNativeToken": random.address(chain),
             "ensRegistry": "",
-            "multicall": chance.address(chain),
-            "usdcToken": chance.address(chain),
+            "multicall": random.address(chain),
+            "usdcToken": random.address(chain),
         },
         "feeCurrencies": [],
         "currencies": [],

@@ -1,6 +1,6 @@
-//! The simulated chains beside the simulated service: what a node of a chain answers to JSON-RPC about the world's transfers.
+//! The simulated chains beside the simulated service: the JSON-RPC answers of their nodes about the world's transfers.
 //!
-//! Pure: the time is a parameter. It follows the JSON-RPC of EVM nodes, and knows nothing of our client.
+//! Pure: the time is a parameter. This module follows the JSON-RPC of EVM nodes, and knows nothing of our client.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -22,20 +22,19 @@ const PENDING_FOR: Duration = Duration::from_secs(3);
 const NONCE: u64 = 7;
 
 /// A transaction as a node knows it.
-enum Known {
+enum KnownTransaction {
     Pending,
-    Mined { succeeded: bool, block: u64 },
+    Mined { has_succeeded: bool, block: u64 },
 }
 
-/// The chains of a world.
-pub(super) struct Chains {
+pub(super) struct SimulatedChains {
     world: World,
     start: DateTime<Utc>,
     /// The source hashes of transfers by their hash on the destination chain.
     destinations: HashMap<String, TxHash>,
 }
 
-impl Chains {
+impl SimulatedChains {
     /// Returns the chains of a world that starts at `start`.
     pub(super) fn new(world: World, start: DateTime<Utc>) -> Self {
         let hash = |transfer: &Transfer| transfer.new.params.transaction_id.clone();
@@ -46,7 +45,7 @@ impl Chains {
 
     /// Answers a request to the node of a chain; `None` if there is no such chain or the body is no JSON-RPC.
     pub(super) fn answer(&self, chain: &str, body: &[u8], now: DateTime<Utc>) -> Option<String> {
-        let node = Node { chains: self, number: chain.parse().ok()?, chain: ChainId::new(chain), now };
+        let node = SimulatedNode { chains: self, number: chain.parse().ok()?, chain: ChainId::new(chain), now };
         let answer = match serde_json::from_slice(body).ok()? {
             Value::Array(calls) => Value::Array(calls.iter().map(|call| node.call(call)).collect()),
             call => node.call(&call),
@@ -55,14 +54,14 @@ impl Chains {
     }
 }
 
-struct Node<'a> {
-    chains: &'a Chains,
+struct SimulatedNode<'a> {
+    chains: &'a SimulatedChains,
     number: u64,
     chain: ChainId,
     now: DateTime<Utc>,
 }
 
-impl Node<'_> {
+impl SimulatedNode<'_> {
     fn call(&self, call: &Value) -> Value {
         let id = call.get("id").cloned().unwrap_or(Value::Null);
         let parameter = call.pointer("/params/0").and_then(Value::as_str).unwrap_or_default();
@@ -81,36 +80,36 @@ impl Node<'_> {
     }
 
     /// Returns the transaction with this hash, if this chain knows it.
-    fn find(&self, hash: &str) -> Option<Known> {
-        let Chains { world, start, .. } = self.chains;
+    fn find(&self, hash: &str) -> Option<KnownTransaction> {
+        let SimulatedChains { world, start, .. } = self.chains;
         let Some(transfer) = world.find(hash).filter(|transfer| transfer.new.params.from_chain == self.chain) else {
             return self.find_destination(hash);
         };
         let submitted = *start + transfer.begins;
         let age = (self.now - submitted).to_std().ok()?;
-        let mined = |succeeded| match age < PENDING_FOR {
-            true => Known::Pending,
-            false => Known::Mined { succeeded, block: block_at(submitted + PENDING_FOR) },
+        let mined = |has_succeeded| match age < PENDING_FOR {
+            true => KnownTransaction::Pending,
+            false => KnownTransaction::Mined { has_succeeded, block: block_at(submitted + PENDING_FOR) },
         };
         match self.course(transfer) {
             ChainCourse::Succeeded | ChainCourse::ImportedAs(_) => Some(mined(true)),
             ChainCourse::Reverted => Some(mined(false)),
-            ChainCourse::Pending => Some(Known::Pending),
-            ChainCourse::Replaced(after) => (age < *after).then_some(Known::Pending),
+            ChainCourse::Pending => Some(KnownTransaction::Pending),
+            ChainCourse::Replaced(after) => (age < *after).then_some(KnownTransaction::Pending),
             ChainCourse::Unknown => None,
         }
     }
 
-    /// Returns the transaction with this hash on the destination chain, once the service says that the transfer has ended.
-    fn find_destination(&self, hash: &str) -> Option<Known> {
-        let Chains { world, start, destinations } = self.chains;
+    /// Returns the transaction with this hash on the destination chain, once the service reports the transfer's end.
+    fn find_destination(&self, hash: &str) -> Option<KnownTransaction> {
+        let SimulatedChains { world, start, destinations } = self.chains;
         let transfer = world.find(destinations.get(&TxHash::new(hash).key())?.as_str())?;
         let transfer = Some(transfer).filter(|transfer| transfer.new.params.to_chain == self.chain)?;
         let (stage, age) = transfer.stage(self.now - *start)?;
         let block = block_at(*start + transfer.begins + TimeDelta::from_std(age).ok()?);
         match stage.answer.status()? {
-            "success" => Some(Known::Mined { succeeded: true, block }),
-            "partial_success" => Some(Known::Mined { succeeded: false, block }),
+            "success" => Some(KnownTransaction::Mined { has_succeeded: true, block }),
+            "partial_success" => Some(KnownTransaction::Mined { has_succeeded: false, block }),
             _ => None,
         }
     }
@@ -126,19 +125,19 @@ impl Node<'_> {
     }
 }
 
-fn transaction(known: &Known) -> Value {
+fn transaction(known: &KnownTransaction) -> Value {
     let block = match known {
-        Known::Pending => Value::Null,
-        Known::Mined { block, .. } => hex(*block),
+        KnownTransaction::Pending => Value::Null,
+        KnownTransaction::Mined { block, .. } => hex(*block),
     };
     json!({"from": address('a'), "to": address('b'), "nonce": hex(NONCE), "blockNumber": block})
 }
 
-fn receipt(known: &Known) -> Value {
+fn receipt(known: &KnownTransaction) -> Value {
     match known {
-        Known::Pending => Value::Null,
-        Known::Mined { succeeded, block } => json!({
-            "from": address('a'), "to": address('b'), "status": hex(u64::from(*succeeded)), "blockNumber": hex(*block),
+        KnownTransaction::Pending => Value::Null,
+        KnownTransaction::Mined { has_succeeded, block } => json!({
+            "from": address('a'), "to": address('b'), "status": hex(u64::from(*has_succeeded)), "blockNumber": hex(*block),
         }),
     }
 }
@@ -169,8 +168,9 @@ mod tests {
         let world = super::super::scenario::Scenario::parse(&scenario).unwrap().world(start);
         let call = |id: u8, method: &str| json!({"id": id, "method": method, "params": ["0xAB", false]});
         let body = json!([call(1, "eth_getTransactionByHash"), call(2, "eth_getTransactionReceipt")]).to_string();
-        let answer =
-            Chains::new(world, start).answer(chain, body.as_bytes(), start + TimeDelta::seconds(second)).unwrap();
+        let answer = SimulatedChains::new(world, start)
+            .answer(chain, body.as_bytes(), start + TimeDelta::seconds(second))
+            .unwrap();
         let answer: Value = serde_json::from_str(&answer).unwrap();
         match (&answer[0]["result"], &answer[1]["result"]) {
             (Value::Null, Value::Null) => "unknown".into(),
@@ -208,7 +208,8 @@ mod tests {
             let transfer = world.all().iter().find(is_so).unwrap();
             let call = json!({"id": 1, "method": "eth_getTransactionReceipt", "params": [destination_hash(transfer)]});
             let chain = transfer.new.params.to_chain.as_str();
-            let answer = Chains::new(world.clone(), start).answer(chain, call.to_string().as_bytes(), start).unwrap();
+            let answer =
+                SimulatedChains::new(world.clone(), start).answer(chain, call.to_string().as_bytes(), start).unwrap();
             serde_json::from_str::<Value>(&answer).unwrap()["result"]["status"].clone()
         };
         assert_eq!(["success", "partial_success", "ongoing"].map(seen), [json!("0x1"), json!("0x0"), Value::Null]);
@@ -218,7 +219,7 @@ mod tests {
     fn blocks_have_a_time_and_other_methods_are_refused() {
         let world = World::seeded(1, 1, DateTime::UNIX_EPOCH);
         let now = DateTime::from_timestamp(1_000, 0).unwrap();
-        let chains = Chains::new(world, now);
+        let chains = SimulatedChains::new(world, now);
         let ask = |chain: &str, body: &str| chains.answer(chain, body.as_bytes(), now);
         let block = ask("1", r#"{"id": 1, "method": "eth_getBlockByNumber", "params": ["0x10", false]}"#).unwrap();
         assert!(block.contains(r#""timestamp":"0x20""#), "{block}");

@@ -1,6 +1,6 @@
 //! Transfers that the service doesn't find, one for each thing that the source chain may say about such a transfer.
 //!
-//! They are for `demo`: the same in each world, with tickets from SUP-5001 on.
+//! The transfers are for `demo`: the same in each world, with tickets from SUP-5001 on.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::domain::{
 /// How long before the start of the world the transfers begin.
 const AGE: TimeDelta = TimeDelta::seconds(40);
 
-/// Returns the transfers, each with what becomes of it on its source chain.
+/// Returns the transfers, each with its course on its source chain.
 pub(super) fn cases() -> Vec<(Transfer, ChainCourse)> {
     let wrong = ChainCourse::ImportedAs(ChainId::new("42161"));
     let courses = [

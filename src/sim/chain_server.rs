@@ -17,7 +17,7 @@ use axum::{
 };
 use tokio::net::TcpListener;
 
-use super::{chain::Chains, world::World};
+use super::{chain::SimulatedChains, world::World};
 use crate::clock::Clock;
 
 /// Serves the chains of a world until `stop` resolves.
@@ -28,7 +28,7 @@ pub async fn serve(
     stop: impl Future<Output = ()> + Send + 'static,
 ) -> io::Result<()> {
     let start = world.origin().unwrap_or_else(|| clock.now().wall);
-    let state = Arc::new((Chains::new(world, start), clock));
+    let state = Arc::new((SimulatedChains::new(world, start), clock));
     let router = Router::new().fallback(answer).with_state(state);
     let serving = axum::serve(listener, router);
     tokio::select! {
@@ -37,7 +37,7 @@ pub async fn serve(
     }
 }
 
-async fn answer(State(state): State<Arc<(Chains, Clock)>>, uri: Uri, body: Bytes) -> Response {
+async fn answer(State(state): State<Arc<(SimulatedChains, Clock)>>, uri: Uri, body: Bytes) -> Response {
     let (chains, clock) = &*state;
     let chain = uri.path().trim_matches('/');
     match chains.answer(chain, &body, clock.now().wall) {

@@ -1,7 +1,6 @@
 //! Sends a [`FaultyAnswer`] as an HTTP body.
 //!
-//! It must never hold more memory than a small answer needs, whatever it sends, and must never wait except on the clock
-//! that it is given.
+//! The module must never hold more memory than a small answer needs, nor wait except on the given clock.
 
 use std::{
     io::{self, Write},

@@ -79,7 +79,7 @@ pub enum FaultyAnswer {
     Bomb,
     /// A head with a `content-length` larger than the body that is sent before the connection ends.
     Cut,
-    /// The connection ends before any answer. For an HTTP/1.1 client this is what a GOAWAY is for an HTTP/2 client.
+    /// The connection ends before any answer. For an HTTP/1.1 client, that is the equivalent of HTTP/2's GOAWAY.
     HangUp,
     /// JSON nested 100,000 levels deep.
     Deep,
@@ -105,7 +105,7 @@ impl PlannedAnswer {
         Self::Http { status, content: AnswerContent::Default }
     }
 
-    /// Returns the status that a client reads from this answer, by the documented name alone; `None` if the answer says
+    /// Returns the status that a client reads from this answer, by the documented name alone; `None` if the answer has
     /// nothing about the transfer.
     pub fn status(&self) -> Option<&str> {
         match self {
@@ -145,20 +145,19 @@ impl TransferStage {
     }
 }
 
-/// The answer to a route request from this address, whatever else the request holds.
+/// The answer to every route request from this address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScriptedRoute {
     /// The request's `fromAddress`.
     pub from_address: String,
     /// The HTTP status.
     pub status: u16,
-    /// The content of the answer.
     pub content: AnswerContent,
     /// Additional headers.
     pub headers: Headers,
 }
 
-/// What becomes of a transfer's transaction on its source chain.
+/// The course of a transfer's transaction on its source chain.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum ChainCourse {
     /// It is mined and succeeds.
@@ -172,7 +171,7 @@ pub enum ChainCourse {
     Replaced(Duration),
     /// No chain knows it.
     Unknown,
-    /// It succeeds, but whoever imports it names this source chain, which is wrong.
+    /// It succeeds, but is imported with this source chain, which is wrong.
     ImportedAs(ChainId),
 }
 

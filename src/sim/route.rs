@@ -1,6 +1,6 @@
 //! The simulated `POST /v2/route` (`service.md` 4.2, 7.2, 7.3, 8).
 //!
-//! Pure: the body and the time are parameters, and the result is a reply. A wallet must never have to wait because of a
+//! Pure: the body and the time are parameters, and the result is a response. A wallet must never have to wait because of a
 //! price-only request, nor because of a request that got no route.
 
 use std::{collections::HashMap, time::Duration};
@@ -9,9 +9,9 @@ use serde_json::{Map, Value, json};
 
 use super::{
     body,
-    chance::Chance,
     plan::{ScriptedRoute, TransferRoute},
-    reply::SimulatedReply,
+    random::RandomValues,
+    response::SimulatedResponse,
     world::World,
 };
 use crate::{
@@ -43,7 +43,7 @@ struct RouteRequest<'a> {
     to_chain: ChainId,
     to_token: &'a str,
     to_address: &'a str,
-    quote_only: bool,
+    is_quote_only: bool,
 }
 
 impl RouteHandler {
@@ -52,24 +52,29 @@ impl RouteHandler {
         Self { wallet_limit, last_routes: HashMap::new() }
     }
 
-    /// Returns the reply to a request with this body at `now`.
-    pub(super) fn answer(&mut self, body: &[u8], world: &World, now: Mono) -> Result<SimulatedReply, SimulatedReply> {
-        let fields: Map<String, Value> =
-            serde_json::from_slice(body).map_err(|_| SimulatedReply::refusal(400, "the body is not a JSON object"))?;
+    /// Returns the response to a request with this body at `now`.
+    pub(super) fn answer(
+        &mut self,
+        body: &[u8],
+        world: &World,
+        now: Mono,
+    ) -> Result<SimulatedResponse, SimulatedResponse> {
+        let fields: Map<String, Value> = serde_json::from_slice(body)
+            .map_err(|_| SimulatedResponse::refusal(400, "the body is not a JSON object"))?;
         let address = fields.get("fromAddress").and_then(Value::as_str);
         if let Some(script) = address.and_then(|address| world.route(address)) {
-            return Ok(scripted_reply(script));
+            return Ok(scripted_response(script));
         }
         let route_request = RouteRequest::read(&fields)?;
         let amount = route_request.check()?;
-        if !route_request.quote_only {
+        if !route_request.is_quote_only {
             self.limit_wallet(route_request.from_address, now)?;
         }
-        Ok(SimulatedReply::new(200, route_request.route(amount).to_string()))
+        Ok(SimulatedResponse::new(200, route_request.route(amount).to_string()))
     }
 
     /// Starts the wait of a wallet, or refuses with the remaining wait if the wallet still has to wait.
-    fn limit_wallet(&mut self, address: &str, now: Mono) -> Result<(), SimulatedReply> {
+    fn limit_wallet(&mut self, address: &str, now: Mono) -> Result<(), SimulatedResponse> {
         let wallet_limit = self.wallet_limit;
         let wallet = address.to_lowercase();
         let remaining = self.last_routes.get(&wallet).map(|last| wallet_limit.saturating_sub(now.since(*last)));
@@ -77,7 +82,7 @@ impl RouteHandler {
             let seconds = remaining.as_secs_f64().ceil();
             let body = json!({ "error": "Too many quote requests for this address", "retryAfter": seconds as u64 });
             // The HTTP status of this body is not documented.
-            return Err(SimulatedReply::new(429, body.to_string()));
+            return Err(SimulatedResponse::new(429, body.to_string()));
         }
         if self.last_routes.len() >= KEPT_WALLETS {
             self.last_routes.retain(|_, last| now.since(*last) < wallet_limit);
@@ -87,25 +92,24 @@ impl RouteHandler {
     }
 }
 
-/// Returns the scripted answer for an address.
-fn scripted_reply(script: &ScriptedRoute) -> SimulatedReply {
+fn scripted_response(script: &ScriptedRoute) -> SimulatedResponse {
     let default_message = match script.status {
         404 => "No route found",
         status => body::default_message(TransferRoute::Intents, status),
     };
-    SimulatedReply::scripted(script.status, &script.content, default_message).with_headers(&script.headers)
+    SimulatedResponse::scripted(script.status, &script.content, default_message).with_headers(&script.headers)
 }
 
-fn refuse<T>(message: &str) -> Result<T, SimulatedReply> {
-    Err(SimulatedReply::refusal(400, message))
+fn refuse<T>(message: &str) -> Result<T, SimulatedResponse> {
+    Err(SimulatedResponse::refusal(400, message))
 }
 
-fn refuse_schema<T>(message: &str) -> Result<T, SimulatedReply> {
-    Err(SimulatedReply::new(400, body::schema_violation(message)))
+fn refuse_schema<T>(message: &str) -> Result<T, SimulatedResponse> {
+    Err(SimulatedResponse::new(400, body::schema_violation(message)))
 }
 
 impl<'a> RouteRequest<'a> {
-    fn read(fields: &'a Map<String, Value>) -> Result<Self, SimulatedReply> {
+    fn read(fields: &'a Map<String, Value>) -> Result<Self, SimulatedResponse> {
         const REQUIRED: [&str; 7] =
             ["fromAddress", "fromChain", "fromToken", "fromAmount", "toChain", "toToken", "toAddress"];
         let is_missing = |name: &&str| fields.get(*name).is_none_or(|value| value.is_null() || *value == "");
@@ -117,7 +121,7 @@ impl<'a> RouteRequest<'a> {
             Some(Value::String(text)) => Ok(text.as_str()),
             _ => refuse_schema(&format!("{name} must be a string")),
         };
-        let quote_only = match fields.get("quoteOnly") {
+        let is_quote_only = match fields.get("quoteOnly") {
             None => false,
             Some(Value::Bool(flag)) => *flag,
             Some(_) => return refuse_schema("quoteOnly must be a boolean"),
@@ -130,12 +134,12 @@ impl<'a> RouteRequest<'a> {
             to_chain: chain("toChain", text("toChain")?)?,
             to_token: text("toToken")?,
             to_address: text("toAddress")?,
-            quote_only,
+            is_quote_only,
         })
     }
 
     /// Returns the amount, or the refusal if there is no route for the request.
-    fn check(&self) -> Result<u128, SimulatedReply> {
+    fn check(&self) -> Result<u128, SimulatedResponse> {
         for (side, chain, token) in
             [("destination", &self.to_chain, self.to_token), ("source", &self.from_chain, self.from_token)]
         {
@@ -161,11 +165,11 @@ impl<'a> RouteRequest<'a> {
     /// Returns the answer, which is the same for the same request.
     fn route(&self, amount: u128) -> Value {
         let params = self.params();
-        let mut chance = Chance::of(&params.to_string());
-        let quote_id = chance.token();
+        let mut random = RandomValues::of(&params.to_string());
+        let quote_id = random.token();
         let same_chain = self.from_chain == self.to_chain;
-        let seconds = if same_chain { chance.whole(10, 30) } else { chance.whole(20, 900) };
-        let out = amount / 1_000 * u128::from(chance.whole(970, 998));
+        let seconds = if same_chain { random.whole(10, 30) } else { random.whole(20, 900) };
+        let out = amount / 1_000 * u128::from(random.whole(970, 998));
         let mut route = json!({
             "quoteId": quote_id,
             "estimatedRouteDuration": seconds,
@@ -177,12 +181,12 @@ impl<'a> RouteRequest<'a> {
                 // `service.md` 2.1 leaves the place open: the service's npm client declares the duration here.
                 "estimatedRouteDuration": seconds,
                 "feeCosts": [],
-                "gasCosts": [{ "type": "executeCall", "amount": chance.whole(10_000_000, 90_000_000).to_string() }],
+                "gasCosts": [{ "type": "executeCall", "amount": random.whole(10_000_000, 90_000_000).to_string() }],
             },
             "params": params,
         });
-        if let Some(fields) = route.as_object_mut().filter(|_| !self.quote_only) {
-            fields.insert("transactionRequest".to_owned(), self.transaction(&mut chance));
+        if let Some(fields) = route.as_object_mut().filter(|_| !self.is_quote_only) {
+            fields.insert("transactionRequest".to_owned(), self.transaction(&mut random));
         }
         json!({ "route": route })
     }
@@ -196,22 +200,22 @@ impl<'a> RouteRequest<'a> {
             "toChain": self.to_chain,
             "toToken": self.to_token,
             "toAddress": self.to_address,
-            "quoteOnly": self.quote_only,
+            "quoteOnly": self.is_quote_only,
         })
     }
 
     /// Returns random call data, which nobody can use.
-    fn transaction(&self, chance: &mut Chance) -> Value {
+    fn transaction(&self, random: &mut RandomValues) -> Value {
         json!({
-            "target": chance.address(&self.from_chain),
-            "data": format!("0x{}", chance.token()),
+            "target": random.address(&self.from_chain),
+            "data": format!("0x{}", random.token()),
             "value": "0",
-            "gasLimit": chance.whole(150_000, 900_000).to_string(),
+            "gasLimit": random.whole(150_000, 900_000).to_string(),
         })
     }
 }
 
-fn chain(name: &str, text: &str) -> Result<ChainId, SimulatedReply> {
+fn chain(name: &str, text: &str) -> Result<ChainId, SimulatedResponse> {
     let chain = ChainId::new(text);
     match chains::find(&chain) {
         Some(_) => Ok(chain),
@@ -226,7 +230,7 @@ mod tests {
     use super::{
         super::{
             plan::{AnswerContent, FaultyAnswer},
-            reply::Delivery,
+            response::ResponseDelivery,
             world::CountsFrom,
         },
         *,
@@ -258,9 +262,9 @@ mod tests {
     }
 
     fn ask(handler: &mut RouteHandler, route_request: &Value, now: Mono) -> (u16, Value) {
-        let reply =
+        let response =
             handler.answer(route_request.to_string().as_bytes(), &world(), now).unwrap_or_else(|refusal| refusal);
-        (reply.status, serde_json::from_str(&reply.body).unwrap())
+        (response.status, serde_json::from_str(&response.body).unwrap())
     }
 
     #[test]
@@ -354,13 +358,13 @@ mod tests {
         };
         let ask = |world: &World, body: &str| handler().answer(body.as_bytes(), world, at(0)).unwrap();
         let odd = script(200, AnswerContent::Text("{\"quoteId\":\"top\"}".into()));
-        let reply = ask(&odd, "{\"fromAddress\":\"0xA11CE\"}");
-        assert_eq!((reply.body.as_str(), reply.header("retry-after")), ("{\"quoteId\":\"top\"}", Some("7")));
+        let response = ask(&odd, "{\"fromAddress\":\"0xA11CE\"}");
+        assert_eq!((response.body.as_str(), response.header("retry-after")), ("{\"quoteId\":\"top\"}", Some("7")));
         assert!(
             ask(&script(404, AnswerContent::Default), &route_request().to_string()).body.contains("No route found")
         );
         let played = ask(&script(200, AnswerContent::FaultyAnswer(FaultyAnswer::Drip)), &route_request().to_string());
-        assert_eq!(played.delivery, Delivery::FaultyAnswer(FaultyAnswer::Drip));
+        assert_eq!(played.delivery, ResponseDelivery::FaultyAnswer(FaultyAnswer::Drip));
         assert_eq!(ask(&odd, &with("fromAddress", json!("0xB0B")).to_string()).status, 200);
     }
 }

@@ -42,7 +42,7 @@ use super::{
     body::{self, RecordContent},
     plan::{ChainCourse, PlannedAnswer, ScriptedRoute, Transfer, TransferRoute, TransferStage},
     script::{self, AnswerTable, LocatedError, RouteTable},
-    service::{Limits, Service},
+    service::{Service, ServiceLimits},
     world::{CountsFrom, World},
 };
 use crate::domain::{
@@ -56,14 +56,14 @@ use crate::domain::{
 pub struct ScenarioError {
     /// The line, from 1.
     pub line: usize,
-    /// The error on that line, and what to write instead.
+    /// The error on that line, and the fix.
     pub reason: String,
 }
 
 /// The limits, transfers and routes that a scenario file defines.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scenario {
-    limits: Limits,
+    limits: ServiceLimits,
     counts_from: CountsFrom,
     transfers: Vec<Transfer>,
     routes: Vec<ScriptedRoute>,
@@ -137,7 +137,7 @@ impl Scenario {
     }
 
     /// Returns the service's limits and latency.
-    pub fn limits(&self) -> Limits {
+    pub fn limits(&self) -> ServiceLimits {
         self.limits
     }
 
@@ -171,8 +171,8 @@ fn line_number(text: &str, at: usize) -> usize {
     1 + text.bytes().take(at).filter(|byte| *byte == b'\n').count()
 }
 
-fn limits(table: &ServiceTable) -> Result<Limits, LocatedError> {
-    let mut limits = Limits::default();
+fn limits(table: &ServiceTable) -> Result<ServiceLimits, LocatedError> {
+    let mut limits = ServiceLimits::default();
     if let Some(rps) = &table.rps {
         limits.rps = *rps.get_ref();
         if !limits.rps.is_finite() || limits.rps <= 0.0 {
@@ -264,7 +264,7 @@ mod tests {
     use serde_json::Value;
 
     use super::{
-        super::service::{Method, Request},
+        super::service::{Request, RequestMethod},
         *,
     };
     use crate::clock::{Mono, Now};
@@ -300,20 +300,23 @@ mod tests {
         assert_eq!(service.handle(&without_id, at(50)).status, 401);
         assert_eq!(service.handle(&request, at(100)).status, 404);
         assert_eq!(service.handle(&request, at(105)).status, 404);
-        let reply = service.handle(&request, at(106));
-        assert_eq!(status_of(&reply.body).as_deref(), Some("PAUSED?"));
-        let reply = service.handle(&request, at(110));
-        assert_eq!((reply.status, reply.body.as_str(), reply.header("retry-after")), (503, "<p>", Some("soon")));
-        assert_eq!(reply.header("content-type"), Some("text/html"));
-        let reply = service.handle(&request, at(112));
-        assert_eq!((reply.status, reply.body.as_str()), (200, ""));
+        let response = service.handle(&request, at(106));
+        assert_eq!(status_of(&response.body).as_deref(), Some("PAUSED?"));
+        let response = service.handle(&request, at(110));
+        assert_eq!(
+            (response.status, response.body.as_str(), response.header("retry-after")),
+            (503, "<p>", Some("soon"))
+        );
+        assert_eq!(response.header("content-type"), Some("text/html"));
+        let response = service.handle(&request, at(112));
+        assert_eq!((response.status, response.body.as_str()), (200, ""));
         assert_eq!(scenario.final_status("0xAB"), None);
     }
 
     #[test]
     fn omitted_keys_have_defaults() {
         let scenario = Scenario::parse(&format!("{HEAD}answers = [{{ from = 0, status = \"ongoing\" }}]")).unwrap();
-        assert_eq!(scenario.limits(), Limits::default());
+        assert_eq!(scenario.limits(), ServiceLimits::default());
         assert_eq!(scenario.world(DateTime::UNIX_EPOCH).origin(), Some(DateTime::UNIX_EPOCH));
         assert_eq!((scenario.final_status("0xab"), scenario.final_status("0xac")), (Some("ongoing"), None));
     }
@@ -393,11 +396,11 @@ mod tests {
             unset = ["/timeSpent", "/fromChain/chainData"], headers = { x-served-by = "sim" }, retry_after = "3""#;
         let scenario = Scenario::parse(&edited(change)).unwrap();
         let request = request(&scenario.transfers[0].new.params);
-        let reply = scenario.service(DateTime::UNIX_EPOCH).handle(&request, at(1));
-        let body: Value = serde_json::from_str(&reply.body).unwrap();
+        let response = scenario.service(DateTime::UNIX_EPOCH).handle(&request, at(1));
+        let body: Value = serde_json::from_str(&response.body).unwrap();
         assert_eq!(body["toChain"], serde_json::json!({ "transactionId": "", "blockNumber": "173" }));
         assert!(body.get("timeSpent").is_none() && body["fromChain"].get("chainData").is_none());
-        assert_eq!((reply.header("x-served-by"), reply.header("retry-after")), (Some("sim"), Some("3")));
+        assert_eq!((response.header("x-served-by"), response.header("retry-after")), (Some("sim"), Some("3")));
     }
 
     #[test]
@@ -406,7 +409,7 @@ mod tests {
         let scenario = Scenario::parse(&text).unwrap();
         assert_eq!(scenario.limits().wallet_limit, Duration::from_millis(2_500));
         let route_request = |address: &str| Request {
-            method: Method::Post,
+            method: RequestMethod::Post,
             path: "/v2/route".to_owned(),
             integrator_id: Some("someone".to_owned()),
             query: Vec::new(),
@@ -419,8 +422,8 @@ mod tests {
             ),
         };
         let mut service = scenario.service(DateTime::UNIX_EPOCH);
-        let reply = service.handle(&route_request("0xa"), at(0));
-        assert_eq!((reply.status, reply.header("retry-after")), (404, Some("4")));
+        let response = service.handle(&route_request("0xa"), at(0));
+        assert_eq!((response.status, response.header("retry-after")), (404, Some("4")));
         let mut statuses =
             |seconds: [u64; 3]| seconds.map(|second| service.handle(&route_request("0xb"), at(second)).status);
         assert_eq!(statuses([0, 2, 3]), [200, 429, 200]);
@@ -466,16 +469,16 @@ mod tests {
     /// Counts the final statuses, as the service answers when the last answer of the scenario has begun.
     fn final_statuses(scenario: &Scenario) -> BTreeMap<String, usize> {
         let world = scenario.world(DateTime::UNIX_EPOCH);
-        let mut service = Service::new(world, Limits { rps: 1e6, ..Limits::default() });
+        let mut service = Service::new(world, ServiceLimits { rps: 1e6, ..ServiceLimits::default() });
         let transfers = scenario.world(DateTime::UNIX_EPOCH).transfers();
         let mut ask = |params: &TransactionParams, second| service.handle(&request(params), at(second));
         ask(&transfers[0].params, 0);
         let mut counts = BTreeMap::new();
         for new in &transfers {
-            let reply = ask(&new.params, scenario.length().as_secs() + 1);
-            let status = status_of(&reply.body).unwrap_or_else(|| reply.status.to_string());
+            let response = ask(&new.params, scenario.length().as_secs() + 1);
+            let status = status_of(&response.body).unwrap_or_else(|| response.status.to_string());
             let expected_status = scenario.final_status(new.params.transaction_id.as_str());
-            match reply.status {
+            match response.status {
                 200 => assert_eq!(expected_status, Some(status.as_str())),
                 404 => assert_eq!(expected_status, Some("not_found")),
                 _ => assert_eq!(expected_status, None),

@@ -1,6 +1,6 @@
 //! Reads one answer of a scenario file: its keys, their valid combinations, and their meaning.
 //!
-//! It must never guess: contradictory keys are an error that names the fix.
+//! This module must never guess: contradictory keys are an error that names the fix.
 
 use std::{collections::BTreeMap, time::Duration};
 

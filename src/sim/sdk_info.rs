@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{
     body,
-    chance::{Chance, Family},
+    random::{ChainFamily, RandomValues},
 };
 use crate::domain::chains::{self, Chain};
 
@@ -33,11 +33,11 @@ pub(super) fn body() -> String {
 /// Returns the chain configuration of a status record, with the fields that the client reads besides.
 fn chain_configuration(chain: &Chain) -> Value {
     let mut data = body::chain_data(&chain.id);
-    let family = Family::of(&chain.id);
+    let family = ChainFamily::of(&chain.id);
     let rpc = data.pointer("/rpcList/0").cloned();
     let mut added = vec![("chainType", json!(family.name())), ("rpc", json!(rpc))];
-    if family == Family::Cosmos {
-        let address = Chance::of(chain.id.as_str()).address(&chain.id);
+    if family == ChainFamily::Cosmos {
+        let address = RandomValues::of(chain.id.as_str()).address(&chain.id);
         let prefix = address.split_once('1').map(|(prefix, _)| prefix);
         let currency = json!({
             "coinDenom": chain.short,
@@ -58,7 +58,7 @@ fn chain_configuration(chain: &Chain) -> Value {
 
 /// Returns the native token and the stable token of a chain with this configuration.
 fn tokens(chain: &Chain, configuration: &Value) -> [Value; 2] {
-    let family = Family::of(&chain.id);
+    let family = ChainFamily::of(&chain.id);
     let icon = |symbol: &str| format!("https://icons.example/{}.svg", symbol.to_lowercase());
     let token = |address: Value, name: &str, symbol: &str, decimals: u8, volatility: u8, price: f64| {
         json!({
@@ -74,7 +74,7 @@ fn tokens(chain: &Chain, configuration: &Value) -> [Value; 2] {
         })
     };
     let stable = configuration.pointer("/chainNativeContracts/usdcToken").cloned().unwrap_or_default();
-    let price = Chance::of(&chain.name).whole(10, 400_000) as f64 / 100.0;
+    let price = RandomValues::of(&chain.name).whole(10, 400_000) as f64 / 100.0;
     [
         token(json!(native_address(chain)), &chain.name, &chain.short, family.decimals(), 2, price),
         token(stable, "USD Coin", "USDC", 6, 0, 1.0),
@@ -83,10 +83,10 @@ fn tokens(chain: &Chain, configuration: &Value) -> [Value; 2] {
 
 /// Returns the address of a chain's native token, in the form of the chain's family.
 fn native_address(chain: &Chain) -> String {
-    match Family::of(&chain.id) {
-        Family::Evm => NATIVE_EVM_TOKEN.to_owned(),
-        Family::Solana => Chance::of(&format!("{} native", chain.id)).address(&chain.id),
-        Family::Cosmos => format!("u{}", chain.short.to_lowercase()),
+    match ChainFamily::of(&chain.id) {
+        ChainFamily::Evm => NATIVE_EVM_TOKEN.to_owned(),
+        ChainFamily::Solana => RandomValues::of(&format!("{} native", chain.id)).address(&chain.id),
+        ChainFamily::Cosmos => format!("u{}", chain.short.to_lowercase()),
     }
 }
 
@@ -98,7 +98,7 @@ mod tests {
 
     use super::{
         super::{
-            service::{Limits, Method, Request, Service},
+            service::{Request, RequestMethod, Service, ServiceLimits},
             world::{CountsFrom, World},
         },
         *,
@@ -108,16 +108,16 @@ mod tests {
     #[test]
     fn every_token_has_a_chain_and_a_route() {
         let world = World::scripted(Vec::new(), DateTime::UNIX_EPOCH, CountsFrom::Start);
-        let mut service = Service::new(world, Limits { rps: 1_000.0, ..Limits::default() });
+        let mut service = Service::new(world, ServiceLimits { rps: 1_000.0, ..ServiceLimits::default() });
         let now = Now { mono: Mono::default(), wall: DateTime::UNIX_EPOCH };
         let integrator_id = Some("someone".to_owned());
         let list = Request { path: "/v2/sdk-info".to_owned(), integrator_id, ..Request::default() };
         assert_eq!(service.handle(&Request { integrator_id: None, ..list.clone() }, now).status, 401);
-        assert_eq!(service.handle(&Request { method: Method::Post, ..list.clone() }, now).status, 404);
-        let reply = service.handle(&list, now);
-        let body: Value = serde_json::from_str(&reply.body).unwrap();
+        assert_eq!(service.handle(&Request { method: RequestMethod::Post, ..list.clone() }, now).status, 404);
+        let response = service.handle(&list, now);
+        let body: Value = serde_json::from_str(&response.body).unwrap();
         let (chains, tokens) = (body["chains"].as_array().unwrap(), body["tokens"].as_array().unwrap());
-        assert_eq!((reply.status, chains.len(), tokens.len()), (200, chains::all().len(), 2 * chains.len()));
+        assert_eq!((response.status, chains.len(), tokens.len()), (200, chains::all().len(), 2 * chains.len()));
         let mut addresses = BTreeSet::new();
         for token in tokens {
             let chain = chains.iter().find(|chain| chain["chainId"] == token["chainId"]).unwrap();
@@ -131,7 +131,7 @@ mod tests {
                 "toAddress": "0xB0B", "quoteOnly": true,
             });
             let body = Some(route_request.to_string().into_bytes());
-            let route = Request { method: Method::Post, path: "/v2/route".to_owned(), body, ..list.clone() };
+            let route = Request { method: RequestMethod::Post, path: "/v2/route".to_owned(), body, ..list.clone() };
             assert_eq!(service.handle(&route, now).status, 200, "{token}");
         }
         let osmosis = chains.iter().find(|chain| chain["chainId"] == "osmosis-1").unwrap();

@@ -1,4 +1,4 @@
-//! Serves the simulated service over HTTP: passes requests to [`Service::handle`] and sends each reply after its delay.
+//! Serves the simulated service over HTTP: passes requests to [`Service::handle`] and sends each response after its delay.
 //!
 //! The server must never decide an answer, and never log a request: the header holds an integrator ID.
 
@@ -22,8 +22,8 @@ use tokio::{net::TcpListener, sync::watch};
 
 use super::{
     delivery,
-    reply::{Delivery, INTEGRATOR_ID, SimulatedReply},
-    service::{BODY_LIMIT, Method, Request, Service},
+    response::{INTEGRATOR_ID, ResponseDelivery, SimulatedResponse},
+    service::{BODY_LIMIT, Request, RequestMethod, Service},
 };
 use crate::clock::Clock;
 
@@ -65,15 +65,15 @@ pub async fn serve(
 
 async fn answer(State((service, clock)): State<(Arc<Mutex<Service>>, Clock)>, request: extract::Request) -> Response {
     let request = read_request(request).await;
-    let (arrived, reply) = {
+    let (arrived, response) = {
         // The state behind a poisoned lock is valid: `handle` only keeps counters, which can't be half updated.
         let mut service = service.lock().unwrap_or_else(PoisonError::into_inner);
         // The clock is read under the lock, so that arrivals are counted in the order of their times.
         let now = clock.now();
         (now.mono, service.handle(&request, now))
     };
-    clock.sleep_until(arrived + reply.delay).await;
-    response(reply, &clock).await
+    clock.sleep_until(arrived + response.delay).await;
+    http_response(response, &clock).await
 }
 
 /// Converts an HTTP request into a request of the simulated service.
@@ -82,9 +82,9 @@ async fn read_request(request: extract::Request) -> Request {
     let query = Query::<Vec<(String, String)>>::try_from_uri(&parts.uri).map(|Query(query)| query).unwrap_or_default();
     let id = parts.headers.get(INTEGRATOR_ID);
     let method = match parts.method {
-        http::Method::GET => Method::Get,
-        http::Method::POST => Method::Post,
-        _ => Method::Other,
+        http::Method::GET => RequestMethod::Get,
+        http::Method::POST => RequestMethod::Post,
+        _ => RequestMethod::Other,
     };
     Request {
         method,
@@ -113,17 +113,17 @@ async fn read_body(body: Body) -> Option<Vec<u8>> {
     (size <= BODY_LIMIT).then_some(kept)
 }
 
-async fn response(reply: SimulatedReply, clock: &Clock) -> Response {
-    let status = StatusCode::from_u16(reply.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+async fn http_response(response: SimulatedResponse, clock: &Clock) -> Response {
+    let status = StatusCode::from_u16(response.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let header = |(name, text): (String, String)| {
         let mut value = HeaderValue::from_str(&text).ok()?;
         value.set_sensitive(name == INTEGRATOR_ID);
         Some((HeaderName::from_bytes(name.as_bytes()).ok()?, value))
     };
-    let headers: HeaderMap = reply.headers.into_iter().filter_map(header).collect();
-    let play = match reply.delivery {
-        Delivery::Whole => return (status, headers, reply.body).into_response(),
-        Delivery::FaultyAnswer(play) => play,
+    let headers: HeaderMap = response.headers.into_iter().filter_map(header).collect();
+    let play = match response.delivery {
+        ResponseDelivery::Whole => return (status, headers, response.body).into_response(),
+        ResponseDelivery::FaultyAnswer(play) => play,
     };
     let (own, body) = delivery::body(play, clock).await;
     (status, headers, own, body).into_response()
@@ -179,7 +179,6 @@ mod tests {
         (stream, stop, task)
     }
 
-    /// Returns the scenario with this answer.
     fn scenario_with_answer(answer: &str) -> String {
         let whole = r#"status = "ongoing", steps = 1, retry_after = "7""#;
         SCENARIO.replace(whole, answer)

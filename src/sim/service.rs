@@ -1,7 +1,7 @@
-//! The simulated service: turns a request and the time into a reply (`service.md` 4, 5, 7, 8).
+//! The simulated service: turns a request and the time into a response (`service.md` 4, 5, 7, 8).
 //!
-//! Pure: it sends nothing, waits for nothing and reads no clock. It must never print an integrator ID, and never accept
-//! a request that the real service would refuse.
+//! Pure: it sends nothing, waits for nothing and reads no clock. This module must never print an integrator ID, and
+//! never accept a request that the real service would refuse.
 
 use std::{fmt, time::Duration};
 
@@ -9,12 +9,12 @@ use chrono::{DateTime, TimeDelta, Utc};
 
 use super::{
     body::{self, RecordContent},
-    chance::Chance,
     plan::{PlannedAnswer, Transfer},
-    reply::{INTEGRATOR_ID, REQUEST_ID, SimulatedReply},
+    random::RandomValues,
+    response::{INTEGRATOR_ID, REQUEST_ID, SimulatedResponse},
     route::RouteHandler,
     sdk_info,
-    window::{Rate, Windows},
+    window::{RateLimit, RateWindows},
     world::World,
 };
 use crate::{
@@ -29,7 +29,7 @@ pub(crate) const BODY_LIMIT: usize = 64 * 1024;
 
 /// The limits and the latency of the service.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Limits {
+pub struct ServiceLimits {
     /// The limit in requests per second for each integrator ID. Below 1, it is one request in `1 / rps` seconds.
     pub rps: f64,
     /// The mean latency. Each answer takes between half and one and a half times as long.
@@ -38,7 +38,7 @@ pub struct Limits {
     pub wallet_limit: Duration,
 }
 
-impl Default for Limits {
+impl Default for ServiceLimits {
     fn default() -> Self {
         Self { rps: 10.0, latency: Duration::from_millis(40), wallet_limit: Duration::from_secs(30) }
     }
@@ -46,7 +46,7 @@ impl Default for Limits {
 
 /// The HTTP method of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Method {
+pub enum RequestMethod {
     /// `GET`.
     #[default]
     Get,
@@ -60,7 +60,7 @@ pub enum Method {
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Request {
     /// The method.
-    pub method: Method,
+    pub method: RequestMethod,
     /// The path, without the query.
     pub path: String,
     /// The value of `x-integrator-id`.
@@ -104,7 +104,7 @@ impl fmt::Debug for Request {
 
 /// The counts of the service since its creation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Report {
+pub struct ServiceReport {
     /// The number of requests.
     pub requests: u64,
     /// The number of answers with HTTP 429, for any reason.
@@ -117,7 +117,7 @@ pub struct Report {
     pub unauthorized: u64,
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for ServiceReport {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { requests, throttled, worst_window, windows_over, unauthorized } = self;
         write!(
@@ -132,55 +132,55 @@ impl fmt::Display for Report {
 pub struct Service {
     world: World,
     latency: Duration,
-    windows: Windows,
+    windows: RateWindows,
     routes: RouteHandler,
-    chance: Chance,
-    /// Draws the request IDs, apart from `chance`: the number of draws for an answer must not change them.
-    request_ids: Chance,
+    random: RandomValues,
+    /// Draws the request IDs, apart from `random`: the number of draws for an answer must not change them.
+    request_ids: RandomValues,
     origin: Option<DateTime<Utc>>,
-    report: Report,
+    report: ServiceReport,
 }
 
 impl Service {
     /// Creates a service with this world.
-    pub fn new(world: World, limits: Limits) -> Self {
+    pub fn new(world: World, limits: ServiceLimits) -> Self {
         Self {
             latency: limits.latency,
-            windows: Windows::new(Rate::per_second(limits.rps)),
+            windows: RateWindows::new(RateLimit::per_second(limits.rps)),
             routes: RouteHandler::new(limits.wallet_limit),
-            chance: Chance::seeded(world.seed()),
-            request_ids: Chance::of(&format!("request IDs of {}", world.seed())),
+            random: RandomValues::seeded(world.seed()),
+            request_ids: RandomValues::of(&format!("request IDs of {}", world.seed())),
             origin: world.origin(),
-            report: Report::default(),
+            report: ServiceReport::default(),
             world,
         }
     }
 
-    /// Returns the reply to a request that arrives at `now`. Every request counts toward the rate limit.
-    pub fn handle(&mut self, request: &Request, now: Now) -> SimulatedReply {
-        let reply = self.answer(request, now).unwrap_or_else(|refusal| refusal);
-        let mut reply = self.identify(reply, request);
-        let delay = self.latency.as_secs_f64() * self.chance.within(0.5, 1.5);
-        reply.delay = Duration::try_from_secs_f64(delay).unwrap_or(self.latency);
+    /// Returns the response to a request that arrives at `now`. Every request counts toward the rate limit.
+    pub fn handle(&mut self, request: &Request, now: Now) -> SimulatedResponse {
+        let response = self.answer(request, now).unwrap_or_else(|refusal| refusal);
+        let mut response = self.identify(response, request);
+        let delay = self.latency.as_secs_f64() * self.random.within(0.5, 1.5);
+        response.delay = Duration::try_from_secs_f64(delay).unwrap_or(self.latency);
         self.report.requests += 1;
-        self.report.throttled += u64::from(reply.status == 429);
-        self.report.unauthorized += u64::from(reply.status == 401);
-        reply
+        self.report.throttled += u64::from(response.status == 429);
+        self.report.unauthorized += u64::from(response.status == 401);
+        response
     }
 
-    /// Returns the reply with a new request ID, and with the integrator ID of the request if the ID is well-formed. The
+    /// Returns the response with a new request ID, and with the integrator ID of the request if the ID is well-formed. The
     /// service's npm client reads both headers (`@0xsquid/sdk` 2.13.1); their form is not documented. The headers of a
     /// scenario win.
-    fn identify(&mut self, reply: SimulatedReply, request: &Request) -> SimulatedReply {
-        let reply = reply.with_default_header(REQUEST_ID, &self.request_ids.token());
+    fn identify(&mut self, response: SimulatedResponse, request: &Request) -> SimulatedResponse {
+        let response = response.with_default_header(REQUEST_ID, &self.request_ids.token());
         match request.integrator_id.as_deref().map(IntegratorId::new) {
-            Some(Ok(id)) => reply.with_default_header(INTEGRATOR_ID, id.expose()),
-            Some(Err(_)) | None => reply,
+            Some(Ok(id)) => response.with_default_header(INTEGRATOR_ID, id.expose()),
+            Some(Err(_)) | None => response,
         }
     }
 
     /// Returns the counts so far.
-    pub fn report(&self) -> Report {
+    pub fn report(&self) -> ServiceReport {
         self.report.clone()
     }
 
@@ -189,30 +189,32 @@ impl Service {
         &self.world
     }
 
-    fn answer(&mut self, request: &Request, now: Now) -> Result<SimulatedReply, SimulatedReply> {
+    fn answer(&mut self, request: &Request, now: Now) -> Result<SimulatedResponse, SimulatedResponse> {
         let id = request.integrator_id.as_deref();
-        let id = id.ok_or_else(|| SimulatedReply::refusal(401, "x-integrator-id header is missing"))?;
-        let id = IntegratorId::new(id).map_err(|_| SimulatedReply::refusal(401, "integrator ID is invalid"))?;
+        let id = id.ok_or_else(|| SimulatedResponse::refusal(401, "x-integrator-id header is missing"))?;
+        let id = IntegratorId::new(id).map_err(|_| SimulatedResponse::refusal(401, "integrator ID is invalid"))?;
         let over = self.count_request(&id, now);
         if id.expose().starts_with(REVOKED) {
-            return Err(SimulatedReply::refusal(401, "integrator ID is invalid"));
+            return Err(SimulatedResponse::refusal(401, "integrator ID is invalid"));
         }
         if over {
-            return Err(
-                SimulatedReply::refusal(429, "Too many requests").with_headers(&[("retry-after".into(), "1".into())])
-            );
+            return Err(SimulatedResponse::refusal(429, "Too many requests")
+                .with_headers(&[("retry-after".into(), "1".into())]));
         }
         match (request.method, request.path.as_str()) {
-            (Method::Get, "/v2/sdk-info") => Ok(SimulatedReply::new(200, sdk_info::body())),
-            (Method::Get, "/v2/status") => self.status(request, &id, now.wall),
-            (Method::Post, "/v2/route") => {
+            (RequestMethod::Get, "/v2/sdk-info") => Ok(SimulatedResponse::new(200, sdk_info::body())),
+            (RequestMethod::Get, "/v2/status") => self.status(request, &id, now.wall),
+            (RequestMethod::Post, "/v2/route") => {
                 let large = || {
-                    SimulatedReply::refusal(400, &format!("the body is larger than {BODY_LIMIT} bytes or breaks off"))
+                    SimulatedResponse::refusal(
+                        400,
+                        &format!("the body is larger than {BODY_LIMIT} bytes or breaks off"),
+                    )
                 };
                 let body = request.body.as_deref().ok_or_else(large)?;
                 self.routes.answer(body, &self.world, now.mono)
             }
-            _ => Err(SimulatedReply::refusal(404, "Resource not found")),
+            _ => Err(SimulatedResponse::refusal(404, "Resource not found")),
         }
     }
 
@@ -221,13 +223,13 @@ impl Service {
         request: &Request,
         id: &IntegratorId,
         now: DateTime<Utc>,
-    ) -> Result<SimulatedReply, SimulatedReply> {
+    ) -> Result<SimulatedResponse, SimulatedResponse> {
         let hash = required_hash(request)?;
-        let unknown = || SimulatedReply::refusal(404, "Transaction not found");
+        let unknown = || SimulatedResponse::refusal(404, "Transaction not found");
         let transfer = self.world.find(hash).ok_or_else(unknown)?;
         check_parameters(request, transfer)?;
         let since = now - *self.origin.get_or_insert(now);
-        Ok(transfer_reply(transfer, since, id))
+        Ok(transfer_response(transfer, since, id))
     }
 
     fn count_request(&mut self, id: &IntegratorId, now: Now) -> bool {
@@ -240,17 +242,17 @@ impl Service {
 }
 
 /// Returns the requested hash, if all four required parameters are present.
-fn required_hash(request: &Request) -> Result<&str, SimulatedReply> {
+fn required_hash(request: &Request) -> Result<&str, SimulatedResponse> {
     const REQUIRED: [&str; 4] = ["transactionId", "fromChainId", "toChainId", "quoteId"];
     let missing: Vec<_> = REQUIRED.into_iter().filter(|name| request.parameter(name).is_none()).collect();
     match request.parameter("transactionId") {
         Some(hash) if missing.is_empty() => Ok(hash),
-        _ => Err(SimulatedReply::refusal(400, &format!("missing required parameters: {}", missing.join(", ")))),
+        _ => Err(SimulatedResponse::refusal(400, &format!("missing required parameters: {}", missing.join(", ")))),
     }
 }
 
 /// Refuses parameters that don't match the transfer with the requested hash.
-fn check_parameters(request: &Request, transfer: &Transfer) -> Result<(), SimulatedReply> {
+fn check_parameters(request: &Request, transfer: &Transfer) -> Result<(), SimulatedResponse> {
     let params = &transfer.new.params;
     for (name, chain) in [("fromChainId", &params.from_chain), ("toChainId", &params.to_chain)] {
         let given = ChainId::new(request.parameter(name).unwrap_or_default());
@@ -258,33 +260,35 @@ fn check_parameters(request: &Request, transfer: &Transfer) -> Result<(), Simula
             continue;
         }
         return Err(if chains::find(&given).is_none() {
-            SimulatedReply::new(400, body::schema_violation(&format!("{name}: unsupported chain ID")))
+            SimulatedResponse::new(400, body::schema_violation(&format!("{name}: unsupported chain ID")))
         } else {
-            SimulatedReply::refusal(400, &format!("{name} does not match the transaction"))
+            SimulatedResponse::refusal(400, &format!("{name} does not match the transaction"))
         });
     }
     if request.parameter("quoteId") != Some(params.quote_id.as_str()) {
-        return Err(SimulatedReply::refusal(400, "quoteId does not match the transaction"));
+        return Err(SimulatedResponse::refusal(400, "quoteId does not match the transaction"));
     }
     Ok(())
 }
 
-fn transfer_reply(transfer: &Transfer, since: TimeDelta, id: &IntegratorId) -> SimulatedReply {
+fn transfer_response(transfer: &Transfer, since: TimeDelta, id: &IntegratorId) -> SimulatedResponse {
     let default_message = |status| body::default_message(transfer.kind, status);
     let Some((stage, age)) = transfer.stage(since) else {
-        return SimulatedReply::refusal(404, default_message(404));
+        return SimulatedResponse::refusal(404, default_message(404));
     };
-    let reply = match &stage.answer {
+    let response = match &stage.answer {
         PlannedAnswer::Record { status, steps, edits } => {
             match body::record(transfer, RecordContent { status, steps: *steps, age, edits }, id.expose()) {
-                Ok(record) => SimulatedReply::new(200, record),
+                Ok(record) => SimulatedResponse::new(200, record),
                 // Such edits are refused when the scenario file is read.
-                Err(error) => SimulatedReply::refusal(500, &error.to_string()),
+                Err(error) => SimulatedResponse::refusal(500, &error.to_string()),
             }
         }
-        PlannedAnswer::Http { status, content } => SimulatedReply::scripted(*status, content, default_message(*status)),
+        PlannedAnswer::Http { status, content } => {
+            SimulatedResponse::scripted(*status, content, default_message(*status))
+        }
     };
-    reply.with_headers(&stage.headers)
+    response.with_headers(&stage.headers)
 }
 
 #[cfg(test)]
@@ -302,7 +306,7 @@ mod tests {
     }
 
     fn service(rps: f64) -> Service {
-        Service::new(World::seeded(1, 50, DateTime::UNIX_EPOCH), Limits { rps, ..Limits::default() })
+        Service::new(World::seeded(1, 50, DateTime::UNIX_EPOCH), ServiceLimits { rps, ..ServiceLimits::default() })
     }
 
     fn request(service: &Service) -> Request {
@@ -314,20 +318,20 @@ mod tests {
         let mut service = service(10.0);
         let mut request = request(&service);
         change(&mut request);
-        let reply = service.handle(&request, at(0));
-        let body: Value = serde_json::from_str(&reply.body).unwrap();
+        let response = service.handle(&request, at(0));
+        let body: Value = serde_json::from_str(&response.body).unwrap();
         let text = |name: &str| body[name].as_str().unwrap_or_default().to_owned();
-        (reply.status, text("type"), text("message"))
+        (response.status, text("type"), text("message"))
     }
 
     #[test]
     fn record_holds_the_requesting_id_and_has_a_delay() {
         let mut service = service(10.0);
-        let reply = service.handle(&request(&service), at(0));
-        let body: Value = serde_json::from_str(&reply.body).unwrap();
-        assert_eq!((reply.status, reply.header("content-type")), (200, Some("application/json")));
+        let response = service.handle(&request(&service), at(0));
+        let body: Value = serde_json::from_str(&response.body).unwrap();
+        assert_eq!((response.status, response.header("content-type")), (200, Some("application/json")));
         assert_eq!(body["integratorId"], "canary-integrator-7f3a");
-        assert!((20..=60).contains(&reply.delay.as_millis()), "{:?}", reply.delay);
+        assert!((20..=60).contains(&response.delay.as_millis()), "{:?}", response.delay);
     }
 
     #[test]
@@ -358,8 +362,8 @@ mod tests {
     fn each_path_accepts_one_method() {
         assert_eq!(answer(|request| "/v2/route".clone_into(&mut request.path)).0, 404);
         assert_eq!(answer(|request| "/v2/moon".clone_into(&mut request.path)).2, "Resource not found");
-        assert_eq!(answer(|request| request.method = Method::Post).2, "Resource not found");
-        assert_eq!(answer(|request| request.method = Method::Other).2, "Resource not found");
+        assert_eq!(answer(|request| request.method = RequestMethod::Post).2, "Resource not found");
+        assert_eq!(answer(|request| request.method = RequestMethod::Other).2, "Resource not found");
     }
 
     #[test]
@@ -369,9 +373,9 @@ mod tests {
         let mut statuses = |times: [u64; 11]| times.map(|millis| service.handle(&request, at(millis)).status);
         let first = statuses([0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 999]);
         assert_eq!((&first[..10], first[10]), (&[200; 10][..], 429));
-        let reply = service.handle(&request, at(1_000));
-        assert_eq!((reply.status, reply.header("retry-after")), (429, Some("1")));
-        assert!(reply.body.contains("RATE_LIMITED"));
+        let response = service.handle(&request, at(1_000));
+        assert_eq!((response.status, response.header("retry-after")), (429, Some("1")));
+        assert!(response.body.contains("RATE_LIMITED"));
         assert_eq!(service.handle(&request, at(1_020)).status, 200);
         let other = Request { integrator_id: Some("another".to_owned()), ..request };
         assert_eq!(service.handle(&other, at(1_020)).status, 200);
@@ -392,15 +396,15 @@ mod tests {
     #[test]
     fn every_reply_has_a_new_request_id_and_the_same_seed_repeats_them() {
         let request_ids = |seed| {
-            let mut service = Service::new(World::seeded(seed, 1, DateTime::UNIX_EPOCH), Limits::default());
+            let mut service = Service::new(World::seeded(seed, 1, DateTime::UNIX_EPOCH), ServiceLimits::default());
             let status = request(&service);
             let unknown = Request { path: "/v2/moon".to_owned(), ..status.clone() };
             let refused = Request { integrator_id: None, ..status.clone() };
             let requests = [status.clone(), status, unknown, refused];
             requests.map(|request| {
-                let reply = service.handle(&request, at(0));
-                assert_eq!(reply.header(INTEGRATOR_ID), request.integrator_id.as_deref());
-                reply.header(REQUEST_ID).unwrap().to_owned()
+                let response = service.handle(&request, at(0));
+                assert_eq!(response.header(INTEGRATOR_ID), request.integrator_id.as_deref());
+                response.header(REQUEST_ID).unwrap().to_owned()
             })
         };
         let first = request_ids(1);
@@ -416,8 +420,8 @@ mod tests {
         let status = request(&service);
         let mut header_of = |id: &str| {
             let request = Request { integrator_id: Some(id.to_owned()), ..status.clone() };
-            let reply = service.handle(&request, at(0));
-            (reply.status, reply.header(INTEGRATOR_ID).map(str::to_owned))
+            let response = service.handle(&request, at(0));
+            (response.status, response.header(INTEGRATOR_ID).map(str::to_owned))
         };
         assert_eq!(header_of("someone"), (200, Some("someone".to_owned())));
         assert_eq!(header_of("someone"), (429, Some("someone".to_owned())));
@@ -429,9 +433,9 @@ mod tests {
     fn debug_output_hides_integrator_ids() {
         let mut service = service(10.0);
         let request = Request { body: Some(b"canary".to_vec()), ..request(&service) };
-        let reply = service.handle(&request, at(0));
-        assert!(reply.body.contains("canary"));
-        let printed = format!("{request:?} {reply:?} {:?} {}", service.report(), service.report());
+        let response = service.handle(&request, at(0));
+        assert!(response.body.contains("canary"));
+        let printed = format!("{request:?} {response:?} {:?} {}", service.report(), service.report());
         assert!(!printed.contains("canary") && !printed.contains("7f3a"), "{printed}");
     }
 }

@@ -10,9 +10,9 @@ use serde_json::{Value, json};
 
 use super::{
     plan::{AnswerContent, FaultyAnswer, PlannedAnswer, Transfer},
-    reply::{Delivery, SimulatedReply},
+    response::{ResponseDelivery, SimulatedResponse},
     scenario::Scenario,
-    service::{Limits, Method, Request, Service},
+    service::{Request, RequestMethod, Service, ServiceLimits},
     world::World,
 };
 use crate::{
@@ -33,7 +33,7 @@ fn world(text: &str) -> World {
 
 /// Creates a service that has had its first request already and that never throttles.
 fn service(text: &str) -> Service {
-    let mut service = Service::new(world(text), Limits { rps: 1e6, ..Limits::default() });
+    let mut service = Service::new(world(text), ServiceLimits { rps: 1e6, ..ServiceLimits::default() });
     let first = service.world().transfers().remove(0).params;
     service.handle(&status_request(&first), at(Duration::ZERO));
     service
@@ -48,17 +48,17 @@ fn transfers(world: &World) -> Vec<Transfer> {
     world.transfers().iter().map(|new| known(&new.params)).collect()
 }
 
-/// Returns the reply to each answer of each transfer, with the transfer's ticket.
-fn replies(text: &str) -> Vec<(String, PlannedAnswer, SimulatedReply)> {
+/// Returns the response to each answer of each transfer, with the transfer's ticket.
+fn responses(text: &str) -> Vec<(String, PlannedAnswer, SimulatedResponse)> {
     let mut service = service(text);
-    let mut replies = Vec::new();
+    let mut responses = Vec::new();
     for transfer in transfers(&world(text)) {
         for stage in &transfer.stages {
-            let reply = service.handle(&status_request(&transfer.new.params), at(stage.from));
-            replies.push((transfer.new.params.ticket.clone().unwrap(), stage.answer.clone(), reply));
+            let response = service.handle(&status_request(&transfer.new.params), at(stage.from));
+            responses.push((transfer.new.params.ticket.clone().unwrap(), stage.answer.clone(), response));
         }
     }
-    replies
+    responses
 }
 
 /// Returns the number of the case in a ticket such as `case-07-stub`.
@@ -117,22 +117,24 @@ fn every_comment_names_the_case_of_the_ticket_below() {
 
 #[test]
 fn every_fault_gets_its_scripted_answer() {
-    for (ticket, answer, reply) in replies(FAULTS) {
+    for (ticket, answer, response) in responses(FAULTS) {
         match answer {
             PlannedAnswer::Record { .. } => {
-                assert_eq!(reply.status, 200, "{ticket}");
-                assert!(serde_json::from_str::<Value>(&reply.body).unwrap().is_object(), "{ticket}");
+                assert_eq!(response.status, 200, "{ticket}");
+                assert!(serde_json::from_str::<Value>(&response.body).unwrap().is_object(), "{ticket}");
             }
             PlannedAnswer::Http { status, content } => {
                 assert!(![401, 429].contains(&status), "{ticket} would hold up all the others");
-                assert_eq!(reply.status, status, "{ticket}");
+                assert_eq!(response.status, status, "{ticket}");
                 match content {
-                    AnswerContent::Text(body) => assert_eq!(reply.body, body, "{ticket}"),
-                    AnswerContent::FaultyAnswer(FaultyAnswer::Deep) => assert!(reply.body.len() > 200_000, "{ticket}"),
-                    AnswerContent::FaultyAnswer(play) => {
-                        assert_eq!(reply.delivery, Delivery::FaultyAnswer(play), "{ticket}")
+                    AnswerContent::Text(body) => assert_eq!(response.body, body, "{ticket}"),
+                    AnswerContent::FaultyAnswer(FaultyAnswer::Deep) => {
+                        assert!(response.body.len() > 200_000, "{ticket}")
                     }
-                    AnswerContent::Default => assert!(reply.body.contains("message"), "{ticket}"),
+                    AnswerContent::FaultyAnswer(play) => {
+                        assert_eq!(response.delivery, ResponseDelivery::FaultyAnswer(play), "{ticket}")
+                    }
+                    AnswerContent::Default => assert!(response.body.contains("message"), "{ticket}"),
                 }
             }
         }
@@ -142,18 +144,18 @@ fn every_fault_gets_its_scripted_answer() {
 #[test]
 fn faults_include_every_play() {
     use FaultyAnswer::{Binary, Bomb, Cut, Deep, Drip, Endless, HangUp, Silence};
-    let replies = replies(FAULTS);
+    let responses = responses(FAULTS);
     for play in [Silence, Drip, Endless, Bomb, Cut, HangUp, Deep, Binary] {
         let is_it = |answer: &PlannedAnswer| matches!(answer, PlannedAnswer::Http { content: AnswerContent::FaultyAnswer(other), .. } if *other == play);
-        assert!(replies.iter().any(|(_, answer, _)| is_it(answer)), "{play:?}");
+        assert!(responses.iter().any(|(_, answer, _)| is_it(answer)), "{play:?}");
     }
 }
 
 /// Checks a few records, so that a change of the notation can't leave the records unedited.
 #[test]
 fn edited_records_have_their_documented_faults() {
-    let last: BTreeMap<String, SimulatedReply> =
-        replies(FAULTS).into_iter().map(|(ticket, _, reply)| (ticket, reply)).collect();
+    let last: BTreeMap<String, SimulatedResponse> =
+        responses(FAULTS).into_iter().map(|(ticket, _, response)| (ticket, response)).collect();
     let body = |ticket: &str| -> Value { serde_json::from_str(&last[ticket].body).unwrap() };
     assert!(body("case-03-missing").get("routerTransactionStatus").is_none());
     assert_eq!(body("case-04-block-text")["fromChain"]["blockNumber"], "173870219");
@@ -176,14 +178,14 @@ fn every_scripted_route_is_answered() {
     assert!(addresses.len() >= 16, "{addresses:?}");
     for address in addresses {
         let request = Request {
-            method: Method::Post,
+            method: RequestMethod::Post,
             path: "/v2/route".to_owned(),
             integrator_id: Some("someone".to_owned()),
             body: Some(format!("{{\"fromAddress\":{address}}}").into_bytes()),
             ..Request::default()
         };
-        let reply = service.handle(&request, at(Duration::ZERO));
-        assert!(!reply.body.contains("missing required parameters"), "{address}");
+        let response = service.handle(&request, at(Duration::ZERO));
+        assert!(!response.body.contains("missing required parameters"), "{address}");
     }
 }
 
@@ -205,5 +207,5 @@ fn refusals_follow_each_other_and_end() {
     }
     assert!(spans.windows(2).all(|pair| pair[0].1 < pair[1].0), "{spans:?}");
     assert_eq!(statuses, BTreeSet::from([401, 429]));
-    assert!(replies(REFUSALS).iter().any(|(_, _, reply)| reply.header("retry-after") == Some("1e12")));
+    assert!(responses(REFUSALS).iter().any(|(_, _, response)| response.header("retry-after") == Some("1e12")));
 }

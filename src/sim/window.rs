@@ -1,6 +1,6 @@
 //! The simulated service's rate limit: the requests of one integrator ID in the trailing window.
 //!
-//! It keeps no arrivals older than the window. It must never keep or print an ID, only a fingerprint.
+//! Arrivals older than the window are dropped. This module must never keep or print an ID, only a fingerprint.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -11,12 +11,12 @@ use crate::{clock::Mono, domain::secret::IntegratorId};
 
 /// A limit on the requests in any trailing window of this length.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Rate {
+pub(super) struct RateLimit {
     pub requests: usize,
     pub window: Duration,
 }
 
-impl Rate {
+impl RateLimit {
     /// Returns the limit for a number of requests a second. Below 1, the limit is one request in a longer window.
     pub(super) fn per_second(rps: f64) -> Self {
         let second = Duration::from_secs(1);
@@ -28,16 +28,16 @@ impl Rate {
 }
 
 /// The arrivals of each ID in the trailing window.
-pub(super) struct Windows {
-    rate: Rate,
+pub(super) struct RateWindows {
+    rate: RateLimit,
     arrivals: HashMap<String, VecDeque<Mono>>,
 }
 
 /// The number of IDs above which IDs without a recent request are forgotten.
 const KEPT_IDS: usize = 64;
 
-impl Windows {
-    pub(super) fn new(rate: Rate) -> Self {
+impl RateWindows {
+    pub(super) fn new(rate: RateLimit) -> Self {
         Self { rate, arrivals: HashMap::new() }
     }
 
@@ -72,15 +72,15 @@ mod tests {
 
     #[test]
     fn window_is_one_second_or_longer_for_rates_below_one() {
-        assert_eq!(Rate::per_second(10.0), Rate { requests: 10, window: Duration::from_secs(1) });
-        assert_eq!(Rate::per_second(0.5), Rate { requests: 1, window: Duration::from_secs(2) });
-        assert_eq!(Rate::per_second(0.0).window, Duration::MAX);
+        assert_eq!(RateLimit::per_second(10.0), RateLimit { requests: 10, window: Duration::from_secs(1) });
+        assert_eq!(RateLimit::per_second(0.5), RateLimit { requests: 1, window: Duration::from_secs(2) });
+        assert_eq!(RateLimit::per_second(0.0).window, Duration::MAX);
     }
 
     #[test]
     fn arrivals_leave_the_window_after_its_length() {
         let id = IntegratorId::new("integrator").unwrap();
-        let mut windows = Windows::new(Rate::per_second(2.0));
+        let mut windows = RateWindows::new(RateLimit::per_second(2.0));
         assert_eq!([0, 400, 999].map(|millis| windows.count_arrival(&id, at(millis))), [1, 2, 3]);
         assert_eq!([1_000, 1_400, 5_000].map(|millis| windows.count_arrival(&id, at(millis))), [3, 3, 1]);
         assert!(windows.is_over(3) && !windows.is_over(2));
@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn ids_are_counted_separately_and_idle_ones_are_forgotten() {
-        let mut windows = Windows::new(Rate::per_second(2.0));
+        let mut windows = RateWindows::new(RateLimit::per_second(2.0));
         for number in 0..1_000 {
             let id = IntegratorId::new(&format!("integrator-{number}")).unwrap();
             assert_eq!(windows.count_arrival(&id, at(number * 1_000)), 1);

@@ -34,7 +34,7 @@ pub struct World {
     transfers: Vec<Transfer>,
     by_key: BTreeMap<String, usize>,
     routes: Vec<ScriptedRoute>,
-    /// What becomes of transactions on their source chains, by hash; the others succeed.
+    /// The courses of transactions on their source chains, by hash; the others succeed.
     chain_courses: BTreeMap<String, ChainCourse>,
 }
 
@@ -57,8 +57,8 @@ impl World {
         Self { routes, ..self }
     }
 
-    /// Creates the world of the demo: a realistic world, in which a few transfers show each thing that a source chain may say
-    /// about a transfer that the service doesn't find, unless there are few transfers.
+    /// Creates the realistic world of the demo. If there are enough transfers, a few of them show each state on the
+    /// source chain of a transfer that the service doesn't find.
     pub fn demo(seed: u64, count: usize, start: DateTime<Utc>) -> Self {
         /// The fewest transfers among which these don't stand out.
         const FEWEST: usize = 40;
@@ -84,7 +84,7 @@ impl World {
         Self { chain_courses: courses.into_iter().map(|(hash, course)| (hash.key(), course)).collect(), ..self }
     }
 
-    /// Returns what becomes of a transaction on its source chain.
+    /// Returns the course of a transaction on its source chain.
     pub(super) fn chain_course(&self, hash: &TxHash) -> &ChainCourse {
         self.chain_courses.get(&hash.key()).unwrap_or(&ChainCourse::Succeeded)
     }
@@ -111,7 +111,6 @@ impl World {
         self.transfers.iter().map(imported).collect()
     }
 
-    /// Returns all transfers.
     pub(super) fn all(&self) -> &[Transfer] {
         &self.transfers
     }
@@ -134,7 +133,7 @@ mod tests {
     use chrono::TimeDelta;
 
     use super::{
-        super::{chance::Family, plan::TransferRoute},
+        super::{plan::TransferRoute, random::ChainFamily},
         *,
     };
 
@@ -217,10 +216,10 @@ mod tests {
         let chains: BTreeSet<_> = new.iter().flat_map(|new| [&new.params.from_chain, &new.params.to_chain]).collect();
         assert!(chains.len() >= 14 && chains.iter().all(|id| crate::domain::chains::find(id).is_some()));
         for params in new.iter().map(|new| &new.params) {
-            let length = match Family::of(&params.from_chain) {
-                Family::Evm => 66,
-                Family::Solana => 88,
-                Family::Cosmos => 64,
+            let length = match ChainFamily::of(&params.from_chain) {
+                ChainFamily::Evm => 66,
+                ChainFamily::Solana => 88,
+                ChainFamily::Cosmos => 64,
             };
             assert_eq!(params.transaction_id.as_str().len(), length);
         }

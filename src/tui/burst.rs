@@ -25,9 +25,8 @@ const HASH: &str = "0x";
 /// Letters that follow a part of a paste within this time belong to the paste.
 const GAP: Duration = Duration::from_millis(100);
 
-/// Sorted input.
 #[derive(Debug, PartialEq)]
-pub(super) enum Arrived {
+pub(super) enum SortedInput {
     /// An event, unchanged.
     Event(Event),
     /// The letters of a paste, or of a part of one.
@@ -36,13 +35,13 @@ pub(super) enum Arrived {
 
 /// The state of a paste between two batches of events.
 #[derive(Debug, Default)]
-pub(super) struct Bursts {
+pub(super) struct BurstDetector {
     until: Option<Mono>,
     /// Whether the terminal is known to put brackets around pastes.
     has_brackets: bool,
 }
 
-impl Bursts {
+impl BurstDetector {
     /// Returns the state for a terminal that is or isn't known to put brackets around pastes.
     pub(super) fn new(has_brackets: bool) -> Self {
         Self { until: None, has_brackets }
@@ -50,11 +49,11 @@ impl Bursts {
 
     /// Returns the events of one batch, with pasted keys combined into one text. While a person types into a text
     /// field, a paste needs more letters.
-    pub(super) fn sort(&mut self, events: Vec<Event>, is_typing: bool, now: Mono) -> Vec<Arrived> {
+    pub(super) fn sort_events(&mut self, events: Vec<Event>, is_typing: bool, now: Mono) -> Vec<SortedInput> {
         // A paste in brackets shows that the terminal has them.
         self.has_brackets |= events.iter().any(|event| matches!(event, Event::Paste(_)));
         if self.has_brackets {
-            return events.into_iter().map(Arrived::Event).collect();
+            return events.into_iter().map(SortedInput::Event).collect();
         }
         let text: String = events.iter().filter_map(letter).collect();
         let goes_on = self.until.is_some_and(|until| now <= until) && !text.is_empty();
@@ -63,12 +62,12 @@ impl Bursts {
         let is_typed_field = !is_typing && !goes_on && opens_field(&text);
         let has_others = events.iter().any(|event| matches!(event, Event::Key(_)) && letter(event).is_none());
         if is_typed_field || !goes_on && !is_paste(&text) && (is_typing || has_others || !is_short_paste(&text)) {
-            return events.into_iter().map(Arrived::Event).collect();
+            return events.into_iter().map(SortedInput::Event).collect();
         }
         self.until = Some(now + GAP);
         // Keys without letters within a paste are dropped.
-        let others = events.into_iter().filter(|event| !matches!(event, Event::Key(_))).map(Arrived::Event);
-        others.chain([Arrived::Burst(text)]).collect()
+        let others = events.into_iter().filter(|event| !matches!(event, Event::Key(_))).map(SortedInput::Event);
+        others.chain([SortedInput::Burst(text)]).collect()
     }
 }
 
@@ -81,16 +80,16 @@ fn opens_field(text: &str) -> bool {
 }
 
 fn is_paste(text: &str) -> bool {
-    has(text, LETTERS, DIFFERENT)
+    has_letters(text, LETTERS, DIFFERENT)
 }
 
 /// The same while letters would be commands.
 fn is_short_paste(text: &str) -> bool {
     let is_hash = text.get(..HASH.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(HASH));
-    is_hash || (has(text, FEW_LETTERS, FEW_DIFFERENT) && !text.starts_with(FIELDS))
+    is_hash || (has_letters(text, FEW_LETTERS, FEW_DIFFERENT) && !text.starts_with(FIELDS))
 }
 
-fn has(text: &str, letters: usize, different: usize) -> bool {
+fn has_letters(text: &str, letters: usize, different: usize) -> bool {
     text.chars().count() >= letters && text.chars().collect::<HashSet<_>>().len() >= different
 }
 
@@ -114,6 +113,7 @@ fn letter(event: &Event) -> Option<char> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tui::fixtures::at;
 
     fn keys(text: &str) -> Vec<Event> {
         let key = |letter| match letter {
@@ -125,39 +125,35 @@ mod tests {
         text.chars().map(|letter| Event::Key(key(letter))).collect()
     }
 
-    fn as_they_came(events: Vec<Event>) -> Vec<Arrived> {
-        events.into_iter().map(Arrived::Event).collect()
+    fn unsorted(events: Vec<Event>) -> Vec<SortedInput> {
+        events.into_iter().map(SortedInput::Event).collect()
     }
 
     #[test]
     fn few_letters_into_a_field_and_keys_with_backspace_are_typed() {
-        assert_eq!(Bursts::default().sort(keys("vip\r"), true, at(0)), as_they_came(keys("vip\r")));
-        let long = Bursts::default().sort(keys("0x8376a119\r"), true, at(0));
-        assert_eq!(long, [Arrived::Burst("0x8376a119\n".into())]);
+        assert_eq!(BurstDetector::default().sort_events(keys("vip\r"), true, at(0)), unsorted(keys("vip\r")));
+        let long = BurstDetector::default().sort_events(keys("0x8376a119\r"), true, at(0));
+        assert_eq!(long, [SortedInput::Burst("0x8376a119\n".into())]);
         let mut repaired = keys("abcd");
         repaired.push(Event::Key(KeyCode::Backspace.into()));
-        assert_eq!(Bursts::default().sort(repaired.clone(), false, at(0)), as_they_came(repaired));
-    }
-
-    fn at(milliseconds: u64) -> Mono {
-        Mono(Duration::from_millis(milliseconds))
+        assert_eq!(BurstDetector::default().sort_events(repaired.clone(), false, at(0)), unsorted(repaired));
     }
 
     #[test]
     fn where_pastes_have_brackets_fast_keys_are_keys() {
-        let mut bursts = Bursts::new(true);
-        assert_eq!(bursts.sort(keys("gg5jjya\r"), false, at(0)), as_they_came(keys("gg5jjya\r")));
-        let mut bursts = Bursts::default();
-        assert_eq!(bursts.sort(keys("SUP-4412"), false, at(0)), [Arrived::Burst("SUP-4412".into())]);
+        let mut burst_detector = BurstDetector::new(true);
+        assert_eq!(burst_detector.sort_events(keys("gg5jjya\r"), false, at(0)), unsorted(keys("gg5jjya\r")));
+        let mut burst_detector = BurstDetector::default();
+        assert_eq!(burst_detector.sort_events(keys("SUP-4412"), false, at(0)), [SortedInput::Burst("SUP-4412".into())]);
         let paste = || Event::Paste("0x9f".into());
-        assert_eq!(bursts.sort(vec![paste()], false, at(10)), [Arrived::Event(paste())]);
-        assert_eq!(bursts.sort(keys("SUP-4412"), false, at(20)), as_they_came(keys("SUP-4412")));
+        assert_eq!(burst_detector.sort_events(vec![paste()], false, at(10)), [SortedInput::Event(paste())]);
+        assert_eq!(burst_detector.sort_events(keys("SUP-4412"), false, at(20)), unsorted(keys("SUP-4412")));
     }
 
     #[test]
     fn a_burst_of_letters_is_a_paste() {
-        let sorted = Bursts::default().sort(keys("0x9f3c,1,2\rxqdu\n"), false, at(0));
-        assert_eq!(sorted, [Arrived::Burst("0x9f3c,1,2\nxqdu\n".into())]);
+        let sorted = BurstDetector::default().sort_events(keys("0x9f3c,1,2\rxqdu\n"), false, at(0));
+        assert_eq!(sorted, [SortedInput::Burst("0x9f3c,1,2\nxqdu\n".into())]);
     }
 
     #[test]
@@ -175,13 +171,13 @@ mod tests {
             "/home/me/a",
             "?q=1,2,3,4",
         ] {
-            let pasted = Arrived::Burst(text.replace('\r', "\n"));
-            assert_eq!(Bursts::default().sort(keys(text), false, at(0)), [pasted], "{text}");
+            let pasted = SortedInput::Burst(text.replace('\r', "\n"));
+            assert_eq!(BurstDetector::default().sort_events(keys(text), false, at(0)), [pasted], "{text}");
         }
     }
 
     #[test]
-    fn typed_keys_stay_keys() {
+    fn typed_keys_are_not_a_paste() {
         for text in [
             "j",
             "yp",
@@ -201,24 +197,24 @@ mod tests {
             "jjjjkkkkjjjj",
             "\r\r\r",
         ] {
-            assert_eq!(Bursts::default().sort(keys(text), false, at(0)), as_they_came(keys(text)), "{text}");
+            assert_eq!(BurstDetector::default().sort_events(keys(text), false, at(0)), unsorted(keys(text)), "{text}");
         }
     }
 
     #[test]
     fn the_end_of_a_paste_is_not_a_command() {
-        let mut bursts = Bursts::default();
-        bursts.sort(keys("0x9f3c41b7e21b"), false, at(0));
-        assert_eq!(bursts.sort(keys("q\r"), false, at(60)), [Arrived::Burst("q\n".into())]);
-        assert_eq!(bursts.sort(keys("x"), false, at(150)), [Arrived::Burst("x".into())]);
-        assert_eq!(bursts.sort(keys("q"), false, at(300)), as_they_came(keys("q")));
+        let mut burst_detector = BurstDetector::default();
+        burst_detector.sort_events(keys("0x9f3c41b7e21b"), false, at(0));
+        assert_eq!(burst_detector.sort_events(keys("q\r"), false, at(60)), [SortedInput::Burst("q\n".into())]);
+        assert_eq!(burst_detector.sort_events(keys("x"), false, at(150)), [SortedInput::Burst("x".into())]);
+        assert_eq!(burst_detector.sort_events(keys("q"), false, at(300)), unsorted(keys("q")));
     }
 
     #[test]
     fn control_keys_in_a_paste_are_dropped_and_other_events_stay() {
         let mut events = keys("0x9f3c41b7e21b\u{3}q");
         events.push(Event::Resize(80, 24));
-        let expected = [Arrived::Event(Event::Resize(80, 24)), Arrived::Burst("0x9f3c41b7e21bq".into())];
-        assert_eq!(Bursts::default().sort(events, false, at(0)), expected);
+        let expected = [SortedInput::Event(Event::Resize(80, 24)), SortedInput::Burst("0x9f3c41b7e21bq".into())];
+        assert_eq!(BurstDetector::default().sort_events(events, false, at(0)), expected);
     }
 }

@@ -22,7 +22,6 @@ pub enum KeyContext {
     Raw,
     /// The charts of the statistics.
     Stats,
-    /// The log.
     Log,
 }
 
@@ -43,7 +42,6 @@ impl KeyContext {
     }
 }
 
-/// A section of the help.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HelpSection {
     /// Commands that move the cursor, or open and close.
@@ -65,7 +63,7 @@ impl HelpSection {
     pub const ALL: [Self; 6] = [Self::Move, Self::Find, Self::Triage, Self::Share, Self::Track, Self::View];
 
     /// Whether the commands of the section act on transactions, so that none must run by a guess.
-    pub fn acts(self) -> bool {
+    pub fn acts_on_transactions(self) -> bool {
         match self {
             Self::Triage | Self::Share | Self::Track => true,
             Self::Move | Self::Find | Self::View => false,
@@ -87,7 +85,7 @@ impl HelpSection {
 
 /// The target that a command needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Needs {
+pub enum TargetKind {
     /// No target, or the command reports a missing target itself.
     Nothing,
     /// The selected transaction, or in the alert list the selected alert.
@@ -100,7 +98,7 @@ pub enum Needs {
 #[derive(Debug)]
 pub struct KeyCommand {
     /// The identifier.
-    pub id: Id,
+    pub id: CommandId,
     /// The name in the config file and in the command line.
     pub name: &'static str,
     /// One or two words for the footer; empty if the footer does not show the command.
@@ -112,18 +110,17 @@ pub struct KeyCommand {
     /// The contexts in which the command applies.
     pub contexts: &'static [KeyContext],
     /// The argument in the command line; `None` if the command takes no argument.
-    pub argument: Option<Argument>,
+    pub argument: Option<CommandArgument>,
     /// The target that the command needs.
-    pub needs: Needs,
-    /// The section of the help.
+    pub needs: TargetKind,
     pub group: HelpSection,
 }
 
 /// The argument of a command in the command line.
 #[derive(Clone, Copy, Debug)]
-pub struct Argument {
+pub struct CommandArgument {
     /// The command that takes the argument.
-    pub of: ArgumentOf,
+    pub of: CommandWithArgument,
     /// The placeholder that the command line shows.
     pub placeholder: &'static str,
 }
@@ -133,22 +130,22 @@ macro_rules! argument {
         None
     };
     ($id:ident $placeholder:literal) => {
-        Some(Argument { of: ArgumentOf::$id, placeholder: $placeholder })
+        Some(CommandArgument { of: CommandWithArgument::$id, placeholder: $placeholder })
     };
 }
 
 macro_rules! needs {
     () => {
-        Needs::Nothing
+        TargetKind::Nothing
     };
     ($needs:ident) => {
-        Needs::$needs
+        TargetKind::$needs
     };
 }
 
-/// The table. Each row has the identifier, the section of the help, the target, the contexts, the name, the hint, the keys, the
-/// help, the argument, and the function that performs the command. `$expand` is a macro that takes all rows: this module makes the
-/// list of commands, `update/dispatch.rs` calls the functions. Names in the functions are those of `update/dispatch.rs`.
+/// The table. A row has the fields of [`KeyCommand`], then the function that performs the command. `$expand` is a macro
+/// that takes all rows: this module makes the list of commands, `update/dispatch.rs` calls the functions. Names in the
+/// functions are those of `update/dispatch.rs`.
 macro_rules! command_table {
     ($expand:ident) => {
         $expand! {
@@ -193,11 +190,11 @@ macro_rules! command_table {
             Quote         Track              [List Detail Alerts]            "quote"         ""         ["T"]            "request a quote, and track a transaction with its quoteId"
                 => |model, _| quote::update::open(model);
             Answer        Share needs Marked  [List Detail Alerts]            "answer"        "answer"   ["c"]            "show the text for the customer, and copy it to the clipboard"
-                => |model, now| answer::update::open(model, Audience::Customer, now);
+                => |model, now| reply::update::open(model, Audience::Customer, now);
             AnswerFor     Share needs Marked  [List Detail Alerts]            "answer_for"    ""         ["C"]            "show and copy the text for the customer, the provider or the team"
-                => |model, now| answer::update::choose_audience(model, now.mono);
+                => |model, now| reply::update::choose_audience(model, now.mono);
             Copy          Share needs Marked  [List Detail]                   "copy"          ""         ["y"]            "copy a hash, an ID, a link, or the packet for the provider"
-                => answer::update::open_menu;
+                => reply::update::open_menu;
             Browser       Share needs One     [List Detail]                   "browser"       ""         ["o"]            "open the transaction in the block explorer"
                 => copy::update::browse;
             Links         Share needs One     [List Detail]                   "links"         ""         ["O"]            "show all links, to open or copy one"
@@ -207,7 +204,7 @@ macro_rules! command_table {
             MarkRange     Triage             [List]                          "mark_range"    ""         ["v"]            "start a range; press again to mark the range"
                 => |model, now| marks::range(model, now.mono);
             MarkAll       Triage             [List]                          "mark_all"      ""         ["*"]            "mark all shown transactions"
-                => |_, _| vec![Effect::FindMarks(Markable::Shown)];
+                => |_, _| vec![Effect::FindMarks(MarkRequest::Shown)];
             Acknowledge   Triage needs Marked  [List Detail Alerts]            "acknowledge"   "ack"      ["a"]            "acknowledge the active alerts, with an optional note"
                 => |model, now| acknowledge(model, now.mono);
             Snooze        Triage needs Marked  [List Detail Alerts]            "snooze"        ""         ["z"]            "snooze the active alerts: 15 min, 1 h, until the status changes"
@@ -338,15 +335,15 @@ macro_rules! commands {
        $(<$argument:literal>)? => $perform:expr;)*) => {
         /// The identifier of a command.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        pub enum Id { $(#[doc = $help] $id,)* }
+        pub enum CommandId { $(#[doc = $help] $id,)* }
 
         /// The commands that take an argument. The matches on this type ask for the code of a new argument.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum ArgumentOf { $($(#[doc = $argument] $id,)?)* }
+        pub enum CommandWithArgument { $($(#[doc = $argument] $id,)?)* }
 
         /// Every command, in the order of footer and help.
         pub(crate) const COMMANDS: &[KeyCommand] = &[$(KeyCommand {
-            id: Id::$id,
+            id: CommandId::$id,
             name: $name,
             hint: $hint,
             help: $help,
@@ -361,10 +358,10 @@ macro_rules! commands {
 
 command_table!(commands);
 
-impl Id {
+impl CommandId {
     /// Returns the target that the command needs.
-    pub fn needs(self) -> Needs {
-        COMMANDS.iter().find(|command| command.id == self).map_or(Needs::Nothing, |command| command.needs)
+    pub fn target_kind(self) -> TargetKind {
+        COMMANDS.iter().find(|command| command.id == self).map_or(TargetKind::Nothing, |command| command.needs)
     }
 }
 

@@ -13,7 +13,7 @@ use ratatui::{
     widgets::Block,
 };
 
-use super::{command::Id, model::Model, theme::Theme};
+use super::{command::CommandId, model::Model, theme::Theme};
 use crate::{clock::Now, presentation::width};
 
 /// Draws lines below one another, left-aligned and cut at the right end of the pane. Lines aren't wrapped: a `Paragraph`
@@ -68,11 +68,10 @@ pub(crate) struct DrawContext<'a> {
 
 impl DrawContext<'_> {
     /// Returns the key of a command, as a sentence names the key.
-    pub(crate) fn key(&self, id: Id) -> String {
+    pub(crate) fn key(&self, id: CommandId) -> String {
         self.model.setting.keys.shown(id)
     }
 
-    /// Returns a frame with this title.
     pub(crate) fn titled_block<'t>(&self, title: impl Into<Cow<'t, str>>) -> Block<'t> {
         Block::bordered().border_set(self.theme.border).title(Span::styled(title, self.theme.label()))
     }

@@ -3,9 +3,9 @@
 use chrono::{DateTime, TimeDelta, Utc};
 
 use super::{
-    command::Id,
+    command::CommandId,
     screens::{list::state::PageRequest, stats::state::ChartRange},
-    theme::Shipped,
+    theme::ShippedTheme,
 };
 use crate::domain::{
     alert::{Rule, Snooze},
@@ -19,7 +19,7 @@ use crate::domain::{
 
 /// The transactions that a person wants to mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Markable {
+pub enum MarkRequest {
     /// All shown transactions.
     Shown,
     /// The range between two rows, in either order.
@@ -65,7 +65,6 @@ pub enum Write {
 pub enum QuoteWork {
     /// Ask for the route.
     Ask {
-        /// The request.
         request: QuoteRequest,
         /// The moment until which the answer is wanted.
         until: DateTime<Utc>,
@@ -140,7 +139,6 @@ pub enum TextUse {
     Menu,
 }
 
-/// The length of a snooze.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SnoozeLength {
     /// A number of minutes.
@@ -165,7 +163,7 @@ pub(crate) enum KeyOutcome {
     /// Effects, perhaps none.
     Effects(Vec<Effect>),
     /// A command of the table. The dialog is closed, unless the command scrolls it.
-    Command(Id),
+    Command(CommandId),
 }
 
 impl KeyOutcome {
@@ -207,7 +205,7 @@ pub enum Effect {
     /// Open this link in the browser. The link has passed `domain::link`.
     Open(String),
     /// Apply this theme; `None` for the theme of the settings.
-    SetTheme(Option<Shipped>),
+    SetTheme(Option<ShippedTheme>),
     /// Suspend the program.
     Suspend,
     /// Report the open transaction to the poller; `None` if no transaction is open.
@@ -236,7 +234,7 @@ pub enum Effect {
     /// Read the end of the log, unless the length of the log is still this number of bytes.
     LoadLog(Option<u64>),
     /// Find the transactions to mark, in the list as shown.
-    FindMarks(Markable),
+    FindMarks(MarkRequest),
     /// Work on a request for a route.
     Quote(QuoteWork),
     /// Find tickets or labels with this beginning.

@@ -13,7 +13,7 @@ use crate::{domain::ids::RowId, store::Store};
 
 /// Writes transactions to a new file. Returns a sentence with their number and the file, or the reason of the failure.
 /// Blocks for the disk.
-pub(crate) type Export = fn(&Store, &ExportOrder) -> Result<String, String>;
+pub(crate) type ExportFunction = fn(&Store, &ExportOrder) -> Result<String, String>;
 
 /// An export that a person asked for.
 #[derive(Clone, Debug)]
@@ -27,7 +27,7 @@ pub struct ExportOrder {
     /// The time zone of times for people.
     pub zone: FixedOffset,
     /// Whether the dashboard has ended, so that the export stops.
-    pub leaving: CancelFlag,
+    pub cancel_flag: CancelFlag,
 }
 
 /// Signals to running work that the dashboard has ended.
@@ -36,12 +36,12 @@ pub struct CancelFlag(Arc<AtomicBool>);
 
 impl CancelFlag {
     /// Signals the end.
-    pub fn leave(&self) {
+    pub fn cancel(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 
     /// Whether the dashboard has ended.
-    pub fn is_gone(&self) -> bool {
+    pub fn is_cancelled(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 }

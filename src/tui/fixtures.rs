@@ -6,12 +6,13 @@ use std::{
     cmp::Reverse,
     collections::HashMap,
     ops::{Deref, DerefMut},
+    time::Duration,
 };
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 
 use super::{
-    effect::{Effect, Markable},
+    effect::{Effect, MarkRequest},
     key_text,
     message::{Msg, StoreUpdate},
     model::{DashboardSettings, ListCounts, Model, Overview, polling::PollingState},
@@ -62,6 +63,16 @@ pub(super) fn moment(wall: DateTime<Utc>) -> Now {
     Now { mono: Mono((wall - DateTime::UNIX_EPOCH).to_std().unwrap()), wall }
 }
 
+/// Returns the present moment of most tests.
+pub(super) fn now() -> Now {
+    moment(DateTime::UNIX_EPOCH + TimeDelta::hours(1))
+}
+
+/// Returns a moment of the monotonic clock.
+pub(super) fn at(milliseconds: u64) -> Mono {
+    Mono(Duration::from_millis(milliseconds))
+}
+
 /// Returns a firing alert of a transaction; without one, an alert of the whole profile.
 pub(super) fn alert(rule: Rule, of: Option<RowId>, message: &str) -> Alert {
     let subject = of.map_or(AlertSubject::Profile, AlertSubject::Transaction);
@@ -94,13 +105,13 @@ impl DerefMut for TestDashboard {
 
 impl TestDashboard {
     /// Applies a message, and the results of the reads that follow. Returns the other effects.
-    pub(super) fn take(&mut self, message: Msg, now: Now) -> Vec<Effect> {
+    pub(super) fn apply(&mut self, message: Msg, now: Now) -> Vec<Effect> {
         let mut effects = step(&mut self.model, message, now);
         let mut remaining = Vec::new();
         while !effects.is_empty() {
             let effect = effects.remove(0);
             match self.read(&effect, now) {
-                Some(answer) => effects.extend(step(&mut self.model, answer, now)),
+                Some(result) => effects.extend(step(&mut self.model, result, now)),
                 None => remaining.push(effect),
             }
         }
@@ -112,7 +123,7 @@ impl TestDashboard {
             Effect::LoadPage(request) => Msg::Page(Box::new((request.clone(), Ok(self.page(request, now))))),
             Effect::Count => Msg::Counted(Box::new((self.model.list.view(), Ok(self.overview(now))))),
             Effect::FindAlert { row, direction } => {
-                let rows = self.rows(&self.model.list.listed(), now);
+                let rows = self.rows(&self.model.list.combined_filter(), now);
                 let here = rows.iter().position(|own| own == row)?;
                 let alerting = |row: &&RowId| self.alerts.contains_key(row);
                 let found = match direction {
@@ -161,26 +172,26 @@ impl TestDashboard {
         let row = |alert: &Alert| AlertRow { alert: alert.clone(), transaction: transaction(alert) };
         let mut rows: Vec<AlertRow> = alerts.map(row).collect();
         rows.sort_by_key(|row| (row.alert.rule, row.alert.raised_at, row.alert.id));
-        AlertPage { rows, more: false }
+        AlertPage { rows, has_more: false }
     }
 
-    fn markable(&self, wanted: Markable, now: Now) -> Option<Vec<RowId>> {
-        let rows = self.rows(&self.model.list.listed(), now);
+    fn markable(&self, wanted: MarkRequest, now: Now) -> Option<Vec<RowId>> {
+        let rows = self.rows(&self.model.list.combined_filter(), now);
         let rows = match wanted {
-            Markable::Shown => rows,
-            Markable::Between(one, other) => marks::between(&rows, one, other)?.to_vec(),
+            MarkRequest::Shown => rows,
+            MarkRequest::Between(one, other) => marks::between(&rows, one, other)?.to_vec(),
         };
         (rows.len() <= Marks::MOST).then_some(rows)
     }
 
     fn page(&self, request: &PageRequest, now: Now) -> ListPage {
         let rows = self.rows(&request.filter, now);
-        let place = |row: &RowId| rows.iter().position(|own| own == row);
-        let from = match &request.place {
+        let position = |row: &RowId| rows.iter().position(|own| own == row);
+        let from = match &request.position {
             PagePosition::First => 0,
             PagePosition::Last => rows.len().saturating_sub(request.length),
             PagePosition::Around { rows, before } => {
-                rows.iter().find_map(place).map_or(0, |at| at.saturating_sub(*before))
+                rows.iter().find_map(position).map_or(0, |at| at.saturating_sub(*before))
             }
         };
         let to = (from + request.length).min(rows.len());
@@ -202,7 +213,7 @@ impl TestDashboard {
             }
         }
         let list = &self.model.list;
-        let rows = self.rows(&list.listed(), now);
+        let rows = self.rows(&list.combined_filter(), now);
         let first = list.part.rows.first().copied();
         let before = first.and_then(|first| Some((first, rows.iter().position(|row| *row == first)? as u64)));
         let urgent = |(row, alerts): (&RowId, &Vec<Alert>)| {
@@ -229,7 +240,6 @@ impl TestDashboard {
     }
 }
 
-/// A change of the store in memory.
 pub(super) struct StoreChange {
     transactions: Vec<Transaction>,
     /// All active alerts; `None` if they don't change.
@@ -247,10 +257,10 @@ pub(super) fn changed(transactions: Vec<Transaction>) -> StoreChange {
 }
 
 /// Returns the report of a poller that polls at `at`.
-pub(super) fn at_work(at: DateTime<Utc>) -> PollerReport {
+pub(super) fn live_report(at: DateTime<Utc>) -> PollerReport {
     PollerReport {
         at,
-        valid_until: at + chrono::TimeDelta::seconds(15),
+        valid_until: at + TimeDelta::seconds(15),
         process: 7,
         id: "…7f3a".into(),
         rps: 10.0,
@@ -304,7 +314,7 @@ pub(super) fn change_store(
     let (profile_alerts, oldest_answer) = (dashboard.profile_alerts.clone(), dashboard.oldest_answer());
     let own = PollingState { poller, oldest_answer, ..PollingState::default() };
     dashboard
-        .take(Msg::StoreChanged(Box::new(StoreUpdate { feed, own, profile_alerts, ..StoreUpdate::default() })), now)
+        .apply(Msg::StoreChanged(Box::new(StoreUpdate { feed, own, profile_alerts, ..StoreUpdate::default() })), now)
 }
 
 /// Presses keys one after the other. Returns the effects of the last key.
@@ -312,7 +322,7 @@ pub(super) fn press(dashboard: &mut TestDashboard, keys: &[&str], now: Now) -> V
     let mut effects = Vec::new();
     for key in keys {
         let key = key_text::parse(key).unwrap_or_else(|| panic!("{key} is not the text of a key"));
-        effects = dashboard.take(Msg::Key(key), now);
+        effects = dashboard.apply(Msg::Key(key), now);
     }
     effects
 }
@@ -320,7 +330,7 @@ pub(super) fn press(dashboard: &mut TestDashboard, keys: &[&str], now: Now) -> V
 /// Types a text letter by letter. Returns the effects of all letters.
 pub(super) fn type_in(dashboard: &mut TestDashboard, text: &str, now: Now) -> Vec<Effect> {
     let key = |letter| Msg::Key(crossterm::event::KeyCode::Char(letter).into());
-    text.chars().flat_map(|letter| dashboard.take(key(letter), now)).collect()
+    text.chars().flat_map(|letter| dashboard.apply(key(letter), now)).collect()
 }
 
 /// Returns a quote request with this number in the store, which the poller has not sent yet.

@@ -1,7 +1,7 @@
 //! Input of the terminal: a thread of its own reads bytes, and forwards them as events.
 //!
-//! `framer` splits the bytes, `event` converts what they are split into, and `terminal_reader` waits for them. This module must
-//! never know what a key means.
+//! `framer` splits the bytes into frames, `event` converts frames into events, and `terminal_reader` waits for bytes.
+//! This module must never know what a key means.
 
 #[cfg(unix)]
 mod event;
@@ -52,7 +52,6 @@ pub fn events(
     Ok(batches.map_ok(|batch| stream::iter(batch.into_iter().map(Ok))).try_flatten())
 }
 
-/// Whether an event is ^C.
 fn is_interrupt(event: &Event) -> bool {
     let Event::Key(key) = event else { return false };
     key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL) && key.kind != KeyEventKind::Release

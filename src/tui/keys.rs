@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use super::{
-    command::{COMMANDS, Id, KeyCommand, KeyContext},
+    command::{COMMANDS, CommandId, KeyCommand, KeyContext},
     key_text,
 };
 
@@ -39,11 +39,9 @@ pub enum KeyError {
         "keys: `{key}` is bound to both {first} and {second} {place}; give one of them another key, or none: {second} = []"
     )]
     Conflict {
-        /// The key.
         key: String,
         /// The first command in the order of the table.
         first: &'static str,
-        /// The second command.
         second: &'static str,
         /// The shared context, in words.
         place: &'static str,
@@ -78,13 +76,13 @@ impl Keys {
             }
             keys.clone_from(wanted);
         }
-        keys.give_way(own);
+        keys.drop_reassigned_keys(own);
         keys.conflict().map_or(Ok(keys), Err)
     }
 
     /// Removes default keys that a person gave to another command, but never the last key of a command. So a new default key
     /// breaks no older settings.
-    fn give_way(&mut self, own: &BTreeMap<String, Vec<String>>) {
+    fn drop_reassigned_keys(&mut self, own: &BTreeMap<String, Vec<String>>) {
         let is_own = |command: &KeyCommand| own.contains_key(command.name);
         let taken: Vec<(&KeyCommand, Vec<String>)> = self
             .0
@@ -124,12 +122,12 @@ impl Keys {
     }
 
     /// Returns the keys of a command.
-    pub fn of(&self, id: Id) -> &[String] {
+    pub fn of(&self, id: CommandId) -> &[String] {
         self.all().find(|(command, _)| command.id == id).map_or(&[], |(_, keys)| keys)
     }
 
     /// Returns the name of a command in a sentence: the first key, or `:name` if the command has no key.
-    pub fn shown(&self, id: Id) -> String {
+    pub fn shown(&self, id: CommandId) -> String {
         let command = self.all().find(|(command, _)| command.id == id);
         let shown = |(command, keys): (&KeyCommand, &[String])| {
             keys.first().cloned().unwrap_or_else(|| format!(":{}", command.name))
@@ -138,18 +136,18 @@ impl Keys {
     }
 
     /// Returns the command of a key. Earlier contexts take precedence.
-    pub fn lookup(&self, contexts: &[KeyContext], key: &str) -> Option<Id> {
+    pub fn lookup(&self, contexts: &[KeyContext], key: &str) -> Option<CommandId> {
         let within = |context: &KeyContext| {
-            let mut meant = self
+            let mut matching = self
                 .all()
                 .filter(|(command, keys)| command.contexts.contains(context) && keys.iter().any(|own| own == key));
-            meant.next()
+            matching.next()
         };
         contexts.iter().find_map(within).map(|(command, _)| command.id)
     }
 
     /// Returns the commands for the footer in these contexts: the first key and the hint of each command.
-    pub fn hints(&self, contexts: &[KeyContext]) -> impl Iterator<Item = (Id, &str, &'static str)> {
+    pub fn hints(&self, contexts: &[KeyContext]) -> impl Iterator<Item = (CommandId, &str, &'static str)> {
         // Each command appears once, in the first context that has it.
         let first = |command: &KeyCommand| contexts.iter().find(|context| command.contexts.contains(context)).copied();
         let within = move |context: &KeyContext| {
@@ -159,8 +157,8 @@ impl Keys {
         let shown =
             contexts.iter().flat_map(within).filter_map(|(command, keys)| Some((command, keys.first()?.as_str())));
         // A key that an earlier context binds to another command does not run this one.
-        let meant = shown.filter(|(command, key)| self.lookup(contexts, key) == Some(command.id));
-        meant.map(|(command, key)| (command.id, key, command.hint))
+        let matching = shown.filter(|(command, key)| self.lookup(contexts, key) == Some(command.id));
+        matching.map(|(command, key)| (command.id, key, command.hint))
     }
 }
 
@@ -185,14 +183,17 @@ mod tests {
     #[test]
     fn configured_keys_replace_the_default_keys() {
         let own = keys(&[("down", &["J", "Down"]), ("poll_now", &[]), ("up", &["j"])]).unwrap();
-        assert_eq!(own.lookup(&[KeyContext::List], "J"), Some(Id::Down));
-        assert_eq!(own.lookup(&[KeyContext::List], "j"), Some(Id::Up));
+        assert_eq!(own.lookup(&[KeyContext::List], "J"), Some(CommandId::Down));
+        assert_eq!(own.lookup(&[KeyContext::List], "j"), Some(CommandId::Up));
         assert_eq!((own.lookup(&[KeyContext::List], "r"), own.lookup(&[KeyContext::List], "k")), (None, None));
-        assert_eq!(own.of(Id::Down), ["J", "Down"]);
-        assert_eq!([Id::Down, Id::PollNow, Id::Undo].map(|id| own.shown(id)), ["J", ":poll_now", "u"]);
+        assert_eq!(own.of(CommandId::Down), ["J", "Down"]);
+        assert_eq!(
+            [CommandId::Down, CommandId::PollNow, CommandId::Undo].map(|id| own.shown(id)),
+            ["J", ":poll_now", "u"]
+        );
         // The footer leaves out commands without a key.
         assert!(own.hints(&[KeyContext::List]).all(|(_, _, hint)| hint != "poll"));
-        assert!(Keys::default().hints(&[KeyContext::List]).any(|hint| hint == (Id::PollNow, "r", "poll")));
+        assert!(Keys::default().hints(&[KeyContext::List]).any(|hint| hint == (CommandId::PollNow, "r", "poll")));
     }
 
     #[test]

@@ -17,7 +17,7 @@ use super::{
     },
     screens::{
         alerts::state::AlertPage,
-        detail::{history::History, raw::ResponseBody},
+        detail::{history::TransactionHistory, raw::ResponseBody},
         list::state::PageRequest,
         log::state::LogTail,
         stats::state::Statistics,
@@ -25,7 +25,7 @@ use super::{
 };
 use crate::{
     domain::{alert::Alert, ids::RowId, team::TeamStatus, transaction::Transaction},
-    presentation::filter_completion::Names,
+    presentation::filter_completion::NameMatches,
     store::{Changes, ImportReport, ListPage, ListRow, QuoteSubmission, StoredQuote},
 };
 
@@ -57,7 +57,7 @@ pub enum Msg {
     /// The counts of the view with this number, or the error.
     Counted(Box<(u64, Result<Overview, String>)>),
     /// A transaction as it is now, with its history.
-    History(RowId, Box<(Option<ListRow>, History)>),
+    History(RowId, Box<(Option<ListRow>, TransactionHistory)>),
     /// A transaction's last body; `None` if there is none.
     Body(RowId, Box<Option<ResponseBody>>),
     /// The transactions that a person wants texts about, as they are now.
@@ -75,15 +75,15 @@ pub enum Msg {
     /// For each hash of the request, by its text, the tracked transaction, if there is one.
     Known(HashMap<String, Option<RowId>>),
     /// Tickets or labels with the requested beginning.
-    Names(Names),
+    Names(NameMatches),
     /// The progress of a quote request.
     Quote(QuoteProgress),
     /// The result of an import.
     Imported(Result<ImportReport, String>),
-    /// A text to copy by the terminal's escape sequence. The loop copies the text, and sends `Copied` instead.
+    /// A text to copy by the terminal's escape sequence. The loop copies the text, and sends `CopyResult` instead.
     CopyByTerminal(String),
     /// The result of copying a text.
-    Copied(Copied),
+    Copied(CopyResult),
     /// A link could not be opened. `update` copies the link instead.
     NotOpened {
         /// The link.
@@ -131,8 +131,7 @@ pub enum QuoteProgress {
 
 /// The result of copying a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Copied {
-    /// The text.
+pub struct CopyResult {
     pub text: String,
     /// A sentence: how the text was copied, or why copying failed.
     pub outcome: Result<String, String>,

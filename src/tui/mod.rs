@@ -1,8 +1,8 @@
 //! The dashboard: Elm with explicit effects.
 //!
-//! `update` turns a message into a changed model and effects, `view` measures and draws the model without changing it,
-//! `step` combines both, and `run` is the loop that performs effects. Each screen and dialog has a folder. The dashboard
-//! uses the store alone, and must never wait for the network.
+//! `update` turns a message into a changed model and effects. `view` measures and draws the model without changing it.
+//! `step` combines both, and `run` is the loop that performs effects. Each screen and dialog has a folder. The
+//! dashboard uses the store alone, and must never wait for the network.
 
 mod bounded_backend;
 mod burst;
@@ -18,7 +18,6 @@ pub(crate) mod key_text;
 pub(crate) mod keys;
 pub(crate) mod message;
 pub(crate) mod model;
-mod remember;
 pub(crate) mod run;
 pub(crate) mod screens;
 pub(crate) mod step;
@@ -28,4 +27,5 @@ pub(crate) mod theme;
 pub(crate) mod tour;
 pub(crate) mod update;
 pub(crate) mod view;
+mod view_state_file;
 mod widgets;

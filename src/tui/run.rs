@@ -1,9 +1,9 @@
 //! The dashboard's loop: applies messages, performs effects, and draws. Generic over backend and input, so that tests
 //! drive the real loop.
 //!
-//! The loop draws at most 30 frames a second, after changes only, and once a second to update ages. While the keyboard is idle,
-//! it draws once a second at most. It must never wait for the disk or the network: the pool for blocking work reads and
-//! writes the store.
+//! The loop draws at most 30 frames a second, after changes only, and once a second to update ages. While the keyboard
+//! is idle, it draws once a second at most. The loop must never wait for the disk or the network: the pool for blocking
+//! work reads and writes the store.
 
 mod dashboard;
 mod edits;
@@ -25,19 +25,18 @@ use tokio::task::JoinSet;
 pub use self::{dashboard::RunError, log_tail::LogSource};
 use self::{
     dashboard::{ChangeRead, Dashboard, SystemState, terminal_error},
-    frame_pacer::{Cause, Counting, FramePacer},
+    frame_pacer::{CountPacer, FrameCause, FramePacer},
     theme_state::ThemeState,
 };
 use super::{
     bounded_backend::bound,
-    burst::{Arrived, Bursts},
+    burst::{BurstDetector, SortedInput},
     dialogs::Dialog,
     effect::Effect,
-    export::{CancelFlag, Export},
+    export::{CancelFlag, ExportFunction},
     input::AT_ONCE,
     message::Msg,
-    model::{DashboardSettings, Model, Tone},
-    remember::Remembered,
+    model::{DashboardSettings, MessageTone, Model},
     step::{mouse_message, step},
     system::{
         System,
@@ -45,6 +44,7 @@ use super::{
     },
     theme::Theme,
     view::view,
+    view_state_file::ViewStateFile,
 };
 use crate::{
     clock::{Clock, Mono, Now},
@@ -68,11 +68,11 @@ pub struct DashboardInputs {
     /// Clipboard, browser, terminal and suspension.
     pub system: System,
     /// The file that stores the view state between two starts, if there is one.
-    pub memory: Option<PathBuf>,
+    pub view_state_path: Option<PathBuf>,
     /// The log file, if there is one.
     pub log: Option<LogSource>,
     /// The function that writes transactions to a new file.
-    pub export: Export,
+    pub export: ExportFunction,
 }
 
 /// Runs the dashboard until a person quits or `stop` resolves. Returns the value of `stop`, or `None` after a quit.
@@ -90,18 +90,18 @@ where
     loop {
         let now = dashboard.clock.now();
         dashboard.draw_if_due(terminal, now)?;
-        let wake = dashboard.wake();
+        let wake = dashboard.next_wakeup();
         let clock = dashboard.clock.clone();
         tokio::select! {
             biased;
             stopped = &mut stop => return Ok(Some(stopped)),
-            Some(message) = dashboard.tasks.join_next() => dashboard.take(message?),
+            Some(message) = dashboard.tasks.join_next() => dashboard.handle_message(message?),
             events = input.next() => dashboard.on_events(events)?,
             _ = dashboard.commits.changed(), if dashboard.reads_immediately() => dashboard.read_changes(),
             () = Suspension::suspension_requested(&mut dashboard.system_state.system.suspension) => dashboard.system_state.suspend = Some(SuspendScope::Process),
             () = clock.sleep_until(wake) => dashboard.on_timer(),
         }
-        if dashboard.quit {
+        if dashboard.should_quit {
             return Ok(None);
         }
         if let Some(scope) = dashboard.system_state.suspend.take() {
@@ -111,7 +111,7 @@ where
                 resumed = dashboard.suspend(terminal, scope) => resumed?,
             }
         }
-        if std::mem::take(&mut dashboard.redraw) {
+        if std::mem::take(&mut dashboard.needs_redraw) {
             // `clear` would ask the terminal for the cursor's position, wait for the reply, and fail without one.
             let size = terminal.size().map_err(terminal_error)?;
             terminal.resize(size.into()).map_err(terminal_error)?;
@@ -121,29 +121,29 @@ where
 
 impl Drop for Dashboard {
     fn drop(&mut self) {
-        self.changed_view_state().iter().for_each(Remembered::write);
+        self.changed_view_state().iter().for_each(ViewStateFile::write);
         // The runtime waits for reads and writes in progress, so they are cancelled.
-        self.leaving.leave();
+        self.cancel_flag.cancel();
         [&self.pages, &self.numbers, &self.details, &self.charts].into_iter().for_each(SharedReader::cancel);
     }
 }
 
 impl Dashboard {
     fn start<B: Backend>(terminal: &Terminal<B>, parts: DashboardInputs) -> Result<Self, RunError> {
-        let DashboardInputs { store, clock, setting, theme, system, export, memory, log } = parts;
+        let DashboardInputs { store, clock, setting, theme, system, export, view_state_path, log } = parts;
         let size = terminal.size().map_err(terminal_error)?;
-        let remembered = memory.map(Remembered::read);
-        let chosen = remembered.as_ref().and_then(|remembered| remembered.view_state().theme.as_ref());
+        let view_state_file = view_state_path.map(ViewStateFile::read);
+        let chosen = view_state_file.as_ref().and_then(|view_state_file| view_state_file.view_state().theme.as_ref());
         let team = store.team();
         let mut model = Model::new(setting, (size.width, size.height));
         model.team = team.as_ref().map(|team| team.borrow().clone());
         let mut dashboard = Self {
             model,
             theme_state: ThemeState::new(theme, chosen),
-            bursts: Bursts::new(system.has_brackets),
+            burst_detector: BurstDetector::new(system.has_brackets),
             system_state: SystemState::new(system),
             export,
-            leaving: CancelFlag::default(),
+            cancel_flag: CancelFlag::default(),
             team,
             feed_reader: FeedReader::new(store.reader()?),
             pages: SharedReader::new(store.reader()?),
@@ -159,33 +159,33 @@ impl Dashboard {
             next_page: None,
             full_read_at: None,
             page_pause: (0, Mono::default()),
-            counting: Counting::default(),
-            remembered,
+            counting: CountPacer::default(),
+            view_state_file,
             pace: FramePacer::default(),
-            redraw: false,
-            quit: false,
+            needs_redraw: false,
+            should_quit: false,
             next_tick: clock.now().mono + TICK,
             clock,
         };
-        if let Some(remembered) = &dashboard.remembered {
-            dashboard.model.remember(remembered.view_state().clone());
+        if let Some(view_state_file) = &dashboard.view_state_file {
+            dashboard.model.restore_view_state(view_state_file.view_state().clone());
         }
         if let Some(notice) = dashboard.store.notice() {
-            dashboard.model.show_message(Tone::Bad, notice, dashboard.clock.now().mono);
+            dashboard.model.show_message(MessageTone::Bad, notice, dashboard.clock.now().mono);
         }
         dashboard.read_changes();
         Ok(dashboard)
     }
 
     fn draw_if_due<B: Backend>(&mut self, terminal: &mut Terminal<B>, now: Now) -> Result<(), RunError> {
-        if self.pace.due(self.system_state.focused).is_some_and(|due| due <= now.mono) {
+        if self.pace.due(self.system_state.is_focused).is_some_and(|due| due <= now.mono) {
             self.update_terminal(now.mono)?;
             self.draw_synchronized::<B>(|| {
                 let theme = self.theme_state.shown(&self.model.dialog);
                 terminal.draw(|frame| view(&self.model, &theme, now, frame)).map(drop)
             })?;
             self.pace.record_frame(now.mono);
-            if self.model.loaded
+            if self.model.is_loaded
                 && let Some(first_rows) = self.system_state.system.first_rows.take()
             {
                 // The receiver may be gone.
@@ -195,8 +195,8 @@ impl Dashboard {
         Ok(())
     }
 
-    fn wake(&self) -> Mono {
-        let frame = self.pace.due(self.system_state.focused).unwrap_or(self.next_tick);
+    fn next_wakeup(&self) -> Mono {
+        let frame = self.pace.due(self.system_state.is_focused).unwrap_or(self.next_tick);
         let counting = self.counting.due(self.pace.is_active()).unwrap_or(self.next_tick);
         let wake = self.next_tick.min(frame).min(counting);
         self.page_due().map_or(wake, |due| wake.min(due))
@@ -212,12 +212,12 @@ impl Dashboard {
             // take long, so then the tick requests the frame.
             let goes_on = !self.tasks.is_empty();
             if !self.read_if_postponed() || goes_on {
-                self.pace.request(Cause::Data);
+                self.pace.request(FrameCause::Data);
             }
-            self.apply(Msg::Tick);
-            if let Some(remembered) = self.changed_view_state() {
+            self.apply_message(Msg::Tick);
+            if let Some(view_state_file) = self.changed_view_state() {
                 self.tasks.spawn_blocking(move || {
-                    remembered.write();
+                    view_state_file.write();
                     Msg::Tick
                 });
             }
@@ -225,23 +225,23 @@ impl Dashboard {
     }
 
     /// Notes the view state, and returns it for saving if it changed. Returns `None` while a person types a filter.
-    fn changed_view_state(&mut self) -> Option<Remembered> {
-        let memory = self.model.view_state_to_save();
+    fn changed_view_state(&mut self) -> Option<ViewStateFile> {
+        let view_state = self.model.view_state_to_save();
         let is_typing = matches!(self.model.dialog, Dialog::Filter(_));
-        let remembered = self.remembered.as_mut().filter(|_| !is_typing)?;
-        remembered.note(memory).then(|| remembered.clone())
+        let view_state_file = self.view_state_file.as_mut().filter(|_| !is_typing)?;
+        view_state_file.replace(view_state).then(|| view_state_file.clone())
     }
 
     fn on_events(&mut self, events: Option<Vec<io::Result<Event>>>) -> Result<(), RunError> {
         let events = events.ok_or_else(|| terminal_error("its input has ended"))?;
         let events = events.into_iter().collect::<io::Result<_>>().map_err(terminal_error)?;
-        for arrived in self.bursts.sort(events, self.model.dialog.takes_text(), self.clock.now().mono) {
-            self.pace.request(Cause::Input);
+        for arrived in self.burst_detector.sort_events(events, self.model.dialog.takes_text(), self.clock.now().mono) {
+            self.pace.request(FrameCause::Input);
             // After a pause the person must see the present state.
             self.read_if_postponed();
             match arrived {
-                Arrived::Event(event) => self.on_event(event),
-                Arrived::Burst(text) => self.take(Msg::Burst(text)),
+                SortedInput::Event(event) => self.on_event(event),
+                SortedInput::Burst(text) => self.handle_message(Msg::Burst(text)),
             }
         }
         Ok(())
@@ -249,26 +249,26 @@ impl Dashboard {
 
     fn on_event(&mut self, event: Event) {
         match event {
-            Event::Key(key) => self.take(Msg::Key(key)),
-            Event::Paste(text) => self.take(Msg::Paste(text)),
+            Event::Key(key) => self.handle_message(Msg::Key(key)),
+            Event::Paste(text) => self.handle_message(Msg::Paste(text)),
             Event::Mouse(mouse) => {
                 if let Some(message) = mouse_message(&self.model, mouse, self.clock.now()) {
-                    self.take(message);
+                    self.handle_message(message);
                 }
             }
             Event::Resize(columns, rows) => {
                 // Also if the size is unchanged: the terminal may have had another size in between, and lost the
                 // content.
-                self.redraw = true;
+                self.needs_redraw = true;
                 let size = bound(Size::new(columns, rows));
-                self.take(Msg::Resize(size.width, size.height));
+                self.handle_message(Msg::Resize(size.width, size.height));
             }
-            Event::FocusGained => self.system_state.focus(true),
-            Event::FocusLost => self.system_state.focus(false),
+            Event::FocusGained => self.system_state.set_focus(true),
+            Event::FocusLost => self.system_state.set_focus(false),
         }
     }
 
-    fn take(&mut self, message: Msg) {
+    fn handle_message(&mut self, message: Msg) {
         let message = match message {
             Msg::StoreChanged(update) => {
                 self.change_read = ChangeRead::Idle;
@@ -320,15 +320,15 @@ impl Dashboard {
             | Msg::ThemeSet(_)
             | Msg::Tick) => message,
         };
-        self.apply(message);
+        self.apply_message(message);
         // While the keyboard is idle, one frame shows all results of a second's reads.
         if self.pace.is_active() || self.tasks.is_empty() {
-            self.pace.request(Cause::Data);
+            self.pace.request(FrameCause::Data);
         }
     }
 
     /// Applies a message without requesting a frame, and performs the effects.
-    fn apply(&mut self, message: Msg) {
+    fn apply_message(&mut self, message: Msg) {
         let store_fault = self.store.fault().map(|store_fault| store_fault.to_string());
         if store_fault != self.model.store_fault {
             step(&mut self.model, Msg::StoreFault(store_fault), self.clock.now());
@@ -338,22 +338,22 @@ impl Dashboard {
             step(&mut self.model, Msg::Team(status, self.store.author()), self.clock.now());
         }
         for effect in step(&mut self.model, message, self.clock.now()) {
-            self.perform(effect);
+            self.perform_effect(effect);
         }
         self.read_page_if_due(self.clock.now().mono);
         self.count_if_due(self.clock.now().mono);
     }
 
-    fn perform(&mut self, effect: Effect) {
+    fn perform_effect(&mut self, effect: Effect) {
         let at = self.clock.now().wall;
         match effect {
-            Effect::Quit => self.quit = true,
-            Effect::NotifyDesktop(raised) => self.system_state.raised(raised),
+            Effect::Quit => self.should_quit = true,
+            Effect::NotifyDesktop(raised) => self.system_state.queue_notifications(raised),
             Effect::Copy(text) => self.copy(text),
             Effect::Open(link) => self.open(link),
             Effect::SetTheme(wanted) => self.set_theme(wanted),
             Effect::Suspend => self.request_suspension(),
-            Effect::Redraw => self.redraw = true,
+            Effect::Redraw => self.needs_redraw = true,
             Effect::Import(batch) => self.import(batch, at),
             Effect::PollNow(rows) => self.request(rows, at, |transactions| Operation::RequestPoll { transactions }),
             Effect::AskChain(rows) => self.request(rows, at, |transactions| Operation::RequestChain { transactions }),
@@ -385,14 +385,14 @@ impl Dashboard {
             Effect::LoadPage(request) => self.request_page(request),
             Effect::Count => self.counting.is_requested = true,
             Effect::FindAlert { row, direction } => {
-                let filter = self.model.list.listed();
+                let filter = self.model.list.combined_filter();
                 self.query(move |reader| queries::alert(reader, &filter, at, row, direction).map(Msg::FoundAlert));
             }
             Effect::LoadAlerts => self.load_alerts(at),
             Effect::LoadStatistics(range) => self.load_statistics(range),
             Effect::LoadLog(known) => self.load_log(known),
             Effect::FindMarks(rows) => {
-                let filter = self.model.list.listed();
+                let filter = self.model.list.combined_filter();
                 self.query(move |reader| queries::marks(reader, &filter, at, rows).map(Msg::FoundMarks));
             }
             Effect::FindNames(of, beginning) => {

@@ -39,29 +39,25 @@ pub(crate) fn mouse_message(model: &Model, mouse: MouseEvent, now: Now) -> Optio
 #[cfg(test)]
 mod tests {
     use crate::tui::dialogs::Dialog;
-    use chrono::{DateTime, TimeDelta};
+    use chrono::TimeDelta;
     use crossterm::event::KeyModifiers;
 
     use super::*;
     use crate::{
         domain::{fixtures as tx, ids::RowId},
         tui::{
-            fixtures::{TestDashboard, at_work, blank, change_store, everything, moment, press},
+            fixtures::{TestDashboard, blank, change_store, everything, live_report, moment, now, press},
             model::{Screen, geometry::ClickTarget},
             screens::{detail::state::DetailTab, list::tab::Tab},
         },
     };
 
-    fn now() -> Now {
-        moment(DateTime::UNIX_EPOCH + TimeDelta::hours(1))
-    }
-
     fn dashboard(size: (u16, u16)) -> TestDashboard {
         let mut model = blank(size);
         let transactions = (1..=40).map(tx::transaction).collect();
-        change_store(&mut model, everything(transactions, Vec::new()), Some(at_work(now().wall)), now());
+        change_store(&mut model, everything(transactions, Vec::new()), Some(live_report(now().wall)), now());
         press(&mut model, &["/"], now());
-        model.take(Msg::Paste("sort:hash".into()), now());
+        model.apply(Msg::Paste("sort:hash".into()), now());
         press(&mut model, &["Enter", "g"], now());
         model
     }
@@ -69,7 +65,7 @@ mod tests {
     fn mouse(model: &mut TestDashboard, kind: MouseEventKind, (column, row): (u16, u16)) {
         let event = MouseEvent { kind, column, row, modifiers: KeyModifiers::NONE };
         if let Some(message) = mouse_message(model, event, now()) {
-            model.take(message, now());
+            model.apply(message, now());
         }
     }
 
@@ -129,9 +125,9 @@ mod tests {
     fn a_second_click_opens_the_transaction_and_a_slow_one_does_not() {
         let mut model = dashboard((120, 36));
         mouse(&mut model, CLICK, (10, 6));
-        model.take(Msg::Click(ClickTarget::Row(2)), moment(now().wall + TimeDelta::seconds(2)));
+        model.apply(Msg::Click(ClickTarget::Row(2)), moment(now().wall + TimeDelta::seconds(2)));
         assert_eq!(model.screen, Screen::List);
-        model.take(Msg::Click(ClickTarget::Row(2)), moment(now().wall + TimeDelta::milliseconds(2_300)));
+        model.apply(Msg::Click(ClickTarget::Row(2)), moment(now().wall + TimeDelta::milliseconds(2_300)));
         assert_eq!((model.screen, model.list.selected), (Screen::Detail, Some(RowId(3))));
     }
 
@@ -155,14 +151,14 @@ mod tests {
     fn the_wheel_scrolls_the_pane_below_it() {
         let mut model = dashboard((120, 36));
         mouse(&mut model, MouseEventKind::ScrollDown, (10, 10));
-        assert_eq!((model.list.selected, model.detail.place()), (Some(RowId(4)), 0));
+        assert_eq!((model.list.selected, model.detail.position()), (Some(RowId(4)), 0));
         // The raw body of the tab beside the list would scroll; the summary fits.
         model.detail.tab = DetailTab::Timing;
         press(&mut model, &["^E"], now());
-        let scrolled = model.detail.place();
+        let scrolled = model.detail.position();
         mouse(&mut model, MouseEventKind::ScrollDown, (100, 20));
         assert_eq!(model.list.selected, Some(RowId(4)), "the list stays");
-        assert!(model.detail.place() >= scrolled && model.geometry.detail_end >= model.detail.place());
+        assert!(model.detail.position() >= scrolled && model.geometry.detail_end >= model.detail.position());
     }
 
     #[test]

@@ -35,12 +35,10 @@ const CLICKS: Print<&str> = Print("\x1b[?1000h\x1b[?1006h");
 #[cfg(not(unix))]
 const CLICKS: crossterm::event::EnableMouseCapture = crossterm::event::EnableMouseCapture;
 
-/// A request to the terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TerminalRequest<'a> {
     /// Begin a frame: show nothing until its end.
     BeginFrame,
-    /// End a frame.
     EndFrame,
     /// Set the title.
     Title(&'a str),
@@ -88,7 +86,6 @@ impl Drop for TerminalGuard {
     }
 }
 
-/// Performs a request to the terminal.
 pub(crate) fn perform_request(request: TerminalRequest<'_>) -> io::Result<()> {
     let mut out = io::stdout();
     match request {
@@ -132,9 +129,9 @@ fn write_restoration(out: &mut impl Write) -> io::Result<()> {
     execute!(out, DisableBracketedPaste, LeaveAlternateScreen, Show)
 }
 
-/// Restores the terminal without waiting, if this process has taken it over: another thread may be stuck in a write to
-/// the terminal, and hold the lock of standard output. What the terminal hasn't read of the last frame is discarded. The
-/// process must end next. SIGUSR1 must have a handler.
+/// Restores the terminal without waiting, if this process has taken it over. Another thread may be stuck in a write to
+/// the terminal, and hold the lock of standard output. What the terminal hasn't read of the last frame is discarded.
+/// The process must end next. SIGUSR1 must have a handler.
 pub(crate) fn restore_by_force() {
     // Another thread holds this lock only for a moment.
     if owner().take().is_none() {

@@ -12,7 +12,7 @@ use ratatui::{
 };
 
 pub(crate) use self::file::Palette;
-pub(crate) use self::{color::ColorDepth, shipped::Shipped};
+pub(crate) use self::{color::ColorDepth, shipped::ShippedTheme};
 use crate::{
     domain::{
         alert::Severity,
@@ -56,7 +56,6 @@ pub enum ThemeError {
         "unknown theme `{name}`{hint}; choose one of {known}, or give the path of your own theme, such as ./own.toml"
     )]
     NoTheme {
-        /// The name.
         name: String,
         /// A hint at the most similar name; may be empty.
         hint: String,
@@ -68,7 +67,6 @@ pub enum ThemeError {
     Unreadable {
         /// The file.
         path: String,
-        /// The error.
         error: std::io::Error,
     },
     /// The file has an invalid key or value.
@@ -81,9 +79,9 @@ pub enum ThemeError {
     },
 }
 
-/// What the terminal can show, and what a person wants of it, whatever the theme.
+/// The display options that hold for every theme: abilities of the terminal, and choices of the person.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Abilities {
+pub struct DisplayOptions {
     /// Whether colours are shown.
     pub color: bool,
     /// The number of colours.
@@ -99,7 +97,7 @@ pub struct Abilities {
 pub struct Theme {
     name: String,
     palette: Palette,
-    abilities: Abilities,
+    display: DisplayOptions,
     /// The mark of cut text.
     pub ellipsis: &'static str,
     /// Lines around panes.
@@ -109,49 +107,49 @@ pub struct Theme {
 impl Theme {
     /// Returns the default theme.
     pub fn new(color: bool, ascii: bool) -> Self {
-        Self::shipped(Shipped::Default, Abilities { color, ascii, ..Abilities::default() })
+        Self::shipped(ShippedTheme::Default, DisplayOptions { color, ascii, ..DisplayOptions::default() })
     }
 
-    /// Returns what stands between the parts of a line.
+    /// Returns the separator between the parts of a line.
     pub fn separator(&self) -> &'static str {
         self.glyphs().choose(" · ", "  ")
     }
 
     /// Returns a shipped theme. Without colours it looks like mono, under its own name.
-    pub fn shipped(shipped: Shipped, abilities: Abilities) -> Self {
-        let shown = if abilities.color { shipped } else { Shipped::Mono };
-        Self::of(shipped.name(), Palette::shipped(shown, abilities.depth), abilities)
+    pub fn shipped(shipped: ShippedTheme, display: DisplayOptions) -> Self {
+        let shown = if display.color { shipped } else { ShippedTheme::Mono };
+        Self::of(shipped.name(), Palette::shipped(shown, display.depth), display)
     }
 
     /// Returns a shipped theme by its name.
     ///
     /// # Errors
     /// If no theme has this name.
-    pub fn named(name: &str, abilities: Abilities) -> Result<Self, ThemeError> {
-        let Some(shipped) = Shipped::named(name) else {
-            let known = Shipped::ALL.map(Shipped::name);
+    pub fn named(name: &str, display: DisplayOptions) -> Result<Self, ThemeError> {
+        let Some(shipped) = ShippedTheme::named(name) else {
+            let known = ShippedTheme::ALL.map(ShippedTheme::name);
             let hint = toml_text::nearest(name, &known).map(|name| format!(", did you mean `{name}`?"));
             let (hint, known) = (hint.unwrap_or_default(), known.join(", "));
             return Err(ThemeError::NoTheme { name: text::clean(name), hint, known });
         };
-        Ok(Self::shipped(shipped, abilities))
+        Ok(Self::shipped(shipped, display))
     }
 
     /// Returns a person's own theme, from the text of the file at this path.
     ///
     /// # Errors
     /// If the text is not a theme.
-    pub fn own(path: &str, text: &str, abilities: Abilities) -> Result<Self, ThemeError> {
-        let palette = Palette::read(text, abilities.depth);
+    pub fn own(path: &str, text: &str, display: DisplayOptions) -> Result<Self, ThemeError> {
+        let palette = Palette::read(text, display.depth);
         let palette = palette.map_err(|wrong| ThemeError::TomlError { path: text::clean(path), wrong })?;
-        let palette = if abilities.color { palette } else { Palette::shipped(Shipped::Mono, abilities.depth) };
-        Ok(Self::of(path, palette, abilities))
+        let palette = if display.color { palette } else { Palette::shipped(ShippedTheme::Mono, display.depth) };
+        Ok(Self::of(path, palette, display))
     }
 
-    fn of(name: &str, palette: Palette, abilities: Abilities) -> Self {
-        let glyphs = if abilities.ascii { Glyphs::Ascii } else { Glyphs::Unicode };
+    fn of(name: &str, palette: Palette, display: DisplayOptions) -> Self {
+        let glyphs = if display.ascii { Glyphs::Ascii } else { Glyphs::Unicode };
         let border = glyphs.choose(border::ROUNDED, ASCII_BORDER);
-        Self { name: name.to_owned(), palette, abilities, ellipsis: glyphs.ellipsis(), border }
+        Self { name: name.to_owned(), palette, display, ellipsis: glyphs.ellipsis(), border }
     }
 
     /// Returns the name, or the path of a person's own theme.
@@ -159,9 +157,9 @@ impl Theme {
         &self.name
     }
 
-    /// Returns what the terminal can show.
-    pub fn abilities(&self) -> Abilities {
-        self.abilities
+    /// Returns the display options.
+    pub fn display(&self) -> DisplayOptions {
+        self.display
     }
 
     /// Returns the symbols of bars, from an eighth of a cell to a whole cell.
@@ -211,7 +209,7 @@ impl Theme {
 
     /// Returns the symbols.
     pub(crate) fn glyphs(&self) -> Glyphs {
-        if self.abilities.ascii { Glyphs::Ascii } else { Glyphs::Unicode }
+        if self.display.ascii { Glyphs::Ascii } else { Glyphs::Unicode }
     }
 
     /// Returns the style of less important text.

@@ -2,16 +2,15 @@
 //!
 //! The tour must never take a key from anything: it only watches the commands that a person gives.
 
-use super::command::Id;
+use super::command::CommandId;
 
-/// A step.
 pub(crate) struct TourStep {
     /// What the screen shows.
     pub(crate) text: &'static str,
     /// What the key does.
     pub(crate) invitation: &'static str,
     /// The command that ends the step.
-    pub(crate) command: Id,
+    pub(crate) command: CommandId,
 }
 
 /// The steps, in order.
@@ -19,31 +18,30 @@ pub(crate) const STEPS: [TourStep; 5] = [
     TourStep {
         text: "The most urgent transfer is on top. The pane beside or below the list has its verdict, what to say and what to do.",
         invitation: "moves to the next one",
-        command: Id::Down,
+        command: CommandId::Down,
     },
     TourStep {
         text: "PROGRESS shows where a transfer stands between its submission and its limit, with marks at the median and at 9 in 10.",
         invitation: "shows and copies the reply for the customer",
-        command: Id::Answer,
+        command: CommandId::Answer,
     },
     TourStep {
         text: "An alert stays until somebody handles it.",
         invitation: "acknowledges it, with a note for your colleagues",
-        command: Id::Acknowledge,
+        command: CommandId::Acknowledge,
     },
     TourStep {
         text: "Anything that a customer sends finds the transfer: a hash, a link, a ticket. Paste it, or search.",
         invitation: "searches and filters",
-        command: Id::Filter,
+        command: CommandId::Filter,
     },
     TourStep {
         text: "That is all you need to begin.",
         invitation: "lists all keys; type there to search them",
-        command: Id::Help,
+        command: CommandId::Help,
     },
 ];
 
-/// The tour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Tour {
     /// There is no tour, or it is over.
@@ -68,10 +66,10 @@ impl Tour {
     }
 
     /// Returns the tour after a command.
-    pub(crate) fn after(self, command: Id) -> Self {
+    pub(crate) fn after(self, command: CommandId) -> Self {
         match self.step() {
             // Esc on the list.
-            Some(_) if command == Id::Clear => Self::Over,
+            Some(_) if command == CommandId::Clear => Self::Over,
             Some((number, step)) if step.command == command && number < STEPS.len() => Self::At(number),
             Some((_, step)) if step.command == command => Self::Over,
             _ => self,
@@ -87,10 +85,10 @@ mod tests {
     fn each_step_waits_for_its_command_and_esc_ends_the_tour() {
         let mut tour = Tour::At(0);
         for (index, step) in STEPS.iter().enumerate() {
-            assert_eq!(tour.after(Id::Redraw), Tour::At(index));
-            assert_eq!(tour.after(Id::Clear), Tour::Over);
+            assert_eq!(tour.after(CommandId::Redraw), Tour::At(index));
+            assert_eq!(tour.after(CommandId::Clear), Tour::Over);
             tour = tour.after(step.command);
         }
-        assert_eq!((tour, tour.after(Id::Down)), (Tour::Over, Tour::Over));
+        assert_eq!((tour, tour.after(CommandId::Down)), (Tour::Over, Tour::Over));
     }
 }

@@ -11,15 +11,15 @@ use serde_json::Value;
 
 use super::{
     ONGOING,
-    common::{Batch, Home, Process, ProcessOutput, Simulation, list_files},
+    common::{Home, ProcessOutput, ProgramProcess, ScenarioBatch, SimulatorProcess, list_files},
 };
 
 /// Returns a home with a store of three transactions, and `copy.db`, a backup of the first two.
 fn home_with_backup() -> Home {
     let home = Home::new();
-    home.import(&Batch::repeat(2, ONGOING).csv);
+    home.import(&ScenarioBatch::repeat(2, ONGOING).csv);
     assert_eq!(home.run(&["backup", "copy.db"]).code, Some(0));
-    home.import(&Batch::repeat(3, ONGOING).csv);
+    home.import(&ScenarioBatch::repeat(3, ONGOING).csv);
     home
 }
 
@@ -30,8 +30,9 @@ fn files(home: &Home) -> BTreeSet<String> {
 #[test]
 fn restore_puts_a_backup_in_place_but_not_under_a_running_watch() {
     let home = home_with_backup();
-    let simulation = Simulation::start(&Batch::repeat(3, ONGOING).scenario);
-    let mut watch = Process::start(home.polling_command(&simulation.url, &["watch", "--json", "--timeout", "1m"]));
+    let simulation = SimulatorProcess::start(&ScenarioBatch::repeat(3, ONGOING).scenario);
+    let mut watch =
+        ProgramProcess::start(home.polling_command(&simulation.url, &["watch", "--json", "--timeout", "1m"]));
     watch.read_events_until("status_changed", 1);
     home.run(&["restore", "copy.db"]).assert_exit(1, &["another hoptop process has the store open; end it first"]);
     watch.signal("TERM");
@@ -69,7 +70,7 @@ fn killed_restore_leaves_the_former_store_or_the_restored_one() {
         assert!(count == 2 || count == 3, "{count} after {moment}");
         seen.insert(count);
         if count == 2 {
-            home.import(&Batch::repeat(3, ONGOING).csv);
+            home.import(&ScenarioBatch::repeat(3, ONGOING).csv);
         }
     }
     assert_eq!(seen, BTreeSet::from([2, 3]));
@@ -115,7 +116,7 @@ fn commands_that_do_not_poll_ignore_invalid_settings_of_polling() {
 
 #[test]
 fn gzip_is_imported_from_a_file_and_through_a_pipe() {
-    let (home, batch) = (Home::new(), Batch::repeat(50, ONGOING));
+    let (home, batch) = (Home::new(), ScenarioBatch::repeat(50, ONGOING));
     home.write("batch.csv", &batch.csv);
     let packed = Command::new("gzip").arg("batch.csv").current_dir(home.path()).status();
     if !packed.is_ok_and(|status| status.success()) {
@@ -142,17 +143,17 @@ fn gzip_is_imported_from_a_file_and_through_a_pipe() {
 #[test]
 #[cfg(unix)]
 fn log_removed_under_a_watch_costs_nothing_that_was_acknowledged() {
-    let batch = Batch::repeat(1, ONGOING);
-    let (home, simulation) = (Home::new(), Simulation::start(&batch.scenario));
+    let batch = ScenarioBatch::repeat(1, ONGOING);
+    let (home, simulation) = (Home::new(), SimulatorProcess::start(&batch.scenario));
     home.import(&batch.csv);
-    let mut watch = Process::start(home.polling_command(&simulation.url, &["watch", "--json"]));
+    let mut watch = ProgramProcess::start(home.polling_command(&simulation.url, &["watch", "--json"]));
     watch.read_events_until("status_changed", 1);
     // Otherwise the watch notices it within a second and ends, and then the import finds a sound store.
     watch.signal("STOP");
     for file in ["hoptop.db-wal", "hoptop.db-shm"] {
         fs::remove_file(home.path().join(file)).unwrap();
     }
-    let more = home.write("more.csv", &Batch::repeat(2, ONGOING).csv);
+    let more = home.write("more.csv", &ScenarioBatch::repeat(2, ONGOING).csv);
     let refused = home.run(&["import", &more]);
     refused.assert_exit(1, &["was removed while another process has the store open; quit all hoptop processes"]);
     watch.signal("CONT");

@@ -15,7 +15,7 @@ use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-use super::{Home, ID, Simulation};
+use super::{Home, ID, SimulatorProcess};
 
 const COUNT: usize = 150;
 /// The limit of the ID, in requests per second.
@@ -53,14 +53,14 @@ fn imported_batch_is_seen_sooner_than_by_polling_in_turn() {
 }
 
 /// A transfer. Times are whole seconds from the start of the service.
-struct Transfer {
+struct TimedTransfer {
     hash: String,
     estimate: u64,
     indexed: u64,
     settles: u64,
 }
 
-fn transfers(seed: u64) -> Vec<Transfer> {
+fn transfers(seed: u64) -> Vec<TimedTransfer> {
     let mut random = Pcg64Mcg::seed_from_u64(seed);
     let mut lognormal = |median: f64, sigma: f64| {
         let radius = (-2.0 * (1.0 - random.random::<f64>()).ln()).sqrt();
@@ -71,7 +71,7 @@ fn transfers(seed: u64) -> Vec<Transfer> {
         let median = MEDIANS.0 + (MEDIANS.1 - MEDIANS.0) * share;
         let indexed = lognormal(INDEXING.0, INDEXING.1).ceil() as u64;
         let settles = (lognormal(median, SIGMA).round() as u64).max(indexed + 1);
-        Transfer {
+        TimedTransfer {
             hash: format!("0x{:064x}", seed * 1_000 + number as u64),
             estimate: median.round() as u64,
             indexed,
@@ -82,9 +82,9 @@ fn transfers(seed: u64) -> Vec<Transfer> {
 }
 
 /// Starts a service with these transfers. Returns it with the moment of its second 0.
-fn start(transfers: &[Transfer]) -> (Simulation, DateTime<Utc>, Instant) {
+fn start(transfers: &[TimedTransfer]) -> (SimulatorProcess, DateTime<Utc>, Instant) {
     let mut scenario = format!("[service]\nrps = {RPS}.0\nlatency_ms = 5\ncounts_from = \"start\"\n");
-    for Transfer { hash, indexed, settles, .. } in transfers {
+    for TimedTransfer { hash, indexed, settles, .. } in transfers {
         write!(
             scenario,
             "[[transaction]]\ntransactionId = \"{hash}\"\nfromChainId = \"42161\"\ntoChainId = \"8453\"\nquoteId = \"q\"\n\
@@ -93,16 +93,16 @@ fn start(transfers: &[Transfer]) -> (Simulation, DateTime<Utc>, Instant) {
         )
         .unwrap();
     }
-    (Simulation::start(&scenario), Utc::now(), Instant::now())
+    (SimulatorProcess::start(&scenario), Utc::now(), Instant::now())
 }
 
 /// Returns the mean delay in seconds of `hoptop watch` after an import.
-fn delay_of_watch(transfers: &[Transfer]) -> f64 {
+fn delay_of_watch(transfers: &[TimedTransfer]) -> f64 {
     let (service, start, _) = start(transfers);
     let home = Home::new();
     let submitted = start.to_rfc3339_opts(SecondsFormat::Millis, true);
     let mut csv = "transactionId,fromChainId,toChainId,quoteId,estimatedRouteDuration,submittedAt\n".to_owned();
-    for Transfer { hash, estimate, .. } in transfers {
+    for TimedTransfer { hash, estimate, .. } in transfers {
         writeln!(csv, "{hash},42161,8453,q,{estimate},{submitted}").unwrap();
     }
     home.import(&csv);
@@ -122,9 +122,9 @@ fn delay_of_watch(transfers: &[Transfer]) -> f64 {
     mean_delay(transfers, |transfer| (seen[&transfer.hash] - start).as_seconds_f64())
 }
 
-/// Returns the mean delay in seconds of a client that polls the transfers in turn, with the same use of the limit: each of
-/// its workers rests for a second after an answer.
-fn delay_in_turn(transfers: &[Transfer]) -> f64 {
+/// Returns the mean delay in seconds of a client that polls the transfers in turn, with the same use of the limit. Each
+/// worker of the client rests for a second after an answer.
+fn delay_in_turn(transfers: &[TimedTransfer]) -> f64 {
     let (service, _, start) = start(transfers);
     let address = service.url.trim_start_matches("http://").to_owned();
     let waiting: Mutex<VecDeque<(usize, Instant)>> = Mutex::new((0..COUNT).map(|index| (index, start)).collect());
@@ -170,8 +170,8 @@ fn is_settled(address: &str, hash: &str) -> bool {
 }
 
 /// Returns the mean of the seconds between settling and the moment at which it was seen.
-fn mean_delay(transfers: &[Transfer], seen_at: impl Fn(&Transfer) -> f64) -> f64 {
-    let delay = |transfer: &Transfer| {
+fn mean_delay(transfers: &[TimedTransfer], seen_at: impl Fn(&TimedTransfer) -> f64) -> f64 {
+    let delay = |transfer: &TimedTransfer| {
         let settles = TimeDelta::seconds(i64::try_from(transfer.settles).unwrap()).as_seconds_f64();
         let delay = seen_at(transfer) - settles;
         assert!(delay > -0.5, "{} was seen {delay} s after it settled", transfer.hash);

@@ -4,15 +4,15 @@ use std::fs;
 
 use super::{
     SUCCESS,
-    common::{Batch, Home, ProcessOutput, Simulation},
+    common::{Home, ProcessOutput, ScenarioBatch, SimulatorProcess},
     session::Session,
 };
 
 #[test]
 fn dashboard_polls_two_ids_within_their_own_budgets() {
-    let (large_batch, small_batch) = (Batch::repeat(12, SUCCESS), Batch::repeat(3, SUCCESS));
-    let fast = Simulation::start(&large_batch.scenario);
-    let slow = Simulation::start(&small_batch.scenario.replace("rps = 10.0", "rps = 1.0"));
+    let (large_batch, small_batch) = (ScenarioBatch::repeat(12, SUCCESS), ScenarioBatch::repeat(3, SUCCESS));
+    let fast = SimulatorProcess::start(&large_batch.scenario);
+    let slow = SimulatorProcess::start(&small_batch.scenario.replace("rps = 10.0", "rps = 1.0"));
     let home = Home::new();
     home.configure(&format!(
         "beside = [\"partner\"]\n[profiles.prod]\nbase_url = \"{}\"\nrps = 10\nintegrator_id_env = \"PROD\"\n\
@@ -57,9 +57,10 @@ fn dashboard_polls_two_ids_within_their_own_budgets() {
 #[test]
 fn watch_polls_two_profiles_within_their_own_budgets() {
     let stuck = r#"{ from = 0, status = "partial_success", steps = 2 }"#;
-    let (large_batch, small_batch) = (Batch::repeat(12, SUCCESS), Batch::new(&[SUCCESS, stuck, SUCCESS]));
-    let fast = Simulation::start(&large_batch.scenario);
-    let slow = Simulation::start(&small_batch.scenario.replace("rps = 10.0", "rps = 1.0"));
+    let (large_batch, small_batch) =
+        (ScenarioBatch::repeat(12, SUCCESS), ScenarioBatch::new(&[SUCCESS, stuck, SUCCESS]));
+    let fast = SimulatorProcess::start(&large_batch.scenario);
+    let slow = SimulatorProcess::start(&small_batch.scenario.replace("rps = 10.0", "rps = 1.0"));
     let home = Home::new();
     home.configure(&format!(
         "beside = [\"unused\"]\n[profiles.prod]\nbase_url = \"{}\"\nrps = 10\nintegrator_id_env = \"PROD\"\n\

@@ -135,14 +135,14 @@ pub(crate) fn parse_event(line: &str) -> Value {
 }
 
 /// A process that runs in the background of a test. It is killed when the value is dropped.
-pub(crate) struct Process {
+pub(crate) struct ProgramProcess {
     child: Child,
     input: Option<ChildStdin>,
     out: Option<BufReader<ChildStdout>>,
     err: BufReader<ChildStderr>,
 }
 
-impl Process {
+impl ProgramProcess {
     /// Starts a command whose output is piped.
     pub(crate) fn start(mut command: Command) -> Self {
         let mut child = command.spawn().unwrap();
@@ -225,7 +225,7 @@ impl Process {
     }
 }
 
-impl Drop for Process {
+impl Drop for ProgramProcess {
     fn drop(&mut self) {
         // The process may have ended already, so errors are ignored.
         self.child.kill().ok();
@@ -234,18 +234,19 @@ impl Drop for Process {
 }
 
 /// A running `hoptop simulate` with a scenario.
-pub(crate) struct Simulation {
-    process: Process,
+pub(crate) struct SimulatorProcess {
+    process: ProgramProcess,
     _home: Home,
     pub url: String,
 }
 
-impl Simulation {
+impl SimulatorProcess {
     /// Starts the simulated service on a free port, and waits until it prints its address.
     pub(crate) fn start(scenario: &str) -> Self {
         let home = Home::new();
         let path = home.write("scenario.toml", scenario);
-        let mut process = Process::start(home.command(&["simulate", "--listen", "127.0.0.1:0", "--scenario", &path]));
+        let mut process =
+            ProgramProcess::start(home.command(&["simulate", "--listen", "127.0.0.1:0", "--scenario", &path]));
         let first = process.read_line();
         let url = first.split_whitespace().find(|word| word.starts_with("http://"));
         let url = url.unwrap_or_else(|| panic!("no address: {first}")).trim_end_matches(':').to_owned();
@@ -266,16 +267,16 @@ impl Simulation {
 }
 
 /// Transactions, as a scenario for the simulated service and as CSV for an import.
-pub(crate) struct Batch {
+pub(crate) struct ScenarioBatch {
     pub scenario: String,
     pub csv: String,
 }
 
-/// The columns of [`Batch::csv`].
+/// The columns of [`ScenarioBatch::csv`].
 pub(crate) const HEADER: &str =
     "transactionId,fromChainId,toChainId,quoteId,requestId,estimatedRouteDuration,ticket,labels\n";
 
-impl Batch {
+impl ScenarioBatch {
     /// Creates one transaction for each of `answers`.
     pub(crate) fn new(answers: &[&str]) -> Self {
         let mut scenario = "[service]\nrps = 10.0\nlatency_ms = 20\ncounts_from = \"first_request\"\n".to_owned();

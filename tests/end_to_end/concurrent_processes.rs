@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::{
     ONGOING, SUCCESS,
-    common::{Batch, HEADER, Home, Process, Simulation, list_files, parse_event},
+    common::{HEADER, Home, ProgramProcess, ScenarioBatch, SimulatorProcess, list_files, parse_event},
     session::Session,
 };
 
@@ -23,8 +23,8 @@ type Statuses = BTreeMap<String, String>;
 struct ThreeProcesses {
     home: Home,
     dashboard: Session,
-    watch: Process,
-    import: Process,
+    watch: ProgramProcess,
+    import: ProgramProcess,
     /// The last status of each transaction that `watch` printed.
     statuses: Statuses,
 }
@@ -40,12 +40,12 @@ impl ThreeProcesses {
             command
         };
         // From its first event on, `watch` follows the changes of the store.
-        let mut watch = Process::start(polling(&["watch", "--json"]));
+        let mut watch = ProgramProcess::start(polling(&["watch", "--json"]));
         let events = watch.read_events_until("status_changed", 1);
         let mut dashboard = Session::start(&polling(&[]), (120, 40));
         dashboard.wait_for(&[&format!("5 All {}", first.len())]);
         let mut import_command = home.command(&["import", "-", "--follow"]);
-        let mut import = Process::start({
+        let mut import = ProgramProcess::start({
             import_command.stdin(Stdio::piped());
             import_command
         });
@@ -57,7 +57,7 @@ impl ThreeProcesses {
 
     /// Sends new and repeated rows to the import, and waits until `watch` reports them. Meanwhile all three processes use
     /// the store. One of the repeated rows is deleted first, so the import adds it again.
-    fn send_rows(&mut self, (rows, again): (&[String], &[String])) {
+    fn send_rows(&mut self, rows: &[String], again: &[String]) {
         let removed = again[0].split(',').next().unwrap();
         let deleted = self.home.run(&["delete", removed, "--yes"]);
         assert_eq!(deleted.code, Some(0), "{deleted:?}");
@@ -142,7 +142,7 @@ fn has_expected_rows(screen: &str, expected: &Statuses) -> bool {
 }
 
 /// Returns this number of transactions. Some change while later ones are still being imported.
-fn changing_batch(count: usize) -> Batch {
+fn changing_batch(count: usize) -> ScenarioBatch {
     let late = |second: usize| {
         format!(
             r#"{{ from = 0, status = "ongoing", steps = 1 }}, {{ from = {second}, status = "success", steps = 3 }}"#
@@ -160,17 +160,17 @@ fn changing_batch(count: usize) -> Batch {
             _ => SUCCESS.to_owned(),
         })
         .collect();
-    Batch::new(&answers.iter().map(String::as_str).collect::<Vec<_>>())
+    ScenarioBatch::new(&answers.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
 fn assert_processes_agree(count: usize) {
-    let Batch { scenario, csv } = changing_batch(count);
+    let ScenarioBatch { scenario, csv } = changing_batch(count);
     let scenario = scenario.replace("rps = 10.0", &format!("rps = {RPS}.0"));
-    let simulation = Simulation::start(&scenario);
+    let simulation = SimulatorProcess::start(&scenario);
     let rows: Vec<String> = csv.lines().skip(1).map(str::to_owned).collect();
     let slices: Vec<&[String]> = rows.chunks(SLICE).collect();
     let mut processes = ThreeProcesses::start(&simulation.url, slices[0]);
-    slices.windows(2).for_each(|pair| processes.send_rows((pair[1], pair[0])));
+    slices.windows(2).for_each(|pair| processes.send_rows(pair[1], pair[0]));
     let parsed_scenario = Scenario::parse(&scenario).unwrap();
     let hashes = rows.iter().filter_map(|row| row.split(',').next());
     let expected: Statuses =

@@ -2,7 +2,7 @@
 
 use rusqlite::Connection;
 
-use super::{Batch, Home, ONGOING, SUCCESS, Simulation};
+use super::{Home, ONGOING, SUCCESS, ScenarioBatch, SimulatorProcess};
 
 /// Damages values as bad memory or another program would: texts that aren't UTF-8, and JSON that can't be parsed.
 const DAMAGE: &str = "
@@ -19,8 +19,8 @@ const DAMAGE: &str = "
 
 #[test]
 fn commands_go_on_without_values_that_cannot_be_read() {
-    let batch = Batch::new(&[SUCCESS, ONGOING, SUCCESS, ONGOING]);
-    let simulation = Simulation::start(&batch.scenario);
+    let batch = ScenarioBatch::new(&[SUCCESS, ONGOING, SUCCESS, ONGOING]);
+    let simulation = SimulatorProcess::start(&batch.scenario);
     let home = Home::new();
     home.import(&batch.csv);
     assert_eq!(home.watch(&simulation.url, &["--until-settled", "--timeout", "3s"]).code, Some(3));

@@ -1,10 +1,10 @@
-//! `doctor` looks where things break, says what to do, and ends with 1 if anything is broken.
+//! `doctor` checks where things break, prints fixes, and ends with 1 if anything is broken.
 
 use std::{fs, net::TcpListener};
 
 use super::{
     ID, SUCCESS,
-    common::{Batch, Home, ProcessOutput, Simulation},
+    common::{Home, ProcessOutput, ScenarioBatch, SimulatorProcess},
 };
 
 /// Returns a port of this machine on which nobody listens.
@@ -25,7 +25,7 @@ fn doctor(home: &Home, url: &str, words: &[&str]) -> ProcessOutput {
 
 #[test]
 fn working_service_is_fine_and_only_a_probe_spends_a_request() {
-    let (home, simulation) = (Home::new(), Simulation::start(&Batch::new(&[SUCCESS]).scenario));
+    let (home, simulation) = (Home::new(), SimulatorProcess::start(&ScenarioBatch::new(&[SUCCESS]).scenario));
     let fine = doctor(&home, &simulation.url, &[]);
     assert_eq!((fine.code, fine.err.as_str()), (Some(0), ""), "{fine:?}");
     assert!(line(&fine, "service").contains("no request was sent"), "{fine:?}");
@@ -41,7 +41,7 @@ fn working_service_is_fine_and_only_a_probe_spends_a_request() {
 
 #[test]
 fn refused_id_is_found_by_the_probe() {
-    let (home, simulation) = (Home::new(), Simulation::start(&Batch::new(&[SUCCESS]).scenario));
+    let (home, simulation) = (Home::new(), SimulatorProcess::start(&ScenarioBatch::new(&[SUCCESS]).scenario));
     let mut command = home.polling_command(&simulation.url, &["doctor", "--probe"]);
     let refused = ProcessOutput::new(command.env("HOPTOP_INTEGRATOR_ID", "revoked-integrator-7f3a").output().unwrap());
     assert_eq!(refused.code, Some(1), "{refused:?}");
@@ -52,7 +52,7 @@ fn refused_id_is_found_by_the_probe() {
 }
 
 #[test]
-fn unreachable_service_is_an_error_that_says_what_to_do() {
+fn unreachable_service_is_an_error_that_names_the_fix() {
     let home = Home::new();
     let refused = doctor(&home, &format!("http://127.0.0.1:{}", closed_port()), &["--probe"]);
     assert_eq!(refused.code, Some(1));
@@ -62,7 +62,7 @@ fn unreachable_service_is_an_error_that_says_what_to_do() {
     assert_eq!(unresolved.code, Some(1));
     assert!(line(&unresolved, "service").contains("can't be resolved; check the base URL"), "{unresolved:?}");
     // TLS to a port that speaks plain http.
-    let simulation = Simulation::start(&Batch::new(&[SUCCESS]).scenario);
+    let simulation = SimulatorProcess::start(&ScenarioBatch::new(&[SUCCESS]).scenario);
     let plain = doctor(&home, &simulation.url.replace("http:", "https:"), &[]);
     assert_eq!(plain.code, Some(1));
     assert!(line(&plain, "service").contains("does not speak TLS"), "{plain:?}");
@@ -70,7 +70,7 @@ fn unreachable_service_is_an_error_that_says_what_to_do() {
 
 #[test]
 fn state_folder_that_is_a_file_and_a_dead_webhook_are_errors() {
-    let (home, simulation) = (Home::new(), Simulation::start(&Batch::new(&[SUCCESS]).scenario));
+    let (home, simulation) = (Home::new(), SimulatorProcess::start(&ScenarioBatch::new(&[SUCCESS]).scenario));
     home.configure(&format!("webhook = \"http://127.0.0.1:{}/canary\"\n", closed_port()));
     fs::write(home.path().join("state"), "not a folder").unwrap();
     let ended = doctor(&home, &simulation.url, &[]);
@@ -83,7 +83,7 @@ fn state_folder_that_is_a_file_and_a_dead_webhook_are_errors() {
 
 #[test]
 fn wrong_config_or_store_does_not_end_the_other_checks() {
-    let (home, simulation) = (Home::new(), Simulation::start(&Batch::new(&[SUCCESS]).scenario));
+    let (home, simulation) = (Home::new(), SimulatorProcess::start(&ScenarioBatch::new(&[SUCCESS]).scenario));
     home.configure("colour = \"auto\"\n");
     let wrong = doctor(&home, &simulation.url, &[]);
     assert_eq!((wrong.code, wrong.err.as_str()), (Some(1), ""), "{wrong:?}");

@@ -10,7 +10,7 @@ use std::{
 use hoptop::internals::clock::Clock;
 use rusqlite::Connection;
 
-use super::{Batch, Home, ONGOING, Process, ProcessOutput, Simulation};
+use super::{Home, ONGOING, ProcessOutput, ProgramProcess, ScenarioBatch, SimulatorProcess};
 
 /// The longest time from the first signal to the end.
 const AFTER_ONE_SIGNAL: Duration = Duration::from_secs(3);
@@ -28,7 +28,7 @@ fn lock_store(home: &Path) -> Connection {
 }
 
 /// Sends these signals, and checks that the process then ends within `limit`.
-fn end_by(process: Process, signals: &[&str], limit: Duration) -> ProcessOutput {
+fn end_by(process: ProgramProcess, signals: &[&str], limit: Duration) -> ProcessOutput {
     let clock = Clock::system();
     let began = clock.now().mono;
     for (number, signal) in signals.iter().enumerate() {
@@ -46,12 +46,12 @@ fn end_by(process: Process, signals: &[&str], limit: Duration) -> ProcessOutput 
 
 #[test]
 fn watch_ends_in_time_while_another_process_holds_the_lock() {
-    let batch = Batch::repeat(1, ONGOING);
-    let simulation = Simulation::start(&batch.scenario);
+    let batch = ScenarioBatch::repeat(1, ONGOING);
+    let simulation = SimulatorProcess::start(&batch.scenario);
     for (signals, code, limit) in [(&["TERM"][..], 143, AFTER_ONE_SIGNAL), (&["INT", "INT"], 130, AFTER_TWO_SIGNALS)] {
         let home = Home::new();
         home.import(&batch.csv);
-        let mut process = Process::start(home.polling_command(&simulation.url, &["watch", "--json"]));
+        let mut process = ProgramProcess::start(home.polling_command(&simulation.url, &["watch", "--json"]));
         process.read_events_until("status_changed", 1);
         let _held = lock_store(home.path());
         let waiting = process.read_error_line();
@@ -65,8 +65,8 @@ fn watch_ends_in_time_while_another_process_holds_the_lock() {
 
 #[test]
 fn watch_ends_after_its_timeout_while_another_process_holds_the_lock() {
-    let batch = Batch::repeat(1, ONGOING);
-    let (home, simulation) = (Home::new(), Simulation::start(&batch.scenario));
+    let batch = ScenarioBatch::repeat(1, ONGOING);
+    let (home, simulation) = (Home::new(), SimulatorProcess::start(&batch.scenario));
     home.import(&batch.csv);
     let _held = lock_store(home.path());
     let clock = Clock::system();
@@ -79,13 +79,13 @@ fn watch_ends_after_its_timeout_while_another_process_holds_the_lock() {
 }
 
 #[test]
-fn command_says_that_it_waits_for_the_lock_and_then_writes() {
+fn command_reports_the_wait_for_the_lock_and_then_writes() {
     let home = Home::new();
-    home.import(&Batch::repeat(1, ONGOING).csv);
+    home.import(&ScenarioBatch::repeat(1, ONGOING).csv);
     let held = lock_store(home.path());
     let hash = format!("0x{:064x}", 7);
     let words = ["add", &hash, "--from", "1", "--to", "10", "--quote-id", "q"];
-    let mut add = Process::start(home.command(&words));
+    let mut add = ProgramProcess::start(home.command(&words));
     let waiting = add.read_error_line();
     let holder = match cfg!(target_os = "linux") {
         // The kernel names the thread that began the program.
@@ -109,15 +109,15 @@ fn full_pipe() -> (impl Sized, PipeWriter) {
 
 #[test]
 fn watch_ends_in_time_while_nobody_reads_its_output() {
-    let batch = Batch::repeat(1, ONGOING);
-    let simulation = Simulation::start(&batch.scenario);
+    let batch = ScenarioBatch::repeat(1, ONGOING);
+    let simulation = SimulatorProcess::start(&batch.scenario);
     for (signals, code, limit) in [(&["TERM"][..], 143, AFTER_ONE_SIGNAL), (&["INT", "INT"], 130, AFTER_TWO_SIGNALS)] {
         let home = Home::new();
         home.import(&batch.csv);
         let (_unread, output) = full_pipe();
         let mut command = home.polling_command(&simulation.url, &["watch", "--json"]);
         command.stdout(output);
-        let process = Process::start_unread(command);
+        let process = ProgramProcess::start_unread(command);
         while home.list()[0]["polls"] == 0 {}
         let ended = end_by(process, signals, limit);
         assert_eq!(ended.code, Some(code), "{ended:?}");
@@ -127,12 +127,12 @@ fn watch_ends_in_time_while_nobody_reads_its_output() {
 
 #[test]
 fn plain_dashboard_ends_in_time_while_another_process_holds_the_lock() {
-    let batch = Batch::repeat(1, ONGOING);
-    let (home, simulation) = (Home::new(), Simulation::start(&batch.scenario));
+    let batch = ScenarioBatch::repeat(1, ONGOING);
+    let (home, simulation) = (Home::new(), SimulatorProcess::start(&batch.scenario));
     home.import(&batch.csv);
     let mut command = home.polling_command(&simulation.url, &["--plain"]);
     command.stdin(Stdio::piped());
-    let mut process = Process::start(command);
+    let mut process = ProgramProcess::start(command);
     while !process.read_line().contains("locked") {
         if home.list()[0]["polls"] != 0 {
             break;

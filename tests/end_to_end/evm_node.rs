@@ -10,7 +10,7 @@ use std::{
 use serde_json::{Value, json};
 
 use super::{
-    common::{Home, Process},
+    common::{Home, ProgramProcess},
     json_schema, npm,
 };
 
@@ -19,18 +19,18 @@ const PACKAGE: &str = "@foundry-rs/anvil@1.7.1";
 const REVERTING: &str = "0x60006000fd";
 
 /// A running node.
-struct Node {
-    _process: Process,
+struct EvmNode {
+    _process: ProgramProcess,
     address: String,
     accounts: Vec<String>,
 }
 
-impl Node {
+impl EvmNode {
     fn start(folder: &std::path::Path, chain: u64) -> Self {
         let mut command = Command::new(folder.join("node_modules/.bin/anvil"));
         command.args(["--port", "0", "--chain-id", &chain.to_string()]);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut process = Process::start(command);
+        let mut process = ProgramProcess::start(command);
         let address = loop {
             let line = process.read_line();
             if let Some((_, address)) = line.split_once("Listening on ") {
@@ -71,7 +71,7 @@ impl Node {
     }
 }
 
-fn config(nodes: &[(u64, &Node)]) -> String {
+fn config(nodes: &[(u64, &EvmNode)]) -> String {
     nodes
         .iter()
         .map(|(chain, node)| format!("[chains.{chain}]\nrpc = \"http://{}\"\nrps = 100\n", node.address))
@@ -95,7 +95,7 @@ fn ask(home: &Home, hash: &str) -> (i32, Value) {
     (ended.code.unwrap(), tx)
 }
 
-/// Asks the chain, and checks what it says. Returns `onChain`.
+/// Asks the chain, and checks its answer. Returns `onChain`.
 #[track_caller]
 fn assert_says(home: &Home, hash: &str, code: i32, state: &str) -> Value {
     let (exit, tx) = ask(home, hash);
@@ -118,7 +118,7 @@ fn real_nodes_say_each_thing_that_a_chain_can_say() {
             return;
         }
     };
-    let (arbitrum, base) = (Node::start(&folder, 42161), Node::start(&folder, 8453));
+    let (arbitrum, base) = (EvmNode::start(&folder, 42161), EvmNode::start(&folder, 8453));
     let home = Home::new();
     home.configure(&config(&[(42161, &arbitrum), (8453, &base)]));
 
@@ -187,7 +187,7 @@ fn probe_asks_each_node_for_its_chain() {
             return;
         }
     };
-    let node = Node::start(&folder, 42161);
+    let node = EvmNode::start(&folder, 42161);
     let home = Home::new();
     home.configure(&config(&[(42161, &node), (8453, &node)]));
     let found = home.run(&["doctor", "--probe"]).out;

@@ -18,7 +18,7 @@ use hoptop::internals::{
     store::Store,
 };
 
-use super::common::{Home, Process, ProcessOutput};
+use super::common::{Home, ProcessOutput, ProgramProcess};
 
 const HEADER: &str = "transactionId,fromChainId,toChainId,quoteId,ticket,labels\n";
 
@@ -41,7 +41,7 @@ fn export_can_be_imported_and_a_closed_pipe_is_no_error() {
     for (format, first) in
         [("ndjson", "{\"transactionId\""), ("json", "["), ("csv", "transactionId,"), ("markdown", "|")]
     {
-        let mut export = Process::start(home.command(&["export", "--format", format]));
+        let mut export = ProgramProcess::start(home.command(&["export", "--format", format]));
         assert!(export.read_line().starts_with(first));
         export.stop_reading();
         let ended = export.end();
@@ -129,7 +129,7 @@ fn growing_file_is_followed_until_a_signal() {
     let mut wait_for_rows = |count: usize| {
         while list.output().unwrap().stdout.iter().filter(|byte| **byte == b'\n').count() != count + 2 {}
     };
-    let mut following = Process::start(home.command(&["import", "--follow", &path]));
+    let mut following = ProgramProcess::start(home.command(&["import", "--follow", &path]));
     wait_for_rows(1);
     let mut file = fs::File::options().append(true).open(&path).unwrap();
     file.write_all([row(2), row(3)].concat().as_bytes()).unwrap();

@@ -2,7 +2,7 @@
 
 use std::{net::TcpStream, process::Command};
 
-use super::{Batch, Home, ONGOING, Process, ProcessOutput, SUCCESS, Simulation};
+use super::{Home, ONGOING, ProcessOutput, ProgramProcess, SUCCESS, ScenarioBatch, SimulatorProcess};
 
 /// Returns a shell command that sets a limit, such as `-n 40`, and becomes the program.
 fn limited(limit: &str, program: &Command) -> Command {
@@ -17,12 +17,13 @@ fn limited(limit: &str, program: &Command) -> Command {
 
 #[test]
 fn too_few_open_files_are_named_and_are_no_outage_of_the_service() {
-    let batch = Batch::repeat(1, ONGOING);
-    let simulations: Vec<_> = (5..35).map(|files| (files, Simulation::start(&batch.scenario), Home::new())).collect();
-    let run = |(files, simulation, home): &(u32, Simulation, Home)| {
+    let batch = ScenarioBatch::repeat(1, ONGOING);
+    let simulations: Vec<_> =
+        (5..35).map(|files| (files, SimulatorProcess::start(&batch.scenario), Home::new())).collect();
+    let run = |(files, simulation, home): &(u32, SimulatorProcess, Home)| {
         home.import(&batch.csv);
         let watch = home.polling_command(&simulation.url, &["watch", "--json", "--timeout", "3s"]);
-        (*files, Process::start(limited(&format!("-n {files}"), &watch)))
+        (*files, ProgramProcess::start(limited(&format!("-n {files}"), &watch)))
     };
     let watches: Vec<_> = simulations.iter().map(run).collect();
     let mut failed_here = 0;
@@ -39,11 +40,11 @@ fn too_few_open_files_are_named_and_are_no_outage_of_the_service() {
 
 #[test]
 fn idle_connections_to_the_metrics_leave_enough_files_for_polling() {
-    let batch = Batch::repeat(1, &format!("{ONGOING}, {}", SUCCESS.replace("from = 0", "from = 3")));
-    let (home, simulation) = (Home::new(), Simulation::start(&batch.scenario));
+    let batch = ScenarioBatch::repeat(1, &format!("{ONGOING}, {}", SUCCESS.replace("from = 0", "from = 3")));
+    let (home, simulation) = (Home::new(), SimulatorProcess::start(&batch.scenario));
     home.import(&batch.csv);
     let words = ["watch", "--until-settled", "--json", "--metrics", "127.0.0.1:0", "--timeout", "30s"];
-    let mut watch = Process::start(limited("-n 48", &home.polling_command(&simulation.url, &words)));
+    let mut watch = ProgramProcess::start(limited("-n 48", &home.polling_command(&simulation.url, &words)));
     let address = watch.read_metrics_address();
     let _idle: Vec<_> = (0..100).map(|_| TcpStream::connect(&address).unwrap()).collect();
     let ended = watch.end();

@@ -57,13 +57,15 @@ use std::{collections::BTreeMap, fs, net::TcpListener};
 
 use serde_json::{Value, json};
 
-use common::{Batch, HEADER, Home, ID, Process, ProcessOutput, Simulation, list_files, parse_event};
+use common::{
+    HEADER, Home, ID, ProcessOutput, ProgramProcess, ScenarioBatch, SimulatorProcess, list_files, parse_event,
+};
 
 const ONGOING: &str = r#"{ from = 0, status = "ongoing", steps = 1 }"#;
 const SUCCESS: &str = r#"{ from = 0, status = "success", steps = 3 }"#;
 
 /// Returns 30 transactions that settle within 8 seconds, three of them as `partial_success`.
-fn batch_of_30() -> Batch {
+fn batch_of_30() -> ScenarioBatch {
     let late = r#"{ from = 0, http = 404 }, { from = 2.5, status = "ongoing", steps = 1 },
         { from = 6, status = "success", steps = 3 }"#;
     let paused = r#"{ from = 0, status = "not_found" }, { from = 2, status = "ongoing", steps = 1 },
@@ -72,7 +74,7 @@ fn batch_of_30() -> Batch {
     let reverted =
         r#"{ from = 0, status = "ongoing", steps = 1 }, { from = 5, status = "partial_success", steps = 2 }"#;
     let kinds = [late, paused, plain, late, paused, plain, late, paused, plain, reverted];
-    Batch::new(&kinds.repeat(3))
+    ScenarioBatch::new(&kinds.repeat(3))
 }
 
 /// Checks the last event, the summary: how many transactions have each status, and the number of requests.
@@ -84,7 +86,7 @@ fn assert_summary(ended: &ProcessOutput, counts: &Value, requests: u64) {
 }
 
 fn import_and_watch_to_the_end(scenario: &str, csv: &str, counts: &Value) {
-    let (home, simulation) = (Home::new(), Simulation::start(scenario));
+    let (home, simulation) = (Home::new(), SimulatorProcess::start(scenario));
     let path = home.write("batch.csv", csv);
     let rows = csv.lines().count() - 1;
     let first = home.run(&["import", &path]);
@@ -104,7 +106,7 @@ fn import_and_watch_to_the_end(scenario: &str, csv: &str, counts: &Value) {
     assert_eq!((ended.code, ended.err.as_str()), (Some(4), ""));
     let list = home.list();
     assert_eq!(list.len(), rows);
-    Batch::assert_settled_as_scripted(scenario, &list);
+    ScenarioBatch::assert_settled_as_scripted(scenario, &list);
     // The program, the service and the transactions must count the same number of requests.
     let requests = simulation.end_within_budget();
     assert_eq!(list.iter().filter_map(|tx| tx["polls"].as_u64()).sum::<u64>(), requests);
@@ -121,7 +123,7 @@ fn unpolled_fields(list: &[Value]) -> BTreeMap<String, [Value; 4]> {
 
 #[test]
 fn batch_is_watched_until_every_transaction_is_settled() {
-    let Batch { scenario, csv } = batch_of_30();
+    let ScenarioBatch { scenario, csv } = batch_of_30();
     import_and_watch_to_the_end(&scenario, &csv, &json!({"partial_success": 3, "success": 27}));
 }
 
@@ -155,13 +157,13 @@ fn second_import_of_the_shipped_batch_of_200_changes_nothing() {
 
 #[test]
 fn watch_exits_with_0_when_all_transactions_succeed() {
-    let batch = Batch::repeat(5, SUCCESS);
-    let (home, simulation) = (Home::new(), Simulation::start(&batch.scenario));
+    let batch = ScenarioBatch::repeat(5, SUCCESS);
+    let (home, simulation) = (Home::new(), SimulatorProcess::start(&batch.scenario));
     home.import(&batch.csv);
     let ended = home.watch(&simulation.url, &["--json", "--until-settled", "--timeout", "30s"]);
     assert_eq!((ended.code, ended.err.as_str()), (Some(0), ""));
     assert_summary(&ended, &json!({"success": 5}), 5);
-    Batch::assert_settled_as_scripted(&batch.scenario, &home.list());
+    ScenarioBatch::assert_settled_as_scripted(&batch.scenario, &home.list());
     // Everything is settled, so no request is sent.
     let again = home.watch(&simulation.url, &["--json", "--until-settled", "--timeout", "30s"]);
     assert_eq!(again.code, Some(0));
@@ -171,8 +173,8 @@ fn watch_exits_with_0_when_all_transactions_succeed() {
 
 #[test]
 fn watch_exit_code_depends_only_on_filtered_transactions() {
-    let batch = Batch::new(&[SUCCESS, ONGOING]);
-    let (home, simulation) = (Home::new(), Simulation::start(&batch.scenario));
+    let batch = ScenarioBatch::new(&[SUCCESS, ONGOING]);
+    let (home, simulation) = (Home::new(), SimulatorProcess::start(&batch.scenario));
     home.import(&batch.csv);
     let ended = home.watch(&simulation.url, &["label:row-1", "--until-settled", "--timeout", "30s"]);
     assert_eq!((ended.code, ended.err.as_str()), (Some(0), ""));
@@ -181,8 +183,8 @@ fn watch_exit_code_depends_only_on_filtered_transactions() {
 
 #[test]
 fn filter_with_an_unknown_name_ends_watch_with_2() {
-    let batch = Batch::repeat(1, SUCCESS);
-    let (home, simulation) = (Home::new(), Simulation::start(&batch.scenario));
+    let batch = ScenarioBatch::repeat(1, SUCCESS);
+    let (home, simulation) = (Home::new(), SimulatorProcess::start(&batch.scenario));
     home.import(&batch.csv);
     let until_settled = |filter: &[&str]| home.watch(&simulation.url, &[filter, &["--until-settled"]].concat());
     assert_eq!(until_settled(&["label:batch-9"]).code, Some(0));
@@ -200,10 +202,10 @@ fn filter_with_an_unknown_name_ends_watch_with_2() {
 #[test]
 fn killed_watch_loses_nothing() {
     let batch = batch_of_30();
-    let (home, simulation) = (Home::new(), Simulation::start(&batch.scenario));
+    let (home, simulation) = (Home::new(), SimulatorProcess::start(&batch.scenario));
     home.import(&batch.csv);
     let words = ["watch", "--json", "--until-settled", "--timeout", "2m"];
-    let mut first = Process::start(home.polling_command(&simulation.url, &words));
+    let mut first = ProgramProcess::start(home.polling_command(&simulation.url, &words));
     let events = first.read_events_until("status_changed", 40);
     first.signal("KILL");
     assert_eq!(first.end().code, None);
@@ -236,18 +238,18 @@ fn killed_watch_loses_nothing() {
         assert_eq!(tx["ticket"], format!("SUP-{number}"));
         assert_eq!(tx["labels"], json!(["batch-9", format!("row-{number}")]));
     }
-    Batch::assert_settled_as_scripted(&batch.scenario, &after);
+    ScenarioBatch::assert_settled_as_scripted(&batch.scenario, &after);
     simulation.end_within_budget();
 }
 
 #[test]
 fn two_watches_share_the_budget_and_both_finish() {
-    let batch = Batch::repeat(30, SUCCESS);
-    let (home, simulation) = (Home::new(), Simulation::start(&batch.scenario));
+    let batch = ScenarioBatch::repeat(30, SUCCESS);
+    let (home, simulation) = (Home::new(), SimulatorProcess::start(&batch.scenario));
     home.import(&batch.csv);
     let words = ["watch", "--json", "--until-settled", "--timeout", "60s"];
-    let both = [(); 2].map(|()| Process::start(home.polling_command(&simulation.url, &words)));
-    for ended in both.map(Process::end) {
+    let both = [(); 2].map(|()| ProgramProcess::start(home.polling_command(&simulation.url, &words)));
+    for ended in both.map(ProgramProcess::end) {
         assert_eq!((ended.code, ended.err.as_str()), (Some(0), ""));
     }
     assert_eq!(simulation.end_within_budget(), 30);
@@ -332,7 +334,7 @@ fn read_only_commands_create_no_store() {
 #[test]
 fn unknown_arguments_are_usage_errors() {
     let home = Home::new();
-    home.import(&Batch::repeat(1, SUCCESS).csv);
+    home.import(&ScenarioBatch::repeat(1, SUCCESS).csv);
     home.run(&["list", "--frobnicate"]).assert_exit(2, &["--frobnicate", "--help"]);
     home.run(&["frobnicate"]).assert_exit(2, &["frobnicate", "--help"]);
     home.run(&["watch", "--timeout", "soon"]).assert_exit(2, &["--timeout", "soon"]);
@@ -343,7 +345,7 @@ fn unknown_arguments_are_usage_errors() {
 #[test]
 fn unreachable_service_ends_watch_with_6() {
     let home = Home::new();
-    home.import(&Batch::repeat(10, SUCCESS).csv);
+    home.import(&ScenarioBatch::repeat(10, SUCCESS).csv);
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     drop(listener);
@@ -357,8 +359,8 @@ fn unreachable_service_ends_watch_with_6() {
 
 #[test]
 fn refused_integrator_id_ends_watch_with_5() {
-    let batch = Batch::repeat(3, SUCCESS);
-    let (home, simulation) = (Home::new(), Simulation::start(&batch.scenario));
+    let batch = ScenarioBatch::repeat(3, SUCCESS);
+    let (home, simulation) = (Home::new(), SimulatorProcess::start(&batch.scenario));
     home.import(&batch.csv);
     let mut command = home.polling_command(&simulation.url, &["watch", "--json", "--until-settled", "--timeout", "3s"]);
     let ended = ProcessOutput::new(command.env("HOPTOP_INTEGRATOR_ID", "revoked-integrator-7f3a").output().unwrap());
@@ -370,8 +372,8 @@ fn refused_integrator_id_ends_watch_with_5() {
 
 #[test]
 fn unsettled_transactions_at_the_timeout_end_watch_with_3() {
-    let batch = Batch::new(&[ONGOING, SUCCESS]);
-    let (home, simulation) = (Home::new(), Simulation::start(&batch.scenario));
+    let batch = ScenarioBatch::new(&[ONGOING, SUCCESS]);
+    let (home, simulation) = (Home::new(), SimulatorProcess::start(&batch.scenario));
     home.import(&batch.csv);
     let ended = home.watch(&simulation.url, &["--json", "--until-settled", "--timeout", "3s"]);
     assert_eq!((ended.code, ended.err.as_str()), (Some(3), ""));
@@ -380,12 +382,13 @@ fn unsettled_transactions_at_the_timeout_end_watch_with_3() {
 
 #[test]
 fn signal_ends_watch_with_a_summary_and_its_exit_code() {
-    let batch = Batch::repeat(3, ONGOING);
-    let simulation = Simulation::start(&batch.scenario);
+    let batch = ScenarioBatch::repeat(3, ONGOING);
+    let simulation = SimulatorProcess::start(&batch.scenario);
     for (signal, code) in [("TERM", 143), ("INT", 130)] {
         let home = Home::new();
         home.import(&batch.csv);
-        let mut watch = Process::start(home.polling_command(&simulation.url, &["watch", "--json", "--timeout", "1m"]));
+        let mut watch =
+            ProgramProcess::start(home.polling_command(&simulation.url, &["watch", "--json", "--timeout", "1m"]));
         watch.read_events_until("status_changed", 3);
         watch.signal(signal);
         let ended = watch.end();
@@ -400,16 +403,17 @@ fn closed_output_pipe_is_no_error() {
     // The output exceeds a pipe's buffer, so the pipe closes before all of it is written.
     home.run(&["import", concat!(env!("CARGO_MANIFEST_DIR"), "/assets/batch-200.csv")]);
     assert!(home.run(&["list", "--json"]).out.len() > 100_000);
-    let mut list = Process::start(home.command(&["list", "--json"]));
+    let mut list = ProgramProcess::start(home.command(&["list", "--json"]));
     list.stop_reading();
     let ended = list.end();
     assert_eq!((ended.code, ended.err.as_str()), (Some(0), ""));
 
-    let batch = Batch::repeat(10, ONGOING);
-    let (home, simulation) = (Home::new(), Simulation::start(&batch.scenario));
+    let batch = ScenarioBatch::repeat(10, ONGOING);
+    let (home, simulation) = (Home::new(), SimulatorProcess::start(&batch.scenario));
     home.import(&batch.csv);
-    let mut watch =
-        Process::start(home.polling_command(&simulation.url, &["watch", "--json", "--verbose", "--timeout", "1m"]));
+    let mut watch = ProgramProcess::start(
+        home.polling_command(&simulation.url, &["watch", "--json", "--verbose", "--timeout", "1m"]),
+    );
     parse_event(&watch.read_line());
     watch.stop_reading();
     let ended = watch.end();
@@ -419,7 +423,7 @@ fn closed_output_pipe_is_no_error() {
 #[test]
 fn dashboard_without_a_terminal_prints_the_list_and_a_notice() {
     let home = Home::new();
-    home.import(&Batch::repeat(3, ONGOING).csv);
+    home.import(&ScenarioBatch::repeat(3, ONGOING).csv);
     let ended = home.run(&[]);
     ended.assert_exit(0, &["no terminal", "hoptop watch"]);
     assert!(ended.out.contains("SUP-1") && ended.out.ends_with("3 shown of 3\n"), "{}", ended.out);
@@ -428,8 +432,8 @@ fn dashboard_without_a_terminal_prints_the_list_and_a_notice() {
 
 /// Whether any of these files contains the text.
 fn is_in_any_file(files: &[std::path::PathBuf], needle: &str) -> bool {
-    let holds = |bytes: Vec<u8>| bytes.windows(needle.len()).any(|part| part == needle.as_bytes());
-    files.iter().any(|path| holds(fs::read(path).unwrap()))
+    let has_needle = |bytes: Vec<u8>| bytes.windows(needle.len()).any(|part| part == needle.as_bytes());
+    files.iter().any(|path| has_needle(fs::read(path).unwrap()))
 }
 
 const CANARY: &str = "canary-c0ffee-integrator-5e2d";
@@ -441,8 +445,8 @@ fn echo(status: u16) -> String {
 
 /// Polls with the canary as ID, which the service echoes, and checks that no output and no file contains the canary.
 fn assert_nothing_leaks(answers: &[&str], code: i32, words: &[&str]) {
-    let batch = Batch::new(answers);
-    let (home, simulation) = (Home::new(), Simulation::start(&batch.scenario));
+    let batch = ScenarioBatch::new(answers);
+    let (home, simulation) = (Home::new(), SimulatorProcess::start(&batch.scenario));
     home.import(&batch.csv);
     let words = [&["watch", "--until-settled", "--timeout", "3s"], words].concat();
     let watched = home.polling_command(&simulation.url, &words).env("HOPTOP_INTEGRATOR_ID", CANARY).output().unwrap();

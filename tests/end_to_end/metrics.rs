@@ -15,16 +15,16 @@ use serde_json::Value;
 
 use super::{
     ONGOING, SUCCESS,
-    common::{Batch, Home, ID, Process, ProcessOutput, Simulation, get_metrics},
+    common::{Home, ID, ProcessOutput, ProgramProcess, ScenarioBatch, SimulatorProcess, get_metrics},
 };
 
 #[test]
 fn watch_serves_metrics_while_it_runs() {
-    let batch = Batch::new(&[SUCCESS, ONGOING]);
-    let (home, simulation) = (Home::new(), Simulation::start(&batch.scenario));
+    let batch = ScenarioBatch::new(&[SUCCESS, ONGOING]);
+    let (home, simulation) = (Home::new(), SimulatorProcess::start(&batch.scenario));
     home.import(&batch.csv);
     let words = ["watch", "--json", "--metrics", "127.0.0.1:0", "--timeout", "1m"];
-    let mut watch = Process::start(home.polling_command(&simulation.url, &words));
+    let mut watch = ProgramProcess::start(home.polling_command(&simulation.url, &words));
     let address = watch.read_metrics_address();
     watch.read_events_until("settled", 1);
     watch.read_events_until("status_changed", 1);
@@ -98,13 +98,13 @@ fn real_prometheus_fires_when_one_of_two_watches_is_killed() {
         println!("skipped: there is no prometheus");
         return;
     }
-    let batch = Batch::new(&[ONGOING]);
-    let simulation = Simulation::start(&batch.scenario);
+    let batch = ScenarioBatch::new(&[ONGOING]);
+    let simulation = SimulatorProcess::start(&batch.scenario);
     let words = ["watch", "--metrics", "127.0.0.1:0", "--timeout", "5m"];
     let homes = [Home::new(), Home::new()];
     let [(_first, first), (second, killed)] = homes.each_ref().map(|home| {
         home.import(&batch.csv);
-        let mut watch = Process::start(home.polling_command(&simulation.url, &words));
+        let mut watch = ProgramProcess::start(home.polling_command(&simulation.url, &words));
         let address = watch.read_metrics_address();
         (watch, address)
     });
@@ -128,14 +128,14 @@ fn real_prometheus_fires_when_one_of_two_watches_is_killed() {
         format!("--web.listen-address={port}"),
     ];
     prometheus.args(flags).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    let prometheus = Killed(prometheus.spawn().unwrap());
+    let prometheus = KillOnDrop(prometheus.spawn().unwrap());
     let address = port.to_string();
     let clock = Clock::system();
     let deadline = clock.now().mono + Duration::from_secs(90);
     let wait_for = |what: &str, condition: &dyn Fn() -> bool| {
         while !condition() {
             assert!(clock.now().mono < deadline, "{what}: {:?}", read_alerts(&address));
-            // Prometheus asks once a second, and tells nobody when it has.
+            // Prometheus asks once a second, without a signal afterwards.
             thread::park_timeout(Duration::from_millis(200));
         }
     };
@@ -151,9 +151,9 @@ fn real_prometheus_fires_when_one_of_two_watches_is_killed() {
 }
 
 /// A process that is killed when the value is dropped.
-struct Killed(Child);
+struct KillOnDrop(Child);
 
-impl Drop for Killed {
+impl Drop for KillOnDrop {
     fn drop(&mut self) {
         self.0.kill().ok();
         self.0.wait().ok();

@@ -1,20 +1,20 @@
 //! A watch that watches nothing must not release anything: it ends with 2 and a sentence, unless that was accepted.
 
-use super::{Batch, HEADER, Home, ONGOING, Process, ProcessOutput, SUCCESS, Simulation};
+use super::{HEADER, Home, ONGOING, ProcessOutput, ProgramProcess, SUCCESS, ScenarioBatch, SimulatorProcess};
 
 /// Runs `watch` with these words and this standard input.
 fn watch(home: &Home, url: &str, words: &[&str], input: &str) -> ProcessOutput {
     let mut command = home.polling_command(url, &[&["watch"], words].concat());
     command.stdin(std::process::Stdio::piped());
-    let mut process = Process::start(command);
+    let mut process = ProgramProcess::start(command);
     process.send(input);
     process.end()
 }
 
 #[test]
 fn filter_hash_pipe_or_store_without_transactions_ends_with_2() {
-    let batch = Batch::repeat(2, SUCCESS);
-    let simulation = Simulation::start(&batch.scenario);
+    let batch = ScenarioBatch::repeat(2, SUCCESS);
+    let simulation = SimulatorProcess::start(&batch.scenario);
     let (empty, filled) = (Home::new(), Home::new());
     filled.import(&batch.csv);
     let untracked = format!("0x{:064x}", 99);
@@ -36,18 +36,19 @@ fn filter_hash_pipe_or_store_without_transactions_ends_with_2() {
     }
     let words = ["--until-settled"];
     watch(&empty, &simulation.url, &words, "").assert_exit(2, &["no tracked transaction matches"]);
-    // A watch over whatever is tracked, without an end, waits for the first transaction.
+    // A watch over all tracked transactions, without an end, waits for the first one.
     watch(&empty, &simulation.url, &["--timeout", "1s"], "").assert_exit(2, &["no transaction was tracked"]);
 }
 
 #[test]
 fn deletion_of_the_last_watched_transaction_ends_the_watch_with_2() {
-    let batch = Batch::repeat(1, ONGOING);
-    let simulation = Simulation::start(&batch.scenario);
+    let batch = ScenarioBatch::repeat(1, ONGOING);
+    let simulation = SimulatorProcess::start(&batch.scenario);
     for (words, code) in [(&["--until-settled"][..], 2), (&["--until-settled", "--allow-empty"], 0)] {
         let home = Home::new();
         home.import(&batch.csv);
-        let mut watch = Process::start(home.polling_command(&simulation.url, &[&["watch", "--json"], words].concat()));
+        let mut watch =
+            ProgramProcess::start(home.polling_command(&simulation.url, &[&["watch", "--json"], words].concat()));
         watch.read_events_until("status_changed", 1);
         let deleted = home.run(&["delete", &format!("0x{:064x}", 1), "--yes"]);
         assert_eq!(deleted.code, Some(0), "{deleted:?}");
@@ -59,8 +60,8 @@ fn deletion_of_the_last_watched_transaction_ends_the_watch_with_2() {
 #[test]
 fn fail_fast_ends_at_the_first_transaction_that_fails() {
     let refunded = r#"{ from = 0, status = "partial_success", steps = 3 }"#;
-    let batch = Batch::new(&[ONGOING, refunded, ONGOING]);
-    let simulation = Simulation::start(&batch.scenario);
+    let batch = ScenarioBatch::new(&[ONGOING, refunded, ONGOING]);
+    let simulation = SimulatorProcess::start(&batch.scenario);
     let home = Home::new();
     home.import(&batch.csv);
     let words = ["--json", "--until-settled", "--timeout", "60s", "--fail-fast"];

@@ -5,15 +5,15 @@ use std::fs;
 use serde_json::Value;
 
 use super::{
-    common::{Batch, Home, ID, Process, Simulation},
+    common::{Home, ID, ProgramProcess, ScenarioBatch, SimulatorProcess},
     session::Session,
 };
 
 #[test]
 fn alert_of_the_last_answer_is_notified_before_watch_ends() {
     let reverted = r#"{ from = 0, status = "partial_success", steps = 2 }"#;
-    let batch = Batch::repeat(1, reverted);
-    let (home, simulation) = (Home::new(), Simulation::start(&batch.scenario));
+    let batch = ScenarioBatch::repeat(1, reverted);
+    let (home, simulation) = (Home::new(), SimulatorProcess::start(&batch.scenario));
     home.import(&batch.csv);
     let (notified, environment) = (home.path().join("heard"), home.path().join("seen"));
     let script = format!("cat >> {}; env > {}", notified.display(), environment.display());
@@ -42,8 +42,8 @@ fn webhook_over_plain_http_is_refused_before_polling() {
 
 #[test]
 fn slow_on_alert_command_does_not_delay_the_exit() {
-    let batch = Batch::repeat(1, r#"{ from = 0, status = "partial_success", steps = 2 }"#);
-    let (home, simulation) = (Home::new(), Simulation::start(&batch.scenario));
+    let batch = ScenarioBatch::repeat(1, r#"{ from = 0, status = "partial_success", steps = 2 }"#);
+    let (home, simulation) = (Home::new(), SimulatorProcess::start(&batch.scenario));
     home.import(&batch.csv);
     let called = home.path().join("called");
     let config = format!("on_alert = [\"sh\", \"-c\", \"touch {}; exec sleep 60\"]\n", called.display());
@@ -66,7 +66,7 @@ fn slow_on_alert_command_does_not_delay_the_exit() {
     fs::remove_file(&called).unwrap();
     home.import(&batch.csv);
     let watch =
-        Process::start(home.polling_command(&simulation.url, &["watch", "--until-settled", "--timeout", "30s"]));
+        ProgramProcess::start(home.polling_command(&simulation.url, &["watch", "--until-settled", "--timeout", "30s"]));
     while !called.exists() {
         std::thread::yield_now();
     }
@@ -80,8 +80,8 @@ fn slow_on_alert_command_does_not_delay_the_exit() {
 
 #[test]
 fn failed_on_alert_command_is_reported() {
-    let batch = Batch::repeat(1, r#"{ from = 0, status = "partial_success", steps = 2 }"#);
-    let (home, simulation) = (Home::new(), Simulation::start(&batch.scenario));
+    let batch = ScenarioBatch::repeat(1, r#"{ from = 0, status = "partial_success", steps = 2 }"#);
+    let (home, simulation) = (Home::new(), SimulatorProcess::start(&batch.scenario));
     home.import(&batch.csv);
     home.configure("on_alert = \"false\"\n");
     let ended = home.watch(&simulation.url, &["--until-settled", "--timeout", "30s"]);
@@ -97,8 +97,8 @@ fn failed_on_alert_command_is_reported() {
 #[test]
 fn terminal_without_focus_gets_a_notification() {
     let late = r#"{ from = 0, status = "ongoing", steps = 1 }, { from = 4, status = "partial_success", steps = 2 }"#;
-    let batch = Batch::repeat(1, late);
-    let (home, simulation) = (Home::new(), Simulation::start(&batch.scenario));
+    let batch = ScenarioBatch::repeat(1, late);
+    let (home, simulation) = (Home::new(), SimulatorProcess::start(&batch.scenario));
     home.import(&batch.csv);
     home.configure("notify = \"osc777\"\nbell = true\n");
     let mut session = Session::start(&home.polling_command(&simulation.url, &[]), (80, 24));

@@ -5,7 +5,7 @@ use std::{fs, io::ErrorKind, net::TcpListener, os::unix::fs::PermissionsExt, pat
 
 use serde_json::{Value, json};
 
-use super::common::{Batch, Home, Process, ProcessOutput, Simulation, list_files};
+use super::common::{Home, ProcessOutput, ProgramProcess, ScenarioBatch, SimulatorProcess, list_files};
 
 const ONGOING: &str = r#"{ from = 0, status = "ongoing", steps = 1 }"#;
 const SUCCESS: &str = r#"{ from = 0, status = "success", steps = 3 }"#;
@@ -17,21 +17,21 @@ const BROKEN: &str = "{ from = 0, http = 500 }";
 /// The wallet that requests routes.
 const WALLET: &str = "0xAbc0000000000000000000000000000000000abc";
 
-/// Returns a part of a hash that identifies a transaction of [`Batch`] by its number.
+/// Returns a part of a hash that identifies a transaction of [`ScenarioBatch`] by its number.
 fn hash_part(number: usize) -> String {
     format!("{number:010}")
 }
 
 /// A home with imported transactions, and a simulated service that answers about them.
-struct Fixture {
+struct OneShotFixture {
     home: Home,
-    simulation: Simulation,
+    simulation: SimulatorProcess,
 }
 
-impl Fixture {
+impl OneShotFixture {
     fn new(answers: &[&str]) -> Self {
-        let batch = Batch::new(answers);
-        let fixture = Self { home: Home::new(), simulation: Simulation::start(&batch.scenario) };
+        let batch = ScenarioBatch::new(answers);
+        let fixture = Self { home: Home::new(), simulation: SimulatorProcess::start(&batch.scenario) };
         if !answers.is_empty() {
             fixture.home.import(&batch.csv);
         }
@@ -61,7 +61,7 @@ impl Fixture {
 
 #[test]
 fn check_polls_each_transaction_once_and_prints_the_result() {
-    let fixture = Fixture::new(&[SUCCESS, UNKNOWN, REJECTED, ONGOING, PARTIAL, BROKEN]);
+    let fixture = OneShotFixture::new(&[SUCCESS, UNKNOWN, REJECTED, ONGOING, PARTIAL, BROKEN]);
     let fine = fixture.check(&[1, 2, 4]);
     assert_eq!((fine.code, fine.err.as_str()), (Some(0), ""), "{fine:?}");
     for part in ["+ success", "COMPLETED", "? not_found", "Transaction not found", "~ ongoing", "WAITING"] {
@@ -83,7 +83,7 @@ fn check_polls_each_transaction_once_and_prints_the_result() {
 
 #[test]
 fn check_prints_the_same_json_as_list() {
-    let fixture = Fixture::new(&[SUCCESS, ONGOING]);
+    let fixture = OneShotFixture::new(&[SUCCESS, ONGOING]);
     let checked = fixture.run(&["check", &hash_part(2), &hash_part(1), &hash_part(2), "--json"]);
     assert_eq!((checked.code, checked.err.as_str()), (Some(0), ""), "{checked:?}");
     let checked: Vec<Value> = serde_json::from_str(&checked.out).unwrap();
@@ -95,7 +95,7 @@ fn check_prints_the_same_json_as_list() {
 
 #[test]
 fn check_of_an_untracked_transaction_sends_no_request() {
-    let fixture = Fixture::new(&[SUCCESS]);
+    let fixture = OneShotFixture::new(&[SUCCESS]);
     let unknown = fixture.run(&["check", &hash_part(1), "0xabcdefabcdef"]);
     unknown.assert_exit(1, &["`0xabcdefabcdef` is not tracked", "hoptop add"]);
     fixture.home.run(&["check", &hash_part(1)]).assert_exit(2, &["no base URL", "HOPTOP_BASE_URL"]);
@@ -105,8 +105,8 @@ fn check_of_an_untracked_transaction_sends_no_request() {
 #[test]
 fn described_transaction_is_polled_once_and_nothing_is_tracked() {
     // The service knows three transactions; none of them is tracked.
-    let batch = Batch::new(&[SUCCESS, UNKNOWN, PARTIAL]);
-    let fixture = Fixture { home: Home::new(), simulation: Simulation::start(&batch.scenario) };
+    let batch = ScenarioBatch::new(&[SUCCESS, UNKNOWN, PARTIAL]);
+    let fixture = OneShotFixture { home: Home::new(), simulation: SimulatorProcess::start(&batch.scenario) };
     let check = |number: usize, more: &[&str]| {
         let (hash, quote_id) = (format!("0x{number:064x}"), format!("q-{number}"));
         let words = ["check", &hash, "--from", "42161", "--to", "8453", "--quote-id", &quote_id];
@@ -136,11 +136,11 @@ fn described_transaction_is_polled_once_and_nothing_is_tracked() {
 
 #[test]
 fn described_transaction_is_polled_within_the_budget_of_a_running_watch() {
-    let batch = Batch::repeat(40, ONGOING);
-    let fixture = Fixture { home: Home::new(), simulation: Simulation::start(&batch.scenario) };
+    let batch = ScenarioBatch::repeat(40, ONGOING);
+    let fixture = OneShotFixture { home: Home::new(), simulation: SimulatorProcess::start(&batch.scenario) };
     fixture.home.import(&batch.csv);
     let mut watch =
-        Process::start(fixture.home.polling_command(&fixture.simulation.url, &["watch", "--json", "--verbose"]));
+        ProgramProcess::start(fixture.home.polling_command(&fixture.simulation.url, &["watch", "--json", "--verbose"]));
     watch.read_events_until("polled", 3);
     let hash = format!("0x{:064x}", 7);
     let words = ["check", &hash, "--from", "42161", "--to", "8453", "--quote-id", "q-7"];
@@ -155,7 +155,7 @@ fn described_transaction_is_polled_within_the_budget_of_a_running_watch() {
 
 #[test]
 fn wrong_description_or_a_team_sends_no_request() {
-    let fixture = Fixture::new(&[SUCCESS]);
+    let fixture = OneShotFixture::new(&[SUCCESS]);
     let hash = format!("0x{:064x}", 1);
     let check = |from: &str, more: &[&str]| {
         let words = ["check", &hash, "--from", from, "--to", "8453", "--quote-id", "q-1"];
@@ -173,7 +173,7 @@ fn wrong_description_or_a_team_sends_no_request() {
 #[test]
 fn ticket_label_and_note_bear_the_name_of_their_author() {
     let home = Home::new();
-    home.import(&Batch::repeat(2, ONGOING).csv);
+    home.import(&ScenarioBatch::repeat(2, ONGOING).csv);
     let run = |words: &[&str]| ProcessOutput::new(home.command(words).env("HOPTOP_NAME", "Ana").output().unwrap());
     let [first, second] = [1, 2].map(hash_part);
     let set = run(&["ticket", &first, &second, "SUP-77"]);
@@ -199,7 +199,7 @@ fn ticket_label_and_note_bear_the_name_of_their_author() {
 
 #[test]
 fn unreachable_service_and_refused_id_have_their_own_exit_codes() {
-    let fixture = Fixture::new(&[SUCCESS]);
+    let fixture = OneShotFixture::new(&[SUCCESS]);
     let unreachable = ProcessOutput::new(
         fixture.home.polling_command("http://127.0.0.1:9", &["check", &hash_part(1)]).output().unwrap(),
     );
@@ -214,7 +214,7 @@ fn unreachable_service_and_refused_id_have_their_own_exit_codes() {
 
 #[test]
 fn plain_http_to_this_machine_never_goes_through_a_proxy() {
-    let fixture = Fixture::new(&[SUCCESS]);
+    let fixture = OneShotFixture::new(&[SUCCESS]);
     let proxy = TcpListener::bind("127.0.0.1:0").unwrap();
     proxy.set_nonblocking(true).unwrap();
     let url = format!("http://{}", proxy.local_addr().unwrap());
@@ -231,8 +231,8 @@ fn plain_http_to_this_machine_never_goes_through_a_proxy() {
 
 #[test]
 fn running_watch_sends_the_requests_of_check_and_quote() {
-    let fixture = Fixture::new(&[ONGOING, ONGOING, SUCCESS]);
-    let mut watch = Process::start(
+    let fixture = OneShotFixture::new(&[ONGOING, ONGOING, SUCCESS]);
+    let mut watch = ProgramProcess::start(
         fixture.home.polling_command(&fixture.simulation.url, &["watch", "--json", "--verbose", "is:unsettled"]),
     );
     watch.read_events_until("polled", 3);
@@ -248,7 +248,7 @@ fn running_watch_sends_the_requests_of_check_and_quote() {
 
 #[test]
 fn quote_is_stored_and_its_transaction_gets_the_estimate() {
-    let fixture = Fixture::new(&[]);
+    let fixture = OneShotFixture::new(&[]);
     let first = fixture.quote(&[]);
     assert_eq!((first.code, first.err.as_str()), (Some(0), ""), "{first:?}");
     assert!(first.out.contains("quoteId") && first.out.contains("after sending it:  hoptop add TX"), "{}", first.out);
@@ -270,7 +270,7 @@ fn quote_is_stored_and_its_transaction_gets_the_estimate() {
 
 #[test]
 fn rate_limited_wallet_sends_no_further_request() {
-    let fixture = Fixture::new(&[]);
+    let fixture = OneShotFixture::new(&[]);
     let call_data = |amount| fixture.quote(&["--with-transaction-data", "--from-amount", amount]);
     assert_eq!(call_data("25000000").code, Some(0));
     let limited = call_data("25000001");
@@ -287,7 +287,7 @@ fn rate_limited_wallet_sends_no_further_request() {
 
 #[test]
 fn invalid_amount_sends_no_request() {
-    let fixture = Fixture::new(&[]);
+    let fixture = OneShotFixture::new(&[]);
     fixture.quote(&["--from-amount", "1.5"]).assert_exit(2, &["--from-amount: `1.5` is not an integer"]);
     fixture.quote(&["--from-amount", "0"]).assert_exit(2, &["--from-amount: it is 0"]);
     assert_eq!(fixture.simulation.end_within_budget(), 0);
@@ -295,7 +295,7 @@ fn invalid_amount_sends_no_request() {
 
 #[test]
 fn each_refused_route_names_a_remedy() {
-    let fixture = Fixture::new(&[]);
+    let fixture = OneShotFixture::new(&[]);
     fixture.quote(&["--from-amount", "5"]).assert_exit(1, &["Amount too low", "increase fromAmount"]);
     let high = "9".repeat(40);
     fixture.quote(&["--from-amount", &high]).assert_exit(1, &["Amount too high", "decrease fromAmount"]);
@@ -316,7 +316,7 @@ fn each_refused_route_names_a_remedy() {
 
 #[test]
 fn answer_uses_the_templates_of_the_config() {
-    let fixture = Fixture::new(&[ONGOING]);
+    let fixture = OneShotFixture::new(&[ONGOING]);
     fixture.check(&[1]);
     let usual = fixture.home.run(&["answer", &hash_part(1), "--format", "text"]);
     assert!(usual.out.starts_with("WAITING") && usual.out.contains("\nAs of "), "{usual:?}");
@@ -330,9 +330,9 @@ fn answer_uses_the_templates_of_the_config() {
 
 const CANARY: &str = "canary-c0ffee-integrator-5e2d";
 
-fn assert_has_no_id(what: &str, bytes: &[u8]) {
+fn assert_has_no_id(source: &str, bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes).to_lowercase();
-    assert!(!text.contains("canary") && !text.contains("c0ffee"), "{what} contains the ID: {text}");
+    assert!(!text.contains("canary") && !text.contains("c0ffee"), "{source} contains the ID: {text}");
 }
 
 /// Answers in which the service repeats the ID, in plain text and in encodings that hide it: hash, HTTP status, body.
@@ -368,14 +368,14 @@ fn echoing_scenario() -> String {
 fn integrator_id_is_in_no_output_and_no_file_after_all_faults() {
     let read = |name: &str| fs::read_to_string(format!("{}/assets/{name}", env!("CARGO_MANIFEST_DIR"))).unwrap();
     let home = Home::new();
-    let simulation = Simulation::start(&(read("scenarios/faults.toml") + &echoing_scenario()));
+    let simulation = SimulatorProcess::start(&(read("scenarios/faults.toml") + &echoing_scenario()));
     home.import(&(read("faults.csv") + &ECHOING.map(|(hash, ..)| format!("{hash},42161,8453,q,,,{hash},\n")).concat()));
     let polling = |words: &[&str]| {
         let mut command = home.polling_command(&simulation.url, words);
         command.env("HOPTOP_INTEGRATOR_ID", CANARY);
         command
     };
-    let mut watch = Process::start(polling(&["watch", "--json", "--verbose"]));
+    let mut watch = ProgramProcess::start(polling(&["watch", "--json", "--verbose"]));
     let events = watch.read_events_until("polled", 160);
     assert_has_no_id("the arguments", &fs::read(format!("/proc/{}/cmdline", watch.id())).unwrap_or_default());
     let checked = ProcessOutput::new(polling(&["check", "0x0301", "--json"]).output().unwrap());

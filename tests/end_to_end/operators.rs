@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::{
     ONGOING, SUCCESS,
-    common::{Batch, Home, Process, ProcessOutput, Simulation},
+    common::{Home, ProcessOutput, ProgramProcess, ScenarioBatch, SimulatorProcess},
 };
 
 const PAGE: &str = r#"{ from = 0, http = 200, body = "<html>maintenance</html>" }"#;
@@ -33,8 +33,8 @@ fn submitted(csv: &str, minutes: u64) -> String {
 
 #[test]
 fn every_unusable_answer_ends_check_and_watch_with_6() {
-    let batch = Batch::new(&[PAGE]);
-    let (home, simulation) = (Home::new(), Simulation::start(&batch.scenario));
+    let batch = ScenarioBatch::new(&[PAGE]);
+    let (home, simulation) = (Home::new(), SimulatorProcess::start(&batch.scenario));
     home.import(&batch.csv);
     let check = home.polling_command(&simulation.url, &["check", "0000000001"]).output().unwrap();
     assert_eq!(ProcessOutput::new(check).code, Some(6));
@@ -43,9 +43,9 @@ fn every_unusable_answer_ends_check_and_watch_with_6() {
 }
 
 #[test]
-fn statistics_count_what_answers_show_of_each_deadline() {
-    let batch = Batch::new(&[SUCCESS, ONGOING]);
-    let (home, simulation) = (Home::new(), Simulation::start(&batch.scenario));
+fn statistics_count_deadlines_met_and_missed_by_the_answers() {
+    let batch = ScenarioBatch::new(&[SUCCESS, ONGOING]);
+    let (home, simulation) = (Home::new(), SimulatorProcess::start(&batch.scenario));
     home.import(&submitted(&batch.csv, 20));
     // Twenty minutes are past the deadline, but no answer says that anything is late.
     assert_eq!(stats(&home)["deadlines"], json!({"met": 0, "missed": 0, "unknown": 0, "share": null}));
@@ -64,12 +64,13 @@ fn statistics_count_what_answers_show_of_each_deadline() {
 #[test]
 fn prometheus_gets_its_text_format_with_durations_and_sizes() {
     // A duration counts as measured only if most of the transfer was watched.
-    let batch =
-        Batch::new(&[r#"{ from = 0, status = "ongoing", steps = 1 }, { from = 6, status = "success", steps = 3 }"#]);
-    let (home, simulation) = (Home::new(), Simulation::start(&batch.scenario));
+    let batch = ScenarioBatch::new(&[
+        r#"{ from = 0, status = "ongoing", steps = 1 }, { from = 6, status = "success", steps = 3 }"#,
+    ]);
+    let (home, simulation) = (Home::new(), SimulatorProcess::start(&batch.scenario));
     home.import(&submitted(&batch.csv, 0));
     let words = ["watch", "--json", "--metrics", "localhost:0", "--timeout", "1m"];
-    let mut watch = Process::start(home.polling_command(&simulation.url, &words));
+    let mut watch = ProgramProcess::start(home.polling_command(&simulation.url, &words));
     let address = watch.read_metrics_address();
     watch.read_events_until("settled", 1);
     let get = || {
@@ -114,8 +115,8 @@ fn each_line_of_an_imported_note_is_kept_and_a_ticket_is_removed() {
 
 #[test]
 fn answers_keep_the_ids_that_the_service_gave_them() {
-    let batch = Batch::new(&[SUCCESS]);
-    let (home, simulation) = (Home::new(), Simulation::start(&batch.scenario));
+    let batch = ScenarioBatch::new(&[SUCCESS]);
+    let (home, simulation) = (Home::new(), SimulatorProcess::start(&batch.scenario));
     home.import(&batch.csv);
     assert_eq!(home.watch(&simulation.url, &["--json", "--until-settled", "--timeout", "20s"]).code, Some(0));
     let ids = home.list()[0]["requestIds"].as_array().unwrap().clone();
@@ -125,7 +126,7 @@ fn answers_keep_the_ids_that_the_service_gave_them() {
 #[test]
 fn address_of_a_service_that_listens_everywhere_can_be_used_on_this_machine() {
     let home = Home::new();
-    let mut service = Process::start(home.command(&["simulate", "--listen", "0.0.0.0:0"]));
+    let mut service = ProgramProcess::start(home.command(&["simulate", "--listen", "0.0.0.0:0"]));
     let line = service.read_line();
     let address = line.split_once("http://127.0.0.1:").and_then(|(_, rest)| rest.split(':').next());
     let port: u16 = address.unwrap_or_else(|| panic!("{line}")).parse().unwrap();
@@ -135,13 +136,13 @@ fn address_of_a_service_that_listens_everywhere_can_be_used_on_this_machine() {
 /// Takes three minutes, most of them without work.
 #[test]
 fn three_minutes_of_a_refused_id_end_a_watch_until_settled_and_no_other() {
-    let batch = Batch::new(&[SUCCESS]);
-    let simulation = Simulation::start(&batch.scenario);
+    let batch = ScenarioBatch::new(&[SUCCESS]);
+    let simulation = SimulatorProcess::start(&batch.scenario);
     let start = |home: &Home, words: &[&str]| {
         home.import(&batch.csv);
         let mut command = home.polling_command(&simulation.url, words);
         command.env("HOPTOP_INTEGRATOR_ID", "revoked-integrator-7f3a");
-        Process::start(command)
+        ProgramProcess::start(command)
     };
     let homes = [Home::new(), Home::new()];
     let forever = start(&homes[0], &["watch", "--json"]);

@@ -2,7 +2,7 @@
 
 use super::{
     ONGOING,
-    common::{Batch, Home, ProcessOutput},
+    common::{Home, ProcessOutput, ScenarioBatch},
 };
 
 fn run_as(home: &Home, name: &str, words: &[&str]) -> ProcessOutput {
@@ -11,10 +11,10 @@ fn run_as(home: &Home, name: &str, words: &[&str]) -> ProcessOutput {
 }
 
 #[test]
-fn two_people_have_their_own_undo_and_find_what_they_did() {
+fn two_people_have_their_own_undo_and_find_their_own_changes() {
     let home = Home::new();
     home.configure("[me]\nname = \"Ana\"");
-    let batch = Batch::repeat(2, ONGOING);
+    let batch = ScenarioBatch::repeat(2, ONGOING);
     home.import(&batch.csv);
     let hash = home.list()[0]["transactionId"].as_str().unwrap().to_owned();
     run_as(&home, "Bob", &["untrack", &hash]).assert_exit(0, &[]);

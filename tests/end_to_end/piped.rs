@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{
     ONGOING, SUCCESS, assert_summary,
-    common::{Batch, Home, Process, ProcessOutput, Simulation},
+    common::{Home, ProcessOutput, ProgramProcess, ScenarioBatch, SimulatorProcess},
     session::Session,
 };
 
@@ -14,14 +14,14 @@ use super::{
 const SOON: &str = r#"{ from = 0, status = "ongoing", steps = 1 }, { from = 2, status = "success", steps = 2 }"#;
 
 /// Starts `watch - --json` with a pipe as its input.
-fn start_watch(home: &Home, simulation: &Simulation, words: &[&str]) -> Process {
+fn start_watch(home: &Home, simulation: &SimulatorProcess, words: &[&str]) -> ProgramProcess {
     let mut command = home.polling_command(&simulation.url, &[&["watch", "-", "--json"], words].concat());
     command.stdin(Stdio::piped());
-    Process::start(command)
+    ProgramProcess::start(command)
 }
 
 /// Returns the lines of a batch: its header and its rows.
-fn csv_lines(batch: &Batch) -> Vec<String> {
+fn csv_lines(batch: &ScenarioBatch) -> Vec<String> {
     batch.csv.lines().map(|line| format!("{line}\n")).collect()
 }
 
@@ -31,8 +31,8 @@ fn hashes(events: &[Value]) -> Vec<&str> {
 
 #[test]
 fn piped_rows_are_watched_until_settled() {
-    let batch = Batch::new(&[SOON, SUCCESS, ONGOING]);
-    let (home, simulation, lines) = (Home::new(), Simulation::start(&batch.scenario), csv_lines(&batch));
+    let batch = ScenarioBatch::new(&[SOON, SUCCESS, ONGOING]);
+    let (home, simulation, lines) = (Home::new(), SimulatorProcess::start(&batch.scenario), csv_lines(&batch));
     // Transactions that were tracked before aren't waited for, unless the pipe names them again.
     home.import(&[lines[0].as_str(), &lines[2], &lines[3]].concat());
     let mut watch = start_watch(&home, &simulation, &["--until-settled", "--timeout", "1m"]);
@@ -51,8 +51,8 @@ fn piped_rows_are_watched_until_settled() {
 
 #[test]
 fn bad_line_is_named_and_ends_watch_with_an_error() {
-    let batch = Batch::repeat(2, SUCCESS);
-    let (home, simulation, lines) = (Home::new(), Simulation::start(&batch.scenario), csv_lines(&batch));
+    let batch = ScenarioBatch::repeat(2, SUCCESS);
+    let (home, simulation, lines) = (Home::new(), SimulatorProcess::start(&batch.scenario), csv_lines(&batch));
     let mut watch = start_watch(&home, &simulation, &["--until-settled", "--timeout", "30s"]);
     watch.send(&[lines[0].as_str(), &lines[1], "0xabc,,,\n", &lines[2]].concat());
     let ended = watch.end();
@@ -62,7 +62,7 @@ fn bad_line_is_named_and_ends_watch_with_an_error() {
 
 #[test]
 fn input_that_is_not_line_based_ends_watch_at_once() {
-    let (home, simulation) = (Home::new(), Simulation::start(&Batch::repeat(1, SUCCESS).scenario));
+    let (home, simulation) = (Home::new(), SimulatorProcess::start(&ScenarioBatch::repeat(1, SUCCESS).scenario));
     for (text, code, message) in
         [("[{}]\n", 2, "a JSON array can't be followed"), ("a,b\n", 1, "the first row is not a header")]
     {
@@ -75,8 +75,8 @@ fn input_that_is_not_line_based_ends_watch_at_once() {
 
 #[test]
 fn watch_of_an_open_pipe_ends_at_the_timeout_or_a_signal() {
-    let batch = Batch::repeat(1, SUCCESS);
-    let (home, simulation) = (Home::new(), Simulation::start(&batch.scenario));
+    let batch = ScenarioBatch::repeat(1, SUCCESS);
+    let (home, simulation) = (Home::new(), SimulatorProcess::start(&batch.scenario));
     let mut timed = start_watch(&home, &simulation, &["--until-settled", "--timeout", "2s"]);
     timed.send(&batch.csv);
     let events = timed.read_events_until("summary", 1);
@@ -91,8 +91,8 @@ fn watch_of_an_open_pipe_ends_at_the_timeout_or_a_signal() {
 
 #[test]
 fn endless_input_delays_neither_polling_nor_the_timeout() {
-    let batch = Batch::repeat(1, SUCCESS);
-    let (home, simulation) = (Home::new(), Simulation::start(&batch.scenario));
+    let batch = ScenarioBatch::repeat(1, SUCCESS);
+    let (home, simulation) = (Home::new(), SimulatorProcess::start(&batch.scenario));
     let endless = "transactionId,fromChainId,toChainId,quoteId\n";
     let script = format!("printf '{endless}'; seq 1000000 9000000 | sed 's/.*/0xabcdef&,1,10,q/'");
     let mut generator = std::process::Command::new("sh").args(["-c", &script]).stdout(Stdio::piped()).spawn().unwrap();
@@ -112,8 +112,8 @@ fn endless_input_delays_neither_polling_nor_the_timeout() {
 
 #[test]
 fn progress_line_is_shown_on_a_terminal_only() {
-    let batch = Batch::new(&[SUCCESS, SOON, SOON]);
-    let (home, simulation) = (Home::new(), Simulation::start(&batch.scenario));
+    let batch = ScenarioBatch::new(&[SUCCESS, SOON, SOON]);
+    let (home, simulation) = (Home::new(), SimulatorProcess::start(&batch.scenario));
     home.import(&batch.csv);
     let command = home.polling_command(&simulation.url, &["watch", "--until-settled", "--timeout", "1m"]);
     let mut session = Session::start(&command, (100, 20));

@@ -4,11 +4,11 @@ use std::process::Stdio;
 
 use super::{
     SUCCESS,
-    common::{Batch, Home, ID, Process, ProcessOutput, Simulation},
+    common::{Home, ID, ProcessOutput, ProgramProcess, ScenarioBatch, SimulatorProcess},
 };
 
 /// Reads lines until one contains `part`, and returns all of them.
-fn read_lines_until(running: &mut Process, part: &str) -> Vec<String> {
+fn read_lines_until(running: &mut ProgramProcess, part: &str) -> Vec<String> {
     /// The most empty lines between two paragraphs; more of them mean the end of the output.
     const MOST_EMPTY_LINES: usize = 3;
     let mut lines: Vec<String> = Vec::new();
@@ -24,13 +24,13 @@ fn read_lines_until(running: &mut Process, part: &str) -> Vec<String> {
 
 #[test]
 fn plain_mode_reports_changes_runs_commands_and_ends_with_its_input() {
-    let batch = Batch::repeat(1, SUCCESS);
-    let simulation = Simulation::start(&batch.scenario);
+    let batch = ScenarioBatch::repeat(1, SUCCESS);
+    let simulation = SimulatorProcess::start(&batch.scenario);
     let home = Home::new();
     home.import(&batch.csv);
     let mut command = home.polling_command(&simulation.url, &["--plain"]);
     command.stdin(Stdio::piped());
-    let mut plain = Process::start(command);
+    let mut plain = ProgramProcess::start(command);
     let first = read_lines_until(&mut plain, "Type help");
     assert!(first[0].contains("hoptop, profile default. Tracked 1; needing attention 0, active 1"), "{first:#?}");
     let changed = read_lines_until(&mut plain, "status success");
@@ -52,7 +52,7 @@ fn plain_mode_reports_changes_runs_commands_and_ends_with_its_input() {
 #[test]
 fn accessible_variable_does_not_make_a_script_wait_for_input() {
     let home = Home::new();
-    home.import(&Batch::repeat(1, SUCCESS).csv);
+    home.import(&ScenarioBatch::repeat(1, SUCCESS).csv);
     let mut command = home.command(&["--no-poll"]);
     let ended = ProcessOutput::new(command.env("ACCESSIBLE", "1").output().unwrap());
     assert_eq!(ended.code, Some(0));
@@ -70,7 +70,7 @@ fn signal_ends_plain_mode_with_its_exit_code() {
         let home = Home::new();
         let mut command = home.command(&["--plain", "--no-poll"]);
         command.stdin(Stdio::piped());
-        let mut plain = Process::start(command);
+        let mut plain = ProgramProcess::start(command);
         let output = read_lines_until(&mut plain, "Type help");
         assert!(output.iter().any(|line| line.contains("Not polling.")), "{output:#?}");
         plain.signal(name);

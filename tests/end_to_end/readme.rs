@@ -9,7 +9,7 @@ use std::{
 
 use super::{
     ONGOING, SUCCESS,
-    common::{Batch, Home, ID, ProcessOutput, Simulation},
+    common::{Home, ID, ProcessOutput, ScenarioBatch, SimulatorProcess},
     session::Session,
 };
 
@@ -52,15 +52,15 @@ fn command_lines() -> Vec<(String, String)> {
 }
 
 /// A home with the files, the programs and the service that the commands of the documents name.
-struct Sandbox {
+struct ReadmeSandbox {
     home: Home,
-    simulation: Simulation,
+    simulation: SimulatorProcess,
 }
 
-impl Sandbox {
+impl ReadmeSandbox {
     fn new() -> Self {
-        let batch = Batch::repeat(2, SUCCESS);
-        let (home, simulation) = (Home::new(), Simulation::start(&batch.scenario));
+        let batch = ScenarioBatch::repeat(2, SUCCESS);
+        let (home, simulation) = (Home::new(), SimulatorProcess::start(&batch.scenario));
         let (program, csv) =
             (env!("CARGO_BIN_EXE_hoptop"), home.write("transfers.csv", &batch.csv.replace("batch-9", "batch-17")));
         fs::create_dir(home.path().join("bin")).unwrap();
@@ -120,7 +120,7 @@ fn assert_targets_exist(line: &str) {
 
 #[test]
 fn every_command_of_the_readme_and_the_guides_works() {
-    let sandbox = Sandbox::new();
+    let sandbox = ReadmeSandbox::new();
     let mut kinds = BTreeSet::new();
     for (path, line) in command_lines() {
         let line = line.as_str();
@@ -174,8 +174,8 @@ fn every_setting_of_the_readme_and_the_guides_is_accepted() {
 }
 
 /// Runs the example script for CI jobs with a batch. Returns the output of the script, and its HTML page.
-fn run_ci_example(batch: &Batch, timeout: &str) -> (ProcessOutput, String) {
-    let (home, simulation) = (Home::new(), Simulation::start(&batch.scenario));
+fn run_ci_example(batch: &ScenarioBatch, timeout: &str) -> (ProcessOutput, String) {
+    let (home, simulation) = (Home::new(), SimulatorProcess::start(&batch.scenario));
     let csv = home.write("transfers.csv", &batch.csv);
     let mut command = Command::new(concat!(env!("CARGO_MANIFEST_DIR"), "/assets/examples/ci.sh"));
     command.arg(csv).current_dir(home.path());
@@ -191,17 +191,17 @@ fn run_ci_example(batch: &Batch, timeout: &str) -> (ProcessOutput, String) {
 
 #[test]
 fn ci_example_exits_according_to_its_batch() {
-    let (ended, page) = run_ci_example(&Batch::repeat(2, SUCCESS), "30s");
+    let (ended, page) = run_ci_example(&ScenarioBatch::repeat(2, SUCCESS), "30s");
     assert_eq!(ended.code, Some(0), "{ended:?}");
     assert!(ended.out.ends_with("all transfers ended well: transfers.html\n"), "{ended:?}");
     assert!(page.contains("<h1>2 transfers</h1>"));
-    let (ended, page) = run_ci_example(&Batch::new(&[SUCCESS, ONGOING]), "3s");
+    let (ended, page) = run_ci_example(&ScenarioBatch::new(&[SUCCESS, ONGOING]), "3s");
     assert_eq!(ended.code, Some(3), "{ended:?}");
     assert!(ended.out.contains("not settled in time; what is left:") && page.contains("</html>"), "{ended:?}");
     let reverted = r#"{ from = 0, status = "partial_success", steps = 2 }"#;
-    let (ended, _) = run_ci_example(&Batch::repeat(1, reverted), "30s");
+    let (ended, _) = run_ci_example(&ScenarioBatch::repeat(1, reverted), "30s");
     assert_eq!(ended.code, Some(4), "{ended:?}");
-    let (ended, _) = run_ci_example(&Batch::new(&[]), "30s");
+    let (ended, _) = run_ci_example(&ScenarioBatch::new(&[]), "30s");
     assert_eq!(ended.code, Some(2), "{ended:?}");
     assert!(ended.out.contains("there was nothing to watch"), "{ended:?}");
     let script = include_str!("../../assets/examples/ci.sh");

@@ -6,7 +6,7 @@ use hoptop::internals::clock::Clock;
 
 use super::{
     SUCCESS,
-    common::{Batch, Home, Process, Simulation},
+    common::{Home, ProgramProcess, ScenarioBatch, SimulatorProcess},
 };
 
 const FIRST: &str = "an-id-of-before-1111";
@@ -16,15 +16,15 @@ const SECOND: &str = "an-id-from-then-on-2222";
 fn sighup_reloads_the_settings_of_a_watch_without_a_terminal() {
     let reverted = r#"{ from = 0, status = "partial_success", steps = 2 }"#;
     // There are enough transactions that five requests in a row fail soon.
-    let batch = Batch::new(&[&[SUCCESS; 7][..], &[reverted]].concat());
-    let (home, simulation) = (Home::new(), Simulation::start(&batch.scenario));
+    let batch = ScenarioBatch::new(&[&[SUCCESS; 7][..], &[reverted]].concat());
+    let (home, simulation) = (Home::new(), SimulatorProcess::start(&batch.scenario));
     home.import(&batch.csv);
     let environment_file = home.path().join("seen");
     // No service listens at this address.
     home.configure("[profiles.default]\nbase_url = \"http://127.0.0.1:1\"\nrps = 10\nintegrator_id_env = \"FIRST\"\n");
     let mut watch = home.command(&["watch", "--json", "--until-settled", "--timeout", "60s"]);
     watch.env("FIRST", FIRST).env("SECOND", SECOND);
-    let mut watch = Process::start(watch);
+    let mut watch = ProgramProcess::start(watch);
     watch.read_events_until("unreachable", 1);
     home.configure("webhok = \"https://hooks.example\"\n");
     watch.signal("HUP");
@@ -52,10 +52,10 @@ fn signal_ends_a_watch_whose_integrator_id_command_still_runs() {
     let write_settings =
         |id: &str| home.configure(&format!("[profiles.default]\nbase_url = \"http://127.0.0.1:1\"\nrps = 10\n{id}\n"));
     write_settings("integrator_id_env = \"FIRST\"");
-    home.import(&Batch::repeat(8, SUCCESS).csv);
+    home.import(&ScenarioBatch::repeat(8, SUCCESS).csv);
     let mut watch = home.command(&["watch", "--json"]);
     watch.env("FIRST", FIRST);
-    let mut watch = Process::start(watch);
+    let mut watch = ProgramProcess::start(watch);
     watch.read_events_until("unreachable", 1);
     let command_started = home.path().join("asked");
     write_settings(&format!(

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use super::{
     ONGOING, SUCCESS,
-    common::{Batch, Home, Simulation},
+    common::{Home, ScenarioBatch, SimulatorProcess},
 };
 
 /// Returns an installed browser that runs without a screen. `.ci/run` installs one if it can.
@@ -38,8 +38,8 @@ fn html_report_is_sorted_in_a_browser() {
         return;
     };
     let reverted = r#"{ from = 0, status = "partial_success", steps = 2 }"#;
-    let batch = Batch::new(&[SUCCESS, ONGOING, reverted]);
-    let (home, simulation) = (Home::new(), Simulation::start(&batch.scenario));
+    let batch = ScenarioBatch::new(&[SUCCESS, ONGOING, reverted]);
+    let (home, simulation) = (Home::new(), SimulatorProcess::start(&batch.scenario));
     home.import(&batch.csv);
     home.watch(&simulation.url, &["--timeout", "3s"]);
     let file = home.path().join("batch.html");

@@ -1,9 +1,9 @@
-//! Each JSON output names its schema, and is as that schema says.
+//! Each JSON output names its schema, and conforms to it.
 
 use serde_json::Value;
 
 use super::{
-    common::{Batch, HEADER, Home, ProcessOutput, Simulation},
+    common::{HEADER, Home, ProcessOutput, ScenarioBatch, SimulatorProcess},
     json_schema::violations,
 };
 
@@ -30,7 +30,7 @@ fn assert_output(home: &Home, name: &str, ended: &ProcessOutput) -> Vec<Value> {
 }
 
 #[test]
-fn each_json_output_is_as_its_schema_says() {
+fn each_json_output_conforms_to_its_schema() {
     let answers = [
         r#"{ from = 0, status = "success", steps = 3 }"#,
         r#"{ from = 0, status = "ongoing", steps = 1 }, { from = 2, status = "partial_success", steps = 3 }"#,
@@ -39,8 +39,8 @@ fn each_json_output_is_as_its_schema_says() {
         "{ from = 0, http = 500 }, { from = 2, status = \"success\", steps = 3 }",
         r#"{ from = 0, status = "strange", steps = 3 }"#,
     ];
-    let batch = Batch::new(&answers);
-    let (home, simulation) = (Home::new(), Simulation::start(&batch.scenario));
+    let batch = ScenarioBatch::new(&answers);
+    let (home, simulation) = (Home::new(), SimulatorProcess::start(&batch.scenario));
     let file = home.write("batch.csv", &batch.csv);
     let run = |words: &[&str]| ProcessOutput::new(home.polling_command(&simulation.url, words).output().unwrap());
     let check = |name: &str, words: &[&str]| assert_output(&home, name, &run(words));

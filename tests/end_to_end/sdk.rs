@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::{
     SUCCESS,
-    common::{Batch, Home, ID, ProcessOutput, Simulation},
+    common::{Home, ID, ProcessOutput, ScenarioBatch, SimulatorProcess},
     npm,
 };
 
@@ -34,10 +34,10 @@ fn npm_client_of_the_service_works_against_the_simulated_service() {
             return;
         }
     };
-    let Batch { scenario, .. } = Batch::new(&[SUCCESS]);
-    let simulation = Simulation::start(&scenario);
+    let ScenarioBatch { scenario, .. } = ScenarioBatch::new(&[SUCCESS]);
+    let simulation = SimulatorProcess::start(&scenario);
     // One request in 1000 seconds for each ID.
-    let limited = Simulation::start(&scenario.replace("rps = 10.0", "rps = 0.001"));
+    let limited = SimulatorProcess::start(&scenario.replace("rps = 10.0", "rps = 0.001"));
     let home = Home::new();
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/end_to_end/sdk.mjs");
     let mut node = Command::new("node");

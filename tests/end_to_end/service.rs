@@ -1,10 +1,10 @@
-//! `watch` as a service: what it tells the service manager, the ID from a file, and the unit files.
+//! `watch` as a service: its reports to the service manager, the ID from a file, and the unit files.
 
 use std::{fs, os::unix::net::UnixDatagram, path::Path, process::Command, time::Duration};
 
 use super::{
     ONGOING,
-    common::{Batch, Home, ID, Process, ProcessOutput, Simulation},
+    common::{Home, ID, ProcessOutput, ProgramProcess, ScenarioBatch, SimulatorProcess},
 };
 
 /// Returns the next datagram.
@@ -15,9 +15,9 @@ fn receive(listener: &UnixDatagram) -> String {
 }
 
 #[test]
-fn watch_tells_the_service_manager_that_it_is_ready_alive_and_stopping() {
-    let (home, batch) = (Home::new(), Batch::new(&[ONGOING]));
-    let simulation = Simulation::start(&batch.scenario);
+fn watch_reports_ready_alive_and_stopping_to_the_service_manager() {
+    let (home, batch) = (Home::new(), ScenarioBatch::new(&[ONGOING]));
+    let simulation = SimulatorProcess::start(&batch.scenario);
     home.import(&batch.csv);
     let address = home.path().join("notify");
     let listener = UnixDatagram::bind(&address).unwrap();
@@ -26,7 +26,7 @@ fn watch_tells_the_service_manager_that_it_is_ready_alive_and_stopping() {
     let mut command = home.polling_command(&simulation.url, &["watch", "--json"]);
     command.env("NOTIFY_SOCKET", &address).env("WATCHDOG_USEC", "4000000");
     command.env_remove("HOPTOP_INTEGRATOR_ID").env("HOPTOP_INTEGRATOR_ID_FILE", id);
-    let mut watch = Process::start(command);
+    let mut watch = ProgramProcess::start(command);
     assert_eq!(receive(&listener), "READY=1");
     watch.read_events_until("status_changed", 1);
     assert_eq!([receive(&listener), receive(&listener)], ["WATCHDOG=1", "WATCHDOG=1"]);

@@ -14,43 +14,44 @@ use tokio::time::timeout;
 
 use super::{
     ONGOING,
-    common::{Batch, Home, Process, Simulation},
+    common::{Home, ProgramProcess, ScenarioBatch, SimulatorProcess},
 };
 
 const RPS: &str = "50";
 
 /// Two stores that share a state folder and a service.
-struct Fixture {
+struct SharingFixture {
     homes: [Home; 2],
-    simulation: Simulation,
+    simulation: SimulatorProcess,
 }
 
-impl Fixture {
+impl SharingFixture {
     fn new() -> Self {
-        let batch = Batch::repeat(300, ONGOING);
+        let batch = ScenarioBatch::repeat(300, ONGOING);
         let scenario = batch
             .scenario
             .replace("rps = 10.0", &format!("rps = {RPS}.0"))
             .replace("latency_ms = 20", "latency_ms = 60");
         let homes = [Home::new(), Home::new()];
         homes.iter().for_each(|home| home.import(&batch.csv));
-        Self { homes, simulation: Simulation::start(&scenario) }
+        Self { homes, simulation: SimulatorProcess::start(&scenario) }
     }
 
     /// Starts a `watch` on one of the stores.
-    fn start_watch(&self, store: usize) -> Process {
+    fn start_watch(&self, store: usize) -> ProgramProcess {
         let mut command = self.homes[store].polling_command(&self.simulation.url, &["watch", "--json"]);
         command.env("HOPTOP_RPS", RPS).env("HOPTOP_STATE_DIR", self.homes[0].path().join("state"));
-        Process::start(command)
+        ProgramProcess::start(command)
     }
 }
 
 /// Runs four processes on two stores, and repeatedly kills one, or stops it and continues it later. Checks the limit.
 async fn assert_limit_is_kept(interruptions: u32) {
-    let fixture = Fixture::new();
+    let fixture = SharingFixture::new();
     let stores = [0, 1].map(|store| Store::open(&fixture.homes[store].path().join("hoptop.db")).unwrap());
     let mut commits = [0, 1].map(|store: usize| stores[store].subscribe(WakeKind::AnyCommit).unwrap());
-    let mut watches: Vec<(Process, bool)> = (0..4).map(|index| (fixture.start_watch(index % 2), false)).collect();
+    let mut watches: Vec<(ProgramProcess, bool)> =
+        (0..4).map(|index| (fixture.start_watch(index % 2), false)).collect();
     let mut random = Pcg64Mcg::seed_from_u64(7);
     for interruption in 0..interruptions {
         // Waits for a few answers, but not long, since no process may be left to poll.
@@ -112,7 +113,7 @@ async fn four_processes_on_two_stores_keep_one_limit_over_500_kills_and_stops() 
 
 #[test]
 fn suspended_process_releases_polling_to_another() {
-    let fixture = Fixture::new();
+    let fixture = SharingFixture::new();
     let mut first = fixture.start_watch(0);
     first.read_events_until("status_changed", 10);
     first.signal("TSTP");
@@ -128,8 +129,8 @@ fn suspended_process_releases_polling_to_another() {
     fixture.simulation.end_within_budget();
 }
 
-/// Returns a command whose monotonic clock is far ahead, as in a container that was moved from another machine; `None` if this
-/// user may not make a time namespace.
+/// Returns a command whose monotonic clock is far ahead, as in a container that was moved from another machine. `None`
+/// if this user may not make a time namespace.
 #[cfg(target_os = "linux")]
 fn with_shifted_clock(command: &Command) -> Option<Command> {
     let unshare = || {
@@ -150,7 +151,7 @@ fn with_shifted_clock(command: &Command) -> Option<Command> {
 #[cfg(target_os = "linux")]
 #[test]
 fn processes_with_different_clocks_keep_one_limit() {
-    let fixture = Fixture::new();
+    let fixture = SharingFixture::new();
     let watch = |store: usize| {
         let mut command = fixture.homes[store].polling_command(
             &fixture.simulation.url,
@@ -163,7 +164,7 @@ fn processes_with_different_clocks_keep_one_limit() {
         eprintln!("skipped: this user may not make a time namespace");
         return;
     };
-    let processes = [Process::start(watch(0)), Process::start(shifted)];
+    let processes = [ProgramProcess::start(watch(0)), ProgramProcess::start(shifted)];
     for process in processes {
         let ended = process.end();
         let polled = ended.events().iter().filter(|event| event["event"] == "polled").count();

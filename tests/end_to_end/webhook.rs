@@ -15,19 +15,19 @@ use sha2::Sha256;
 
 use super::{
     SUCCESS,
-    common::{Batch, Home, ProcessOutput, Simulation},
+    common::{Home, ProcessOutput, ScenarioBatch, SimulatorProcess},
 };
 
 const SECRET: &str = "canary-signature-secret";
 const PARTIAL: &str = r#"{ from = 0, status = "partial_success", steps = 2 }"#;
 
 /// A request that a webhook got: its headers with names in lower case, and its body.
-struct Post {
+struct WebhookPost {
     headers: Vec<(String, String)>,
     body: String,
 }
 
-impl Post {
+impl WebhookPost {
     fn header(&self, name: &str) -> &str {
         self.headers.iter().find(|(own, _)| own == name).map_or("", |(_, value)| value.as_str())
     }
@@ -50,7 +50,7 @@ impl Post {
 }
 
 /// Starts a webhook that gives this answer to each request.
-fn start_webhook(status: &'static str, body: &'static str) -> (String, mpsc::Receiver<Post>) {
+fn start_webhook(status: &'static str, body: &'static str) -> (String, mpsc::Receiver<WebhookPost>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/hook?token=canary", listener.local_addr().unwrap());
     let (sender, posts) = mpsc::channel();
@@ -71,7 +71,7 @@ fn start_webhook(status: &'static str, body: &'static str) -> (String, mpsc::Rec
             let answer =
                 format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}", body.len());
             stream.get_mut().write_all(answer.as_bytes()).unwrap();
-            sender.send(Post { headers, body: String::from_utf8(posted).unwrap() }).unwrap_or_default();
+            sender.send(WebhookPost { headers, body: String::from_utf8(posted).unwrap() }).unwrap_or_default();
         }
     });
     (url, posts)
@@ -92,12 +92,12 @@ fn run(mut command: Command) -> ProcessOutput {
 
 #[test]
 fn chosen_events_are_posted_with_signature_and_headers() {
-    let batch = Batch::new(&[SUCCESS, PARTIAL]);
-    let (home, simulation) = (Home::new(), Simulation::start(&batch.scenario));
+    let batch = ScenarioBatch::new(&[SUCCESS, PARTIAL]);
+    let (home, simulation) = (Home::new(), SimulatorProcess::start(&batch.scenario));
     home.import(&batch.csv);
     let (url, posts) = start_webhook("204 No Content", "");
-    let heard = home.path().join("heard");
-    let script = format!("cat >> {}; env >> {}.environment", heard.display(), heard.display());
+    let received = home.path().join("heard");
+    let script = format!("cat >> {}; env >> {}.environment", received.display(), received.display());
     configure(
         &home,
         &url,
@@ -105,7 +105,7 @@ fn chosen_events_are_posted_with_signature_and_headers() {
     );
     let ended = run(home.polling_command(&simulation.url, &["watch", "--until-settled", "--timeout", "30s"]));
     assert_eq!((ended.code, ended.err.as_str()), (Some(4), ""), "{ended:?}");
-    let posts: Vec<Post> = posts.try_iter().collect();
+    let posts: Vec<WebhookPost> = posts.try_iter().collect();
     let mut events: Vec<_> = posts.iter().map(|post| post.event()["event"].as_str().unwrap().to_owned()).collect();
     events.sort_unstable();
     assert_eq!(events, ["settled", "settled", "status_changed", "status_changed"]);
@@ -117,8 +117,8 @@ fn chosen_events_are_posted_with_signature_and_headers() {
             (&"hoptop/event/1".into(), false)
         );
     }
-    let heard_events = fs::read_to_string(&heard).unwrap();
-    assert_eq!(heard_events.lines().count(), 4, "the command gets the same events");
+    let received_events = fs::read_to_string(&received).unwrap();
+    assert_eq!(received_events.lines().count(), 4, "the command gets the same events");
     let environment = fs::read_to_string(home.path().join("heard.environment")).unwrap();
     assert!(!environment.contains("canary"), "secrets are hidden from the command");
     let shown = run(home.command(&["config"]));
@@ -126,7 +126,7 @@ fn chosen_events_are_posted_with_signature_and_headers() {
 }
 
 #[test]
-fn webhook_test_says_what_came_back() {
+fn webhook_test_prints_the_response() {
     let home = Home::new();
     home.run(&["webhook", "test"]).assert_exit(2, &["no webhook is configured"]);
     let (url, posts) = start_webhook("200 OK", "thank\u{1b}[31m you");
@@ -153,18 +153,18 @@ fn webhook_test_says_what_came_back() {
 #[test]
 fn raised_and_cleared_alerts_are_signed_with_a_secret_from_a_file_or_a_command() {
     let gas = r#"{ from = 0, status = "needs_gas", steps = 1 }, { from = 3, status = "success", steps = 3 }"#;
-    let batch = Batch::new(&[gas]);
+    let batch = ScenarioBatch::new(&[gas]);
     let home_of = |source: fn(&Home) -> String| {
-        let (home, simulation) = (Home::new(), Simulation::start(&batch.scenario));
+        let (home, simulation) = (Home::new(), SimulatorProcess::start(&batch.scenario));
         home.import(&batch.csv);
         let (url, posts) = start_webhook("204 No Content", "");
         let secret = source(&home);
         home.configure(&format!("webhook = \"{url}\"\nevents = [\"alert_raised\", \"alert_cleared\"]\n{secret}\n"));
         let ended = run(home.polling_command(&simulation.url, &["watch", "--until-settled", "--timeout", "40s"]));
         assert_eq!((ended.code, ended.err.as_str()), (Some(0), ""), "{ended:?}");
-        let posts: Vec<Post> = posts.try_iter().collect();
-        posts.iter().for_each(Post::assert_signed);
-        let name = |post: &Post| post.event()["event"].as_str().unwrap().to_owned();
+        let posts: Vec<WebhookPost> = posts.try_iter().collect();
+        posts.iter().for_each(WebhookPost::assert_signed);
+        let name = |post: &WebhookPost| post.event()["event"].as_str().unwrap().to_owned();
         assert_eq!(posts.iter().map(name).collect::<Vec<_>>(), ["alert_raised", "alert_cleared"]);
     };
     home_of(|home| format!("webhook_secret_file = \"{}\"", home.write("hook-secret", SECRET)));

@@ -13,15 +13,15 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::common::{Batch, Home, Process};
+use super::common::{Home, ProgramProcess, ScenarioBatch};
 
 /// What `TEAM.md` assumes of the kernel, and the pause until the next repetition. By default the kernel goes on for 30 s.
 const OUTAGE: Duration = Duration::from_secs(4);
 
 /// A network of its own: nothing but a loopback interface.
-struct Network(Child);
+struct NetworkNamespace(Child);
 
-impl Network {
+impl NetworkNamespace {
     /// Creates the network; `None` if this user may not.
     fn new() -> Option<Self> {
         let mut command = Command::new("unshare");
@@ -60,7 +60,7 @@ impl Network {
     }
 }
 
-impl Drop for Network {
+impl Drop for NetworkNamespace {
     fn drop(&mut self) {
         self.0.kill().unwrap();
         self.0.wait().unwrap();
@@ -69,19 +69,19 @@ impl Drop for Network {
 
 #[test]
 fn request_of_a_killed_process_does_not_arrive_after_an_outage_of_the_network() {
-    let Some(network) = Network::new() else {
+    let Some(network) = NetworkNamespace::new() else {
         eprintln!("skipped: this user may not make a network namespace");
         return;
     };
-    let batch = Batch::repeat(1, r#"{ from = 0, status = "ongoing", steps = 1 }"#);
+    let batch = ScenarioBatch::repeat(1, r#"{ from = 0, status = "ongoing", steps = 1 }"#);
     let home = Home::new();
     home.import(&batch.csv);
     let scenario = home.write("scenario.toml", &batch.scenario);
     let simulate = home.command(&["simulate", "--listen", "127.0.0.1:8080", "--scenario", &scenario]);
-    let mut service = Process::start(network.enter(&simulate));
+    let mut service = ProgramProcess::start(network.enter(&simulate));
     assert!(service.read_line().contains("8080"));
     let watch = home.polling_command("http://127.0.0.1:8080", &["watch", "--json", "--verbose"]);
-    let mut poller = Process::start(network.enter(&watch));
+    let mut poller = ProgramProcess::start(network.enter(&watch));
     poller.read_events_until("polled", 2);
     network.run(&["ip", "link", "set", "lo", "down"]);
     let limit = Instant::now() + Duration::from_secs(20);

@@ -1,4 +1,4 @@
-//! The k-th write or sync fails, or the process is killed at that call, for every k: the store stays sound, existing
+//! For every k, the k-th write or sync fails, or the process is killed at that call. The store stays sound, existing
 //! rows stay, and every acknowledged write is stored.
 //!
 //! A small C library, loaded before the C library of the real program, injects the faults. Without a C compiler the
@@ -26,7 +26,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use common::{Batch, Home, Process, Simulation};
+use common::{Home, ProgramProcess, ScenarioBatch, SimulatorProcess};
 use rusqlite::Connection;
 use shim::shim;
 use tempfile::TempDir;
@@ -36,14 +36,14 @@ const MOST_CALLS: u32 = 2_000;
 
 /// A fault at the k-th call: k, the kind as `shim.c` names it, and whether all later calls fail too.
 #[derive(Clone, Copy)]
-struct Fault {
+struct InjectedFault {
     at: u32,
     kind: &'static str,
     is_lasting: bool,
 }
 
 /// A temporary folder with a store, for one run.
-struct Sandbox(TempDir);
+struct FaultSandbox(TempDir);
 
 /// The result of a run.
 struct RunResult {
@@ -51,10 +51,10 @@ struct RunResult {
     out: String,
     err: String,
     /// Whether the process reached the fault.
-    fault_happened: bool,
+    has_fault_happened: bool,
 }
 
-impl Sandbox {
+impl FaultSandbox {
     /// Creates a folder whose `store` has copies of the template's files.
     fn from_template(template: &Path) -> Self {
         let sandbox = Self(tempfile::tempdir().unwrap());
@@ -70,12 +70,12 @@ impl Sandbox {
         self.store_folder().join("hoptop.db")
     }
 
-    fn run(&self, words: &[&str], fault: Option<Fault>) -> RunResult {
+    fn run(&self, words: &[&str], fault: Option<InjectedFault>) -> RunResult {
         let mark = self.0.path().join("happened");
         let mut command = Command::new(env!("CARGO_BIN_EXE_hoptop"));
         command.args(words).env_clear().env("HOME", self.0.path()).env("HOPTOP_DB", self.db());
         command.env("HOPTOP_STATE_DIR", self.0.path().join("state")).current_dir(self.0.path()).stdin(Stdio::null());
-        if let Some(Fault { at, kind, is_lasting }) = fault {
+        if let Some(InjectedFault { at, kind, is_lasting }) = fault {
             command.env("LD_PRELOAD", shim().unwrap()).env("FAULT_PATH", self.store_folder());
             command.env("FAULT_AT", at.to_string()).env("FAULT_KIND", kind).env("FAULT_MARK", &mark);
             if is_lasting {
@@ -86,7 +86,7 @@ impl Sandbox {
         let text = |bytes| String::from_utf8(bytes).unwrap();
         let (out, err) = (text(output.stdout), text(output.stderr));
         assert!(!err.contains("panicked"), "{err}");
-        RunResult { code: output.status.code(), out, err, fault_happened: mark.exists() }
+        RunResult { code: output.status.code(), out, err, has_fault_happened: mark.exists() }
     }
 
     /// Returns the tracked hashes from a run without faults. Fails if the store isn't sound.
@@ -124,15 +124,15 @@ fn csv(numbers: std::ops::RangeInclusive<usize>) -> String {
 }
 
 /// Tracks the transactions with these numbers in a run without faults.
-fn import_rows(sandbox: &Sandbox, numbers: std::ops::RangeInclusive<usize>) {
+fn import_rows(sandbox: &FaultSandbox, numbers: std::ops::RangeInclusive<usize>) {
     fs::write(sandbox.0.path().join("batch.csv"), csv(numbers)).unwrap();
     let ended = sandbox.run(&["import", "batch.csv"], None);
     assert_eq!(ended.code, Some(0), "{}", ended.err);
 }
 
 /// Creates a store with three transactions and a daily backup.
-fn create_template() -> Sandbox {
-    let sandbox = Sandbox(tempfile::tempdir().unwrap());
+fn create_template() -> FaultSandbox {
+    let sandbox = FaultSandbox(tempfile::tempdir().unwrap());
     import_rows(&sandbox, 1..=3);
     sandbox
 }
@@ -148,8 +148,8 @@ fn at_each_call(run_with_fault_at: impl Fn(u32) -> bool) -> u32 {
 }
 
 /// Imports with a fault, and checks that existing and acknowledged rows are stored. Returns whether the fault happened.
-fn run_import(fault: Fault, template: &Sandbox) -> bool {
-    let sandbox = Sandbox::from_template(&template.store_folder());
+fn run_import(fault: InjectedFault, template: &FaultSandbox) -> bool {
+    let sandbox = FaultSandbox::from_template(&template.store_folder());
     fs::write(sandbox.0.path().join("batch.csv"), csv(4..=8)).unwrap();
     let ended = sandbox.run(&["import", "batch.csv"], Some(fault));
     let when = format!("{} at {}{}", fault.kind, fault.at, if fault.is_lasting { " and after" } else { "" });
@@ -162,7 +162,7 @@ fn run_import(fault: Fault, template: &Sandbox) -> bool {
         Some(code) => assert!(code == 1 && ended.err.starts_with("hoptop: "), "{when}: {}", ended.err),
         None => assert_eq!(fault.kind, "kill", "{when}"),
     }
-    ended.fault_happened
+    ended.has_fault_happened
 }
 
 #[test]
@@ -172,8 +172,9 @@ fn import_keeps_acknowledged_rows_when_any_write_fails() {
     }
     let template = create_template();
     let kinds = ["enospc", "eio", "short", "kill"];
-    let calls =
-        at_each_call(|at| run_import(Fault { at, kind: kinds[at as usize % 4], is_lasting: at % 8 < 3 }, &template));
+    let calls = at_each_call(|at| {
+        run_import(InjectedFault { at, kind: kinds[at as usize % 4], is_lasting: at % 8 < 3 }, &template)
+    });
     assert!(calls > 15, "the shim saw {calls} calls only");
 }
 
@@ -186,7 +187,7 @@ fn import_keeps_acknowledged_rows_for_every_fault_at_every_call() {
     let template = create_template();
     for kind in ["enospc", "eio", "short", "kill"] {
         for is_lasting in [false, true] {
-            at_each_call(|at| run_import(Fault { at, kind, is_lasting }, &template));
+            at_each_call(|at| run_import(InjectedFault { at, kind, is_lasting }, &template));
         }
     }
 }
@@ -228,8 +229,8 @@ fn interrupted_migration_leaves_the_old_or_the_new_schema() {
         let template = tempfile::tempdir().unwrap();
         create_older_store(template.path(), old_version);
         let calls = at_each_call(|at| {
-            let sandbox = Sandbox::from_template(template.path());
-            let fault = Fault { at, kind: kinds[at as usize % 4], is_lasting: false };
+            let sandbox = FaultSandbox::from_template(template.path());
+            let fault = InjectedFault { at, kind: kinds[at as usize % 4], is_lasting: false };
             let ended = sandbox.run(&["list"], Some(fault));
             let when = format!("{} at {at}, from {old_version}", fault.kind);
             let db = Connection::open(sandbox.db()).unwrap();
@@ -249,7 +250,7 @@ fn interrupted_migration_leaves_the_old_or_the_new_schema() {
             let count_kept =
                 "SELECT count(*) FROM observations JOIN notes USING (transaction_row) WHERE body IS NOT NULL";
             assert_eq!(number(count_kept), 3, "{when}");
-            ended.fault_happened
+            ended.has_fault_happened
         });
         assert!(calls > 15, "the shim saw {calls} calls only");
     }
@@ -262,29 +263,31 @@ fn interrupted_recovery_is_continued() {
     bytes[..100].fill(0xa5);
     fs::write(template.db(), &bytes).unwrap();
     at_each_call(|at| {
-        let sandbox = Sandbox::from_template(&template.store_folder());
-        let ended = sandbox
-            .run(&["list"], Some(Fault { at, kind: if at % 3 == 0 { "enospc" } else { "kill" }, is_lasting: false }));
+        let sandbox = FaultSandbox::from_template(&template.store_folder());
+        let ended = sandbox.run(
+            &["list"],
+            Some(InjectedFault { at, kind: if at % 3 == 0 { "enospc" } else { "kill" }, is_lasting: false }),
+        );
         assert_eq!(sandbox.tracked_hashes(&format!("at {at}")).len(), 3);
         let files = fs::read_dir(sandbox.store_folder()).unwrap().map(|entry| entry.unwrap().path());
         let damaged_files: Vec<_> = files.filter(|path| path.to_string_lossy().contains(".db.damaged-")).collect();
         let count_kept = damaged_files.iter().filter(|path| fs::read(path).unwrap() == bytes).count();
         assert_eq!(count_kept, 1, "at {at}: {damaged_files:?}");
-        ended.fault_happened
+        ended.has_fault_happened
     });
 }
 
 #[test]
 fn full_disk_is_reported_while_polling_continues_and_later_answers_are_stored() {
     let Some(shim) = shim() else { return };
-    let batch = Batch::new(&["{ from = 0, status = \"ongoing\" }, { from = 6, status = \"success\" }"]);
-    let simulation = Simulation::start(&batch.scenario);
+    let batch = ScenarioBatch::new(&["{ from = 0, status = \"ongoing\" }, { from = 6, status = \"success\" }"]);
+    let simulation = SimulatorProcess::start(&batch.scenario);
     let home = Home::new();
     home.import(&batch.csv);
     let full = home.path().join("full");
     let mut watch = home.polling_command(&simulation.url, &["watch", "--json", "--until-settled", "--timeout", "60s"]);
     watch.env("LD_PRELOAD", shim).env("FAULT_PATH", home.path().join("hoptop.db")).env("FAULT_WHILE", &full);
-    let mut watch = Process::start(watch);
+    let mut watch = ProgramProcess::start(watch);
     watch.read_events_until("status_changed", 1);
     fs::write(&full, "").unwrap();
     let warning = watch.read_error_line();

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::generators::text;
 
-/// The columns in the order of a [`Row`]'s values, each with its spellings.
+/// The columns in the order of a [`HostileRow`]'s values, each with its spellings.
 const COLUMNS: [[&str; 3]; 6] = [
     ["transactionId", "transaction_id", "TRANSACTION ID"],
     ["fromChainId", "from-chain-id", "FromChainID"],
@@ -21,13 +21,13 @@ const COLUMNS: [[&str; 3]; 6] = [
 
 /// A row, valid except for the value in `invalid`, which comes with the index of its column.
 #[derive(Clone, Debug)]
-struct Row {
+struct HostileRow {
     hash: u8,
     note: String,
     invalid: Option<(usize, &'static str)>,
 }
 
-impl Row {
+impl HostileRow {
     fn values(&self) -> [String; 6] {
         let mut values =
             [&format!("0xABCDEF{:02x}", self.hash), "1", "osmosis-1", "q", "900", &self.note].map(str::to_owned);
@@ -39,7 +39,7 @@ impl Row {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Shape {
+enum FileShape {
     Csv(char),
     Array,
     Lines,
@@ -47,24 +47,24 @@ enum Shape {
 
 /// A file of rows.
 #[derive(Clone, Debug)]
-pub(crate) struct File {
-    rows: Vec<Row>,
-    shape: Shape,
+pub(crate) struct HostileFile {
+    rows: Vec<HostileRow>,
+    shape: FileShape,
     spelling: usize,
     shift: usize,
     line_end: &'static str,
-    byte_order_mark: bool,
+    has_byte_order_mark: bool,
     is_named: bool,
 }
 
-impl File {
+impl HostileFile {
     /// Returns the format to read the file with.
     pub(crate) fn format(&self) -> InputFormat {
         match self.shape {
             _ if !self.is_named => InputFormat::Auto,
-            Shape::Csv(_) => InputFormat::Csv,
-            Shape::Array => InputFormat::Json,
-            Shape::Lines => InputFormat::Ndjson,
+            FileShape::Csv(_) => InputFormat::Csv,
+            FileShape::Array => InputFormat::Json,
+            FileShape::Lines => InputFormat::Ndjson,
         }
     }
 
@@ -75,15 +75,15 @@ impl File {
 
     /// Returns the bytes of the file, and the places of its bad rows.
     pub(crate) fn encode(&self) -> (Vec<u8>, Vec<InputPosition>) {
-        let mut text = String::from(if self.byte_order_mark { "\u{feff}" } else { "" });
+        let mut text = String::from(if self.has_byte_order_mark { "\u{feff}" } else { "" });
         let places = match self.shape {
-            Shape::Csv(delimiter) => self.write_csv(&mut text, delimiter),
-            Shape::Array => {
+            FileShape::Csv(delimiter) => self.write_csv(&mut text, delimiter),
+            FileShape::Array => {
                 let rows: Vec<_> = self.rows.iter().map(|row| self.to_object(row)).collect();
                 text.push_str(&Value::from(rows).to_string());
                 (1..).map(InputPosition::Item).take(self.rows.len()).collect::<Vec<_>>()
             }
-            Shape::Lines => {
+            FileShape::Lines => {
                 // In NDJSON a carriage return alone doesn't end a line.
                 let end = if self.line_end == "\r" { "\n" } else { self.line_end };
                 self.rows.iter().for_each(|row| text.push_str(&format!("{}{end}", self.to_object(row))));
@@ -94,7 +94,7 @@ impl File {
         (text.into_bytes(), bad.collect())
     }
 
-    fn to_object(&self, row: &Row) -> Value {
+    fn to_object(&self, row: &HostileRow) -> Value {
         let pairs = COLUMNS.iter().zip(row.values());
         json!(pairs.map(|(names, value)| (names[self.spelling], value)).collect::<std::collections::BTreeMap<_, _>>())
     }
@@ -102,7 +102,7 @@ impl File {
     fn write_csv(&self, text: &mut String, delimiter: char) -> Vec<InputPosition> {
         let names = COLUMNS.map(|names| names[self.spelling].to_owned());
         let mut places = Vec::new();
-        for (index, mut values) in std::iter::once(names).chain(self.rows.iter().map(Row::values)).enumerate() {
+        for (index, mut values) in std::iter::once(names).chain(self.rows.iter().map(HostileRow::values)).enumerate() {
             if index > 0 {
                 places.push(InputPosition::Line(1 + count_line_ends(text)));
             }
@@ -124,7 +124,7 @@ fn count_line_ends(text: &str) -> usize {
 }
 
 /// Generates a file of rows, of which one in ten is bad.
-pub(crate) fn file() -> impl Strategy<Value = File> {
+pub(crate) fn file() -> impl Strategy<Value = HostileFile> {
     let invalid = select(vec![
         (0, ""),
         (0, "0xabc"),
@@ -147,17 +147,23 @@ pub(crate) fn file() -> impl Strategy<Value = File> {
     let invalid = prop_oneof![9 => Just(None), 1 => invalid.prop_map(Some)];
     // A NUL makes a CSV file invalid; `random_bytes` covers that case.
     let note = text().prop_map(|text| text.replace('\0', ""));
-    let row = (any::<u8>(), note, invalid).prop_map(|(hash, note, invalid)| Row { hash, note, invalid });
-    let shape = select(vec![Shape::Csv(','), Shape::Csv(';'), Shape::Csv('\t'), Shape::Array, Shape::Lines]);
+    let row = (any::<u8>(), note, invalid).prop_map(|(hash, note, invalid)| HostileRow { hash, note, invalid });
+    let shape = select(vec![
+        FileShape::Csv(','),
+        FileShape::Csv(';'),
+        FileShape::Csv('\t'),
+        FileShape::Array,
+        FileShape::Lines,
+    ]);
     let spelling = (0..3_usize, 0..6_usize, select(vec!["\n", "\r\n", "\r"]));
     (prop::collection::vec(row, 1..8), shape, spelling, any::<bool>(), any::<bool>()).prop_map(
-        |(rows, shape, (spelling, shift, line_end), byte_order_mark, is_named)| File {
+        |(rows, shape, (spelling, shift, line_end), has_byte_order_mark, is_named)| HostileFile {
             rows,
             shape,
             spelling,
             shift,
             line_end,
-            byte_order_mark,
+            has_byte_order_mark,
             is_named,
         },
     )

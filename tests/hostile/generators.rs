@@ -1,6 +1,6 @@
 //! Generates input from outside: well-formed data with a defect, and random data.
 //!
-//! It must never know which fields of a record are read: it replaces any value of the seed.
+//! This module must never know which fields of a record are read: it replaces any value of the seed.
 
 use chrono::{DateTime, Utc};
 use proptest::{prelude::*, sample::select};

@@ -1,11 +1,11 @@
 //! The invariants of every result, for any input. The properties here and the targets in `fuzz/` share them.
 //!
-//! It must never use the code under test to judge a result, and never use another module of the tests.
+//! This module must never use the code under test to judge a result, and never use another module of the tests.
 
 use std::time::Duration;
 
 use hoptop::internals::{
-    api::{Reply, StatusAnswer},
+    api::{HttpAnswer, StatusAnswer},
     domain::{
         ids::{ChainId, TxHash},
         observation::{Failure, Outcome},
@@ -19,7 +19,7 @@ use unicode_properties::{GeneralCategoryGroup, UnicodeGeneralCategory};
 
 /// The source hash of `fuzz/seeds/record/full.json`.
 const HASH: &str = "0x0000000000000000000000000000000000000000000000000000000000000001";
-/// The longest rest that may be accepted, whatever the service asks for.
+/// The longest rest that may be accepted from the service.
 const LONGEST_REST: Duration = Duration::from_secs(600);
 /// The longest route estimate that may be accepted.
 const LONGEST_ESTIMATE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
@@ -43,7 +43,7 @@ pub(crate) fn params() -> TransactionParams {
     }
 }
 
-/// The longest text that what a node says may become, in characters.
+/// The longest text that may be made of a node's response, in characters.
 const CHAIN_LIMIT: usize = FIELD_LIMIT + 400;
 
 /// Fails unless a node's answer became a verdict or a sentence, with inert text of a bounded length.
@@ -85,7 +85,7 @@ pub(crate) fn assert_clean(text: &str) {
 }
 
 /// Fails unless the kind of the outcome follows from the HTTP status alone, and every text in the answer is clean.
-pub(crate) fn assert_heard(reply: &Reply<'_>, answer: &StatusAnswer) {
+pub(crate) fn assert_heard(reply: &HttpAnswer<'_>, answer: &StatusAnswer) {
     assert_all_clean(&serde_json::to_value(&answer.chains).expect("chains can be encoded"));
     let outcome = &answer.outcome;
     let is_expected = match (reply.status, outcome) {
@@ -102,7 +102,7 @@ pub(crate) fn assert_heard(reply: &Reply<'_>, answer: &StatusAnswer) {
     match outcome {
         Outcome::NotFound(message) => message.iter().for_each(|message| assert_clean(message)),
         Outcome::Failed(failure) => assert_failure(failure),
-        // Every text in the record must be clean, keys as well, whatever its fields are.
+        // Every text in the record must be clean, keys as well.
         Outcome::Record(record) => {
             let encoded = serde_json::to_value(record).expect("a record can be encoded");
             assert_all_clean(&encoded);

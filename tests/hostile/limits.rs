@@ -2,7 +2,7 @@
 
 use chrono::DateTime;
 use hoptop::internals::{
-    api::{BODY_LIMIT, Reply, interpret},
+    api::{BODY_LIMIT, HttpAnswer, interpret},
     domain::text::clean,
     intake::{InputFormat, ReadOptions, paste, read},
 };
@@ -85,7 +85,7 @@ fn bodies_at_the_size_limit_stay_within_time_and_memory() {
         assert!(body.len() <= SIZE && body.len() > SIZE - 1_000, "{name}: {} bytes", body.len());
         let mut figures = Figures::default();
         for status in [200, 404, 429, 500] {
-            let reply = Reply { status, retry_after: None, body: &body };
+            let reply = HttpAnswer { status, retry_after: None, body: &body };
             let outcome = figures.measure(|| interpret(&reply, &invariants::params(), DateTime::UNIX_EPOCH));
             invariants::assert_heard(&reply, &outcome);
         }

@@ -19,7 +19,7 @@ mod limits;
 mod measure;
 mod properties;
 
-use properties::Run;
+use properties::PropertyRun;
 
 /// The number of inputs that a debug build checks in about a second.
 const FEW: u32 = 300;
@@ -27,37 +27,37 @@ const MILLION: u32 = 1_000_000;
 
 #[test]
 fn record_with_a_spoiled_field_keeps_its_other_fields() {
-    Run::new(FEW).check_records();
+    PropertyRun::new(FEW).check_records();
 }
 
 #[test]
 fn outcome_follows_from_the_http_status() {
-    Run::new(FEW).check_error_bodies();
+    PropertyRun::new(FEW).check_error_bodies();
 }
 
 #[test]
 fn rest_follows_retry_after_up_to_a_limit() {
-    Run::new(FEW).check_rests();
+    PropertyRun::new(FEW).check_rests();
 }
 
 #[test]
 fn file_is_imported_whole_or_every_bad_line_is_named() {
-    Run::new(FEW).check_imports();
+    PropertyRun::new(FEW).check_imports();
 }
 
 #[test]
 fn sanitised_text_is_clean() {
-    Run::new(FEW).check_texts();
+    PropertyRun::new(FEW).check_texts();
 }
 
 #[test]
 fn answer_of_a_node_with_a_spoiled_field_is_a_verdict_or_a_sentence() {
-    Run::new(FEW).check_chains();
+    PropertyRun::new(FEW).check_chains();
 }
 
 /// Checks a million inputs, prints the highest costs, and fails if one exceeds its bound.
-fn check_a_million(name: &str, check: fn(&mut Run)) {
-    let mut run = Run::new(MILLION);
+fn check_a_million(name: &str, check: fn(&mut PropertyRun)) {
+    let mut run = PropertyRun::new(MILLION);
     check(&mut run);
     let figures = run.figures();
     println!("{figures}: {name}");
@@ -67,35 +67,35 @@ fn check_a_million(name: &str, check: fn(&mut Run)) {
 #[test]
 #[ignore = "takes minutes, and only a release build keeps the time"]
 fn million_records_are_within_bounds() {
-    check_a_million("record", Run::check_records);
+    check_a_million("record", PropertyRun::check_records);
 }
 
 #[test]
 #[ignore = "takes minutes, and only a release build keeps the time"]
 fn million_error_bodies_are_within_bounds() {
-    check_a_million("error body", Run::check_error_bodies);
+    check_a_million("error body", PropertyRun::check_error_bodies);
 }
 
 #[test]
 #[ignore = "takes minutes, and only a release build keeps the time"]
 fn million_rests_are_within_bounds() {
-    check_a_million("Retry-After", Run::check_rests);
+    check_a_million("Retry-After", PropertyRun::check_rests);
 }
 
 #[test]
 #[ignore = "takes minutes, and only a release build keeps the time"]
 fn million_imports_are_within_bounds() {
-    check_a_million("import", Run::check_imports);
+    check_a_million("import", PropertyRun::check_imports);
 }
 
 #[test]
 #[ignore = "takes minutes, and only a release build keeps the time"]
 fn million_answers_of_nodes_are_within_bounds() {
-    check_a_million("JSON-RPC", Run::check_chains);
+    check_a_million("JSON-RPC", PropertyRun::check_chains);
 }
 
 #[test]
 #[ignore = "takes minutes, and only a release build keeps the time"]
 fn million_texts_are_within_bounds() {
-    check_a_million("sanitiser", Run::check_texts);
+    check_a_million("sanitiser", PropertyRun::check_texts);
 }

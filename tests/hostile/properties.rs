@@ -9,7 +9,7 @@ use std::{
 
 use chrono::{DateTime, Utc};
 use hoptop::internals::{
-    api::{Reply, interpret, interpret_route},
+    api::{HttpAnswer, interpret, interpret_route},
     chain_rpc::read_body,
     domain::{
         observation::{Failure, Outcome},
@@ -32,13 +32,13 @@ use super::{
 };
 
 /// Checks a number of inputs, and measures their costs.
-pub(crate) struct Run {
+pub(crate) struct PropertyRun {
     inputs: u32,
     figures: RefCell<Figures>,
     _lock: MutexGuard<'static, ()>,
 }
 
-impl Run {
+impl PropertyRun {
     /// Creates a run with this number of inputs.
     pub(crate) fn new(inputs: u32) -> Self {
         Self { inputs, figures: RefCell::default(), _lock: measure::lock_measurements() }
@@ -64,7 +64,7 @@ impl Run {
         self.figures.borrow_mut().measure(work)
     }
 
-    fn interpret_reply(&self, reply: &Reply<'_>, wall: DateTime<Utc>) -> Outcome {
+    fn interpret_reply(&self, reply: &HttpAnswer<'_>, wall: DateTime<Utc>) -> Outcome {
         let answer = self.measure(|| interpret(reply, &params(), wall));
         invariants::assert_heard(reply, &answer);
         invariants::assert_quote(&interpret_route(reply, wall.timestamp() % 2 == 0, wall));
@@ -72,17 +72,17 @@ impl Run {
     }
 
     fn interpret_ok(&self, body: &[u8]) -> Outcome {
-        self.interpret_reply(&Reply { status: 200, retry_after: None, body }, DateTime::UNIX_EPOCH)
+        self.interpret_reply(&HttpAnswer { status: 200, retry_after: None, body }, DateTime::UNIX_EPOCH)
     }
 }
 
 // --- Records ---
 
 /// The leaves of a record by JSON pointer, without its warnings and unknown fields.
-type Leaves = BTreeMap<String, Value>;
+type LeafValues = BTreeMap<String, Value>;
 
 /// Returns the leaves of a record; `None` for any other outcome.
-fn read_leaves(outcome: &Outcome) -> Option<Leaves> {
+fn read_leaves(outcome: &Outcome) -> Option<LeafValues> {
     let Outcome::Record(record) = outcome else { return None };
     let mut encoded = serde_json::to_value(record).unwrap();
     // Both list what is unusual in the record, so a difference there is no loss.
@@ -91,7 +91,7 @@ fn read_leaves(outcome: &Outcome) -> Option<Leaves> {
     Some(generators::pointers(&encoded).into_iter().filter_map(leaf).filter(|(_, value)| !value.is_object()).collect())
 }
 
-fn find_differences(left: &Leaves, right: &Leaves) -> BTreeSet<String> {
+fn find_differences(left: &LeafValues, right: &LeafValues) -> BTreeSet<String> {
     let differs = |pointer: &&String| left.get(*pointer) != right.get(*pointer);
     left.keys().chain(right.keys()).filter(differs).cloned().collect()
 }
@@ -118,7 +118,7 @@ struct ProbedField {
 }
 
 impl ProbedField {
-    fn probe_all(full: &Value, known: &Leaves, interpret_body: impl Fn(&str) -> Option<Leaves>) -> Vec<Self> {
+    fn probe_all(full: &Value, known: &LeafValues, interpret_body: impl Fn(&str) -> Option<LeafValues>) -> Vec<Self> {
         let probes = ["null", "\"x\"", "\"https://x.example/\"", "7", "-1.5", "true", "[]", "[7]", "{}", "\"7\""];
         let field = |pointer: String| {
             let bodies =
@@ -146,7 +146,7 @@ impl ProbedField {
     }
 }
 
-impl Run {
+impl PropertyRun {
     /// Checks bodies of HTTP 200. A spoiled field costs only that field; a repeated name, a cut and a wrong character
     /// have their documented effects.
     pub(crate) fn check_records(&mut self) {
@@ -154,7 +154,7 @@ impl Run {
         let interpret_body = |body: &str| {
             read_leaves(
                 &interpret(
-                    &Reply { status: 200, retry_after: None, body: body.as_bytes() },
+                    &HttpAnswer { status: 200, retry_after: None, body: body.as_bytes() },
                     &params(),
                     DateTime::UNIX_EPOCH,
                 )
@@ -168,8 +168,8 @@ impl Run {
             let field = field.get(&fields);
             let is_json = serde_json::from_str::<Value>(&raw).is_ok();
             match mode {
-                "spoil" => self.check_field(field, &replace_at(&full, &field.pointer, Some(&raw)), (&known, is_json)),
-                "twice" if is_json => self.check_repeated_name(&full, &known, (&raw, at)),
+                "spoil" => self.check_field(field, &replace_at(&full, &field.pointer, Some(&raw)), &known, is_json),
+                "twice" if is_json => self.check_repeated_name(&full, &known, &raw, at),
                 "cut" => {
                     let body = replace_at(&full, &field.pointer, Some(&raw));
                     let outcome = self.interpret_ok(&body.as_bytes()[..at.index(body.len())]);
@@ -186,7 +186,7 @@ impl Run {
         });
     }
 
-    fn check_field(&self, field: &ProbedField, body: &str, (known, is_json): (&Leaves, bool)) {
+    fn check_field(&self, field: &ProbedField, body: &str, known: &LeafValues, is_json: bool) {
         let outcome = self.interpret_ok(body.as_bytes());
         match &outcome {
             Outcome::Record(_) => {
@@ -204,7 +204,7 @@ impl Run {
     }
 
     /// Checks that the last of two fields with the same name counts.
-    fn check_repeated_name(&self, full: &Value, known: &Leaves, (raw, at): (&str, Index)) {
+    fn check_repeated_name(&self, full: &Value, known: &LeafValues, raw: &str, at: Index) {
         let names: Vec<_> = full.as_object().unwrap().keys().map(|name| Value::from(name.as_str())).collect();
         let body = full.to_string().replacen('{', &format!("{{{}:{raw},", at.get(&names)), 1);
         match read_leaves(&self.interpret_ok(body.as_bytes())) {
@@ -217,14 +217,14 @@ impl Run {
     pub(crate) fn check_error_bodies(&mut self) {
         let status = prop_oneof![3 => select(vec![200_u16, 400, 401, 404, 429, 500, 502, 302]), 1 => any::<u16>()];
         self.for_each_input((status, generators::error_body()), |(status, body)| {
-            drop(self.interpret_reply(&Reply { status, retry_after: None, body: &body }, DateTime::UNIX_EPOCH));
+            drop(self.interpret_reply(&HttpAnswer { status, retry_after: None, body: &body }, DateTime::UNIX_EPOCH));
         });
     }
 }
 
 // --- Nodes of chains ---
 
-impl Run {
+impl PropertyRun {
     /// Spoils up to three fields of a node's answer, or sends a body that is no answer.
     pub(crate) fn check_chains(&mut self) {
         let whole: Value = serde_json::from_str(include_str!("../../fuzz/seeds/json_rpc/mined")).unwrap();
@@ -258,7 +258,7 @@ enum HeaderValue {
     Odd(String),
 }
 
-impl Run {
+impl PropertyRun {
     /// Checks the `Retry-After` header, and the `retryAfter` of the body that replaces a header without a rest.
     pub(crate) fn check_rests(&mut self) {
         let value = prop_oneof![
@@ -279,7 +279,7 @@ impl Run {
                 HeaderValue::Odd(header) => header.clone(),
             };
             let rest = |header: Option<&str>| match self
-                .interpret_reply(&Reply { status: 429, retry_after: header, body: body.as_bytes() }, wall)
+                .interpret_reply(&HttpAnswer { status: 429, retry_after: header, body: body.as_bytes() }, wall)
             {
                 Outcome::Failed(Failure::Throttled { retry_after, .. }) => retry_after,
                 other => panic!("{other:?}"),
@@ -351,7 +351,7 @@ impl Run {
 fn probing_finds_the_leaves_that_depend_on_a_field() {
     let full = generators::full_record();
     let interpret_body = |body: &str| {
-        let reply = Reply { status: 200, retry_after: None, body: body.as_bytes() };
+        let reply = HttpAnswer { status: 200, retry_after: None, body: body.as_bytes() };
         read_leaves(&interpret(&reply, &params(), DateTime::UNIX_EPOCH).outcome)
     };
     let known = interpret_body(&full.to_string()).unwrap();

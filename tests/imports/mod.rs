@@ -15,20 +15,20 @@ use std::{
 pub(crate) type Module = Vec<String>;
 
 /// One name that a `use` statement brings into scope.
-struct Name {
+struct ImportedName {
     /// The name in this file.
     name: String,
-    /// The module that the statement stands in: the file's own, or one inside of the file.
+    /// The module of the statement: the file's own, or one inside of the file.
     base: Module,
-    /// What the name stands for, as written.
+    /// The meaning of the name, as written.
     path: Vec<String>,
     /// Whether other modules can import the name from here.
     is_public: bool,
 }
 
-struct File {
+struct ImportingFile {
     path: String,
-    names: Vec<Name>,
+    names: Vec<ImportedName>,
     /// The code without `use` statements.
     code: String,
     /// The modules inside of the file, by their names.
@@ -37,7 +37,7 @@ struct File {
 
 /// The sources of the crate by module.
 pub(crate) struct Imports {
-    files: BTreeMap<Module, File>,
+    files: BTreeMap<Module, ImportingFile>,
 }
 
 impl Imports {
@@ -45,7 +45,7 @@ impl Imports {
     pub(crate) fn new<'a>(sources: impl Iterator<Item = (&'a Path, &'a str)>) -> Self {
         let files = sources.map(|(path, code)| {
             let module = module_of(path);
-            (module.clone(), File::new(path, &module, code))
+            (module.clone(), ImportingFile::new(path, &module, code))
         });
         Self { files: files.collect() }
     }
@@ -95,7 +95,7 @@ impl Imports {
     }
 
     /// Whether a name only hands on what a child of the module defines, and the module itself doesn't use it.
-    fn only_hands_on(&self, module: &Module, name: &Name) -> bool {
+    fn only_hands_on(&self, module: &Module, name: &ImportedName) -> bool {
         let is_of_child =
             || self.absolute(&name.base, &name.path).is_some_and(|path| path.starts_with(module) && path != *module);
         name.is_public && is_of_child() && !self.files[module].uses(&name.name)
@@ -150,7 +150,7 @@ impl Imports {
     }
 }
 
-impl File {
+impl ImportingFile {
     fn new(path: &Path, module: &Module, code: &str) -> Self {
         let mut file =
             Self { path: path.display().to_string(), names: Vec::new(), code: String::new(), inner: inner(code) };
@@ -162,7 +162,7 @@ impl File {
             let Some((is_public, tree)) = use_tree(&code[at..]) else { continue };
             let base = file.base(module, at);
             let names = spelled_out(tree).into_iter();
-            file.names.extend(names.map(|(path, name)| Name { name, base: base.clone(), path, is_public }));
+            file.names.extend(names.map(|(path, name)| ImportedName { name, base: base.clone(), path, is_public }));
             let end = at + code[at..].find(';').unwrap();
             rest.replace_range(at..end, &" ".repeat(end - at));
         }
@@ -170,7 +170,7 @@ impl File {
         file
     }
 
-    /// The module that stands at a place of the code.
+    /// The module at a place of the code.
     fn base(&self, module: &Module, at: usize) -> Module {
         let inner = self.inner.iter().filter(|(_, range)| range.contains(&at)).map(|(name, _)| name.clone());
         module.iter().cloned().chain(inner).collect()
@@ -246,7 +246,7 @@ fn path_at(text: &str) -> Vec<String> {
     text[..end].split("::").filter(|part| !part.is_empty()).map(|part| part.trim_matches(':').to_owned()).collect()
 }
 
-/// Where a word stands in a text, as a word of its own.
+/// The positions of a word in a text, as a word of its own.
 fn words(text: &str, word: &str) -> impl Iterator<Item = usize> {
     let is_part = |letter: char| letter.is_alphanumeric() || letter == '_';
     let found = text.match_indices(word).map(|(at, _)| at);

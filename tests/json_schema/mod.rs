@@ -1,5 +1,5 @@
-//! Checks JSON against a JSON Schema, as far as `assets/schemas` uses the standard. It is stricter than the standard: a property
-//! that no schema names is an error, so that a new field of an output needs a line in its schema.
+//! Checks JSON against a JSON Schema, as far as `assets/schemas` uses the standard. The check is stricter than the
+//! standard. A property that no schema names is an error: a new field of an output needs a line in its schema.
 
 use std::collections::BTreeSet;
 
@@ -30,17 +30,17 @@ const KEYWORDS: [&str; 19] = [
 
 /// Returns each violation of `schema` in `value`, with its path.
 pub(crate) fn violations(schema: &Value, value: &Value) -> Vec<String> {
-    let mut check = Check { root: schema, found: Vec::new() };
+    let mut check = SchemaCheck { root: schema, found: Vec::new() };
     check.whole(schema, value, "$");
     check.found
 }
 
-struct Check<'a> {
+struct SchemaCheck<'a> {
     root: &'a Value,
     found: Vec<String>,
 }
 
-impl Check<'_> {
+impl SchemaCheck<'_> {
     /// Checks a value, and that every property of an object is named.
     fn whole(&mut self, schema: &Value, value: &Value, path: &str) {
         let named = self.part(schema, value, path);
@@ -98,7 +98,7 @@ impl Check<'_> {
             parts.push(found.unwrap_or_else(|| panic!("{reference} leads nowhere")).clone());
         }
         if let Some(condition) = schema.get("if") {
-            let mut trial = Check { root: self.root, found: Vec::new() };
+            let mut trial = SchemaCheck { root: self.root, found: Vec::new() };
             trial.part(condition, value, "");
             parts.extend(schema.get(if trial.found.is_empty() { "then" } else { "else" }).cloned());
         }

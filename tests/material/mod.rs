@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use hoptop::internals::{
-    api::{Reply, interpret},
+    api::{HttpAnswer, interpret},
     domain::{
         ids::{RowId, TransactionKey},
         observation::{Observation, Outcome},
@@ -91,7 +91,7 @@ fn pad_body(text: &str) -> String {
 
 /// Returns the observation of a reply with such a body.
 pub(crate) fn seen(params: &TransactionParams, body: String, at: DateTime<Utc>) -> TimedObservation {
-    let answer = interpret(&Reply { status: 200, retry_after: None, body: body.as_bytes() }, params, at);
+    let answer = interpret(&HttpAnswer { status: 200, retry_after: None, body: body.as_bytes() }, params, at);
     assert!(matches!(answer.outcome, Outcome::Record(_)), "{:?}", answer.outcome);
     let observation = Observation {
         outcome: answer.outcome,

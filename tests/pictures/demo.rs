@@ -1,7 +1,7 @@
-//! The demo for the pictures: the dashboard and the poller of the program, the simulated service of `hoptop demo`, and a clock that
-//! stands still between two keys.
+//! The demo for the pictures: the dashboard and the poller of the program, and the simulated service of `hoptop demo`.
+//! The clock doesn't advance between two keys.
 //!
-//! It must read no other clock and no settings: the same seed must give the same screens.
+//! This module must read no other clock and no settings: the same seed must give the same screens.
 
 use std::{
     collections::BTreeMap,
@@ -20,10 +20,10 @@ use futures_util::{Stream, StreamExt, stream};
 use hoptop::internals::{
     clock::Clock,
     domain::{notification::NotificationMode, operation::Operation},
-    poller::{self, Heartbeat, Scope, Setup},
+    poller::{self, Heartbeat, PollScope, PollerSetup},
     process,
     sim::{
-        service::{Limits, Service},
+        service::{Service, ServiceLimits},
         world::World,
     },
     store::Store,
@@ -37,7 +37,7 @@ use hoptop::internals::{
     },
 };
 
-use crate::in_process_wire::InProcessWire;
+use crate::in_process_transport::InProcessTransport;
 
 /// The seed and the number of transactions of `hoptop demo`.
 const SEED: u64 = 7;
@@ -68,10 +68,10 @@ pub(crate) fn show() {
         let world = World::seeded(SEED, TRANSACTIONS, start());
         let track = Operation::Track { profile: PROFILE.into(), transactions: world.transfers() };
         store.apply(track, start()).wait().unwrap();
-        let service = Arc::new(Mutex::new(Service::new(world, Limits { rps: RPS, ..Limits::default() })));
-        let setup = Setup {
+        let service = Arc::new(Mutex::new(Service::new(world, ServiceLimits { rps: RPS, ..ServiceLimits::default() })));
+        let setup = PollerSetup {
             store: store.clone(),
-            wire: Arc::new(InProcessWire { service, clock: clock.clone() }),
+            transport: Arc::new(InProcessTransport { service, clock: clock.clone() }),
             clock: clock.clone(),
             profile: PROFILE.into(),
             rps: RPS,
@@ -79,18 +79,18 @@ pub(crate) fn show() {
             fingerprint: "aa".into(),
             shared: None,
             weights: BTreeMap::new(),
-            scope: Scope::Everything,
+            scope: PollScope::Everything,
             seed: SEED,
             lease: None,
             heartbeat: Heartbeat::default(),
             chain_nodes: None,
         };
         let polling = tokio::spawn(poller::run(setup, std::future::pending::<()>()));
-        let hurry = Hurry::start(&store);
+        let hurry = FastForward::start(&store);
         clock.sleep_until(clock.now().mono + POLLED_BEFORE).await;
         drop(hurry);
         let setting = DashboardSettings {
-            demo: true,
+            is_demo: true,
             shown_id: Some("…demo".into()),
             ..DashboardSettings::of_profile(PROFILE, process::run_id())
         };
@@ -101,8 +101,16 @@ pub(crate) fn show() {
         };
         let export = |_: &Store, _: &_| Err("the pictures export nothing".to_owned());
         let theme = Theme::new(true, false);
-        let parts =
-            DashboardInputs { store, clock: clock.clone(), setting, theme, system, export, memory: None, log: None };
+        let parts = DashboardInputs {
+            store,
+            clock: clock.clone(),
+            setting,
+            theme,
+            system,
+            export,
+            view_state_path: None,
+            log: None,
+        };
         let mut screen = TerminalGuard::take().unwrap();
         let keys = keys_with_still_clock(clock);
         run(&mut screen.terminal, keys, parts, std::future::pending::<()>()).await.unwrap();
@@ -111,9 +119,9 @@ pub(crate) fn show() {
 }
 
 /// Ends the store's waits for further answers, which last in real time, until it is dropped.
-struct Hurry(Option<(mpsc::Sender<()>, JoinHandle<()>)>);
+struct FastForward(Option<(mpsc::Sender<()>, JoinHandle<()>)>);
 
-impl Hurry {
+impl FastForward {
     fn start(store: &Store) -> Self {
         let (stop, stopped) = mpsc::channel();
         let store = store.clone();
@@ -127,7 +135,7 @@ impl Hurry {
     }
 }
 
-impl Drop for Hurry {
+impl Drop for FastForward {
     fn drop(&mut self) {
         if let Some((stop, thread)) = self.0.take() {
             drop(stop);
@@ -136,7 +144,7 @@ impl Drop for Hurry {
     }
 }
 
-/// Returns the terminal's keys. The clock advances by [`STEP`] after each, and stands still while the next is awaited.
+/// Returns the terminal's keys. The clock advances by [`STEP`] after each key, and only then.
 fn keys_with_still_clock(clock: Clock) -> impl Stream<Item = io::Result<Event>> {
     let (sender, receiver) = tokio::sync::mpsc::unbounded_channel();
     tokio::spawn(async move {

@@ -1,5 +1,5 @@
-//! The pictures of the README and the guides, recorded from the program in a real pseudo-terminal: the same session gives the
-//! still pictures and the moving one, so that their numbers agree.
+//! The pictures of the README and the guides, recorded from the program in a real pseudo-terminal. One session gives
+//! the still pictures and the moving one, so that their numbers agree.
 //!
 //! `assets/pictures/make.sh` writes the pictures; the test compares them with a new recording.
 
@@ -13,8 +13,8 @@
 #![cfg(unix)]
 
 mod demo;
-#[path = "../in_process_wire/mod.rs"]
-mod in_process_wire;
+#[path = "../in_process_transport/mod.rs"]
+mod in_process_transport;
 #[path = "../session/mod.rs"]
 mod session;
 mod svg;
@@ -22,7 +22,7 @@ mod svg;
 use std::{env, fs, path::Path, process::Command};
 
 use session::Session;
-use svg::Frame;
+use svg::PictureFrame;
 
 const SIZE: (u16, u16) = (120, 36);
 
@@ -128,8 +128,8 @@ fn pictures_match_the_recorded_session() {
     for (scene, screen) in scenes() {
         scene.still.into_iter().for_each(|name| check(name, &svg::still(screen)));
     }
-    let frames: Vec<Frame> =
-        scenes().filter_map(|(scene, screen)| Some(Frame { screen, caption: scene.caption? })).collect();
+    let frames: Vec<PictureFrame> =
+        scenes().filter_map(|(scene, screen)| Some(PictureFrame { screen, caption: scene.caption? })).collect();
     let moving = svg::moving(&frames);
     assert!(moving.len() < 300_000, "the moving picture has {} bytes", moving.len());
     // A site that shows the picture allows no script and loads no other file.

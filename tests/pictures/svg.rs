@@ -22,9 +22,9 @@ const TEXT: &str = "#d5d8de";
 const CAPTION_TEXT: &str = "#56b6c2";
 
 /// A screen of a moving picture.
-pub(crate) struct Frame<'a> {
+pub(crate) struct PictureFrame<'a> {
     pub(crate) screen: &'a Screen,
-    /// The key that led to the screen, if any, and what it does.
+    /// The key that led to the screen, if any, and its effect.
     pub(crate) caption: (Option<&'a str>, &'a str),
 }
 
@@ -37,7 +37,7 @@ pub(crate) fn still(screen: &Screen) -> String {
 
 /// Returns a picture that shows the frames one after the other. Viewers without animation, or whose user wants less motion, show the
 /// first frame.
-pub(crate) fn moving(frames: &[Frame<'_>]) -> String {
+pub(crate) fn moving(frames: &[PictureFrame<'_>]) -> String {
     let share = 100.0 / frames.len() as f32;
     let total = FRAME_SECONDS * frames.len() as f32;
     let mut style =
@@ -95,14 +95,14 @@ fn size(screen: &Screen) -> (u16, u16) {
 
 /// The looks of a cell: colours and weight.
 #[derive(Clone, PartialEq)]
-struct Look {
+struct CellStyle {
     ink: String,
     ground: Option<String>,
     is_bold: bool,
     is_dim: bool,
 }
 
-impl Look {
+impl CellStyle {
     fn of(cell: &Cell) -> Self {
         let ink = colour(cell.fgcolor()).unwrap_or_else(|| TEXT.to_owned());
         let ground = colour(cell.bgcolor());
@@ -121,7 +121,7 @@ fn draw_screen(svg: &mut String, screen: &Screen) {
             .filter_map(|column| Some((column, screen.cell(row, column)?)))
             .filter(|(_, cell)| !cell.is_wide_continuation())
             .collect();
-        for run in cells.chunk_by(|(_, one), (_, other)| Look::of(one) == Look::of(other)) {
+        for run in cells.chunk_by(|(_, one), (_, other)| CellStyle::of(one) == CellStyle::of(other)) {
             draw_run(svg, row, run);
         }
     }
@@ -130,7 +130,7 @@ fn draw_screen(svg: &mut String, screen: &Screen) {
 /// Draws cells of one row that look alike.
 fn draw_run(svg: &mut String, row: u16, run: &[(u16, &Cell)]) {
     let (first, last) = (run[0], run[run.len() - 1]);
-    let look = Look::of(first.1);
+    let look = CellStyle::of(first.1);
     let (top, left) = (MARGIN + f32::from(row) * CELL.1, |column: u16| MARGIN + f32::from(column) * CELL.0);
     if let Some(ground) = &look.ground {
         let columns = last.0 - first.0 + if last.1.is_wide() { 2 } else { 1 };

@@ -1,7 +1,7 @@
 //! Runs a program in a real pseudo-terminal: reads its screen, sends keys and signals, waits for its exit. Tests and
 //! benchmarks share it.
 //!
-//! It must never sleep: it waits for output, and fails if the expected output doesn't come.
+//! This module must never sleep: it waits for output, and fails if the expected output doesn't come.
 
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
@@ -77,15 +77,15 @@ impl Session {
         self.wait_until(&format!("{expected:?}"), |screen| expected.iter().all(|text| screen.contains(text)));
     }
 
-    /// Waits until `is_expected` accepts the screen after a whole frame: in the middle of a frame the screen may show the new hint of
-    /// a key beside an old one. `what` names the expected state in the failure message.
+    /// Waits until `is_expected` accepts the screen after a whole frame. In the middle of a frame, the screen may show
+    /// new parts beside old ones. `expected` names the expected state in the failure message.
     #[track_caller]
-    pub(crate) fn wait_until(&mut self, what: &str, is_expected: impl Fn(&str) -> bool) {
+    pub(crate) fn wait_until(&mut self, expected: &str, is_expected: impl Fn(&str) -> bool) {
         let until = self.clock.now().mono + WAIT_LIMIT;
         while !(self.is_whole_frame() && is_expected(&self.text())) {
             match self.next_output(until) {
                 Some(bytes) => self.process(&bytes),
-                None => panic!("the program ended before it showed {what}; the screen:\n{}", self.text()),
+                None => panic!("the program ended before it showed {expected}; the screen:\n{}", self.text()),
             }
         }
     }

@@ -16,7 +16,7 @@ use hoptop::internals::{
         alert::Alert, change::Change, notification::NotifiedEvent, operation::Operation, transaction::Transaction,
     },
     notify::{Channel, Notifier, NotifierSetup, Webhook, WebhookPosts},
-    poller::{self, Heartbeat, PollerError, Scope, Setup},
+    poller::{self, Heartbeat, PollScope, PollerError, PollerSetup},
     store::{Store, WatcherSteps, WriterSteps},
 };
 use rand::{RngExt, SeedableRng};
@@ -144,9 +144,9 @@ impl Process {
                 return None;
             }
         };
-        let setup = Setup {
+        let setup = PollerSetup {
             store: store.clone(),
-            wire: Arc::new(service.clone()),
+            transport: Arc::new(service.clone()),
             clock: clock.clone(),
             profile: PROFILE.to_owned(),
             rps,
@@ -154,7 +154,7 @@ impl Process {
             fingerprint: "aa".to_owned(),
             shared: Some(folder.join("state")),
             weights: Default::default(),
-            scope: Scope::Everything,
+            scope: PollScope::Everything,
             seed: random.random(),
             lease: None,
             chain_nodes: None,

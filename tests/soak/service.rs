@@ -9,16 +9,16 @@ use std::{
 
 use chrono::{DateTime, TimeDelta, Utc};
 use hoptop::internals::{
-    api::{self, Reply},
+    api::{self, HttpAnswer},
     clock::{Clock, Mono, Now},
     domain::{
         observation::{Failure, Observation, Outcome},
         quote::{QuoteAnswer, QuoteObservation, QuoteRequest},
         transaction::{NewTransaction, TransactionParams},
     },
-    poller::Wire,
+    poller::ServiceTransport,
     sim::{
-        service::{Limits, Request, Service},
+        service::{Request, Service, ServiceLimits},
         world::World,
     },
 };
@@ -113,7 +113,7 @@ impl SimulatedService {
             state.world_of.insert(transfer.params.transaction_id.key(), place);
         }
         // The limit is that of all worlds together, so this file counts the requests.
-        let limits = Limits { rps: 1_000_000.0, ..Limits::default() };
+        let limits = ServiceLimits { rps: 1_000_000.0, ..ServiceLimits::default() };
         state.worlds.push(Service::new(world, limits));
         transfers
     }
@@ -213,7 +213,7 @@ impl SimulatedService {
                 response_id: None,
             },
             Ok((status, body)) => {
-                let reply = Reply { status, retry_after: None, body: body.as_bytes() };
+                let reply = HttpAnswer { status, retry_after: None, body: body.as_bytes() };
                 let answer = api::interpret(&reply, &params, self.clock.now().wall);
                 Observation {
                     outcome: answer.outcome,
@@ -232,7 +232,7 @@ impl SimulatedService {
     }
 }
 
-impl Wire for SimulatedService {
+impl ServiceTransport for SimulatedService {
     async fn status(&self, params: &TransactionParams) -> Observation {
         // A task of its own: the request goes on if the process is killed.
         tokio::spawn(self.clone().answer(params.clone())).await.unwrap()

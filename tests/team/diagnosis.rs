@@ -2,7 +2,7 @@
 
 use super::{
     cluster::Cluster,
-    common::{Batch, Process, ProcessOutput, get_metrics},
+    common::{ProcessOutput, ProgramProcess, ScenarioBatch, get_metrics},
     pgbouncer::PgBouncer,
     server::wait_for,
     service::CountingService,
@@ -20,11 +20,11 @@ fn finding(ended: &ProcessOutput, check: &str) -> String {
 #[test]
 fn metrics_count_the_requests_of_the_machine_that_polls() {
     let Some(cluster) = team() else { return };
-    let batch = Batch::repeat(2, ONGOING);
+    let batch = ScenarioBatch::repeat(2, ONGOING);
     let service = CountingService::start(&batch.scenario);
     let home = machine(&cluster.url());
     home.import(&batch.csv);
-    let mut watch = Process::start(home.polling_command(service.url(), &["watch", "--metrics", "127.0.0.1:0"]));
+    let mut watch = ProgramProcess::start(home.polling_command(service.url(), &["watch", "--metrics", "127.0.0.1:0"]));
     let address = watch.read_metrics_address();
     let text = wait_for("polling", || {
         let text = get_metrics(&address);
@@ -91,10 +91,10 @@ fn doctor_names_a_standby_and_a_pooler() {
 fn unpolled_id_is_reported_instead_of_an_unreachable_service() {
     let Some(cluster) = team() else { return };
     cluster.execute("create role writer login; grant hoptop_member to writer");
-    let service = CountingService::start(&Batch::repeat(1, ONGOING).scenario);
+    let service = CountingService::start(&ScenarioBatch::repeat(1, ONGOING).scenario);
     let home = machine(&cluster.url_of("writer"));
     add(&home, 1).assert_exit(0, &[]);
-    let mut watch = Process::start(home.polling_command(service.url(), &["watch", "--json"]));
+    let mut watch = ProgramProcess::start(home.polling_command(service.url(), &["watch", "--json"]));
     let check = ProcessOutput::new(home.polling_command(service.url(), &["check", &hash(1)]).output().unwrap());
     check.assert_exit(6, &["no machine of the team polls", "hoptop_poller"]);
     assert!(watch.read_error_line().contains("no machine of the team polls"));

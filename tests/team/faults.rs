@@ -22,7 +22,7 @@ use tempfile::TempDir;
 
 use super::{
     cluster::Cluster,
-    common::{Batch, Home},
+    common::{Home, ScenarioBatch},
     proxy::{Proxy, ProxyMode},
     server::{children, free_port, signal, skip, wait_for, wait_within},
     service::CountingService,
@@ -273,7 +273,7 @@ impl TestTeam {
         }
         let cluster = initialised(Cluster::start_on_own_disk()?);
         // So many that the machine that polls uses its whole budget.
-        let batch = Batch::repeat(600, r#"{ from = 0, status = "ongoing", steps = 1 }"#);
+        let batch = ScenarioBatch::repeat(600, r#"{ from = 0, status = "ongoing", steps = 1 }"#);
         let service = CountingService::start(&batch.scenario);
         let (port, shim_files) = (free_port(), ShimFiles(tempfile::tempdir().unwrap()));
         let new = |number| Machine::new(number, &cluster, &service, port, shim_files.0.path());
@@ -466,7 +466,7 @@ fn request_of_a_poller_that_stops_between_the_check_and_the_bytes_is_never_sent(
         return skip("this user has no C compiler, or may not give a machine its own hosts file");
     }
     let Some(cluster) = Cluster::start().map(initialised) else { return };
-    let batch = Batch::repeat(60, r#"{ from = 0, status = "ongoing", steps = 1 }"#);
+    let batch = ScenarioBatch::repeat(60, r#"{ from = 0, status = "ongoing", steps = 1 }"#);
     let service = CountingService::start(&batch.scenario);
     let files = ShimFiles(tempfile::tempdir().unwrap());
     machine(&cluster.url()).import(&batch.csv);

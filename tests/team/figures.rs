@@ -26,7 +26,7 @@ use tokio::sync::watch;
 
 use super::{
     cluster::{Cluster, execute_at},
-    common::{Batch, Home},
+    common::{Home, ScenarioBatch},
     material,
     server::{children, signal, wait_for},
     service::CountingService,
@@ -79,7 +79,7 @@ fn polls_of(cluster: &Cluster) -> String {
 #[ignore = "a figure: takes two minutes"]
 fn figures_of_a_failover_and_a_handover() {
     let Some(cluster) = team() else { return };
-    let batch = Batch::repeat(40, ONGOING);
+    let batch = ScenarioBatch::repeat(40, ONGOING);
     let service = CountingService::start(&batch.scenario);
     let machines = [(); 2].map(|()| machine(&cluster.url()));
     machines[0].import(&batch.csv);
@@ -114,7 +114,7 @@ fn figures_of_a_failover_and_a_handover() {
 
 /// Returns the time from each answer at the service to the line about it on each of `count` machines, in order.
 fn delays(cluster: &Cluster, count: usize, rps: usize, seconds: u64) -> Vec<Duration> {
-    let batch = Batch::repeat(400, ONGOING);
+    let batch = ScenarioBatch::repeat(400, ONGOING);
     let scenario = batch.scenario.replace("rps = 10.0\nlatency_ms = 20", &format!("rps = {rps}.0\nlatency_ms = 0"));
     let service = CountingService::start(&scenario);
     let holder = machine(&cluster.url());
@@ -198,7 +198,7 @@ fn median_check(home: &Home, service: &CountingService, hash: &str) -> Duration 
 fn figures_of_a_check_that_another_machine_carries_out() {
     let Some(cluster) = team() else { return };
     // The last answer is old enough each time.
-    let batch = Batch::repeat(1, ONGOING);
+    let batch = ScenarioBatch::repeat(1, ONGOING);
     let service = CountingService::start(&batch.scenario);
     let [alone, holder, asking] = [Home::new(), machine(&cluster.url()), machine(&cluster.url())];
     alone.import(&batch.csv);
@@ -274,7 +274,7 @@ fn figures_of_answers_through_the_log() {
 #[ignore = "a figure: takes a minute"]
 fn figures_of_answers_a_second() {
     let Some(cluster) = team() else { return };
-    let batch = Batch::repeat(20_000, ONGOING);
+    let batch = ScenarioBatch::repeat(20_000, ONGOING);
     let scenario = batch.scenario.replace("rps = 10.0\nlatency_ms = 20", "rps = 1000.0\nlatency_ms = 0");
     let service = CountingService::start(&scenario);
     let [holder, replica] = [(); 2].map(|()| machine(&cluster.url()));
@@ -297,7 +297,7 @@ fn figures_of_answers_a_second() {
 fn figures_of_a_first_start() {
     for count in [100_000_usize, 1_000_000] {
         let Some(cluster) = team() else { return };
-        let service = CountingService::start(&Batch::repeat(1, ONGOING).scenario);
+        let service = CountingService::start(&ScenarioBatch::repeat(1, ONGOING).scenario);
         let first = machine(&cluster.url());
         let mut csv = String::from("transactionId,fromChainId,toChainId,quoteId\n");
         for number in 0..count {
@@ -355,7 +355,7 @@ fn position(replica: &Path) -> u64 {
 #[ignore = "a figure: takes a minute"]
 fn figures_of_an_idle_viewer() {
     let Some(cluster) = team() else { return };
-    let service = CountingService::start(&Batch::repeat(1, ONGOING).scenario);
+    let service = CountingService::start(&ScenarioBatch::repeat(1, ONGOING).scenario);
     let home = machine(&cluster.url());
     let viewer = RunningProcess::start(&home, &service, 1, &["--plain", "--no-poll"]);
     let commits = || {

@@ -12,7 +12,7 @@ use std::{
 
 use super::{
     cluster::Cluster,
-    common::{Batch, HEADER, Home, Process},
+    common::{HEADER, Home, ProgramProcess, ScenarioBatch},
     proxy::{Proxy, ProxyMode},
     server::{skip, wait_for},
     service::CountingService,
@@ -45,7 +45,8 @@ fn row(number: usize) -> String {
 #[test]
 fn suspended_process_that_holds_the_log_holds_up_no_other_process_of_its_machine() {
     let Some(cluster) = team() else { return };
-    let service = CountingService::start(&Batch::repeat(1, r#"{ from = 0, status = "ongoing", steps = 1 }"#).scenario);
+    let service =
+        CountingService::start(&ScenarioBatch::repeat(1, r#"{ from = 0, status = "ongoing", steps = 1 }"#).scenario);
     let proxy = Proxy::start(cluster.address());
     let [home, other] = [(); 2].map(|()| machine(&cluster.url()));
     add(&other, 1).assert_exit(0, &[]);
@@ -54,7 +55,7 @@ fn suspended_process_that_holds_the_log_holds_up_no_other_process_of_its_machine
     let store = format!("postgres://writer@{}/hoptop", proxy.address());
     let mut command = home.polling_command(service.url(), &["--store", &store, "watch", "-", "--json"]);
     command.stdin(Stdio::piped());
-    let mut watch = Process::start(command);
+    let mut watch = ProgramProcess::start(command);
     watch.send(HEADER);
     watch.send(&row(2));
     watch.read_events_until("imported", 1);
@@ -122,12 +123,13 @@ const TOO_OLD: &str =
 #[test]
 fn older_program_says_that_it_is_too_old_and_applies_nothing_of_a_newer_one() {
     let Some(cluster) = team() else { return };
-    let service = CountingService::start(&Batch::repeat(1, r#"{ from = 0, status = "ongoing", steps = 1 }"#).scenario);
+    let service =
+        CountingService::start(&ScenarioBatch::repeat(1, r#"{ from = 0, status = "ongoing", steps = 1 }"#).scenario);
     let home = machine(&cluster.url());
     add(&home, 1).assert_exit(0, &[]);
     let mut command = home.polling_command(service.url(), &["watch", "-", "--json"]);
     command.stdin(Stdio::piped());
-    let mut connected = Process::start(command);
+    let mut connected = ProgramProcess::start(command);
     wait_for("first poll", || (!service.arrivals().is_empty()).then_some(()));
     append_as(&cluster, 4, r#"{"operation":"teleport","profile":"default"}"#);
     // Also an operation that this program knows: a newer program applies it in another way.
@@ -154,12 +156,13 @@ fn older_program_says_that_it_is_too_old_and_applies_nothing_of_a_newer_one() {
 #[test]
 fn connected_program_whose_format_is_no_longer_taken_says_that_it_is_too_old() {
     let Some(cluster) = team() else { return };
-    let service = CountingService::start(&Batch::repeat(1, r#"{ from = 0, status = "ongoing", steps = 1 }"#).scenario);
+    let service =
+        CountingService::start(&ScenarioBatch::repeat(1, r#"{ from = 0, status = "ongoing", steps = 1 }"#).scenario);
     cluster.execute("create role writer login; grant hoptop_member to writer");
     let home = machine(&cluster.url_of("writer"));
     let mut command = home.polling_command(service.url(), &["watch", "-", "--json"]);
     command.stdin(Stdio::piped());
-    let mut connected = Process::start(command);
+    let mut connected = ProgramProcess::start(command);
     connected.send(HEADER);
     connected.send(&row(1));
     connected.read_events_until("imported", 1);
@@ -185,7 +188,8 @@ impl Drop for ReapedProcess {
 #[test]
 fn store_that_is_moved_into_the_team_appears_on_machines_that_are_connected() {
     let (Some(cluster), alone) = (team(), Home::new()) else { return };
-    let service = CountingService::start(&Batch::repeat(1, r#"{ from = 0, status = "ongoing", steps = 1 }"#).scenario);
+    let service =
+        CountingService::start(&ScenarioBatch::repeat(1, r#"{ from = 0, status = "ongoing", steps = 1 }"#).scenario);
     // A machine that polls writes, and nothing may be moved into a store with entries.
     cluster.execute("create role writer login; grant hoptop_member to writer");
     let home = machine(&cluster.url_of("writer"));

@@ -144,7 +144,8 @@ async fn answer(
 ) -> Response<Body> {
     let query = Query::<Vec<(String, String)>>::try_from_uri(request.uri()).map(|Query(query)| query);
     let id = request.headers().get("x-integrator-id").map(|id| id.to_str().unwrap().to_owned());
-    let method = if request.method() == Method::GET { service::Method::Get } else { service::Method::Post };
+    let method =
+        if request.method() == Method::GET { service::RequestMethod::Get } else { service::RequestMethod::Post };
     let path = request.uri().path().to_owned();
     let body = axum::body::to_bytes(request.into_body(), 1 << 16).await.ok().map(Vec::from);
     let request = Request { method, path, integrator_id: id, query: query.unwrap_or_default(), body };

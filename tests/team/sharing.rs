@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{
     cluster::Cluster,
-    common::{Batch, Home, Process, ProcessOutput},
+    common::{Home, ProcessOutput, ProgramProcess, ScenarioBatch},
     json_schema::violations,
     pgbouncer::PgBouncer,
     proxy::{Proxy, ProxyMode},
@@ -99,7 +99,7 @@ fn large_import_is_tracked_whole_on_every_machine() {
 #[test]
 fn one_machine_polls_and_its_answers_reach_all_within_the_budget() {
     let Some(cluster) = team() else { return };
-    let batch = Batch::repeat(
+    let batch = ScenarioBatch::repeat(
         12,
         r#"{ from = 0, status = "ongoing", steps = 1 }, { from = 14, status = "success", steps = 3 }"#,
     );
@@ -107,9 +107,11 @@ fn one_machine_polls_and_its_answers_reach_all_within_the_budget() {
     let machines = [(); 3].map(|()| machine(&cluster.url()));
     machines[0].import(&batch.csv);
     let watchers = machines.each_ref().map(|home| {
-        Process::start(home.polling_command(service.url(), &["watch", "--json", "--until-settled", "--timeout", "60s"]))
+        ProgramProcess::start(
+            home.polling_command(service.url(), &["watch", "--json", "--until-settled", "--timeout", "60s"]),
+        )
     });
-    let ended = watchers.map(Process::end);
+    let ended = watchers.map(ProgramProcess::end);
     assert_eq!(ended.each_ref().map(|ended| ended.code), [Some(0); 3], "{ended:?}");
     assert!(service.most_in_a_second() <= 10, "{} requests within a second", service.most_in_a_second());
     let sums = machines.each_ref().map(checksums);
@@ -120,20 +122,20 @@ fn one_machine_polls_and_its_answers_reach_all_within_the_budget() {
 #[test]
 fn holder_carries_out_requests_of_other_machines_and_the_lease_is_handed_over() {
     let Some(cluster) = team() else { return };
-    let batch = Batch::repeat(3, r#"{ from = 0, status = "ongoing", steps = 1 }"#);
+    let batch = ScenarioBatch::repeat(3, r#"{ from = 0, status = "ongoing", steps = 1 }"#);
     let service = CountingService::start(&batch.scenario);
     let [first, second] = [machine(&cluster.url()), machine(&cluster.url())];
     first.import(&batch.csv);
     let asked = first.list()[0]["transactionId"].as_str().unwrap().to_owned();
     let polled = |count: usize| wait_for("polls", || (service.arrivals().len() >= count).then_some(()));
-    let watcher = Process::start(first.polling_command(service.url(), &["watch"]));
+    let watcher = ProgramProcess::start(first.polling_command(service.url(), &["watch"]));
     polled(3);
     let holder = cluster.execute("select holder, epoch from hoptop.lease");
     let check = ProcessOutput::new(second.polling_command(service.url(), &["check", &asked]).output().unwrap());
     assert_eq!(check.code, Some(0), "{check:?}");
     assert_eq!(cluster.execute("select holder, epoch from hoptop.lease"), holder);
     let epoch: u64 = holder[0][1].parse().unwrap();
-    let next = Process::start(second.polling_command(service.url(), &["watch"]));
+    let next = ProgramProcess::start(second.polling_command(service.url(), &["watch"]));
     wait_for("candidate", || (status(&second)["members"].as_array().unwrap().len() >= 4).then_some(()));
     watcher.signal("TERM");
     watcher.end();
@@ -206,7 +208,7 @@ fn after_a_failover_without_the_tail_the_replica_heals_and_the_lost_operations_a
 fn everything_works_behind_pgbouncer_in_transaction_mode() {
     let Some(cluster) = team() else { return };
     let Some(bouncer) = PgBouncer::start(&cluster, &["hoptop"]) else { return };
-    let batch = Batch::repeat(
+    let batch = ScenarioBatch::repeat(
         4,
         r#"{ from = 0, status = "ongoing", steps = 1 }, { from = 14, status = "success", steps = 3 }"#,
     );
@@ -214,8 +216,8 @@ fn everything_works_behind_pgbouncer_in_transaction_mode() {
     let [first, second] = [machine(&bouncer.url_of("hoptop")), machine(&cluster.url())];
     first.import(&batch.csv);
     let words = ["watch", "--until-settled", "--timeout", "60s"];
-    let watchers = [&first, &second].map(|home| Process::start(home.polling_command(service.url(), &words)));
-    for ended in watchers.map(Process::end) {
+    let watchers = [&first, &second].map(|home| ProgramProcess::start(home.polling_command(service.url(), &words)));
+    for ended in watchers.map(ProgramProcess::end) {
         assert_eq!(ended.code, Some(0), "{ended:?}");
     }
     assert_eq!(checksums(&first), checksums(&second));
@@ -290,11 +292,11 @@ fn damaged_replica_is_rebuilt_from_the_team() {
 #[test]
 fn quotes_and_polls_that_others_ask_for_are_sent_by_the_holder() {
     let Some(cluster) = team() else { return };
-    let batch = Batch::repeat(1, r#"{ from = 0, status = "ongoing", steps = 1 }"#);
+    let batch = ScenarioBatch::repeat(1, r#"{ from = 0, status = "ongoing", steps = 1 }"#);
     let service = CountingService::start(&batch.scenario);
     let [first, second] = [machine(&cluster.url()), machine(&cluster.url())];
     first.import(&batch.csv);
-    let watcher = Process::start(first.polling_command(service.url(), &["watch"]));
+    let watcher = ProgramProcess::start(first.polling_command(service.url(), &["watch"]));
     wait_for("first poll", || (!service.arrivals().is_empty()).then_some(()));
     let holder = cluster.execute("select holder, epoch from hoptop.lease");
     let quote = [
@@ -326,7 +328,7 @@ fn quotes_and_polls_that_others_ask_for_are_sent_by_the_holder() {
 #[test]
 fn light_machine_shows_bodies_from_the_log_and_every_copy_is_verified() {
     let Some(cluster) = team() else { return };
-    let batch = Batch::repeat(3, r#"{ from = 0, status = "success", steps = 3 }"#);
+    let batch = ScenarioBatch::repeat(3, r#"{ from = 0, status = "success", steps = 3 }"#);
     let service = CountingService::start(&batch.scenario);
     let [whole, light] = [machine(&cluster.url()), machine(&cluster.url())];
     light.configure(&format!("store = '{}'\n[team]\nlight = true", cluster.url()));
@@ -385,14 +387,14 @@ fn store_moves_into_a_team_and_out_again() {
 #[test]
 fn deleted_transaction_leaves_the_database_with_the_next_snapshot() {
     let Some(cluster) = team() else { return };
-    let batch = Batch::repeat(2, r#"{ from = 0, status = "ongoing", steps = 1 }"#);
+    let batch = ScenarioBatch::repeat(2, r#"{ from = 0, status = "ongoing", steps = 1 }"#);
     let service = CountingService::start(&batch.scenario);
     let home = machine(&cluster.url());
     home.import(&batch.csv);
     let deleted = home.list()[0]["transactionId"].as_str().unwrap().to_owned();
     home.run(&["delete", &deleted, "--yes"]).assert_exit(0, &[]);
     let number: u64 = cluster.execute("select seq from hoptop.head")[0][0].parse().unwrap();
-    let watcher = Process::start(home.polling_command(service.url(), &["watch"]));
+    let watcher = ProgramProcess::start(home.polling_command(service.url(), &["watch"]));
     wait_for("snapshot", || {
         let first: u64 = cluster.execute("select min(seq) from hoptop.log")[0][0].parse().unwrap();
         (first >= number).then_some(())

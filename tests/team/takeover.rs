@@ -10,7 +10,7 @@ use std::{
 
 use super::{
     cluster::Cluster,
-    common::{Batch, Home},
+    common::{Home, ScenarioBatch},
     figures::RunningProcess,
     server::{children, signal, wait_for, wait_within},
     service::CountingService,
@@ -40,7 +40,7 @@ fn holder(cluster: &Cluster) -> Option<(String, u64)> {
 #[test]
 fn server_takes_over_from_a_laptop_and_gives_back_when_it_ends() {
     let Some(cluster) = team() else { return };
-    let batch = Batch::repeat(40, ONGOING);
+    let batch = ScenarioBatch::repeat(40, ONGOING);
     let service = CountingService::start(&batch.scenario);
     let [laptop, server] = [7, 0].map(|rank| ranked(&cluster, rank));
     laptop.import(&batch.csv);
@@ -66,7 +66,7 @@ fn next_holder_inherits_the_rest_of_a_retry_after_and_the_cut_rate() {
     const REST: Duration = Duration::from_secs(20);
     let Some(cluster) = team() else { return };
     let throttled = r#"{ from = 5, http = 429, retry_after = "20" }, { from = 8, status = "ongoing", steps = 2 }"#;
-    let batch = Batch::repeat(60, &format!("{ONGOING}, {throttled}"));
+    let batch = ScenarioBatch::repeat(60, &format!("{ONGOING}, {throttled}"));
     let service = CountingService::start(&batch.scenario);
     let machines = [(); 2].map(|()| machine(&cluster.url()));
     machines[0].import(&batch.csv);
@@ -96,7 +96,7 @@ fn next_holder_inherits_the_rest_of_a_retry_after_and_the_cut_rate() {
 #[test]
 fn poller_that_lost_its_lease_ends_and_a_new_one_takes_part_again() {
     let Some(cluster) = team() else { return };
-    let batch = Batch::repeat(60, ONGOING);
+    let batch = ScenarioBatch::repeat(60, ONGOING);
     let service = CountingService::start(&batch.scenario);
     let home = machine(&cluster.url());
     home.import(&batch.csv);

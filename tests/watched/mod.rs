@@ -9,19 +9,19 @@ use ratatui::{
 };
 
 /// A [`TestBackend`] that calls a function after each drawn frame.
-pub(crate) struct Watched {
+pub(crate) struct WatchedBackend {
     inner: TestBackend,
     on_frame: Box<dyn FnMut(&TestBackend) + Send>,
 }
 
-impl Watched {
+impl WatchedBackend {
     /// Creates a terminal with these numbers of columns and rows.
     pub(crate) fn new((columns, rows): (u16, u16), on_frame: impl FnMut(&TestBackend) + Send + 'static) -> Self {
         Self { inner: TestBackend::new(columns, rows), on_frame: Box::new(on_frame) }
     }
 }
 
-impl Backend for Watched {
+impl Backend for WatchedBackend {
     type Error = Infallible;
 
     fn draw<'a, I: Iterator<Item = (u16, u16, &'a Cell)>>(&mut self, content: I) -> Result<(), Infallible> {

@@ -1,4 +1,4 @@
-//! The nodes against real HTTP on loopback: what is sent, and what becomes of whatever comes back.
+//! The nodes against real HTTP on loopback: the requests, and the results of all kinds of responses.
 
 use std::{collections::VecDeque, time::Duration};
 
@@ -14,7 +14,8 @@ use crate::domain::fixtures;
 
 const KEY: &str = "canary-node-key";
 
-/// A node that answers each request with the next reply, and then as the last one. Returns its address and what it got.
+/// A node that answers each request with the next reply, and then as the last one. Returns its address and the received
+/// requests.
 async fn serve(replies: Vec<String>) -> (String, Arc<Mutex<Vec<String>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/v2/{KEY}", listener.local_addr().unwrap());
@@ -69,9 +70,9 @@ fn nodes(urls: &[(&str, Option<&str>)]) -> ChainNodes {
     ChainNodes::new(settings.collect(), timeouts, Clock::system())
 }
 
-fn question(previous: Option<OnChain>) -> Question {
+fn question(previous: Option<OnChain>) -> ChainQuestion {
     let params = fixtures::params(1);
-    Question { chain: params.from_chain, hash: params.transaction_id, second: None, previous, is_requested: false }
+    ChainQuestion { chain: params.from_chain, hash: params.transaction_id, second: None, previous, is_requested: false }
 }
 
 #[tokio::test]
@@ -122,7 +123,7 @@ async fn an_unknown_transaction_is_looked_for_on_the_other_chains_once() {
     let asked = found.ask(&question(None)).await.unwrap();
     assert_eq!(asked.source.verdict, ChainVerdict::Elsewhere(ChainId::new("8453")));
     // The sender's nonce on the other chain says nothing of this one: it is found there again.
-    let requested = Question { is_requested: true, ..question(Some(asked.clone())) };
+    let requested = ChainQuestion { is_requested: true, ..question(Some(asked.clone())) };
     assert_eq!(found.ask(&requested).await.unwrap().source.verdict, asked.source.verdict);
 
     let not_found = nodes(&[("42161", Some(&source)), ("10", Some(&optimism))]);
@@ -132,7 +133,7 @@ async fn an_unknown_transaction_is_looked_for_on_the_other_chains_once() {
     let again = not_found.ask(&question(Some(asked.clone()))).await.unwrap();
     assert_eq!((again.source.verdict, again.repeats), (asked.source.verdict.clone(), 1));
     assert_eq!(lock(&optimism_seen).len(), before, "asked once");
-    let requested = Question { is_requested: true, ..question(Some(asked)) };
+    let requested = ChainQuestion { is_requested: true, ..question(Some(asked)) };
     not_found.ask(&requested).await.unwrap();
     assert_eq!(lock(&optimism_seen).len(), before + 1, "a person asks again");
     assert_eq!(lock(&source_seen).len(), 5);
@@ -152,8 +153,11 @@ async fn a_transaction_that_was_seen_and_is_gone_was_replaced() {
 async fn chains_and_hashes_that_are_not_evm_are_not_sent_anywhere() {
     let (url, seen) = serve(vec![unknown(42161)]).await;
     let nodes = nodes(&[("42161", Some(&url)), ("osmosis-1", Some(&url))]);
-    let of =
-        |chain: &str, hash: &str| Question { chain: ChainId::new(chain), hash: TxHash::new(hash), ..question(None) };
+    let of = |chain: &str, hash: &str| ChainQuestion {
+        chain: ChainId::new(chain),
+        hash: TxHash::new(hash),
+        ..question(None)
+    };
     let evm = format!("0x{:064x}", 1);
     for (question, part) in [
         (of("osmosis-1", &evm), "only EVM"),
@@ -223,7 +227,7 @@ async fn the_service_names_a_node_only_where_the_settings_say_so() {
     // Nothing listens there, so that the error names the host.
     let list = ["wss://other.example", "http://127.0.0.1:1/", "https://localhost:9/"].map(str::to_owned);
     for chain in ["42161", "10", "8453"] {
-        nodes.learn(&ChainId::new(chain), &list);
+        nodes.set_service_urls(&ChainId::new(chain), &list);
     }
     let reason = nodes.check(&ChainId::new("42161")).await.unwrap_err();
     assert!(reason.starts_with("localhost refuses"), "{reason}");

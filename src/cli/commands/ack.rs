@@ -1,6 +1,6 @@
 //! `hoptop ack`: acknowledges alerts.
 //!
-//! It must never end an acknowledgement: the store does, when the alert rules say so.
+//! The command must never end an acknowledgement: the store does, when the alert rules say so.
 
 use clap::Args;
 use clap_complete::ArgValueCompleter;

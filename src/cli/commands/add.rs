@@ -1,6 +1,6 @@
 //! `hoptop add`: tracks one transaction from options.
 //!
-//! It must never accept a value that an import would refuse: both read values with `intake`.
+//! The command must never accept a value that an import would refuse: both read values with `intake`.
 
 use std::io::{self, Write};
 
@@ -166,20 +166,12 @@ fn option(field: Field) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
-
     use super::*;
-    use crate::cli::context::testing::CommandFixture;
-
-    #[derive(Parser)]
-    struct Line {
-        #[command(flatten)]
-        add: AddArgs,
-    }
+    use crate::cli::context::testing::{CommandFixture, parse};
 
     fn args(more: &[&str]) -> AddArgs {
         let line = ["add", "0xabcdef12", "--from", "42161", "--to", "8453", "--quote-id", "q-1"];
-        Line::try_parse_from(line.iter().chain(more)).unwrap().add
+        parse(&[&line, more].concat()).unwrap()
     }
 
     #[test]
@@ -222,6 +214,6 @@ mod tests {
 
     #[test]
     fn parser_requires_the_four_parameters() {
-        assert!(Line::try_parse_from(["add", "0xabcdef12", "--from", "1", "--to", "10"]).is_err());
+        assert!(parse::<AddArgs>(&["add", "0xabcdef12", "--from", "1", "--to", "10"]).is_err());
     }
 }

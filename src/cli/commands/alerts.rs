@@ -1,6 +1,6 @@
 //! `hoptop alerts`: lists the active alerts and their state, or the alerts that were cleared recently.
 //!
-//! It must never raise or clear an alert.
+//! The command must never raise or clear an alert.
 
 use std::cmp::Reverse;
 
@@ -97,7 +97,7 @@ pub(crate) fn alerts(args: &AlertsArgs, cx: &mut Context) -> Result<Exit> {
     }
     match (args.json, shown.is_empty()) {
         (true, _) => print_json(&shown, &reader, cx)?,
-        (false, false) if cx.in_words => print_sentences(&shown, &reader, cx)?,
+        (false, false) if cx.is_in_words => print_sentences(&shown, &reader, cx)?,
         (false, false) => print_table(&shown, &reader, cx)?,
         (false, true) if args.resolved => writeln!(cx.out, "no alert was resolved in the last 24 hours")?,
         (false, true) => writeln!(cx.out, "no active alerts")?,
@@ -217,7 +217,7 @@ mod tests {
             bench.observe(bench.track(fixtures::new(number)), fixtures::says(status), 10);
         }
         testing::edit(&bench.store, "default", LocalEdit::Acknowledge { alerts: vec![3], note: None }, at(60));
-        bench.in_words = true;
+        bench.is_in_words = true;
         let (out, ..) = bench.run(|cx| alerts(&AlertsArgs::default(), cx).unwrap());
         let starts = [
             "alert 2, warning: needs_gas for 50s, firing. 0x0000...0002 Arbitrum to Base. ",

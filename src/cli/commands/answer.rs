@@ -1,6 +1,6 @@
 //! `hoptop answer`: prints the text about a transaction for the team's ticket, the customer or the provider.
 //!
-//! It must never write the reply's sentences: `domain::reply` does.
+//! The command must never write the reply's sentences: `domain::reply` does.
 
 use clap::{Args, ValueEnum};
 use clap_complete::ArgValueCompleter;
@@ -30,16 +30,16 @@ pub(crate) struct AnswerArgs {
     #[arg(value_name = "TX", add = ArgValueCompleter::new(completers::transactions))]
     pub transaction: String,
     /// Who reads the text: the customer, the provider or the team. The texts for the customer and the provider are plain text
-    #[arg(long = "for", value_enum, value_name = "READER", default_value_t = AnswerReader::Team)]
-    pub reader: AnswerReader,
+    #[arg(long = "for", value_enum, value_name = "READER", default_value_t = ReplyReader::Team)]
+    pub reader: ReplyReader,
     /// The format of the reply for the team [default: markdown; text with `--plain`]
     #[arg(long, value_enum)]
-    pub format: Option<AnswerFormat>,
+    pub format: Option<ReplyFormatOption>,
 }
 
 /// The reader of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum AnswerReader {
+pub(crate) enum ReplyReader {
     /// The customer who asked: whole sentences without internal terms.
     Customer,
     /// The provider's support: hash, chains, quoteId, requestId, times and links.
@@ -50,26 +50,26 @@ pub(crate) enum AnswerReader {
 
 /// The format of a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum AnswerFormat {
+pub(crate) enum ReplyFormatOption {
     /// For ticket systems that accept Markdown.
     Markdown,
     /// Plain text.
     Text,
 }
 
-/// Prints the reply. A warning on standard error says if there is no answer yet, or if the last answer may be old.
+/// Prints the reply. Warns on standard error if there is no answer yet, or if the last answer may be old.
 pub(crate) fn answer(args: &AnswerArgs, cx: &mut Context, templates: &ReplyTemplates) -> Result<Exit> {
-    let audience = match (args.reader, args.format, cx.in_words) {
-        (AnswerReader::Customer | AnswerReader::Provider, Some(AnswerFormat::Markdown), _) => {
+    let audience = match (args.reader, args.format, cx.is_in_words) {
+        (ReplyReader::Customer | ReplyReader::Provider, Some(ReplyFormatOption::Markdown), _) => {
             writeln!(cx.err, "only the reply for the team has Markdown; leave out --format, or use --for team")?;
             return Ok(Exit::Usage);
         }
-        (AnswerReader::Customer, ..) => Audience::Customer,
-        (AnswerReader::Provider, ..) => Audience::Provider,
-        (AnswerReader::Team, Some(AnswerFormat::Markdown), _) | (AnswerReader::Team, None, false) => {
+        (ReplyReader::Customer, ..) => Audience::Customer,
+        (ReplyReader::Provider, ..) => Audience::Provider,
+        (ReplyReader::Team, Some(ReplyFormatOption::Markdown), _) | (ReplyReader::Team, None, false) => {
             Audience::Team(ReplyFormat::Markdown)
         }
-        (AnswerReader::Team, Some(AnswerFormat::Text), _) | (AnswerReader::Team, None, true) => {
+        (ReplyReader::Team, Some(ReplyFormatOption::Text), _) | (ReplyReader::Team, None, true) => {
             Audience::Team(ReplyFormat::Text)
         }
     };
@@ -98,12 +98,12 @@ mod tests {
         store::testing,
     };
 
-    fn args(reader: AnswerReader, format: Option<AnswerFormat>) -> AnswerArgs {
+    fn args(reader: ReplyReader, format: Option<ReplyFormatOption>) -> AnswerArgs {
         AnswerArgs { transaction: fixtures::params(1).transaction_id.to_string(), reader, format }
     }
 
-    fn run(bench: &mut CommandFixture, format: impl Into<Option<AnswerFormat>>) -> (String, String) {
-        let args = args(AnswerReader::Team, format.into());
+    fn run(bench: &mut CommandFixture, format: impl Into<Option<ReplyFormatOption>>) -> (String, String) {
+        let args = args(ReplyReader::Team, format.into());
         let (out, err, exit) = bench.run(|cx| answer(&args, cx, &ReplyTemplates::default()));
         assert_eq!(exit.unwrap(), Exit::Success);
         (out, err)
@@ -113,11 +113,11 @@ mod tests {
     fn reply_is_printed_in_both_formats() {
         let mut bench = CommandFixture::new();
         let row = bench.track(fixtures::new(1));
-        let (out, err) = run(&mut bench, AnswerFormat::Text);
+        let (out, err) = run(&mut bench, ReplyFormatOption::Text);
         assert!(out.starts_with("NOT CHECKED YET\n") && out.ends_with("not checked yet\n"), "{out}");
         assert!(err.contains("hoptop check"), "{err}");
         bench.observe(row, fixtures::says(RouterStatus::Success), 30);
-        let (out, err) = run(&mut bench, AnswerFormat::Markdown);
+        let (out, err) = run(&mut bench, ReplyFormatOption::Markdown);
         assert!(
             out.starts_with(
                 "**COMPLETED 30s after we first saw it**\n\nYour transfer is complete: the funds are on Base.\n"
@@ -126,7 +126,7 @@ mod tests {
         );
         assert_eq!(err, "");
         assert_eq!(run(&mut bench, None).0, out);
-        bench.in_words = true;
+        bench.is_in_words = true;
         assert!(run(&mut bench, None).0.starts_with("COMPLETED"));
     }
 
@@ -135,11 +135,11 @@ mod tests {
         let mut bench = CommandFixture::new();
         let row = bench.track(fixtures::new(1));
         bench.observe(row, fixtures::answer(Outcome::Failed(Failure::Rejected("no".into()))), 10);
-        assert_eq!(run(&mut bench, AnswerFormat::Text).1, "");
+        assert_eq!(run(&mut bench, ReplyFormatOption::Text).1, "");
         bench.observe(row, fixtures::says(RouterStatus::Ongoing), 20);
-        assert_eq!(run(&mut bench, AnswerFormat::Text).1, "");
+        assert_eq!(run(&mut bench, ReplyFormatOption::Text).1, "");
         testing::edit(&bench.store, "default", LocalEdit::Untrack { transactions: vec![row] }, at(30));
-        let (out, err) = run(&mut bench, AnswerFormat::Text);
+        let (out, err) = run(&mut bench, ReplyFormatOption::Text);
         assert!(err.starts_with("this transaction is no longer polled"), "{err}");
         assert!(!out.contains("Support after"), "{out}");
     }
@@ -148,10 +148,10 @@ mod tests {
     fn each_reader_gets_a_text_and_only_the_team_gets_markdown() {
         let mut bench = CommandFixture::new();
         bench.track(fixtures::new(1));
-        for (reader, beginning) in [(AnswerReader::Customer, "Hello,\n"), (AnswerReader::Provider, "transactionId")] {
+        for (reader, beginning) in [(ReplyReader::Customer, "Hello,\n"), (ReplyReader::Provider, "transactionId")] {
             let (out, _, exit) = bench.run(|cx| answer(&args(reader, None), cx, &ReplyTemplates::default()));
             assert!(out.starts_with(beginning) && exit.unwrap() == Exit::Success, "{out}");
-            let wanted = args(reader, Some(AnswerFormat::Markdown));
+            let wanted = args(reader, Some(ReplyFormatOption::Markdown));
             let (out, err, exit) = bench.run(|cx| answer(&wanted, cx, &ReplyTemplates::default()));
             assert_eq!((out.as_str(), exit.unwrap()), ("", Exit::Usage));
             assert!(err.contains("--for team"), "{err}");
@@ -161,7 +161,7 @@ mod tests {
     #[test]
     fn unknown_transaction_has_no_reply() {
         let mut bench = CommandFixture::new();
-        let args = AnswerArgs { transaction: "0xabcdef".into(), ..args(AnswerReader::Team, None) };
+        let args = AnswerArgs { transaction: "0xabcdef".into(), ..args(ReplyReader::Team, None) };
         let (out, err, exit) = bench.run(|cx| answer(&args, cx, &ReplyTemplates::default()));
         assert_eq!((out.as_str(), exit.unwrap()), ("", Exit::Error));
         assert!(err.contains("is not tracked"), "{err}");

@@ -1,6 +1,7 @@
 //! `hoptop backup`: writes a verified copy of the store to a file, and makes the daily backup after short commands.
 //!
-//! It must never leave an incomplete file, replace a file without `--force`, or delay another command noticeably.
+//! The command must never leave an incomplete file, replace a file without `--force`, or delay another command
+//! noticeably.
 
 use std::{
     env,
@@ -48,7 +49,7 @@ pub(crate) struct BackupArgs {
     pub daily: bool,
 }
 
-/// Writes the copy, and prints what it contains.
+/// Writes the copy, and prints its contents.
 pub(crate) fn backup(args: &BackupArgs, cx: &mut Context) -> Result<Exit> {
     let Some(file) = &args.file else { bail!("choose a file to write") };
     let shown = text::clean_path(file);
@@ -88,9 +89,9 @@ pub(crate) fn daily(path: &Path) -> Result<Exit> {
     Ok(Exit::Success)
 }
 
-/// Makes the daily backup after a command, if it is due: of a small store at once, of a larger store in a separate process, so
-/// that the command doesn't wait.
-pub(crate) fn after_a_command(store: &Store) -> Result<()> {
+/// Makes the daily backup after a command, if it is due. A larger store is backed up in a separate process, so that the
+/// command doesn't wait.
+pub(crate) fn back_up_if_due(store: &Store) -> Result<()> {
     let now = Clock::system().now().wall;
     match store.fault() {
         Some(_) => return Ok(()),

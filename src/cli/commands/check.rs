@@ -1,6 +1,6 @@
 //! `hoptop check`: polls transactions now, once each, and prints them with the result of each request.
 //!
-//! It must never present an older answer as a new one.
+//! The command must never present an older answer as a new one.
 
 mod chain;
 pub(crate) mod untracked;
@@ -24,7 +24,6 @@ use crate::{
         advice, alert::Rule, ids::RowId, operation::Operation, span, status::RouterStatus, text,
         transaction::Transaction,
     },
-    presentation::{glyphs::Glyphs, row_text},
     runtime::{background_poller::ServiceClient, exit::Exit, log_file, team_store::TeamAccess},
     store::{AlertQuery, ListRow, Reader, StoreError},
 };
@@ -174,7 +173,6 @@ fn is_poll_pending(reader: &Reader, row: RowId) -> Result<bool, StoreError> {
     Ok(reader.header(row)?.is_some_and(|tx| tx.poll_requested_at.is_some()))
 }
 
-/// The result of one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CheckResult {
     /// A status record, or "not found".
@@ -221,7 +219,7 @@ impl CheckedTransaction {
     }
 }
 
-/// Returns the exit code of the worst result. `obstacle` is the exit code of what prevented the remaining requests.
+/// Returns the exit code of the worst result. `obstacle` is the exit code of the obstacle to the remaining requests.
 fn exit_code(checked: &[CheckedTransaction], obstacle: Option<Exit>) -> Exit {
     let any = |result| checked.iter().any(|checked| checked.result == result);
     let answered = any(CheckResult::Answered) || any(CheckResult::Rejected);
@@ -241,24 +239,12 @@ fn exit_code(checked: &[CheckedTransaction], obstacle: Option<Exit>) -> Exit {
 fn print_transaction(checked: &CheckedTransaction, cx: &mut Context) -> Result<()> {
     let CheckedTransaction { tx, result } = checked;
     let advice = advice::advise(tx, cx.now.wall, cx.zone);
-    writeln!(
-        cx.out,
-        "{}  {}  {}",
-        tx.params.transaction_id,
-        row_text::route(tx, Glyphs::Ascii),
-        row_text::status_of(tx, Glyphs::Ascii)
-    )?;
-    writeln!(cx.out, "  VERDICT  {}", advice.verdict)?;
-    if let Some(chain) = &advice.chain {
-        writeln!(cx.out, "  CHAIN    {chain}")?;
-    }
-    writeln!(cx.out, "  SAY      {}", advice.say)?;
     let act = match result {
         CheckResult::Unauthorized => advice::profile_action(Rule::Unauthorized),
         CheckResult::Unreachable | CheckResult::NotPolled => "try again; the reason is given below",
         CheckResult::Answered | CheckResult::Rejected | CheckResult::Unusable => &advice.act,
     };
-    writeln!(cx.out, "  DO       {act}")?;
+    cx.print_advice(tx, &advice, act)?;
     if let Some(message) = &tx.state.message {
         writeln!(cx.out, "  SERVICE  {message}")?;
     }

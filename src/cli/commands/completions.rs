@@ -1,6 +1,6 @@
 //! `hoptop completions SHELL`: prints the script that makes a shell ask hoptop for completion candidates.
 //!
-//! It must never read the settings or the store: a broken config file must not prevent it.
+//! The command must never read the settings or the store: a broken config file must not prevent it.
 
 use std::io::Write;
 

@@ -1,6 +1,6 @@
 //! `hoptop config`: prints every setting with its value and source, or a config file template.
 //!
-//! It must never show more of the integrator ID than its last four characters.
+//! The command must never show more of the integrator ID than its last four characters.
 
 use std::io::Write;
 

@@ -1,6 +1,6 @@
 //! `hoptop` without a command: shows the dashboard, and polls unless `--no-poll` is given.
 //!
-//! It must never wait for input or draw a screen without a terminal: it prints the list instead.
+//! The command must never wait for input or draw a screen without a terminal: it prints the list instead.
 
 use std::{
     io::{self, IsTerminal},
@@ -104,8 +104,8 @@ pub(crate) fn dashboard(args: &DashboardArgs, forces_plain: bool, settings: &Set
         other_profiles: settings.beside.iter().map(|account| account.profile.clone()).collect(),
         shown_id: pollings.first().map(|(polling, _)| polling.shown_id.clone()),
         author: store.author(),
-        demo: false,
-        polls: !pollings.is_empty(),
+        is_demo: false,
+        is_polling: !pollings.is_empty(),
         process: process::run_id(),
         zone: clock::local_offset(),
         asks_chains: !settings.chain_nodes.is_empty(),
@@ -137,15 +137,15 @@ pub(crate) fn dashboard(args: &DashboardArgs, forces_plain: bool, settings: &Set
             settings.alerting.notify,
             settings.alerting.has_bell,
         );
-        let memory = Some(settings.state_dir.join("view.json"));
-        let parts = DashboardInputs { store, clock, setting, theme, system, export: to_new_file, memory, log };
+        let view_state_path = Some(settings.state_dir.join("view.json"));
+        let parts = DashboardInputs { store, clock, setting, theme, system, export: to_new_file, view_state_path, log };
         let ended = run_screen(parts, pollings).await;
         notifiers::stop_notifiers(started_notifiers, &ended).await;
         ended
     })
 }
 
-/// What ended the dashboard, other than the user.
+/// The reason why the dashboard ended without the user.
 enum EndReason {
     Signal(Exit),
     Fault(color_eyre::Report),
@@ -160,7 +160,7 @@ pub(crate) async fn run_screen(
     let signal = signals::listen()?;
     let (suspension, suspension_requests) = SuspendHandler::ordered()?;
     parts.system.suspension = Some(suspension);
-    crash::rehearse(&parts.clock);
+    crash::panic_if_requested(&parts.clock);
     let (rows, shown) = oneshot::channel();
     parts.system.first_rows = Some(rows);
     let mut poller = start_pollers(pollings, shown, suspension_requests, &parts);

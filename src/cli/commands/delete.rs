@@ -1,6 +1,6 @@
 //! `hoptop delete`: deletes transactions permanently.
 //!
-//! It must never delete a transaction that isn't named, nor anything without `--yes`.
+//! The command must never delete a transaction that isn't named, nor anything without `--yes`.
 
 use clap::Args;
 use clap_complete::ArgValueCompleter;

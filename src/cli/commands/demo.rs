@@ -1,7 +1,7 @@
 //! `hoptop demo`: shows the dashboard with a built-in simulated service and a temporary store.
 //!
-//! Only the service is simulated: HTTP on loopback, the budget, the poller and the store are real. It must never contact a
-//! real service or read the settings of one.
+//! Only the service is simulated: HTTP on loopback, the budget, the poller and the store are real. The command must
+//! never contact a real service or read the settings of one.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -21,7 +21,7 @@ use crate::{
     clock::{self, Clock},
     config::{ColorChoice, Environment, Flags},
     domain::{ids::ChainId, notification::NotificationMode, operation::Operation, secret::IntegratorId},
-    poller::Scope,
+    poller::PollScope,
     process,
     runtime::{
         background_poller::{PollerOptions, ServiceClient},
@@ -30,7 +30,7 @@ use crate::{
     },
     sim::{
         chain_server, server,
-        service::{Limits, Service},
+        service::{Service, ServiceLimits},
         world::World,
     },
     store::Store,
@@ -81,20 +81,20 @@ pub(crate) fn demo(args: &DemoArgs, flags: &Flags) -> Result<Exit> {
         .tempdir()
         .wrap_err("the demo can't create its temporary store")?;
     let store = Store::open(&folder.path().join("demo.db"))?;
-    // The folder of a person's own settings, for what the demo remembers: the theme, and that its tour is over.
-    let memory = Environment::process().state_dir().map(|folder| folder.join("demo.json"));
+    // The folder of a person's own settings keeps the theme of the demo, and whether the tour is over.
+    let view_state_path = Environment::process().state_dir().map(|folder| folder.join("demo.json"));
     let clock = Clock::accelerated(args.speed);
     let log = Some(log_file::start(folder.path(), &folder.path().join("demo.db"), clock.clone())?);
     let start = clock.now().wall;
     let world = World::demo(args.seed, args.transactions as usize, start);
     store.apply(Operation::Track { profile: PROFILE.into(), transactions: world.transfers() }, start).wait()?;
     let chains = world.clone();
-    let service = Arc::new(Mutex::new(Service::new(world, Limits { rps: RPS, ..Limits::default() })));
+    let service = Arc::new(Mutex::new(Service::new(world, ServiceLimits { rps: RPS, ..ServiceLimits::default() })));
     let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let color = flags.color.unwrap_or(if no_color { ColorChoice::Never } else { ColorChoice::Auto });
     let theme = theme::of_environment(color, flags.is_ascii)?;
     let setting = DashboardSettings {
-        demo: true,
+        is_demo: true,
         asks_chains: true,
         zone: clock::local_offset(),
         ..DashboardSettings::of_profile(PROFILE, process::run_id())
@@ -106,13 +106,14 @@ pub(crate) fn demo(args: &DemoArgs, flags: &Flags) -> Result<Exit> {
         let listener = server::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).await?;
         let nodes = chain_nodes(&chains, listener.local_addr()?);
         let _chains = tokio::spawn(chain_server::serve(listener, chains, clock.clone(), std::future::pending()));
-        let mut polling = ServiceClient::new(&url, demo_id()?, RPS)?;
+        // The simulated service accepts any ID.
+        let mut polling = ServiceClient::new(&url, IntegratorId::new("demo-integrator-demo")?, RPS)?;
         polling.chain_nodes = Some(Arc::new(ChainNodes::new(nodes, Timeouts::default(), clock.clone())));
         let place = PollerOptions {
             profile: PROFILE,
             weights: &BTreeMap::new(),
             state_dir: None,
-            scope: Scope::Everything,
+            scope: PollScope::Everything,
             team: None,
         };
         let system = System::process(None, true, NotificationMode::Auto, false);
@@ -123,7 +124,7 @@ pub(crate) fn demo(args: &DemoArgs, flags: &Flags) -> Result<Exit> {
                 ended = serving => bail!("the simulated service ended: {ended:?}"),
             };
         }
-        let parts = DashboardInputs { store, clock, setting, theme, system, export: to_new_file, memory, log };
+        let parts = DashboardInputs { store, clock, setting, theme, system, export: to_new_file, view_state_path, log };
         tokio::select! {
             exit = dashboard::run_screen(parts, vec![(polling, place)]) => exit,
             ended = serving => bail!("the simulated service ended: {ended:?}"),
@@ -137,9 +138,4 @@ fn chain_nodes(world: &World, address: SocketAddr) -> Vec<NodeSetting> {
     let node = |chain: ChainId| NodeSetting { url: Some(format!("http://{address}/{chain}")), chain, rps: NODE_RPS };
     // Only EVM chains have numbers.
     chains.into_iter().filter(|chain| chain.as_str().parse::<u64>().is_ok()).map(node).collect()
-}
-
-/// Returns the demo's integrator ID. The simulated service accepts any ID.
-fn demo_id() -> Result<IntegratorId> {
-    Ok(IntegratorId::new("demo-integrator-demo")?)
 }

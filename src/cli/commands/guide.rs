@@ -15,7 +15,6 @@ use crate::{
     tui::command::COMMANDS,
 };
 
-/// The guides by their topics.
 const GUIDES: [(&str, &str); 4] = [
     ("support", include_str!("../../../assets/docs/support.md")),
     ("integrators", include_str!("../../../assets/docs/integrators.md")),
@@ -36,12 +35,12 @@ pub(crate) struct UnknownTopic {
 
 /// How a guide is written: unchanged, or rendered for a terminal.
 #[derive(Clone, Copy, Debug)]
-enum Form {
+enum GuideFormat {
     Markdown,
     Terminal { columns: usize, is_styled: bool },
 }
 
-impl Form {
+impl GuideFormat {
     /// Returns the form for this process's standard output.
     fn of_output() -> Self {
         if !std::io::stdout().is_terminal() {
@@ -58,10 +57,10 @@ impl Form {
 /// # Errors
 /// Returns [`UnknownTopic`] if the topic names neither a guide nor a command.
 pub(crate) fn guide(arguments: &[String], out: &mut impl Write) -> Option<Result<Exit>> {
-    print_guide(arguments, Form::of_output(), out)
+    print_guide(arguments, GuideFormat::of_output(), out)
 }
 
-fn print_guide(arguments: &[String], form: Form, out: &mut impl Write) -> Option<Result<Exit>> {
+fn print_guide(arguments: &[String], form: GuideFormat, out: &mut impl Write) -> Option<Result<Exit>> {
     let [help, topic] = arguments else { return None };
     if help != "help" || topic.starts_with('-') || is_command(topic) {
         return None;
@@ -71,10 +70,10 @@ fn print_guide(arguments: &[String], form: Form, out: &mut impl Write) -> Option
         return Some(Err(UnknownTopic { topic: text::clean(topic) }.into()));
     };
     let text = match form {
-        Form::Terminal { columns, is_styled } if topic != KEYS => {
+        GuideFormat::Terminal { columns, is_styled } if topic != KEYS => {
             Cow::Owned(markdown::render(&text, columns, is_styled, &|address| link_suffix(address)))
         }
-        Form::Terminal { .. } | Form::Markdown => text,
+        GuideFormat::Terminal { .. } | GuideFormat::Markdown => text,
     };
     Some(out.write_all(text.as_bytes()).map(|()| Exit::Success).map_err(Into::into))
 }
@@ -83,7 +82,7 @@ fn is_command(topic: &str) -> bool {
     topic == "help" || Cli::command().find_subcommand(topic).is_some()
 }
 
-/// Returns what follows a link on a terminal: the address of a page, or the command that shows a guide.
+/// Returns the text after a link on a terminal: the address of a page, or the command that shows a guide.
 fn link_suffix(address: &str) -> Option<String> {
     if address.starts_with("https://") || address.starts_with("http://") {
         return Some(format!(" ({address})"));
@@ -108,7 +107,7 @@ fn key_commands() -> String {
 mod tests {
     use super::*;
 
-    fn print(words: [&str; 2], form: Form) -> Option<(Result<Exit>, String)> {
+    fn print(words: [&str; 2], form: GuideFormat) -> Option<(Result<Exit>, String)> {
         let mut out = Vec::new();
         let exit = print_guide(&words.map(str::to_owned), form, &mut out)?;
         Some((exit, String::from_utf8(out).unwrap()))
@@ -117,12 +116,15 @@ mod tests {
     #[test]
     fn topic_is_printed_and_names_no_command() {
         for (topic, written) in GUIDES {
-            let (exit, text) = print(["help", topic], Form::Markdown).unwrap();
+            let (exit, text) = print(["help", topic], GuideFormat::Markdown).unwrap();
             assert!(exit.unwrap() == Exit::Success && text == written, "{topic}");
         }
-        assert!(print(["help", "list"], Form::Markdown).is_none() && print(["list", "team"], Form::Markdown).is_none());
-        assert!(print(["help", "--help"], Form::Markdown).is_none());
-        let (_, keys) = print(["help", "keys"], Form::Markdown).unwrap();
+        assert!(
+            print(["help", "list"], GuideFormat::Markdown).is_none()
+                && print(["list", "team"], GuideFormat::Markdown).is_none()
+        );
+        assert!(print(["help", "--help"], GuideFormat::Markdown).is_none());
+        let (_, keys) = print(["help", "keys"], GuideFormat::Markdown).unwrap();
         assert!(keys.contains("poll_now") && keys.contains("poll this transaction now"), "{keys}");
         for topic in GUIDES.map(|(topic, _)| topic).into_iter().chain([KEYS]) {
             assert!(!is_command(topic), "{topic}");
@@ -132,7 +134,7 @@ mod tests {
     #[test]
     fn guides_on_a_terminal_have_no_markers_and_fit_its_width() {
         for (topic, _) in GUIDES {
-            let (_, text) = print(["help", topic], Form::Terminal { columns: 80, is_styled: false }).unwrap();
+            let (_, text) = print(["help", topic], GuideFormat::Terminal { columns: 80, is_styled: false }).unwrap();
             for line in text.lines().filter(|line| !line.starts_with("    ")) {
                 assert!(line.chars().count() <= 80, "{topic}: {line}");
                 assert!(
@@ -141,13 +143,13 @@ mod tests {
                 );
             }
         }
-        let (_, support) = print(["help", "support"], Form::Terminal { columns: 80, is_styled: false }).unwrap();
+        let (_, support) = print(["help", "support"], GuideFormat::Terminal { columns: 80, is_styled: false }).unwrap();
         assert!(support.contains("(hoptop help operators)"), "{support}");
     }
 
     #[test]
     fn unknown_topic_names_the_topics() {
-        let (exit, text) = print(["help", "suport\u{1b}"], Form::Markdown).unwrap();
+        let (exit, text) = print(["help", "suport\u{1b}"], GuideFormat::Markdown).unwrap();
         let error = exit.unwrap_err();
         assert!(error.is::<UnknownTopic>() && text.is_empty());
         let sentence = error.to_string();

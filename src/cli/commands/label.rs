@@ -1,6 +1,6 @@
 //! `hoptop label`: adds labels to transactions, and removes labels.
 //!
-//! It must never change only some of the named transactions: if one can't be found, none is changed.
+//! The command must never change only some of the named transactions: if one can't be found, none is changed.
 
 use std::collections::HashSet;
 
@@ -94,22 +94,17 @@ fn split_labels(given: &[String]) -> Result<Vec<String>, &'static str> {
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
-
     use super::*;
     use crate::{
-        cli::{commands::undo, context::testing::CommandFixture},
+        cli::{
+            commands::undo,
+            context::testing::{CommandFixture, parse},
+        },
         domain::fixtures,
     };
 
-    #[derive(Parser)]
-    struct Line {
-        #[command(flatten)]
-        label: LabelArgs,
-    }
-
     fn run(bench: &mut CommandFixture, words: &[&str]) -> (String, String, Exit) {
-        let args = Line::try_parse_from(["label"].iter().chain(words)).unwrap().label;
+        let args = parse(&[&["label"], words].concat()).unwrap();
         let (out, err, exit) = bench.run(|cx| label(&args, cx));
         (out, err, exit.unwrap())
     }

@@ -1,6 +1,7 @@
 //! `hoptop list`: prints tracked transactions, as a table for people or as JSON for scripts.
 //!
-//! It must never hide transactions silently: the table ends with the counts of what the filter and the limit leave out.
+//! The command must never hide transactions silently: the table ends with the counts of the transactions that the
+//! filter and the limit leave out.
 
 use std::io::{self, BufWriter, Write};
 
@@ -84,7 +85,7 @@ pub(crate) fn list(args: &ListArgs, cx: &mut Context) -> color_eyre::Result<Exit
              `hoptop import FILE`"
         )?;
     } else {
-        if cx.in_words {
+        if cx.is_in_words {
             reader.for_each_row(shown, |tx, alerts| {
                 writeln!(out, "{}", row_text::row_in_words(tx, alerts, now))?;
                 Ok::<_, color_eyre::Report>(())
@@ -208,7 +209,7 @@ fn table_row(candidate: &FilterInput, now: DateTime<Utc>, ellipsis: &str) -> [St
 mod tests {
     use super::*;
     use crate::{
-        cli::context::testing::CommandFixture,
+        cli::context::testing::{CommandFixture, parse},
         domain::{fixtures, status::RouterStatus},
     };
 
@@ -236,7 +237,7 @@ mod tests {
     #[test]
     fn list_for_screen_readers_has_sentences() {
         let mut bench = bench_with_three_transactions();
-        bench.in_words = true;
+        bench.is_in_words = true;
         let (out, ..) = run(&mut bench, &args(&["-status:none"]));
         let expected = "\
 critical: partial_success, 0x0000...0002 Arbitrum to Base, settled 20s after it was first seen, checked 40s ago
@@ -284,7 +285,7 @@ SEV  STATUS       TX           ROUTE     AGE  DUE  TICKET         CHECKED
     }
 
     #[test]
-    fn empty_list_says_how_to_add_transactions() {
+    fn empty_list_explains_how_to_add_transactions() {
         let (out, _, exit) = run(&mut CommandFixture::new(), &args(&[]));
         assert!(out.contains("hoptop add TX") && out.contains("hoptop import FILE"), "{out}");
         assert_eq!(exit, Exit::Success);
@@ -323,15 +324,9 @@ SEV  STATUS       TX           ROUTE     AGE  DUE  TICKET         CHECKED
 
     #[test]
     fn options_may_follow_the_filter_and_negated_terms_follow_two_dashes() {
-        #[derive(clap::Parser)]
-        struct Line {
-            #[command(flatten)]
-            list: ListArgs,
-        }
-        let parse = |line: &str| <Line as clap::Parser>::try_parse_from(line.split(' ')).unwrap().list;
-        let read = parse("list is:overdue --json chain:base --limit 3");
+        let read: ListArgs = parse(&["list", "is:overdue", "--json", "chain:base", "--limit", "3"]).unwrap();
         assert_eq!((read.filter.len(), read.json, read.limit), (2, true, Some(3)));
-        assert_eq!(parse("list --json -- -chain:base").filter, ["-chain:base"]);
+        assert_eq!(parse::<ListArgs>(&["list", "--json", "--", "-chain:base"]).unwrap().filter, ["-chain:base"]);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! `hoptop man`: prints the manual, one page for each command, generated from the texts of `--help`.
 //!
-//! It must never contain anything that the help doesn't, nor read the settings or the store.
+//! A page must never contain anything that the help doesn't. The command must never read the settings or the store.
 
 mod page;
 

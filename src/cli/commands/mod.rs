@@ -1,6 +1,6 @@
 //! The subcommands, one file or folder for each.
 //!
-//! A command gets parsed arguments and a context. It must never parse the command line.
+//! A command gets parsed arguments and a context. A command must never parse the command line.
 
 pub(crate) mod ack;
 pub(crate) mod add;

@@ -1,6 +1,6 @@
 //! `hoptop note`: adds a note to a transaction, or removes one.
 //!
-//! It must never replace a note, and never guess which note to remove if several fit.
+//! The command must never replace a note, and never guess which note to remove if several fit.
 
 use clap::Args;
 use clap_complete::ArgValueCompleter;

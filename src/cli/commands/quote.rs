@@ -1,7 +1,7 @@
 //! `hoptop quote`: requests a route and stores the quote, so that a transaction added later gets its estimate.
 //!
-//! It must never send a request that the service can only refuse, nor print the service's text to a terminal without
-//! cleaning it.
+//! The command must never send a request that the service can only refuse, nor print the service's text to a terminal
+//! without cleaning it.
 
 use std::{io, time::Duration};
 
@@ -110,7 +110,7 @@ pub(crate) fn quote(
     let until = at + TimeDelta::from_std(MAX_WAIT)?;
     let operation = Operation::AskQuote { profile: cx.profile.clone(), request: request.clone(), wanted_until: until };
     let outcome = match cx.store.apply(operation, at).wait()?.asked()? {
-        QuoteSubmission::Kept(quote) => QuoteResult::Answered { quote, kept: true },
+        QuoteSubmission::Kept(quote) => QuoteResult::Answered { quote, is_kept: true },
         QuoteSubmission::WalletHeld { until, message } => QuoteResult::Held { until, message },
         QuoteSubmission::Pending { id, quote } => {
             let answered =
@@ -140,7 +140,7 @@ pub(crate) fn quote(
 fn load_outcome(id: i64, exit: Exit, cx: &Context) -> Result<QuoteResult> {
     let reader = cx.store.reader()?;
     Ok(match reader.quote(id)? {
-        Some(quote) if quote.answer.is_some() => QuoteResult::Answered { quote: Box::new(quote), kept: false },
+        Some(quote) if quote.answer.is_some() => QuoteResult::Answered { quote: Box::new(quote), is_kept: false },
         Some(quote) if quote.sent_at.is_some() => {
             QuoteResult::NoAnswer("the request was sent and its answer was lost; ask again".into(), exit)
         }
@@ -195,20 +195,20 @@ fn print_outcome(outcome: &QuoteResult, cx: &mut Context) -> io::Result<()> {
             writeln!(cx.err, "no quote: {message}; this wallet has to wait until {until}; no request was sent")?;
             writeln!(cx.err, "{LIMIT_HINT}")
         }
-        QuoteResult::Answered { quote, kept } => match &quote.answer {
-            Some(QuoteAnswer::Route(route)) => print_route(quote, route, *kept, cx),
+        QuoteResult::Answered { quote, is_kept } => match &quote.answer {
+            Some(QuoteAnswer::Route(route)) => print_route(quote, route, *is_kept, cx),
             Some(answer) => print_refusal(answer, cx),
             None => Ok(()),
         },
     }
 }
 
-fn print_route(quote: &StoredQuote, route: &Quote, kept: bool, cx: &mut Context) -> io::Result<()> {
+fn print_route(quote: &StoredQuote, route: &Quote, is_kept: bool, cx: &mut Context) -> io::Result<()> {
     let request = &quote.request;
     for (label, value) in route.facts(request, cx.now.wall) {
         writeln!(cx.out, "{label:<15}{value}")?;
     }
-    if kept {
+    if is_kept {
         let age = span::between(quote.answered_at.unwrap_or(quote.asked_at), cx.now.wall);
         writeln!(cx.out, "age            {}: the stored quote for this request; no request was sent", span::long(age))?;
     }

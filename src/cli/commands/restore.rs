@@ -1,6 +1,6 @@
 //! `hoptop restore`: puts a backup in the place of the store.
 //!
-//! It must never run on a team's store, whose content is in PostgreSQL.
+//! The command must never run on a team's store, whose content is in PostgreSQL.
 
 use std::{
     io::{self, Write},
@@ -39,7 +39,7 @@ pub(crate) struct RestoreArgs {
     pub file: PathBuf,
 }
 
-/// Restores the backup at the path of the settings' store, and prints what is there now.
+/// Restores the backup at the path of the settings' store, and prints the contents.
 pub(crate) fn restore(args: &RestoreArgs, settings: &Settings) -> Result<Exit> {
     if settings.store.is_some() {
         bail!("the store is a team's, and its content is in PostgreSQL; `hoptop help team` says how to restore that")

@@ -1,6 +1,6 @@
 //! `hoptop show`: prints one transaction in full, with its history.
 //!
-//! It must never print a response body to a terminal without cleaning it.
+//! The command must never print a response body to a terminal without cleaning it.
 
 use std::io::{self, Write};
 
@@ -376,7 +376,7 @@ fn step_text(tx: &Transaction, step: &RouteStep) -> String {
 mod tests {
     use super::*;
     use crate::{
-        cli::context::testing::CommandFixture,
+        cli::context::testing::{CommandFixture, parse},
         domain::{
             fixtures,
             ids::RowId,
@@ -532,15 +532,8 @@ mod tests {
 
     #[test]
     fn json_and_raw_exclude_each_other() {
-        #[derive(clap::Parser)]
-        struct Line {
-            #[command(flatten)]
-            show: ShowArgs,
-        }
-        let parse =
-            |options: &[&str]| <Line as clap::Parser>::try_parse_from([&["show", "0xabcdef"], options].concat());
-        assert!(parse(&["--raw"]).is_ok_and(|line| line.show.raw));
-        assert!(parse(&["--raw", "--json"]).is_err());
+        assert!(parse::<ShowArgs>(&["show", "0xabcdef", "--raw"]).is_ok_and(|args| args.raw));
+        assert!(parse::<ShowArgs>(&["show", "0xabcdef", "--raw", "--json"]).is_err());
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! `hoptop simulate`: serves the simulated service over HTTP, to try hoptop or any other client.
 //!
-//! It must never read the settings or the store.
+//! The command must never read the settings or the store.
 
 use std::{
     fs,
@@ -23,7 +23,7 @@ use crate::{
         chain_server,
         scenario::Scenario,
         server,
-        service::{Limits, Service},
+        service::{Service, ServiceLimits},
         world::World,
     },
 };
@@ -64,7 +64,7 @@ pub(crate) fn simulate(args: &SimulateArgs, rps: Option<f64>) -> Result<Exit> {
     let start = clock.now().wall;
     let (world, mut limits) = match &args.scenario {
         Some(path) => load_scenario(path, start)?,
-        None => (World::seeded(args.seed, args.transactions as usize, start), Limits::default()),
+        None => (World::seeded(args.seed, args.transactions as usize, start), ServiceLimits::default()),
     };
     match rps {
         Some(rps) if !(rps > 0.0 && rps <= 1_000.0) => {
@@ -107,7 +107,7 @@ pub(crate) fn simulate(args: &SimulateArgs, rps: Option<f64>) -> Result<Exit> {
     })
 }
 
-fn load_scenario(path: &Path, start: chrono::DateTime<chrono::Utc>) -> Result<(World, Limits)> {
+fn load_scenario(path: &Path, start: chrono::DateTime<chrono::Utc>) -> Result<(World, ServiceLimits)> {
     let text = fs::read_to_string(path).wrap_err_with(|| format!("the scenario {} can't be read", path.display()))?;
     let scenario = Scenario::parse(&text).wrap_err_with(|| format!("the scenario {}", path.display()))?;
     Ok((scenario.world(start), scenario.limits()))

@@ -1,6 +1,6 @@
 //! `hoptop stats`: prints outcomes and durations by route, and the use of the budget.
 //!
-//! It reads only the store; it must never send a request.
+//! The command reads only the store; it must never send a request.
 
 use std::{cmp::Reverse, collections::BTreeMap, time::Duration};
 

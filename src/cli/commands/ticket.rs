@@ -1,6 +1,6 @@
 //! `hoptop ticket`: sets the ticket of transactions, or removes it.
 //!
-//! It must never change only some of the named transactions: if one can't be found, none is changed.
+//! The command must never change only some of the named transactions: if one can't be found, none is changed.
 
 use clap::Args;
 use clap_complete::ArgValueCompleter;

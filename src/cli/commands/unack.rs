@@ -1,6 +1,6 @@
 //! `hoptop unack`: ends the acknowledgement or the snooze of alerts.
 //!
-//! It must never clear an alert.
+//! The command must never clear an alert.
 
 use clap::Args;
 use clap_complete::ArgValueCompleter;

@@ -1,6 +1,6 @@
 //! `hoptop undo`: undoes the last change, or redoes it.
 //!
-//! It must never remove a line of the history: the change and its reversal both stay.
+//! The command must never remove a line of the history: the change and its reversal both stay.
 
 use clap::Args;
 use color_eyre::eyre::Result;

@@ -1,6 +1,6 @@
 //! `hoptop untrack`: stops the polling of transactions and keeps them.
 //!
-//! It must never delete anything.
+//! The command must never delete anything.
 
 use clap::Args;
 use clap_complete::ArgValueCompleter;

@@ -1,6 +1,6 @@
-//! `hoptop webhook test`: posts a test event to the webhook of the settings, and says what came back.
+//! `hoptop webhook test`: posts a test event to the webhook of the settings, and prints the response.
 //!
-//! It must never show more of the address than its host.
+//! The command must never show more of the address than its host.
 
 use std::io::{self, Write};
 

@@ -80,7 +80,7 @@ pub(crate) struct TransactionView<'a> {
     note_authors: &'a [Option<String>],
     /// The service's IDs of its answers, oldest first: of a repeated answer the last one.
     request_ids: &'a [String],
-    /// What the chain itself says; `null` if it was not asked.
+    /// The chain's own answer; `null` if the chain was not asked.
     on_chain: Option<OnChainView<'a>>,
     /// Whether the submission time is the time of the block with the transaction, because nobody gave one.
     submitted_at_is_from_chain: bool,
@@ -102,7 +102,6 @@ struct SideView<'a> {
     call_event_log: &'a [String],
 }
 
-/// One step of the route.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct StepView<'a> {

@@ -20,7 +20,7 @@ pub(crate) fn render(
     is_styled: bool,
     links: &dyn Fn(&str) -> Option<String>,
 ) -> String {
-    let mut renderer = Renderer {
+    let mut renderer = MarkdownRenderer {
         out: String::new(),
         columns: columns.clamp(20, MAX_COLUMNS),
         bold: if is_styled { BOLD } else { ("", "") },
@@ -38,7 +38,7 @@ pub(crate) fn render(
     renderer.out
 }
 
-struct Renderer<'a> {
+struct MarkdownRenderer<'a> {
     out: String,
     columns: usize,
     bold: (&'static str, &'static str),
@@ -57,7 +57,7 @@ struct Renderer<'a> {
     images: usize,
 }
 
-impl Renderer<'_> {
+impl MarkdownRenderer<'_> {
     fn take(&mut self, event: Event<'_>) {
         match event {
             Event::Start(tag) => self.start(tag),

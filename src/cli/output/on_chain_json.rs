@@ -1,4 +1,4 @@
-//! The JSON of what the chain itself says (`onChain`).
+//! The JSON of the chain's own answer (`onChain`).
 //!
 //! Names, order and types are a contract with scripts, like those of a transaction.
 
@@ -10,7 +10,7 @@ use crate::domain::{
     span::rfc3339,
 };
 
-/// What the chain says about a transfer.
+/// The chain's answer about a transfer.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct OnChainView<'a> {
@@ -21,7 +21,7 @@ pub(super) struct OnChainView<'a> {
     second: Option<ReadingView<'a>>,
 }
 
-/// What one chain says about one transaction on it.
+/// The answer of one chain about one of its transactions.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ReadingView<'a> {
@@ -42,7 +42,7 @@ struct ReadingView<'a> {
 }
 
 impl<'a> OnChainView<'a> {
-    /// Creates the view of what the chain says.
+    /// Creates the view of the chain's answer.
     pub(super) fn new(on_chain: &'a OnChain) -> Self {
         let OnChain { source, second, checked_at, .. } = on_chain;
         Self {

@@ -19,10 +19,9 @@ use crate::{
     store::StoredQuote,
 };
 
-/// The result of a request for a quote.
 pub(crate) enum QuoteResult {
-    /// The service answered this request, or, if `kept`, an earlier equal request.
-    Answered { quote: Box<StoredQuote>, kept: bool },
+    /// The service answered this request, or, if `is_kept`, an earlier equal request.
+    Answered { quote: Box<StoredQuote>, is_kept: bool },
     /// The service's limit for this wallet holds the request back.
     Held { until: DateTime<Utc>, message: String },
     /// No answer arrived: the reason and the exit code.
@@ -83,14 +82,14 @@ impl<'a> QuoteView<'a> {
                 view.error = Some(message.clone());
                 view.retry_after = Some(json::seconds(span::between(now, *until)));
             }
-            QuoteResult::Answered { quote, kept } => view.fill(quote, *kept, now),
+            QuoteResult::Answered { quote, is_kept } => view.fill(quote, *is_kept, now),
         }
         view
     }
 
     /// Fills in the fields of an answered quote.
-    fn fill(&mut self, quote: &'a StoredQuote, kept: bool, now: DateTime<Utc>) {
-        self.kept = kept;
+    fn fill(&mut self, quote: &'a StoredQuote, is_kept: bool, now: DateTime<Utc>) {
+        self.kept = is_kept;
         self.answered_at = quote.answered_at.map(span::rfc3339);
         let whole_milliseconds = |span: Duration| Duration::from_millis(u64::try_from(span.as_millis()).unwrap_or(0));
         self.age = quote.answered_at.map(|at| json::seconds(whole_milliseconds(span::between(at, now))));

@@ -35,7 +35,6 @@ impl<'a, const N: usize> TableWriter<'a, N> {
         }
     }
 
-    /// Adds a row.
     pub(crate) fn push(&mut self, row: [String; N]) -> io::Result<()> {
         for (width, cell) in self.widths.iter_mut().zip(&row) {
             *width = cell.width().max(*width);

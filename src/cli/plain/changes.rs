@@ -10,13 +10,12 @@ use chrono::{DateTime, FixedOffset, Utc};
 use crate::{
     domain::{
         advice,
-        alert::Rule,
         change::{Change, ChangeKind},
         ids::RowId,
         text,
         transaction::Transaction,
     },
-    presentation::row_text::name_in_words,
+    presentation::row_text::{self, name_in_words},
     store::{AlertCounts, AlertQuery, FeedReader, ListRow, Reader, StoreError},
     tui::{model::DashboardSettings, screens::list::tab::Tab},
 };
@@ -33,7 +32,7 @@ pub(super) struct ChangeBatch {
     /// The lines of the summary, after a resync.
     pub(super) summary: Vec<String>,
     /// Whether more changes are waiting.
-    pub(super) more: bool,
+    pub(super) has_more: bool,
 }
 
 impl ChangeBatch {
@@ -45,7 +44,7 @@ impl ChangeBatch {
                 changed.extend(reader.list_row(row)?.map(|listed| (row, listed)));
             }
             let summary = if batch.needs_resync { summary(reader, setting, now)? } else { Vec::new() };
-            Ok(Self { changes: batch.changes, changed, summary, more: batch.has_more })
+            Ok(Self { changes: batch.changes, changed, summary, has_more: batch.has_more })
         })
     }
 }
@@ -72,17 +71,17 @@ pub(super) fn summary(
         format!("hoptop, profile {}. {tracked}", text::clean(&setting.profiles().collect::<Vec<_>>().join(", "))),
         format!("Alerts: {alerts}; acknowledged or snoozed {handled}."),
     ];
-    for alert in reader.alerts(AlertQuery::OfProfiles)?.iter().filter(|alert| setting.shows(&alert.profile)) {
+    for alert in reader.alerts(AlertQuery::OfProfiles)?.iter().filter(|alert| setting.shows_profile(&alert.profile)) {
         lines.push(format!(
             "{}{}",
             setting.profile_prefix(&alert.profile),
-            format_profile_alert(alert.rule, &alert.message)
+            row_text::profile_alert(alert.rule, &alert.message)
         ));
     }
     if let Some((_, tx)) = reader.most_urgent()? {
         lines.push(format!("Most urgent: {}. {}", name_in_words(&tx), format_advice(&tx, now, setting.zone)));
     }
-    lines.push(match (&setting.shown_id, setting.polls) {
+    lines.push(match (&setting.shown_id, setting.is_polling) {
         (_, false) => "Not polling.".to_owned(),
         _ if reader.paused_until(&setting.profile, now)?.is_some() => "Polling is paused in a dashboard.".to_owned(),
         (Some(id), true) if id == "…" => "Polling. The ID is too short to show its last characters.".to_owned(),
@@ -109,7 +108,7 @@ struct SentenceGroup {
     at: DateTime<Utc>,
     text: String,
     rows: Vec<RowId>,
-    /// Whether an alert fires with one of the changes, so that the line says what to do.
+    /// Whether an alert fires with one of the changes, so that the line names the action.
     alert_fires: bool,
 }
 
@@ -118,7 +117,7 @@ impl BatchText<'_> {
     pub(super) fn lines(&self) -> Vec<String> {
         let mut lines = self.batch.summary.clone();
         let of_profile = self.batch.changes.iter().filter(|change| {
-            change.transaction.is_none() && self.setting.shows(&change.profile) && is_relevant(&change.kind)
+            change.transaction.is_none() && self.setting.shows_profile(&change.profile) && is_relevant(&change.kind)
         });
         let text =
             |change: &Change| format!("{}{}", self.setting.profile_prefix(&change.profile), format_change(change));
@@ -179,7 +178,7 @@ impl BatchText<'_> {
         }
     }
 
-    /// Returns what to do about an alert; for several transactions only if the action is the same for all.
+    /// Returns the action about an alert; for several transactions only if all have the same action.
     fn action(&self, known: &[&Transaction]) -> String {
         let (now, zone) = (self.now, self.setting.zone);
         match known {
@@ -200,7 +199,6 @@ fn is_relevant(kind: &ChangeKind) -> bool {
         && !matches!(kind, ChangeKind::Polled | ChangeKind::PollFailed { .. } | ChangeKind::StepAdded { .. })
 }
 
-/// Whether an alert fires with this change.
 fn makes_alert_fire(kind: &ChangeKind) -> bool {
     matches!(
         kind,
@@ -217,20 +215,12 @@ fn format_change(change: &Change) -> String {
         ChangeKind::StatusChanged { previous: None, current } => format!("status {current}"),
         ChangeKind::AlertRaised { rule, severity } => format!("alert {rule}, {}", severity.name()),
         ChangeKind::AlertCleared { rule, .. } => format!("no longer {rule}"),
-        ChangeKind::Throttled { error } => format_profile_alert(Rule::Throttled, error),
-        ChangeKind::Unauthorized { error } => format_profile_alert(Rule::Unauthorized, error),
-        ChangeKind::Unreachable { error } => format_profile_alert(Rule::Unreachable, error),
-        other => other.sentence_by(change.author.as_deref()),
+        _ => row_text::change_sentence(change),
     };
     text::clean(&sentence)
 }
 
-/// Returns a sentence about an alert of a profile: the rule, the error and what to do.
-fn format_profile_alert(rule: Rule, error: &str) -> String {
-    format!("{rule}: {error}; {}", advice::profile_action(rule))
-}
-
-/// Returns the verdict on a transaction and what to do.
+/// Returns the verdict on a transaction and the action.
 fn format_advice(tx: &Transaction, now: DateTime<Utc>, zone: FixedOffset) -> String {
     let advice = advice::advise(tx, now, zone);
     text::clean(&format!("{}. To do: {}", advice.verdict, advice.act))
@@ -241,7 +231,10 @@ mod tests {
     use chrono::TimeDelta;
 
     use super::*;
-    use crate::domain::{alert::Severity, fixtures as tx};
+    use crate::domain::{
+        alert::{Rule, Severity},
+        fixtures as tx,
+    };
 
     fn setting() -> DashboardSettings {
         DashboardSettings::of_profile("default", 7)
@@ -268,7 +261,7 @@ mod tests {
         let rows = changes.iter().filter_map(|change| change.transaction);
         let listed = |row: RowId| (row, ListRow { transaction: tx::transaction(row.0), alerts: Vec::new() });
         let changed = rows.map(listed).collect();
-        let batch = ChangeBatch { changes, changed, summary: Vec::new(), more: false };
+        let batch = ChangeBatch { changes, changed, summary: Vec::new(), has_more: false };
         BatchText { batch, setting: &setting(), now: at(60) }.lines()
     }
 
@@ -301,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn alert_and_refused_id_say_what_to_do() {
+    fn alert_and_refused_id_name_the_action() {
         let raised = ChangeKind::AlertRaised { rule: Rule::Overdue, severity: Severity::Critical };
         let output = lines(vec![
             change(5, Some(1), raised),

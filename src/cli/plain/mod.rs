@@ -137,7 +137,7 @@ fn print_lines(lines: &[String]) -> io::Result<()> {
     out.flush()
 }
 
-/// Prints changes, and remembers what was printed.
+/// Prints changes, each once.
 struct ChangePrinter {
     feed: FeedReader,
     /// What keeps answers from being stored.
@@ -156,7 +156,7 @@ impl ChangePrinter {
         loop {
             let (feed, setting, now) = (self.feed.clone(), parts.setting.clone(), parts.clock.now().wall);
             let batch = spawn_blocking(move || ChangeBatch::read(&feed, &setting, now)).await??;
-            let more = batch.more;
+            let more = batch.has_more;
             print_lines(&BatchText { batch, setting: &parts.setting, now: parts.clock.now().wall }.lines())?;
             if !more {
                 break;
@@ -194,7 +194,6 @@ impl ChangePrinter {
         }
     }
 
-    /// Returns the lines of a summary.
     async fn summary(&self, parts: &PlainInputs) -> Result<Vec<String>> {
         let (feed, setting, now) = (self.feed.clone(), parts.setting.clone(), parts.clock.now().wall);
         Ok(spawn_blocking(move || feed.read(|reader| changes::summary(reader, &setting, now))).await??)

@@ -1,4 +1,4 @@
-//! The commands that a person types into the plain dashboard: those that only read or change what is tracked.
+//! The commands of the plain dashboard: only those that read or change tracked transactions.
 //!
 //! A command that polls or keeps running must never be added here: the plain dashboard does so itself.
 
@@ -58,21 +58,19 @@ impl PlainInputs {
 /// The line printed at the start.
 pub(super) const HINT: &str = "Type help and Enter for the commands, quit and Enter to end.";
 
-/// A typed line.
 #[derive(Debug)]
 pub(super) enum TypedLine {
     /// An empty line, or an invalid one whose error was printed.
     Nothing,
     /// A request to quit, or the end of the input.
     Quit,
-    /// A request for a summary.
     Summary,
     /// A command that reads or changes the store.
     Run(TypedCommand),
 }
 
 impl TypedLine {
-    /// Parses a line; `None` stands for the end of the input.
+    /// Parses a line; `None` is the end of the input.
     pub(super) fn parse(line: Option<&str>) -> Self {
         let Some(line) = line else { return Self::Quit };
         let words = split_words(line);
@@ -88,7 +86,7 @@ impl TypedLine {
                 Self::Nothing
             }
             Err(error) => {
-                // Printed without styles, whatever the terminal; fails if standard output is closed.
+                // Printed without styles on every terminal; fails if standard output is closed.
                 write!(io::stdout(), "{}", error.render()).ok();
                 Self::Nothing
             }
@@ -178,7 +176,7 @@ impl CommandRunner {
             err: &mut io::stderr().lock(),
             ellipsis: self.ellipsis,
             out_is_terminal: io::stdout().is_terminal(),
-            in_words: true,
+            is_in_words: true,
         };
         let done = match command {
             TypedCommand::List(args) => list::list(args, cx),

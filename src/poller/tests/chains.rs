@@ -1,4 +1,4 @@
-//! Tests of what the chains themselves say: the real driver, a real store, and the simulated chains over HTTP.
+//! Tests of the chains' own answers: the real driver, a real store, and the simulated chains over HTTP.
 
 use std::net::Ipv4Addr;
 
@@ -17,7 +17,7 @@ use crate::{
 
 const SCENARIO: &str = include_str!("../../../assets/scenarios/chains.toml");
 
-impl Bench {
+impl PollerFixture {
     /// Creates a bench whose poller asks simulated chains.
     async fn with_chains(scenario: &str, rps: f64) -> Self {
         let mut bench = Self::empty(scenario, rps);
@@ -40,8 +40,8 @@ impl Bench {
         all.into_iter().find(|tx| tx.params.ticket.as_deref() == Some(ticket)).unwrap()
     }
 
-    async fn until_said(&self, ticket: &'static str, verdict: &'static str) -> Transaction {
-        self.until(move |reader| {
+    async fn wait_for_verdict(&self, ticket: &'static str, verdict: &'static str) -> Transaction {
+        self.wait_until(move |reader| {
             let all = testing::load_transactions(reader);
             let tx = all.iter().find(|tx| tx.params.ticket.as_deref() == Some(ticket)).unwrap();
             tx.on_chain.as_ref().is_some_and(|known| known.source.verdict.name() == verdict)
@@ -58,8 +58,8 @@ impl Bench {
 
 #[tokio::test(start_paused = true)]
 async fn each_case_is_recognised_and_gives_its_advice_and_the_submission_time() {
-    let bench = Bench::with_chains(SCENARIO, 10.0).await;
-    let poller = bench.start(|_| Behavior::Fine);
+    let bench = PollerFixture::with_chains(SCENARIO, 10.0).await;
+    let poller = bench.start(|_| ConnectionBehavior::Fine);
     let table = [
         ("chain-succeeded", "succeeded", Situation::MinedNotFound),
         ("chain-reverted", "reverted", Situation::RevertedOnSource),
@@ -70,7 +70,7 @@ async fn each_case_is_recognised_and_gives_its_advice_and_the_submission_time() 
         ("chain-contradiction", "reverted", Situation::Alert(Rule::ChainDisagrees)),
     ];
     for (ticket, verdict, _) in table {
-        bench.until_said(ticket, verdict).await;
+        bench.wait_for_verdict(ticket, verdict).await;
     }
     bench.advance(Duration::from_secs(10 * 60)).await;
     let now = bench.clock.now().wall;
@@ -98,31 +98,31 @@ async fn each_case_is_recognised_and_gives_its_advice_and_the_submission_time() 
 
 #[tokio::test(start_paused = true)]
 async fn a_person_is_answered_at_once_and_a_wrong_chain_is_corrected() {
-    let bench = Bench::with_chains(SCENARIO, 10.0).await;
-    let poller = bench.start(|_| Behavior::Fine);
-    let wrong = bench.until_said("chain-wrong", "elsewhere").await;
+    let bench = PollerFixture::with_chains(SCENARIO, 10.0).await;
+    let poller = bench.start(|_| ConnectionBehavior::Fine);
+    let wrong = bench.wait_for_verdict("chain-wrong", "elsewhere").await;
     assert!(wrong.is_parked() || wrong.state.status.is_none(), "{wrong:?}");
     let cosmos = bench.with_ticket("chain-cosmos").await;
     bench.apply(Operation::RequestChain { transactions: vec![cosmos.key()] }).await;
-    let cosmos = bench.until_said("chain-cosmos", "cannot_be_asked").await;
+    let cosmos = bench.wait_for_verdict("chain-cosmos", "cannot_be_asked").await;
     let says = crate::domain::second_opinion::sentence(&cosmos, &|_| String::new()).unwrap();
     assert!(says.contains("only EVM chains"), "{says}");
 
     let edit = Edit::CorrectSource { transactions: vec![wrong.key()], chain: ChainId::new("8453") };
     bench.apply(Operation::Edit { profile: "default".into(), edit }).await;
-    let corrected = bench.until_said("chain-wrong", "succeeded").await;
+    let corrected = bench.wait_for_verdict("chain-wrong", "succeeded").await;
     assert_eq!((corrected.id, corrected.params.from_chain.as_str()), (wrong.id, "8453"));
-    bench.until(|reader| reader.load().unwrap().0.iter().any(Transaction::is_settled)).await;
+    bench.wait_until(|reader| reader.load().unwrap().0.iter().any(Transaction::is_settled)).await;
     assert_eq!(bench.with_ticket("chain-wrong").await.state.status, Some(RouterStatus::Success));
     poller.stop().await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_final_is_not_asked_again_and_undo_brings_the_wrong_chain_back() {
-    let bench = Bench::with_chains(SCENARIO, 10.0).await;
-    let poller = bench.start(|_| Behavior::Fine);
-    bench.until_said("chain-contradiction", "reverted").await;
-    bench.until(|reader| reader.load().unwrap().0.iter().filter(|tx| tx.is_overdue()).count() > 2).await;
+async fn final_answer_is_not_asked_again_and_undo_restores_the_wrong_chain() {
+    let bench = PollerFixture::with_chains(SCENARIO, 10.0).await;
+    let poller = bench.start(|_| ConnectionBehavior::Fine);
+    bench.wait_for_verdict("chain-contradiction", "reverted").await;
+    bench.wait_until(|reader| reader.load().unwrap().0.iter().filter(|tx| tx.is_overdue()).count() > 2).await;
     bench.advance(Duration::from_secs(15 * 60)).await;
     let reverted = bench.with_ticket("chain-contradiction").await.on_chain.unwrap();
     assert!(reverted.source.verdict.is_final());
@@ -133,7 +133,7 @@ async fn what_is_final_is_not_asked_again_and_undo_brings_the_wrong_chain_back()
     let edit = Edit::CorrectSource { transactions: vec![wrong.key()], chain: ChainId::new("8453") };
     bench.apply(Operation::Edit { profile: "default".into(), edit }).await;
     bench.apply(Operation::Undo { profile: "default".into() }).await;
-    let undone = bench.until_said("chain-wrong", "elsewhere").await;
+    let undone = bench.wait_for_verdict("chain-wrong", "elsewhere").await;
     assert_eq!(undone.params.from_chain, wrong.params.from_chain);
     poller.stop().await.unwrap();
 }
@@ -141,14 +141,14 @@ async fn what_is_final_is_not_asked_again_and_undo_brings_the_wrong_chain_back()
 #[tokio::test(start_paused = true)]
 async fn second_transaction_of_a_transfer_that_settled_before_the_start_is_asked_for() {
     let partial = r#"{ from = 0, status = "partial_success", steps = 3 }"#;
-    let mut bench = Bench::with_chains(&scenario(1, "", partial), 10.0).await;
+    let mut bench = PollerFixture::with_chains(&scenario(1, "", partial), 10.0).await;
     let nodes = bench.chain_nodes.take();
-    let poller = bench.start(|_| Behavior::Fine);
-    bench.until_all(Transaction::is_settled).await;
+    let poller = bench.start(|_| ConnectionBehavior::Fine);
+    bench.wait_until_all(Transaction::is_settled).await;
     poller.stop().await.unwrap();
     assert_eq!(bench.transactions().await[0].on_chain, None);
     bench.chain_nodes = nodes;
-    let poller = bench.start(|_| Behavior::Fine);
-    bench.until_all(|tx| tx.on_chain.as_ref().is_some_and(|known| known.second.is_some())).await;
+    let poller = bench.start(|_| ConnectionBehavior::Fine);
+    bench.wait_until_all(|tx| tx.on_chain.as_ref().is_some_and(|known| known.second.is_some())).await;
     poller.stop().await.unwrap();
 }

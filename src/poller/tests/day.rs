@@ -1,8 +1,8 @@
 //! A day in virtual time: suspends, jumps of the wall clock, storms of 429, outages, a refused ID. The core decides; the
 //! latencies are random.
 //!
-//! Waits are measured in sweeps, as the schedule measures them: in time, the bound would depend on the number of watched transfers
-//! during the wait and on what the outages leave of the rate.
+//! Waits are measured in sweeps, as in the schedule. A bound in time would depend on the number of watched transfers
+//! and on the outages during the wait.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -14,7 +14,7 @@ use crate::{
     budget::{Budget, SlotPermit},
     clock::Now,
     domain::forecast::{Forecast, Lognormal},
-    poller::core::{Action, Core, EndedRequest, ServiceRequest},
+    poller::core::{EndedRequest, PollerAction, PollerCore, ServiceRequest},
     schedule::{Expectation, MOST_SWEEPS, PollContext},
 };
 
@@ -26,7 +26,6 @@ const UNTIL_DEADLINE: TimeDelta = TimeDelta::minutes(15);
 const REST: u64 = 5_000;
 const LONGEST_BACKOFF: u64 = 60_000;
 
-/// The state of the service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ServiceState {
     Answering,
@@ -49,7 +48,7 @@ fn service_state(millis: u64) -> ServiceState {
 }
 
 /// The wait of a transfer for its next poll.
-struct Wait {
+struct PollWait {
     /// When the wait began.
     since: u64,
     /// The number of sweeps, and of polls, when the wait began.
@@ -60,12 +59,12 @@ struct Wait {
     exceeded: Option<(u64, usize, u64)>,
 }
 
-struct Day {
-    core: Core,
+struct SimulatedDay {
+    core: PollerCore,
     /// The sweeps so far: each poll is one part of as many as there are watched transfers.
     sweeps: f64,
     /// The waits of all transfers without a request in flight, in the order of their beginning.
-    waits: BTreeMap<u64, (RowId, Wait)>,
+    waits: BTreeMap<u64, (RowId, PollWait)>,
     /// The place of each transfer's wait.
     wait_of: BTreeMap<RowId, u64>,
     next_wait: u64,
@@ -92,7 +91,7 @@ struct Day {
     most_watched: usize,
 }
 
-impl Day {
+impl SimulatedDay {
     fn now(&self) -> Now {
         let wall = start() + TimeDelta::milliseconds(self.millis as i64 + self.wall_offset);
         Now { mono: Mono(Duration::from_millis(self.millis)), wall }
@@ -119,7 +118,7 @@ impl Day {
     }
 
     fn begin_wait(&mut self, id: RowId, ready: u64) {
-        let wait = Wait { since: self.millis, sweeps: self.sweeps, ready, exceeded: None };
+        let wait = PollWait { since: self.millis, sweeps: self.sweeps, ready, exceeded: None };
         self.waits.insert(self.next_wait, (id, wait));
         self.wait_of.insert(id, self.next_wait);
         self.next_wait += 1;
@@ -127,12 +126,12 @@ impl Day {
 
     /// Ends the wait of a transfer that is polled now, and checks its turn.
     ///
-    /// A transfer that has waited for longer than [`MOST_SWEEPS`] and may be polled is polled before all whose wait began
-    /// later, unless a deadline has just passed. So each other transfer is polled at most once before it from then on, and the
+    /// A transfer that has waited for longer than [`MOST_SWEEPS`] is polled before all whose wait began later. Polls
+    /// for a deadline are an exception. So each other transfer is polled at most once before it from then on, and the
     /// polls for deadlines come on top.
     fn end_wait(&mut self, id: RowId) {
         let place = self.wait_of.remove(&id).unwrap();
-        let is_too_long = |wait: &Wait| self.sweeps - wait.sweeps > MOST_SWEEPS;
+        let is_too_long = |wait: &PollWait| self.sweeps - wait.sweeps > MOST_SWEEPS;
         let passed = self.deadlines.get(&id).is_some_and(|deadline| *deadline <= self.now().wall);
         let since = self.waits[&place].1.since;
         for (_, (earlier, wait)) in self.waits.range(..place) {
@@ -226,18 +225,17 @@ impl Day {
         }
     }
 
-    /// Runs until this moment.
     fn run_until(&mut self, millis: u64) {
         while self.millis < millis {
             self.finish_requests();
             let next = match self.core.next(self.now()) {
-                Action::Send(ServiceRequest::Status(id), permit) => {
+                PollerAction::Send(ServiceRequest::Status(id), permit) => {
                     self.send(id, permit);
                     continue;
                 }
-                Action::Send(other, _) => panic!("{other:?}"),
-                Action::WaitUntil(moment) => u64::try_from(moment.0.as_nanos().div_ceil(1_000_000)).unwrap(),
-                Action::WaitForEvent => millis,
+                PollerAction::Send(other, _) => panic!("{other:?}"),
+                PollerAction::WaitUntil(moment) => u64::try_from(moment.0.as_nanos().div_ceil(1_000_000)).unwrap(),
+                PollerAction::WaitForEvent => millis,
             };
             let answer = self.in_flight.iter().map(|(end, ..)| *end).min().unwrap_or(millis);
             self.millis = next.min(answer).clamp(self.millis + 1, millis.max(self.millis + 1));
@@ -248,8 +246,8 @@ impl Day {
 /// Plays a day, and checks all that must hold. Returns a line of figures.
 fn play(seed: u64) -> String {
     let from = Mono::default();
-    let mut day = Day {
-        core: Core::new(Budget::unshared(RPS, from), from),
+    let mut day = SimulatedDay {
+        core: PollerCore::new(Budget::unshared(RPS, from), from),
         sweeps: 0.0,
         waits: BTreeMap::new(),
         wait_of: BTreeMap::new(),

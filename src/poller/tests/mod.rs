@@ -35,6 +35,7 @@ use crate::{
         ids::RowId,
         observation::{Failure, Observation, Outcome},
         operation::{LocalEdit, Operation},
+        poller::PollerHealth,
         quote::{Quote, QuoteAnswer, QuoteObservation, QuoteRequest},
         status::RouterStatus,
         team::Drain,
@@ -42,7 +43,7 @@ use crate::{
     },
     sim::{
         scenario::Scenario,
-        service::{Report, Request, Service},
+        service::{Request, Service, ServiceReport},
     },
     store::{AlertQuery, FeedPage, OpenMark, OperationResult, QuoteSubmission, Reader, Store, WakeKind, testing},
 };
@@ -50,31 +51,28 @@ use crate::{
 /// The longest wait for a condition, in simulated time.
 const TEST_TIMEOUT: Duration = Duration::from_secs(6 * 60 * 60);
 
-/// The behavior of the connection to the service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Behavior {
+enum ConnectionBehavior {
     Fine,
     /// The service has withdrawn the ID.
     Withdrawn,
-    /// The connection is refused.
     Refused,
     /// The service accepts the request, and never answers.
     Silent,
-    /// The client panics.
     Panics,
 }
 
 /// A connection to the simulated service in this process.
-struct SimulatedWire {
+struct SimulatedTransport {
     service: Arc<Mutex<Service>>,
     clock: Clock,
-    behavior: fn(u64) -> Behavior,
+    behavior: fn(u64) -> ConnectionBehavior,
     requests: watch::Sender<Vec<(Mono, TransactionParams)>>,
     /// The `from_address` of each route request.
     routes: watch::Sender<Vec<String>>,
 }
 
-impl SimulatedWire {
+impl SimulatedTransport {
     async fn fail(&self, failure: Failure, after: Duration) -> Observation {
         self.clock.sleep_until(self.clock.now().mono + after).await;
         Observation {
@@ -88,29 +86,32 @@ impl SimulatedWire {
     }
 }
 
-impl Wire for SimulatedWire {
+impl ServiceTransport for SimulatedTransport {
     async fn status(&self, params: &TransactionParams) -> Observation {
         let now = self.clock.now();
         self.requests.send_modify(|requests| requests.push((now.mono, params.clone())));
         let id = match (self.behavior)(now.mono.0.as_secs()) {
-            Behavior::Fine => "an-integrator-7f3a",
-            Behavior::Withdrawn => "revoked-integrator-7f3a",
-            Behavior::Refused => {
+            ConnectionBehavior::Fine => "an-integrator-7f3a",
+            ConnectionBehavior::Withdrawn => "revoked-integrator-7f3a",
+            ConnectionBehavior::Refused => {
                 return self.fail(Failure::Transport("refused".to_owned()), Duration::from_millis(30)).await;
             }
-            Behavior::Silent => return self.fail(Failure::TimedOut(TIMEOUT), TIMEOUT).await,
-            Behavior::Panics => panic!("panic of the simulated client"),
+            ConnectionBehavior::Silent => return self.fail(Failure::TimedOut(TIMEOUT), TIMEOUT).await,
+            ConnectionBehavior::Panics => panic!("panic of the simulated client"),
         };
-        let reply = lock(&self.service).handle(&Request::status(params, id), now);
-        self.clock.sleep_until(now.mono + reply.delay).await;
-        let seen =
-            api::Reply { status: reply.status, retry_after: reply.header("retry-after"), body: reply.body.as_bytes() };
+        let response = lock(&self.service).handle(&Request::status(params, id), now);
+        self.clock.sleep_until(now.mono + response.delay).await;
+        let seen = api::HttpAnswer {
+            status: response.status,
+            retry_after: response.header("retry-after"),
+            body: response.body.as_bytes(),
+        };
         let api::StatusAnswer { outcome, chains } = api::interpret(&seen, params, self.clock.now().wall);
         Observation {
             outcome,
-            http_status: Some(reply.status),
-            latency: reply.delay,
-            body: Some(reply.body),
+            http_status: Some(response.status),
+            latency: response.delay,
+            body: Some(response.body),
             chains,
             response_id: None,
         }
@@ -136,7 +137,7 @@ fn start() -> DateTime<Utc> {
 }
 
 /// A store in a temporary folder, a simulated service, and a clock.
-struct Bench {
+struct PollerFixture {
     folder: TempDir,
     store: Store,
     clock: Clock,
@@ -147,7 +148,7 @@ struct Bench {
     chain_nodes: Option<Arc<ChainNodes>>,
 }
 
-impl Bench {
+impl PollerFixture {
     /// Creates a service that plays `scenario`, and a store that tracks all transactions of the scenario.
     async fn new(scenario: &str, rps: f64) -> Self {
         let bench = Self::empty(scenario, rps);
@@ -185,25 +186,30 @@ impl Bench {
         spawn_blocking(move || testing::request_poll(&store, vec![row], at)).await.unwrap();
     }
 
-    fn start(&self, behavior: fn(u64) -> Behavior) -> Poller {
+    fn start(&self, behavior: fn(u64) -> ConnectionBehavior) -> RunningPoller {
         self.start_with(behavior, None)
     }
 
-    fn start_with(&self, behavior: fn(u64) -> Behavior, shared: Option<PathBuf>) -> Poller {
-        self.start_in(Scope::Everything, behavior, shared)
+    fn start_with(&self, behavior: fn(u64) -> ConnectionBehavior, shared: Option<PathBuf>) -> RunningPoller {
+        self.start_in(PollScope::Everything, behavior, shared)
     }
 
-    fn start_in(&self, scope: Scope, behavior: fn(u64) -> Behavior, shared: Option<PathBuf>) -> Poller {
-        let wire = Arc::new(SimulatedWire {
+    fn start_in(
+        &self,
+        scope: PollScope,
+        behavior: fn(u64) -> ConnectionBehavior,
+        shared: Option<PathBuf>,
+    ) -> RunningPoller {
+        let transport = Arc::new(SimulatedTransport {
             service: Arc::clone(&self.service),
             clock: self.clock.clone(),
             behavior,
             requests: watch::Sender::default(),
             routes: watch::Sender::default(),
         });
-        let setup = Setup {
+        let setup = PollerSetup {
             store: self.store.clone(),
-            wire: Arc::clone(&wire),
+            transport: Arc::clone(&transport),
             clock: self.clock.clone(),
             profile: "default".to_owned(),
             rps: self.rps,
@@ -219,7 +225,7 @@ impl Bench {
         };
         let (stop, stopped) = oneshot::channel::<()>();
         let task = tokio::spawn(run(setup, async move { stopped.await.unwrap_or(()) }));
-        Poller { wire, stop, task }
+        RunningPoller { transport, stop, task }
     }
 
     async fn read<T: Send + 'static>(&self, work: impl FnOnce(&Reader) -> T + Send + 'static) -> T {
@@ -248,23 +254,23 @@ impl Bench {
     }
 
     /// Waits until every transaction satisfies `wanted`.
-    async fn until_all(&self, wanted: fn(&Transaction) -> bool) {
-        self.until(move |reader| testing::load_transactions(reader).iter().all(wanted)).await;
+    async fn wait_until_all(&self, wanted: fn(&Transaction) -> bool) {
+        self.wait_until(move |reader| testing::load_transactions(reader).iter().all(wanted)).await;
     }
 
     /// Waits until the feed has an entry of this name.
-    async fn until_event(&self, name: &'static str) {
-        self.until(move |reader| {
+    async fn wait_for_event(&self, name: &'static str) {
+        self.wait_until(move |reader| {
             let FeedPage { changes, .. } = reader.changes_after(0, 1_000_000).unwrap();
             changes.iter().any(|change| change.kind.name() == name)
         })
         .await;
     }
 
-    async fn until(&self, holds: impl Fn(&Reader) -> bool + Clone + Send + 'static) {
+    async fn wait_until(&self, condition: impl Fn(&Reader) -> bool + Clone + Send + 'static) {
         let mut commits = self.store.subscribe(WakeKind::AnyCommit).unwrap();
         let wait = async {
-            while !self.read(holds.clone()).await {
+            while !self.read(condition.clone()).await {
                 commits.changed().await.unwrap();
             }
         };
@@ -276,29 +282,28 @@ impl Bench {
         self.clock.sleep_until(self.clock.now().mono + span).await;
     }
 
-    fn report(&self) -> Report {
+    fn report(&self) -> ServiceReport {
         lock(&self.service).report()
     }
 
     /// Asserts that the service saw no window over the limit.
     fn assert_within_budget(&self) {
-        let Report { throttled, worst_window, windows_over, .. } = self.report();
+        let ServiceReport { throttled, worst_window, windows_over, .. } = self.report();
         assert_eq!((throttled, windows_over), (0, 0));
         assert!(worst_window <= self.scenario.limits().rps as usize, "{worst_window}");
     }
 }
 
-/// A running poller.
-struct Poller {
-    wire: Arc<SimulatedWire>,
+struct RunningPoller {
+    transport: Arc<SimulatedTransport>,
     stop: oneshot::Sender<()>,
     task: JoinHandle<Result<Drain, PollerError>>,
 }
 
-impl Poller {
+impl RunningPoller {
     /// Returns the requests so far: the moment and the parameters of each.
     fn requests(&self) -> Vec<(Mono, TransactionParams)> {
-        self.wire.requests.borrow().clone()
+        self.transport.requests.borrow().clone()
     }
 
     /// Returns the seconds between successive requests.
@@ -307,8 +312,8 @@ impl Poller {
         requests.windows(2).map(|pair| pair[1].0.since(pair[0].0).as_secs_f64()).collect()
     }
 
-    async fn until_sent(&self, count: usize) {
-        let mut requests = self.wire.requests.subscribe();
+    async fn wait_for_requests(&self, count: usize) {
+        let mut requests = self.transport.requests.subscribe();
         let sent = requests.wait_for(|requests| requests.len() >= count);
         timeout(TEST_TIMEOUT, sent).await.expect("too few requests were sent").unwrap();
     }
@@ -354,8 +359,8 @@ fn has_status(tx: &Transaction, status: &RouterStatus) -> bool {
 
 #[tokio::test(start_paused = true)]
 async fn batch_of_200_settles_as_in_its_scenario_within_the_budget() {
-    let bench = Bench::new(include_str!("../../../assets/scenarios/batch-200.toml"), 10.0).await;
-    let poller = bench.start(|_| Behavior::Fine);
+    let bench = PollerFixture::new(include_str!("../../../assets/scenarios/batch-200.toml"), 10.0).await;
+    let poller = bench.start(|_| ConnectionBehavior::Fine);
     // The scenario's length, and one sweep.
     bench.advance(Duration::from_secs(150 + 25)).await;
     let sent = poller.requests().len();
@@ -383,16 +388,17 @@ async fn batch_of_200_settles_as_in_its_scenario_within_the_budget() {
 
 #[tokio::test(start_paused = true)]
 async fn refused_id_is_probed_once_a_minute_until_it_is_accepted() {
-    let bench = Bench::new(&scenario(20, "", ONGOING), 10.0).await;
-    let poller = bench.start(|second| if second < 200 { Behavior::Withdrawn } else { Behavior::Fine });
-    bench.until_event("unauthorized").await;
+    let bench = PollerFixture::new(&scenario(20, "", ONGOING), 10.0).await;
+    let poller =
+        bench.start(|second| if second < 200 { ConnectionBehavior::Withdrawn } else { ConnectionBehavior::Fine });
+    bench.wait_for_event("unauthorized").await;
     assert_eq!(bench.alerts().await, [Rule::Unauthorized]);
-    bench.until_event("recovered").await;
+    bench.wait_for_event("recovered").await;
     let before: Vec<_> = poller.gaps();
     assert_eq!(before.len(), 4, "{before:?}");
     assert!(before.iter().all(|gap| (60.0..61.0).contains(gap)), "{before:?}");
 
-    bench.until_all(|tx| has_status(tx, &RouterStatus::Ongoing)).await;
+    bench.wait_until_all(|tx| has_status(tx, &RouterStatus::Ongoing)).await;
     assert_eq!((bench.count("unauthorized").await, bench.count("recovered").await), (1, 1));
     assert_eq!(bench.count("poll_failed").await, 0, "a transaction failed because of the ID");
     assert_eq!(bench.alerts().await, []);
@@ -405,14 +411,14 @@ async fn refused_id_is_probed_once_a_minute_until_it_is_accepted() {
 async fn after_429_nothing_is_sent_for_the_time_that_the_service_asks_for() {
     for (header, least, most) in [(r#", retry_after = "7""#, 7.0, 10.6), ("", 1.0, 1.6)] {
         let answers = format!(r#"{{ from = 0, http = 429{header} }}, {{ from = 0.5, status = "ongoing" }}"#);
-        let bench = Bench::new(&scenario(5, "", &answers), 10.0).await;
-        let poller = bench.start(|_| Behavior::Fine);
-        bench.until_event("throttled").await;
+        let bench = PollerFixture::new(&scenario(5, "", &answers), 10.0).await;
+        let poller = bench.start(|_| ConnectionBehavior::Fine);
+        bench.wait_for_event("throttled").await;
         assert_eq!(bench.alerts().await, [Rule::Throttled]);
-        bench.until_event("recovered").await;
+        bench.wait_for_event("recovered").await;
         let rest = poller.gaps()[0];
         assert!((least..most).contains(&rest), "{rest}");
-        bench.until_all(|tx| has_status(tx, &RouterStatus::Ongoing)).await;
+        bench.wait_until_all(|tx| has_status(tx, &RouterStatus::Ongoing)).await;
         assert_eq!((bench.count("throttled").await, bench.count("recovered").await), (1, 1));
         assert_eq!((bench.alerts().await, bench.report().throttled), (vec![], 1));
         poller.stop().await.unwrap();
@@ -421,18 +427,19 @@ async fn after_429_nothing_is_sent_for_the_time_that_the_service_asks_for() {
 
 #[tokio::test(start_paused = true)]
 async fn unreachable_service_is_reported_once_and_probed_at_growing_intervals() {
-    let bench = Bench::new(&scenario(10, "", ONGOING), 10.0).await;
-    let poller = bench.start(|second| if second < 100 { Behavior::Refused } else { Behavior::Fine });
-    bench.until_event("unreachable").await;
+    let bench = PollerFixture::new(&scenario(10, "", ONGOING), 10.0).await;
+    let poller =
+        bench.start(|second| if second < 100 { ConnectionBehavior::Refused } else { ConnectionBehavior::Fine });
+    bench.wait_for_event("unreachable").await;
     assert_eq!(poller.requests().len(), 5);
     assert_eq!(bench.alerts().await, [Rule::Unreachable]);
-    bench.until_event("recovered").await;
+    bench.wait_for_event("recovered").await;
     let probes = poller.gaps().split_off(4);
     assert_eq!(probes.len(), 5, "{probes:?}");
     for (probe, wait) in probes.iter().zip([5.0, 10.0, 20.0, 40.0, 60.0]) {
         assert!((wait..wait + 0.2).contains(probe), "{probes:?}");
     }
-    bench.until_all(|tx| has_status(tx, &RouterStatus::Ongoing)).await;
+    bench.wait_until_all(|tx| has_status(tx, &RouterStatus::Ongoing)).await;
     assert_eq!((bench.count("unreachable").await, bench.count("recovered").await), (1, 1));
     assert_eq!(bench.alerts().await, []);
     poller.by_transaction();
@@ -441,9 +448,9 @@ async fn unreachable_service_is_reported_once_and_probed_at_growing_intervals() 
 
 #[tokio::test(start_paused = true)]
 async fn slot_of_a_lost_request_rests_for_its_timeout_and_a_window() {
-    let bench = Bench::new(&scenario(2, "", ONGOING), 1.0).await;
-    let poller = bench.start(|second| if second == 0 { Behavior::Silent } else { Behavior::Fine });
-    poller.until_sent(2).await;
+    let bench = PollerFixture::new(&scenario(2, "", ONGOING), 1.0).await;
+    let poller = bench.start(|second| if second == 0 { ConnectionBehavior::Silent } else { ConnectionBehavior::Fine });
+    poller.wait_for_requests(2).await;
     let gap = poller.gaps()[0];
     assert!((21.0..21.1).contains(&gap), "{gap}");
     poller.stop().await.unwrap();
@@ -454,9 +461,9 @@ async fn rejected_parameters_park_only_their_transaction() {
     let text = scenario(3, "", SUCCESS)
         + "[[transaction]]\ntransactionId = \"0xbad\"\nfromChainId = \"1\"\ntoChainId = \"10\"\nquoteId = \"q\"\n\
            answers = [{ from = 0, http = 400, body = '{\"message\":\"quoteId is not valid\"}' }]\n";
-    let bench = Bench::new(&text, 10.0).await;
-    let poller = bench.start(|_| Behavior::Fine);
-    bench.until_all(|tx| !tx.needs_polling()).await;
+    let bench = PollerFixture::new(&text, 10.0).await;
+    let poller = bench.start(|_| ConnectionBehavior::Fine);
+    bench.wait_until_all(|tx| !tx.needs_polling()).await;
     bench.advance(Duration::from_secs(600)).await;
     let asked = poller.by_transaction();
     for tx in bench.transactions().await {
@@ -474,16 +481,16 @@ async fn rejected_parameters_park_only_their_transaction() {
 async fn answer_without_a_record_keeps_the_last_state_and_undocumented_status_is_polled_further() {
     let answers = r#"{ from = 0, status = "ongoing", steps = 1 }, { from = 4, http = 200, body = "<html>" },
         { from = 12, status = "SUCCESS" }, { from = 40, status = "success" }"#;
-    let bench = Bench::new(&scenario(1, "", answers), 10.0).await;
-    let poller = bench.start(|_| Behavior::Fine);
-    bench.until_event("poll_failed").await;
+    let bench = PollerFixture::new(&scenario(1, "", answers), 10.0).await;
+    let poller = bench.start(|_| ConnectionBehavior::Fine);
+    bench.wait_for_event("poll_failed").await;
     let tx = bench.transactions().await.remove(0);
     assert!(has_status(&tx, &RouterStatus::Ongoing) && tx.state.last_error.unwrap().contains("HTML"));
-    bench.until_event("alert_raised").await;
+    bench.wait_for_event("alert_raised").await;
     let tx = bench.transactions().await.remove(0);
     assert!(has_status(&tx, &RouterStatus::Unknown("SUCCESS".to_owned())) && tx.needs_polling());
     assert_eq!(bench.alerts().await, [Rule::Regressed]);
-    bench.until_all(Transaction::is_settled).await;
+    bench.wait_until_all(Transaction::is_settled).await;
     assert_eq!(bench.alerts().await, []);
     poller.stop().await.unwrap();
 }
@@ -491,19 +498,22 @@ async fn answer_without_a_record_keeps_the_last_state_and_undocumented_status_is
 #[tokio::test(start_paused = true)]
 async fn overdue_is_raised_once_by_a_fresh_answer_and_cleared_by_settling() {
     let answers = r#"{ from = 0, status = "ongoing", steps = 1 }, { from = 400, status = "success", steps = 3 }"#;
-    let bench = Bench::empty(&scenario(1, "", answers), 1.0);
+    let bench = PollerFixture::empty(&scenario(1, "", answers), 1.0);
     let mut new = bench.scenario.world(start()).transfers().remove(0);
     // The deadline, 15 minutes after this moment, is the 120th second: in the middle of the outage.
     new.params.submitted_at = Some(start() - TimeDelta::seconds(900 - 120));
     bench.import(vec![new]).await;
-    let poller = bench.start(|second| if (110..128).contains(&second) { Behavior::Refused } else { Behavior::Fine });
-    bench.until_event("alert_raised").await;
+    let poller =
+        bench.start(
+            |second| if (110..128).contains(&second) { ConnectionBehavior::Refused } else { ConnectionBehavior::Fine },
+        );
+    bench.wait_for_event("alert_raised").await;
     let tx = bench.transactions().await.remove(0);
     let answered_after = (bench.clock.now().wall - start()).as_seconds_f64();
     assert!((128.0..220.0).contains(&answered_after) && tx.is_overdue(), "{answered_after}");
     assert_eq!(bench.alerts().await, [Rule::Overdue]);
 
-    bench.until_all(Transaction::is_settled).await;
+    bench.wait_until_all(Transaction::is_settled).await;
     let of_overdue = |change: &Change| match change.kind {
         ChangeKind::AlertRaised { rule: Rule::Overdue, .. } => Some("raised"),
         ChangeKind::AlertCleared { rule: Rule::Overdue, .. } => Some("cleared"),
@@ -517,13 +527,13 @@ async fn overdue_is_raised_once_by_a_fresh_answer_and_cleared_by_settling() {
 
 #[tokio::test(start_paused = true)]
 async fn requested_poll_of_a_settled_transaction_is_sent_once() {
-    let bench = Bench::new(&scenario(2, "", SUCCESS), 10.0).await;
-    let poller = bench.start(|_| Behavior::Fine);
-    bench.until_all(Transaction::is_settled).await;
+    let bench = PollerFixture::new(&scenario(2, "", SUCCESS), 10.0).await;
+    let poller = bench.start(|_| ConnectionBehavior::Fine);
+    bench.wait_until_all(Transaction::is_settled).await;
     let tx = bench.transactions().await.remove(0);
     bench.request_poll(tx.id).await;
     bench.request_poll(tx.id).await;
-    poller.until_sent(3).await;
+    poller.wait_for_requests(3).await;
     bench.advance(Duration::from_secs(600)).await;
     assert_eq!(poller.by_transaction()[&tx.params.transaction_id.key()].len(), 2);
     assert_eq!(poller.requests().len(), 3);
@@ -532,22 +542,26 @@ async fn requested_poll_of_a_settled_transaction_is_sent_once() {
 
 #[tokio::test(start_paused = true)]
 async fn transactions_imported_while_the_poller_runs_are_polled() {
-    let bench = Bench::empty(&scenario(2, "", SUCCESS), 10.0);
+    let bench = PollerFixture::empty(&scenario(2, "", SUCCESS), 10.0);
     let mut batch = bench.scenario.world(start()).transfers();
-    let poller = bench.start(|_| Behavior::Fine);
+    let poller = bench.start(|_| ConnectionBehavior::Fine);
     bench.import(vec![batch.remove(0)]).await;
-    bench.until(|reader| testing::load_transactions(reader).iter().filter(|tx| tx.is_settled()).count() == 1).await;
+    bench
+        .wait_until(|reader| testing::load_transactions(reader).iter().filter(|tx| tx.is_settled()).count() == 1)
+        .await;
     bench.import(batch).await;
-    bench.until(|reader| testing::load_transactions(reader).iter().filter(|tx| tx.is_settled()).count() == 2).await;
+    bench
+        .wait_until(|reader| testing::load_transactions(reader).iter().filter(|tx| tx.is_settled()).count() == 2)
+        .await;
     assert_eq!(poller.requests().len(), 2);
     poller.stop().await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
 async fn stopped_poller_stores_answers_in_flight_and_sends_nothing_more() {
-    let bench = Bench::new(&scenario(5, "latency_ms = 1000", ONGOING), 10.0).await;
-    let poller = bench.start(|_| Behavior::Fine);
-    poller.until_sent(3).await;
+    let bench = PollerFixture::new(&scenario(5, "latency_ms = 1000", ONGOING), 10.0).await;
+    let poller = bench.start(|_| ConnectionBehavior::Fine);
+    poller.wait_for_requests(3).await;
     poller.stop().await.unwrap();
     assert_eq!(bench.report().requests, 3);
     let answered = bench.transactions().await.iter().filter(|tx| has_status(tx, &RouterStatus::Ongoing)).count();
@@ -560,9 +574,9 @@ async fn stopped_poller_stores_answers_in_flight_and_sends_nothing_more() {
 
 #[tokio::test(start_paused = true)]
 async fn silent_service_does_not_delay_the_stop() {
-    let bench = Bench::new(&scenario(1, "", ONGOING), 10.0).await;
-    let poller = bench.start(|_| Behavior::Silent);
-    poller.until_sent(1).await;
+    let bench = PollerFixture::new(&scenario(1, "", ONGOING), 10.0).await;
+    let poller = bench.start(|_| ConnectionBehavior::Silent);
+    poller.wait_for_requests(1).await;
     let stopped = bench.clock.now().mono;
     poller.stop().await.unwrap();
     let took = bench.clock.now().mono.since(stopped);
@@ -571,8 +585,8 @@ async fn silent_service_does_not_delay_the_stop() {
 
 #[tokio::test(start_paused = true)]
 async fn panic_of_a_request_ends_the_poller_with_an_error() {
-    let bench = Bench::new(&scenario(2, "", ONGOING), 10.0).await;
-    let poller = bench.start(|_| Behavior::Panics);
+    let bench = PollerFixture::new(&scenario(2, "", ONGOING), 10.0).await;
+    let poller = bench.start(|_| ConnectionBehavior::Panics);
     let error = timeout(TEST_TIMEOUT, poller.task).await.expect("the poller did not end").unwrap().unwrap_err();
     assert!(matches!(&error, PollerError::Task(task) if task.is_panic()), "{error}");
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 
-impl Bench {
+impl PollerFixture {
     async fn ask_quote(&self, from_address: &'static str, seconds: i64) -> i64 {
         let request = fixtures::quote_request(from_address);
         let wanted_until = self.clock.now().wall + TimeDelta::seconds(seconds);
@@ -13,19 +13,19 @@ impl Bench {
         }
     }
 
-    async fn until_quoted(&self, id: i64) -> QuoteAnswer {
-        self.until(move |reader| reader.quote(id).unwrap().unwrap().answer.is_some()).await;
+    async fn wait_for_quote(&self, id: i64) -> QuoteAnswer {
+        self.wait_until(move |reader| reader.quote(id).unwrap().unwrap().answer.is_some()).await;
         self.read(move |reader| reader.quote(id).unwrap().unwrap().answer.unwrap()).await
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn route_request_is_answered_through_the_store() {
-    let bench = Bench::new(&scenario(50, "", ONGOING), 1.0).await;
-    let poller = bench.start(|_| Behavior::Fine);
-    poller.until_sent(3).await;
+    let bench = PollerFixture::new(&scenario(50, "", ONGOING), 1.0).await;
+    let poller = bench.start(|_| ConnectionBehavior::Fine);
+    poller.wait_for_requests(3).await;
     let id = bench.ask_quote("0xAb", 30).await;
-    let QuoteAnswer::Route(quote) = bench.until_quoted(id).await else { panic!("no route") };
+    let QuoteAnswer::Route(quote) = bench.wait_for_quote(id).await else { panic!("no route") };
     assert_eq!(quote.quote_id.as_deref(), Some("quote-of-0xAb"));
     assert!(poller.requests().len() < 6, "too many polls went ahead of the route");
     poller.stop().await.unwrap();
@@ -33,17 +33,17 @@ async fn route_request_is_answered_through_the_store() {
 
 #[tokio::test(start_paused = true)]
 async fn poller_with_scope_requests_only_sends_only_requests_of_people() {
-    let bench = Bench::new(&scenario(5, "", ONGOING), 10.0).await;
+    let bench = PollerFixture::new(&scenario(5, "", ONGOING), 10.0).await;
     let asked_before = bench.transactions().await.remove(2);
     bench.request_poll(asked_before.id).await;
     let given_up = bench.ask_quote("0xCd", 0).await;
     let wanted = bench.ask_quote("0xAb", 30).await;
-    let poller = bench.start_in(Scope::RequestsOnly, |_| Behavior::Fine, None);
-    bench.until_quoted(wanted).await;
-    poller.until_sent(1).await;
+    let poller = bench.start_in(PollScope::RequestsOnly, |_| ConnectionBehavior::Fine, None);
+    bench.wait_for_quote(wanted).await;
+    poller.wait_for_requests(1).await;
     let asked_now = bench.transactions().await.remove(4);
     bench.request_poll(asked_now.id).await;
-    poller.until_sent(2).await;
+    poller.wait_for_requests(2).await;
     bench.advance(Duration::from_secs(60)).await;
     let asked: Vec<_> = poller.by_transaction().into_keys().collect();
     assert_eq!(asked, [asked_before, asked_now].map(|tx| tx.params.transaction_id.key()));
@@ -54,21 +54,21 @@ async fn poller_with_scope_requests_only_sends_only_requests_of_people() {
 
 #[tokio::test(start_paused = true)]
 async fn route_is_sent_once_even_if_its_poller_dies() {
-    let bench = Bench::new("", 10.0).await;
-    let poller = bench.start(|_| Behavior::Fine);
+    let bench = PollerFixture::new("", 10.0).await;
+    let poller = bench.start(|_| ConnectionBehavior::Fine);
     let first = bench.ask_quote("0x01", 30).await;
-    let mut routes = poller.wire.routes.subscribe();
+    let mut routes = poller.transport.routes.subscribe();
     routes.wait_for(|routes| routes.len() == 1).await.unwrap();
     // During the first request a second route is asked for, and then the poller dies.
     let second = bench.ask_quote("0x02", 30).await;
     routes.wait_for(|routes| routes.len() == 2).await.unwrap();
     poller.task.abort();
     assert!(poller.task.await.unwrap_err().is_cancelled());
-    let next = bench.start(|_| Behavior::Fine);
+    let next = bench.start(|_| ConnectionBehavior::Fine);
     let third = bench.ask_quote("0x03", 30).await;
-    bench.until_quoted(third).await;
+    bench.wait_for_quote(third).await;
     assert_eq!(
-        (routes.borrow().as_slice(), next.wire.routes.borrow().as_slice()),
+        (routes.borrow().as_slice(), next.transport.routes.borrow().as_slice()),
         (&["0x01", "0x02"].map(String::from)[..], &["0x03"].map(String::from)[..])
     );
     let lost = |id| bench.read(move |reader| reader.quote(id).unwrap().unwrap());

@@ -4,16 +4,16 @@ use super::*;
 
 #[tokio::test(start_paused = true)]
 async fn second_poller_waits_for_the_first_to_end_and_takes_over() {
-    let bench = Bench::new(&scenario(30, "", ONGOING).replace("rps = 10.0", "rps = 2.0"), 2.0).await;
+    let bench = PollerFixture::new(&scenario(30, "", ONGOING).replace("rps = 10.0", "rps = 2.0"), 2.0).await;
     let folder = || Some(bench.folder.path().join("state"));
-    let first = bench.start_with(|_| Behavior::Fine, folder());
-    first.until_sent(10).await;
-    let second = bench.start_with(|_| Behavior::Fine, folder());
-    first.until_sent(20).await;
+    let first = bench.start_with(|_| ConnectionBehavior::Fine, folder());
+    first.wait_for_requests(10).await;
+    let second = bench.start_with(|_| ConnectionBehavior::Fine, folder());
+    first.wait_for_requests(20).await;
     assert_eq!(second.requests().len(), 0);
     first.stop().await.unwrap();
     let stopped = bench.clock.now().mono;
-    second.until_sent(20).await;
+    second.wait_for_requests(20).await;
     let waited = second.requests()[0].0.since(stopped);
     assert!(waited < Duration::from_secs(2), "{waited:?}");
     bench.assert_within_budget();
@@ -22,47 +22,46 @@ async fn second_poller_waits_for_the_first_to_end_and_takes_over() {
 
 #[tokio::test(start_paused = true)]
 async fn waiting_poller_can_be_stopped() {
-    let bench = Bench::new(&scenario(1, "", ONGOING), 10.0).await;
+    let bench = PollerFixture::new(&scenario(1, "", ONGOING), 10.0).await;
     let folder = || Some(bench.folder.path().join("state"));
-    let first = bench.start_with(|_| Behavior::Fine, folder());
-    first.until_sent(1).await;
-    let second = bench.start_with(|_| Behavior::Fine, folder());
-    first.until_sent(3).await;
+    let first = bench.start_with(|_| ConnectionBehavior::Fine, folder());
+    first.wait_for_requests(1).await;
+    let second = bench.start_with(|_| ConnectionBehavior::Fine, folder());
+    first.wait_for_requests(3).await;
     second.stop().await.unwrap();
     first.stop().await.unwrap();
 }
 
-#[tokio::test(start_paused = true)]
-async fn after_a_poller_dies_during_a_request_another_sends_within_ten_seconds() {
-    let bench = Bench::new(&scenario(3, "latency_ms = 1000", ONGOING).replace("rps = 10.0", "rps = 1.0"), 1.0).await;
+/// Starts two pollers, and kills the first while its request is in flight. Returns the second, and the time until the
+/// second sent a request.
+async fn kill_first_poller(bench: &PollerFixture) -> (RunningPoller, Duration) {
     let folder = || Some(bench.folder.path().join("state"));
-    let first = bench.start_with(|_| Behavior::Fine, folder());
-    first.until_sent(2).await;
-    let second = bench.start_with(|_| Behavior::Fine, folder());
-    // The poller dies while its request is in flight.
+    let first = bench.start_with(|_| ConnectionBehavior::Fine, folder());
+    first.wait_for_requests(2).await;
+    let second = bench.start_with(|_| ConnectionBehavior::Fine, folder());
     let died = bench.clock.now().mono;
     first.task.abort();
     assert!(first.task.await.unwrap_err().is_cancelled());
-    second.until_sent(1).await;
+    second.wait_for_requests(1).await;
     let waited = second.requests()[0].0.since(died);
+    (second, waited)
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_a_poller_dies_during_a_request_another_sends_within_ten_seconds() {
+    let bench =
+        PollerFixture::new(&scenario(3, "latency_ms = 1000", ONGOING).replace("rps = 10.0", "rps = 1.0"), 1.0).await;
+    let (second, waited) = kill_first_poller(&bench).await;
     assert!((Duration::from_secs(9)..Duration::from_secs(10)).contains(&waited), "{waited:?}");
-    second.until_sent(5).await;
+    second.wait_for_requests(5).await;
     bench.assert_within_budget();
     second.stop().await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
 async fn after_a_poller_dies_no_transaction_is_polled_again_within_five_seconds() {
-    let bench = Bench::new(&scenario(2, "latency_ms = 1000", ONGOING), 10.0).await;
-    let folder = || Some(bench.folder.path().join("state"));
-    let first = bench.start_with(|_| Behavior::Fine, folder());
-    first.until_sent(2).await;
-    let second = bench.start_with(|_| Behavior::Fine, folder());
-    let died = bench.clock.now().mono;
-    first.task.abort();
-    assert!(first.task.await.unwrap_err().is_cancelled());
-    second.until_sent(1).await;
-    let waited = second.requests()[0].0.since(died);
+    let bench = PollerFixture::new(&scenario(2, "latency_ms = 1000", ONGOING), 10.0).await;
+    let (second, waited) = kill_first_poller(&bench).await;
     assert!(waited >= Duration::from_secs(5), "{waited:?}");
     second.stop().await.unwrap();
 }
@@ -70,11 +69,18 @@ async fn after_a_poller_dies_no_transaction_is_polled_again_within_five_seconds(
 #[tokio::test(start_paused = true)]
 async fn pollers_of_two_stores_share_one_id_s_budget_fairly() {
     let text = scenario(40, "", ONGOING).replace("rps = 10.0", "rps = 4.0");
-    let bench = Bench::new(&text, 4.0).await;
-    let other = Bench { service: Arc::clone(&bench.service), clock: bench.clock.clone(), ..Bench::empty(&text, 4.0) };
+    let bench = PollerFixture::new(&text, 4.0).await;
+    let other = PollerFixture {
+        service: Arc::clone(&bench.service),
+        clock: bench.clock.clone(),
+        ..PollerFixture::empty(&text, 4.0)
+    };
     other.import(other.scenario.world(start()).transfers()).await;
     let folder = || Some(bench.folder.path().join("state"));
-    let pollers = [bench.start_with(|_| Behavior::Fine, folder()), other.start_with(|_| Behavior::Fine, folder())];
+    let pollers = [
+        bench.start_with(|_| ConnectionBehavior::Fine, folder()),
+        other.start_with(|_| ConnectionBehavior::Fine, folder()),
+    ];
     bench.advance(Duration::from_secs(60)).await;
     bench.assert_within_budget();
     let [first, second] = pollers.map(|poller| {

@@ -5,14 +5,15 @@ use crate::domain::alert::Snooze;
 
 #[tokio::test(start_paused = true)]
 async fn snooze_on_a_settled_transaction_ends_within_ten_seconds_of_its_moment() {
-    let bench = Bench::new(&scenario(1, "", r#"{ from = 0, status = "partial_success", steps = 3 }"#), 10.0).await;
-    let poller = bench.start(|_| Behavior::Fine);
-    bench.until_all(Transaction::is_settled).await;
+    let bench =
+        PollerFixture::new(&scenario(1, "", r#"{ from = 0, status = "partial_success", steps = 3 }"#), 10.0).await;
+    let poller = bench.start(|_| ConnectionBehavior::Fine);
+    bench.wait_until_all(Transaction::is_settled).await;
     let (store, at) = (bench.store.clone(), bench.clock.now().wall);
     let until = at + TimeDelta::seconds(60);
     let snooze = LocalEdit::Snooze { alerts: vec![1], until: Snooze::Until(until) };
     spawn_blocking(move || testing::edit(&store, "default", snooze, at)).await.unwrap();
-    bench.until_event("alert_unsnoozed").await;
+    bench.wait_for_event("alert_unsnoozed").await;
     let ended = bench
         .notable_changes()
         .await

@@ -1,17 +1,17 @@
 //! Compares two bodies, entry by entry.
 //!
-//! It compares values literally, character by character, and must never guess what a field means.
+//! This module compares values literally, character by character, and must never guess what a field means.
 
 use std::{collections::HashMap, ops::Range};
 
-use super::scan::{JsonEntry, Path, Token, scan};
+use super::scan::{JsonEntry, JsonToken, PathHash, scan};
 
 /// The number of bytes that are kept of a removed value.
 pub(crate) const REMOVED: usize = 4_096;
 
 /// How a line changed since the previous body.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Mark {
+pub enum ChangeMark {
     /// Unchanged.
     #[default]
     Same,
@@ -23,7 +23,7 @@ pub enum Mark {
     Removed,
 }
 
-impl Mark {
+impl ChangeMark {
     /// Returns the symbol on screen.
     pub fn symbol(self) -> &'static str {
         match self {
@@ -36,18 +36,18 @@ impl Mark {
 }
 
 /// An entry and how it changed.
-pub(crate) struct Marked {
+pub(crate) struct ComparedEntry {
     pub(crate) entry: JsonEntry,
-    pub(crate) mark: Mark,
+    pub(crate) mark: ChangeMark,
     /// The byte range of the previous value; empty if the value is unchanged or new.
     pub(crate) was: Range<usize>,
 }
 
 /// Returns a text, and the changed, unchanged and removed entries of a body as ranges of that text.
-pub(crate) fn compare(body: &str, before: Option<&str>) -> (String, Vec<Marked>) {
+pub(crate) fn compare(body: &str, before: Option<&str>) -> (String, Vec<ComparedEntry>) {
     let entries = scan(body);
     let Some(before) = before else {
-        let same = |entry| Marked { entry, mark: Mark::Same, was: 0..0 };
+        let same = |entry| ComparedEntry { entry, mark: ChangeMark::Same, was: 0..0 };
         return (body.to_owned(), entries.into_iter().map(same).collect());
     };
     let old = scan(before);
@@ -55,21 +55,23 @@ pub(crate) fn compare(body: &str, before: Option<&str>) -> (String, Vec<Marked>)
     let mut removed = removed(&old, &by_path(&entries));
     let (mut text, mut marked) = (body.to_owned(), Vec::with_capacity(entries.len()));
     for entry in entries {
-        if entry.token == Token::Close {
+        if entry.token == JsonToken::Close {
             // Removed entries go to the end of their array or object.
             for RemovedEntry { entry, end } in removed.remove(&entry.path).unwrap_or_default() {
                 let range = keep(&mut text, before, entry.range.start..end);
                 let value = range.start + (entry.value - entry.range.start);
-                let entry = JsonEntry { token: Token::Value, range, value, ..entry.clone() };
-                marked.push(Marked { entry, mark: Mark::Removed, was: 0..0 });
+                let entry = JsonEntry { token: JsonToken::Value, range, value, ..entry.clone() };
+                marked.push(ComparedEntry { entry, mark: ChangeMark::Removed, was: 0..0 });
             }
         }
         let (mark, was) = match known.get(&entry.path) {
-            None => (Mark::Added, 0..0),
-            Some(was) if entry.token == Token::Close || is_same(body, &entry, before, was) => (Mark::Same, 0..0),
-            Some(was) => (Mark::Changed, keep(&mut text, before, was.value..was.range.end)),
+            None => (ChangeMark::Added, 0..0),
+            Some(was) if entry.token == JsonToken::Close || is_same(body, &entry, before, was) => {
+                (ChangeMark::Same, 0..0)
+            }
+            Some(was) => (ChangeMark::Changed, keep(&mut text, before, was.value..was.range.end)),
         };
-        marked.push(Marked { entry, mark, was });
+        marked.push(ComparedEntry { entry, mark, was });
     }
     (text, marked)
 }
@@ -88,17 +90,20 @@ struct RemovedEntry<'a> {
     end: usize,
 }
 
-fn by_path(entries: &[JsonEntry]) -> HashMap<Path, &JsonEntry> {
-    entries.iter().filter(|entry| entry.token != Token::Close).map(|entry| (entry.path, entry)).collect()
+fn by_path(entries: &[JsonEntry]) -> HashMap<PathHash, &JsonEntry> {
+    entries.iter().filter(|entry| entry.token != JsonToken::Close).map(|entry| (entry.path, entry)).collect()
 }
 
 /// Returns the removed entries by their parent; for a removed array or object only the entry itself.
-fn removed<'a>(old: &'a [JsonEntry], present: &HashMap<Path, &JsonEntry>) -> HashMap<Path, Vec<RemovedEntry<'a>>> {
-    let closes = old.iter().filter(|entry| entry.token == Token::Close);
-    let ends: HashMap<Path, usize> = closes.map(|entry| (entry.path, entry.range.end)).collect();
-    let mut removed: HashMap<Path, Vec<RemovedEntry<'a>>> = HashMap::new();
-    let is_open = |path: &Path| present.get(path).is_some_and(|entry| entry.token == Token::Open);
-    for entry in old.iter().filter(|entry| entry.token != Token::Close) {
+fn removed<'a>(
+    old: &'a [JsonEntry],
+    present: &HashMap<PathHash, &JsonEntry>,
+) -> HashMap<PathHash, Vec<RemovedEntry<'a>>> {
+    let closes = old.iter().filter(|entry| entry.token == JsonToken::Close);
+    let ends: HashMap<PathHash, usize> = closes.map(|entry| (entry.path, entry.range.end)).collect();
+    let mut removed: HashMap<PathHash, Vec<RemovedEntry<'a>>> = HashMap::new();
+    let is_open = |path: &PathHash| present.get(path).is_some_and(|entry| entry.token == JsonToken::Open);
+    for entry in old.iter().filter(|entry| entry.token != JsonToken::Close) {
         if !present.contains_key(&entry.path) && is_open(&entry.parent) {
             let end = ends.get(&entry.path).copied().unwrap_or(entry.range.end);
             removed.entry(entry.parent).or_default().push(RemovedEntry { entry, end });

@@ -10,11 +10,11 @@ use std::ops::Range;
 
 use serde::de::IgnoredAny;
 
-pub(crate) use self::marks::Mark;
-pub(crate) use self::scan::Path;
+pub(crate) use self::marks::ChangeMark;
+pub(crate) use self::scan::PathHash;
 use self::{
-    marks::Marked,
-    scan::{JsonEntry, Token},
+    marks::ComparedEntry,
+    scan::{JsonEntry, JsonToken},
 };
 use crate::domain::text;
 
@@ -23,7 +23,6 @@ const LINE: usize = 1_000;
 /// The number of characters that are passed to the sanitiser at a time.
 const PIECE: usize = 256;
 
-/// The kind of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LineKind {
     /// A value, or a line of a text that isn't JSON.
@@ -35,25 +34,23 @@ pub enum LineKind {
         /// The index of the closing line.
         end: usize,
         /// Whether anything inside changed.
-        changed: bool,
+        has_changes: bool,
     },
     /// The end of an array or object.
     Close,
 }
 
-/// One line of a tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TreeLine {
-    /// The kind.
     pub kind: LineKind,
     /// The nesting depth, from 0.
     pub depth: usize,
     /// The index of the opening line of the enclosing array or object.
     pub parent: Option<usize>,
     /// The path, by which the line is found again in a later body.
-    pub path: Path,
+    pub path: PathHash,
     /// How the line changed.
-    pub mark: Mark,
+    pub mark: ChangeMark,
     range: Range<usize>,
     /// The byte offset of the value, after the key.
     value: usize,
@@ -135,10 +132,10 @@ impl JsonTree {
             return Vec::new();
         }
         let (lower, wanted) = (self.text.to_ascii_lowercase(), wanted.to_ascii_lowercase());
-        let holds = |line: &TreeLine| {
+        let has_match = |line: &TreeLine| {
             line.kind != LineKind::Close && lower.get(line.range.clone()).is_some_and(|text| text.contains(&wanted))
         };
-        self.lines.iter().enumerate().filter(|(_, line)| holds(line)).map(|(index, _)| index).collect()
+        self.lines.iter().enumerate().filter(|(_, line)| has_match(line)).map(|(index, _)| index).collect()
     }
 }
 
@@ -164,9 +161,9 @@ fn is_json(text: &str) -> bool {
 }
 
 /// Returns a line of a text that isn't JSON.
-fn plain(path: Path, range: Range<usize>) -> TreeLine {
+fn plain(path: PathHash, range: Range<usize>) -> TreeLine {
     let (kind, value) = (LineKind::Value, range.start);
-    TreeLine { kind, depth: 0, parent: None, path, mark: Mark::Same, range, value, was: 0..0 }
+    TreeLine { kind, depth: 0, parent: None, path, mark: ChangeMark::Same, range, value, was: 0..0 }
 }
 
 fn plain_lines(text: &str) -> Vec<Range<usize>> {
@@ -184,29 +181,29 @@ fn plain_lines(text: &str) -> Vec<Range<usize>> {
 }
 
 /// Turns entries into lines, each with the index of its enclosing line.
-fn link(entries: Vec<Marked>) -> Vec<TreeLine> {
+fn link(entries: Vec<ComparedEntry>) -> Vec<TreeLine> {
     let mut lines: Vec<TreeLine> = Vec::with_capacity(entries.len());
     let mut open: Vec<usize> = Vec::new();
-    for (index, Marked { entry, mark, was }) in entries.into_iter().enumerate() {
-        if entry.token == Token::Close {
+    for (index, ComparedEntry { entry, mark, was }) in entries.into_iter().enumerate() {
+        if entry.token == JsonToken::Close {
             let begin = open.pop().and_then(|begin| lines.get_mut(begin));
             if let Some(LineKind::Open { end, .. }) = begin.map(|line| &mut line.kind) {
                 *end = index;
             }
         }
         let kind = match entry.token {
-            Token::Value => LineKind::Value,
-            Token::Open => LineKind::Open { entries: 0, end: index, changed: false },
-            Token::Close => LineKind::Close,
+            JsonToken::Value => LineKind::Value,
+            JsonToken::Open => LineKind::Open { entries: 0, end: index, has_changes: false },
+            JsonToken::Close => LineKind::Close,
         };
         let parent = open.last().copied();
-        let counts = entry.token != Token::Close && mark != Mark::Removed;
+        let counts = entry.token != JsonToken::Close && mark != ChangeMark::Removed;
         if let Some(LineKind::Open { entries, .. }) =
             parent.and_then(|parent| lines.get_mut(parent)).map(|line| &mut line.kind)
         {
             *entries += usize::from(counts);
         }
-        if entry.token == Token::Open {
+        if entry.token == JsonToken::Open {
             open.push(index);
         }
         let JsonEntry { depth, path, range, value, .. } = entry;
@@ -220,12 +217,13 @@ fn link(entries: Vec<Marked>) -> Vec<TreeLine> {
 fn spread_changes(lines: &mut [TreeLine]) {
     for index in (0..lines.len()).rev() {
         let Some(line) = lines.get(index) else { continue };
-        let has_changes = line.mark != Mark::Same || matches!(line.kind, LineKind::Open { changed: true, .. });
+        let has_changes =
+            line.mark != ChangeMark::Same || matches!(line.kind, LineKind::Open { has_changes: true, .. });
         let parent = line.parent.filter(|_| has_changes);
-        if let Some(LineKind::Open { changed, .. }) =
+        if let Some(LineKind::Open { has_changes, .. }) =
             parent.and_then(|parent| lines.get_mut(parent)).map(|line| &mut line.kind)
         {
-            *changed = true;
+            *has_changes = true;
         }
     }
 }
@@ -235,7 +233,7 @@ fn count_changes(lines: &[TreeLine]) -> usize {
         let parent = line.parent.and_then(|parent| lines.get(parent));
         parent.is_some_and(|parent| parent.mark == line.mark)
     };
-    lines.iter().filter(|line| line.mark != Mark::Same && line.kind != LineKind::Close && !inside(line)).count()
+    lines.iter().filter(|line| line.mark != ChangeMark::Same && line.kind != LineKind::Close && !inside(line)).count()
 }
 
 #[cfg(test)]

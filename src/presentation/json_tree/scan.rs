@@ -1,6 +1,7 @@
 //! Reads a JSON text into a flat list of entries, in the original order and spelling.
 //!
-//! It expects text that `serde_json` has accepted, at any depth. It must never recurse, and must store positions only.
+//! Expects text that `serde_json` has accepted, at any depth. This module must never recurse, and must store positions
+//! only.
 
 use std::{
     collections::{HashMap, hash_map::DefaultHasher},
@@ -9,11 +10,11 @@ use std::{
 };
 
 /// A hash of the keys and indexes that lead to an entry. The same keys and indexes give the same hash in every body.
-pub(crate) type Path = u64;
+pub(crate) type PathHash = u64;
 
 /// The kind of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Token {
+pub(crate) enum JsonToken {
     /// A string, a number, a literal, or an empty array or object.
     Value,
     /// The beginning of an array or object.
@@ -25,12 +26,12 @@ pub(crate) enum Token {
 /// One entry of the list.
 #[derive(Clone, Debug)]
 pub(crate) struct JsonEntry {
-    pub(crate) token: Token,
+    pub(crate) token: JsonToken,
     pub(crate) depth: usize,
     /// The path; the end of an array or object has the path of its beginning.
-    pub(crate) path: Path,
+    pub(crate) path: PathHash,
     /// The path of the enclosing array or object.
-    pub(crate) parent: Path,
+    pub(crate) parent: PathHash,
     /// The byte range, with the key; for the beginning of an array or object it ends with the bracket.
     pub(crate) range: Range<usize>,
     /// The byte offset of the value, after the key.
@@ -39,64 +40,64 @@ pub(crate) struct JsonEntry {
 
 /// An array or object that isn't closed yet.
 struct OpenContainer {
-    path: Path,
+    path: PathHash,
     /// The index of the opening entry.
     entry: usize,
     is_object: bool,
     children: usize,
 }
 
-struct Scan<'a> {
+struct JsonScanner<'a> {
     text: &'a str,
     at: usize,
     entries: Vec<JsonEntry>,
     levels: Vec<OpenContainer>,
     /// A key without its value so far: the byte offset of its beginning, and its path.
-    key: Option<(usize, Path)>,
+    key: Option<(usize, PathHash)>,
     /// The number of occurrences of each path, since a key may occur twice in one object.
-    seen: HashMap<Path, usize>,
+    seen: HashMap<PathHash, usize>,
 }
 
 /// Returns all entries of a valid JSON text.
 pub(crate) fn scan(text: &str) -> Vec<JsonEntry> {
     let (entries, levels) = (Vec::new(), Vec::new());
-    let mut scan = Scan { text, at: 0, entries, levels, key: None, seen: HashMap::new() };
+    let mut scan = JsonScanner { text, at: 0, entries, levels, key: None, seen: HashMap::new() };
     while let Some(byte) = scan.byte(scan.at) {
         match byte {
             b'{' | b'[' => scan.open(byte == b'{'),
             b'}' | b']' => scan.close(),
-            b'"' => scan.text(),
+            b'"' => scan.scan_string(),
             b',' | b':' | b' ' | b'\t' | b'\r' | b'\n' => scan.at += 1,
-            _ => scan.word(),
+            _ => scan.scan_literal(),
         }
     }
     scan.entries
 }
 
-fn under(parent: Path, step: impl Hash) -> Path {
+fn under(parent: PathHash, step: impl Hash) -> PathHash {
     let mut hasher = DefaultHasher::new();
     (parent, step).hash(&mut hasher);
     hasher.finish()
 }
 
-impl Scan<'_> {
+impl JsonScanner<'_> {
     fn byte(&self, at: usize) -> Option<u8> {
         self.text.as_bytes().get(at).copied()
     }
 
-    fn parent(&self) -> Path {
+    fn parent(&self) -> PathHash {
         self.levels.last().map_or(0, |level| level.path)
     }
 
     /// Returns a path that is unique even if the same key occurred before.
-    fn fresh(&mut self, path: Path) -> Path {
+    fn unique_path(&mut self, path: PathHash) -> PathHash {
         let count = self.seen.entry(path).or_default();
         *count += 1;
         if *count == 1 { path } else { under(path, *count) }
     }
 
     /// Returns the byte offset of the next value, including its key, and the value's path.
-    fn place(&mut self) -> (usize, Path) {
+    fn next_entry(&mut self) -> (usize, PathHash) {
         if let Some(level) = self.levels.last_mut() {
             level.children += 1;
         }
@@ -107,7 +108,7 @@ impl Scan<'_> {
         (self.at, path)
     }
 
-    fn push(&mut self, token: Token, (start, path): (usize, Path), end: usize) {
+    fn push(&mut self, token: JsonToken, (start, path): (usize, PathHash), end: usize) {
         let (depth, parent) = (self.levels.len(), self.parent());
         let value = self.at;
         self.entries.push(JsonEntry { token, depth, path, parent, range: start..end, value });
@@ -115,25 +116,25 @@ impl Scan<'_> {
     }
 
     fn open(&mut self, is_object: bool) {
-        let place = self.place();
+        let place = self.next_entry();
         let entry = self.entries.len();
-        self.push(Token::Open, place, self.at + 1);
+        self.push(JsonToken::Open, place, self.at + 1);
         self.levels.push(OpenContainer { path: place.1, entry, is_object, children: 0 });
     }
 
     fn close(&mut self) {
         let Some(level) = self.levels.pop() else { return self.at += 1 };
         if level.children > 0 {
-            return self.push(Token::Close, (self.at, level.path), self.at + 1);
+            return self.push(JsonToken::Close, (self.at, level.path), self.at + 1);
         }
         self.at += 1;
         if let Some(entry) = self.entries.get_mut(level.entry) {
-            (entry.token, entry.range.end) = (Token::Value, self.at);
+            (entry.token, entry.range.end) = (JsonToken::Value, self.at);
         }
     }
 
     /// Reads a string: a key where a key is expected, else a value.
-    fn text(&mut self) {
+    fn scan_string(&mut self) {
         let mut end = self.at + 1;
         while let Some(byte) = self.byte(end).filter(|byte| *byte != b'"') {
             end += if byte == b'\\' { 2 } else { 1 };
@@ -141,20 +142,20 @@ impl Scan<'_> {
         let end = (end + 1).min(self.text.len());
         if self.key.is_none() && self.levels.last().is_some_and(|level| level.is_object) {
             let path = under(self.parent(), self.text.get(self.at..end));
-            self.key = Some((self.at, self.fresh(path)));
+            self.key = Some((self.at, self.unique_path(path)));
             self.at = end;
         } else {
-            let place = self.place();
-            self.push(Token::Value, place, end);
+            let place = self.next_entry();
+            self.push(JsonToken::Value, place, end);
         }
     }
 
     /// Reads a number, `true`, `false` or `null`.
-    fn word(&mut self) {
+    fn scan_literal(&mut self) {
         let rest = self.text.as_bytes().get(self.at..).unwrap_or_default();
         let ends = |byte: &u8| matches!(byte, b',' | b':' | b']' | b'}' | b' ' | b'\t' | b'\r' | b'\n');
         let length = rest.iter().position(ends).unwrap_or(rest.len());
-        let place = self.place();
-        self.push(Token::Value, place, self.at + length);
+        let place = self.next_entry();
+        self.push(JsonToken::Value, place, self.at + length);
     }
 }

@@ -17,12 +17,12 @@ fn lines_keep_the_body_s_own_order_letters_and_double_keys() {
         [" 0 {", r#" 1 "b": 1e999"#, r#" 1 "a": ["#, " 2 true", " 2 {}", " 1 ]", r#" 1 "b": "\u202e x""#, " 0 }"];
     assert_eq!(shown(&json_tree), expected);
     assert!(json_tree.is_json());
-    assert_eq!(json_tree.lines()[2].kind, LineKind::Open { entries: 2, end: 5, changed: false });
+    assert_eq!(json_tree.lines()[2].kind, LineKind::Open { entries: 2, end: 5, has_changes: false });
     assert_eq!((json_tree.lines()[4].parent, json_tree.lines()[0].parent), (Some(2), None));
 }
 
 #[test]
-fn what_came_changed_or_went_is_marked_where_it_stands() {
+fn added_changed_and_removed_entries_are_marked_in_place() {
     let before = r#"{"status":"a","gone":{"deep":[1]},"to":{"id":""},"same":[1,2]}"#;
     let after = r#"{"to":{"id":"0x41","new":{"x":null}},"status":"a","same":[1]}"#;
     let json_tree = JsonTree::new(after, Some(before));
@@ -46,7 +46,7 @@ fn what_came_changed_or_went_is_marked_where_it_stands() {
     assert_eq!(json_tree.changes(), 4);
     let was = |line: usize| json_tree.excerpt_before(&json_tree.lines()[line], 200);
     assert_eq!((was(2).as_deref(), was(3), was(7)), (Some(r#""""#), None, None));
-    assert!(matches!(json_tree.lines()[1].kind, LineKind::Open { entries: 2, changed: true, .. }));
+    assert!(matches!(json_tree.lines()[1].kind, LineKind::Open { entries: 2, has_changes: true, .. }));
     assert!(matches!(json_tree.lines()[8].kind, LineKind::Open { entries: 1, end: 11, .. }));
 }
 
@@ -59,7 +59,7 @@ fn a_value_that_becomes_an_object_is_changed() {
 }
 
 #[test]
-fn what_is_no_json_is_shown_by_the_line() {
+fn text_that_is_no_json_is_shown_by_the_line() {
     let json_tree = JsonTree::new("<html>\r\n\u{1b}[31mé\n", Some("{}"));
     assert_eq!((shown(&json_tree), json_tree.is_json()), (vec![" 0 <html>".into(), " 0 [31mé".into()], false));
     let long = JsonTree::new(&"é".repeat(1_500), None);

@@ -674,7 +674,7 @@ fn unreadable_record_is_rebuilt_from_the_history() {
     let other = testing::track(&store, "default", vec![fixtures::new(2)], at(0)).added.first[0];
     observe(&store, other, body(RouterStatus::Success, 1), 5);
     let decode = |params: &TransactionParams, body: &str| {
-        let reply = crate::api::Reply { status: 200, retry_after: None, body: body.as_bytes() };
+        let reply = crate::api::HttpAnswer { status: 200, retry_after: None, body: body.as_bytes() };
         match crate::api::interpret(&reply, params, at(0)).outcome {
             Outcome::Record(record) => Some(*record),
             Outcome::NotFound(_) | Outcome::Failed(_) => None,

@@ -4,7 +4,6 @@
 //! view.
 
 pub(crate) mod add;
-pub(crate) mod answer;
 pub(crate) mod copy;
 pub(crate) mod filter;
 pub(crate) mod help;
@@ -12,6 +11,7 @@ pub(crate) mod menu;
 pub(crate) mod palette;
 pub(crate) mod prompt;
 pub(crate) mod quote;
+pub(crate) mod reply;
 
 use tui_input::Input;
 
@@ -29,17 +29,15 @@ pub enum Dialog {
     /// The help, with a search.
     Help(HelpPage),
     /// The reply for a ticket, or another copied text, as of the moment when it was requested.
-    Answer {
+    Reply {
         /// What the text is and whom it concerns.
         title: String,
-        /// A doubt about the text, for a person to read before they send it; empty if there is none.
-        doubt: String,
-        /// The text.
+        /// A warning about the text, for a person to read before they send the text; may be empty.
+        warning: String,
         text: String,
         /// The number of lines above the first shown line.
         scroll: usize,
     },
-    /// The filter line.
     Filter(Box<FilterLine>),
     /// The search in a tab of the detail, or in the log.
     Find {
@@ -66,7 +64,7 @@ impl Dialog {
     /// Whether the dialog takes typed text.
     pub fn takes_text(&self) -> bool {
         match self {
-            Self::None | Self::Answer { .. } | Self::Menu(_) | Self::CopyMenu(_) => false,
+            Self::None | Self::Reply { .. } | Self::Menu(_) | Self::CopyMenu(_) => false,
             Self::Help(_)
             | Self::Filter(_)
             | Self::Find { .. }

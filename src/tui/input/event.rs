@@ -1,36 +1,38 @@
 //! Converts a frame of the terminal's bytes into an event.
 //!
-//! It knows the keys that the dashboard and its text fields have a use for, as xterm and the terminals after it send them
-//! (<https://invisible-island.net/xterm/ctlseqs/ctlseqs.html>). It must never fail: any other frame is no event.
+//! This module knows the keys that the dashboard and its text fields have a use for, as xterm and the terminals after
+//! it send them (<https://invisible-island.net/xterm/ctlseqs/ctlseqs.html>). This module must never fail: any other
+//! frame is no event.
 
 use std::ops::RangeInclusive;
 
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 
-use super::framer::Frame;
+use super::framer::InputFrame;
 
 /// Returns the event of a frame; `None` if it has no meaning here.
-pub(super) fn event_of(frame: Frame) -> Option<Event> {
+pub(super) fn event_of(frame: InputFrame) -> Option<Event> {
     match frame {
-        Frame::Character { character, escape } => {
+        InputFrame::Character { character, has_escape } => {
             let mut key = key_of(character);
-            key.modifiers.set(KeyModifiers::ALT, escape);
+            key.modifiers.set(KeyModifiers::ALT, has_escape);
             Some(Event::Key(key))
         }
-        Frame::Escape => Some(Event::Key(KeyCode::Esc.into())),
-        Frame::Control { parameters, last } => control(std::str::from_utf8(&parameters).ok()?, last),
-        Frame::Single(byte) => Some(Event::Key(moving_key(byte)?.into())),
-        Frame::Mouse([button, column, row]) => {
+        InputFrame::Escape => Some(Event::Key(KeyCode::Esc.into())),
+        InputFrame::Control { parameters, last } => control(std::str::from_utf8(&parameters).ok()?, last),
+        InputFrame::Single(byte) => Some(Event::Key(moving_key(byte)?.into())),
+        InputFrame::Mouse([button, column, row]) => {
             let [button, column, row] = [button, column, row].map(|byte| u16::from(byte).checked_sub(32));
             mouse(button?, column?, row?, false)
         }
-        Frame::Paste(text) => Some(Event::Paste(text)),
+        InputFrame::Paste(text) => Some(Event::Paste(text)),
     }
 }
 
 /// Returns the key that sends a character.
 fn key_of(character: char) -> KeyEvent {
-    /// Adds what Ctrl subtracts from a letter, and from the characters after `Z`, which terminals send for digits.
+    /// Adds the difference that Ctrl subtracts from a letter, and from the characters after `Z`, which terminals send
+    /// for digits.
     const LETTERS: u8 = b'a' - 1;
     const DIGITS: u8 = b'4' - 0x1c;
     let with_control = |key: u8| KeyEvent::new(KeyCode::Char(key.into()), KeyModifiers::CONTROL);
@@ -141,11 +143,11 @@ mod tests {
     use super::*;
     use crate::{
         clock::Mono,
-        tui::{input::framer::Framer, key_text},
+        tui::{input::framer::InputFramer, key_text},
     };
 
     fn events_of(bytes: &str) -> Vec<Event> {
-        let (mut framer, mut events) = (Framer::default(), Vec::new());
+        let (mut framer, mut events) = (InputFramer::default(), Vec::new());
         framer.push(bytes.as_bytes(), Mono::default(), &mut |frame| events.extend(event_of(frame)));
         framer.expire(Mono(Duration::from_secs(1)), &mut |frame| events.extend(event_of(frame)));
         events
@@ -186,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn modifiers_and_releases_are_told_apart() {
+    fn modifiers_and_releases_are_distinguished() {
         let key = |code, modifiers| Event::Key(KeyEvent::new(code, modifiers));
         assert_eq!(events_of("\x1b[1;5D"), [key(KeyCode::Left, KeyModifiers::CONTROL)]);
         assert_eq!(events_of("\x1b[1;6C"), [key(KeyCode::Right, KeyModifiers::CONTROL | KeyModifiers::SHIFT)]);

@@ -1,7 +1,7 @@
 //! Splits the terminal's bytes into characters, escape sequences and pastes.
 //!
-//! The framer is pure: bytes and moments are parameters. How the bytes are cut into pieces must never change the result, and no
-//! incomplete input may outlive its time limit: one lost byte must not swallow all keys after it.
+//! The framer is pure: bytes and moments are parameters. The result must never depend on how the bytes are cut into
+//! pieces. No incomplete input may outlive its time limit: one lost byte must not swallow all keys after the byte.
 
 use std::time::Duration;
 
@@ -27,13 +27,13 @@ const PASTE_END: &[u8] = b"\x1b[201~";
 
 /// One complete input of the terminal.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Frame {
-    /// A character, which may be a control character. With `escape` it follows an Esc: the key is pressed together with Alt.
+pub enum InputFrame {
+    /// A character, which may be a control character. With `has_escape` it follows an Esc: the key is pressed together with Alt.
     Character {
         /// The character.
         character: char,
         /// Whether an Esc precedes it.
-        escape: bool,
+        has_escape: bool,
     },
     /// Esc alone.
     Escape,
@@ -54,14 +54,14 @@ pub enum Frame {
 
 /// The input that isn't complete yet.
 #[derive(Debug, Default, PartialEq, Eq)]
-enum Partial {
+enum PartialFrame {
     #[default]
     Nothing,
     Escape,
     Character {
         bytes: Vec<u8>,
         length: usize,
-        escape: bool,
+        has_escape: bool,
     },
     Control(Vec<u8>),
     Single,
@@ -77,17 +77,17 @@ enum Partial {
 
 /// Splits a stream of bytes into frames.
 #[derive(Debug, Default)]
-pub struct Framer {
-    partial: Partial,
+pub struct InputFramer {
+    partial: PartialFrame,
     /// The moment of the last bytes.
     last: Mono,
 }
 
-impl Framer {
+impl InputFramer {
     /// Adds bytes that arrived at `now`, and passes each frame that is complete to `emit`.
-    pub fn push(&mut self, bytes: &[u8], now: Mono, emit: &mut impl FnMut(Frame)) {
+    pub fn push(&mut self, bytes: &[u8], now: Mono, emit: &mut impl FnMut(InputFrame)) {
         let is_typed = bytes == [INTERRUPT] && now.since(self.last) >= TYPING_PAUSE;
-        if is_typed && matches!(self.partial, Partial::Paste { .. }) {
+        if is_typed && matches!(self.partial, PartialFrame::Paste { .. }) {
             self.end(emit);
         }
         if !bytes.is_empty() {
@@ -99,120 +99,125 @@ impl Framer {
     /// Returns the moment at which incomplete input ends, unless more bytes arrive.
     pub fn deadline(&self) -> Option<Mono> {
         match self.partial {
-            Partial::Nothing => None,
-            Partial::Escape => Some(self.last + ESCAPE_LIMIT),
+            PartialFrame::Nothing => None,
+            PartialFrame::Escape => Some(self.last + ESCAPE_LIMIT),
             _ => Some(self.last + INPUT_LIMIT),
         }
     }
 
     /// Ends incomplete input whose deadline has passed: Esc is a key, a paste is complete, and anything else is dropped. Must
     /// only be called if no bytes wait to be read.
-    pub fn expire(&mut self, now: Mono, emit: &mut impl FnMut(Frame)) {
+    pub fn expire(&mut self, now: Mono, emit: &mut impl FnMut(InputFrame)) {
         if self.deadline().is_some_and(|deadline| deadline <= now) {
             self.end(emit);
         }
     }
 
-    fn end(&mut self, emit: &mut impl FnMut(Frame)) {
+    fn end(&mut self, emit: &mut impl FnMut(InputFrame)) {
         match std::mem::take(&mut self.partial) {
-            Partial::Escape => emit(Frame::Escape),
-            Partial::Paste { content, .. } => emit(paste(&content)),
-            Partial::Nothing
-            | Partial::Character { .. }
-            | Partial::Control(_)
-            | Partial::Single
-            | Partial::Console
-            | Partial::Mouse(_) => {}
+            PartialFrame::Escape => emit(InputFrame::Escape),
+            PartialFrame::Paste { content, .. } => emit(paste(&content)),
+            PartialFrame::Nothing
+            | PartialFrame::Character { .. }
+            | PartialFrame::Control(_)
+            | PartialFrame::Single
+            | PartialFrame::Console
+            | PartialFrame::Mouse(_) => {}
         }
     }
 
-    fn push_byte(&mut self, byte: u8, emit: &mut impl FnMut(Frame)) {
+    fn push_byte(&mut self, byte: u8, emit: &mut impl FnMut(InputFrame)) {
         self.partial = match std::mem::take(&mut self.partial) {
-            Partial::Nothing => begin(byte, false, emit),
-            Partial::Escape => match byte {
+            PartialFrame::Nothing => begin(byte, false, emit),
+            PartialFrame::Escape => match byte {
                 ESCAPE => {
-                    emit(Frame::Escape);
-                    Partial::Escape
+                    emit(InputFrame::Escape);
+                    PartialFrame::Escape
                 }
-                b'[' => Partial::Control(Vec::new()),
-                b'O' => Partial::Single,
+                b'[' => PartialFrame::Control(Vec::new()),
+                b'O' => PartialFrame::Single,
                 byte => begin(byte, true, emit),
             },
-            Partial::Character { mut bytes, length, escape } if byte & 0xc0 == 0x80 => {
+            PartialFrame::Character { mut bytes, length, has_escape } if byte & 0xc0 == 0x80 => {
                 bytes.push(byte);
                 if bytes.len() < length {
-                    Partial::Character { bytes, length, escape }
+                    PartialFrame::Character { bytes, length, has_escape }
                 } else {
                     let text = std::str::from_utf8(&bytes).unwrap_or_default();
-                    text.chars().for_each(|character| emit(Frame::Character { character, escape }));
-                    Partial::Nothing
+                    text.chars().for_each(|character| emit(InputFrame::Character { character, has_escape }));
+                    PartialFrame::Nothing
                 }
             }
-            Partial::Control(parameters) => control(parameters, byte, emit),
-            Partial::Single if is_printable(byte) => {
-                emit(Frame::Single(byte));
-                Partial::Nothing
+            PartialFrame::Control(parameters) => control(parameters, byte, emit),
+            PartialFrame::Single if is_printable(byte) => {
+                emit(InputFrame::Single(byte));
+                PartialFrame::Nothing
             }
             // The dashboard has no command for function keys.
-            Partial::Console if is_printable(byte) => Partial::Nothing,
-            Partial::Mouse(mut report) => {
+            PartialFrame::Console if is_printable(byte) => PartialFrame::Nothing,
+            PartialFrame::Mouse(mut report) => {
                 report.push(byte);
                 match <[u8; 3]>::try_from(report) {
                     Ok(report) => {
-                        emit(Frame::Mouse(report));
-                        Partial::Nothing
+                        emit(InputFrame::Mouse(report));
+                        PartialFrame::Nothing
                     }
-                    Err(report) => Partial::Mouse(report),
+                    Err(report) => PartialFrame::Mouse(report),
                 }
             }
-            Partial::Paste { content, matched } => continue_paste(content, matched, byte, emit),
+            PartialFrame::Paste { content, matched } => continue_paste(content, matched, byte, emit),
             // A byte that doesn't belong to a sequence ends the sequence, and has its own meaning.
-            Partial::Character { .. } | Partial::Single | Partial::Console => begin(byte, false, emit),
+            PartialFrame::Character { .. } | PartialFrame::Single | PartialFrame::Console => begin(byte, false, emit),
         };
     }
 }
 
 /// Handles the first byte of a frame, or the first after Esc.
-fn begin(byte: u8, escape: bool, emit: &mut impl FnMut(Frame)) -> Partial {
+fn begin(byte: u8, has_escape: bool, emit: &mut impl FnMut(InputFrame)) -> PartialFrame {
     let length = match byte {
-        ESCAPE => return Partial::Escape,
+        ESCAPE => return PartialFrame::Escape,
         0..=0x7f => {
-            emit(Frame::Character { character: byte.into(), escape });
-            return Partial::Nothing;
+            emit(InputFrame::Character { character: byte.into(), has_escape });
+            return PartialFrame::Nothing;
         }
         0xc2..=0xdf => 2,
         0xe0..=0xef => 3,
         0xf0..=0xf4 => 4,
         // Not the first byte of a character.
-        0x80..=0xc1 | 0xf5..=0xff => return Partial::Nothing,
+        0x80..=0xc1 | 0xf5..=0xff => return PartialFrame::Nothing,
     };
-    Partial::Character { bytes: vec![byte], length, escape }
+    PartialFrame::Character { bytes: vec![byte], length, has_escape }
 }
 
-fn control(mut parameters: Vec<u8>, byte: u8, emit: &mut impl FnMut(Frame)) -> Partial {
+fn control(mut parameters: Vec<u8>, byte: u8, emit: &mut impl FnMut(InputFrame)) -> PartialFrame {
     match byte {
         0x20..=0x3f => {
             if parameters.len() < PARAMETER_LIMIT {
                 parameters.push(byte);
             }
-            Partial::Control(parameters)
+            PartialFrame::Control(parameters)
         }
-        b'[' if parameters.is_empty() => Partial::Console,
-        b'M' if parameters.is_empty() => Partial::Mouse(Vec::new()),
+        b'[' if parameters.is_empty() => PartialFrame::Console,
+        b'M' if parameters.is_empty() => PartialFrame::Mouse(Vec::new()),
         last @ 0x40..=0x7e => {
             if (parameters.as_slice(), last) == PASTE_BEGIN {
-                return Partial::Paste { content: Vec::new(), matched: 0 };
+                return PartialFrame::Paste { content: Vec::new(), matched: 0 };
             }
             if parameters.len() < PARAMETER_LIMIT {
-                emit(Frame::Control { parameters, last });
+                emit(InputFrame::Control { parameters, last });
             }
-            Partial::Nothing
+            PartialFrame::Nothing
         }
         byte => begin(byte, false, emit),
     }
 }
 
-fn continue_paste(mut content: Vec<u8>, mut matched: usize, byte: u8, emit: &mut impl FnMut(Frame)) -> Partial {
+fn continue_paste(
+    mut content: Vec<u8>,
+    mut matched: usize,
+    byte: u8,
+    emit: &mut impl FnMut(InputFrame),
+) -> PartialFrame {
     let mut keep = |bytes: &[u8]| {
         let room = PASTE_LIMIT.saturating_sub(content.len());
         content.extend(bytes.iter().take(room));
@@ -228,13 +233,13 @@ fn continue_paste(mut content: Vec<u8>, mut matched: usize, byte: u8, emit: &mut
     }
     if matched == PASTE_END.len() {
         emit(paste(&content));
-        return Partial::Nothing;
+        return PartialFrame::Nothing;
     }
-    Partial::Paste { content, matched }
+    PartialFrame::Paste { content, matched }
 }
 
-fn paste(content: &[u8]) -> Frame {
-    Frame::Paste(String::from_utf8_lossy(content).into_owned())
+fn paste(content: &[u8]) -> InputFrame {
+    InputFrame::Paste(String::from_utf8_lossy(content).into_owned())
 }
 
 fn is_printable(byte: u8) -> bool {
@@ -246,14 +251,11 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-
-    fn at(milliseconds: u64) -> Mono {
-        Mono(Duration::from_millis(milliseconds))
-    }
+    use crate::tui::fixtures::at;
 
     /// Pushes pieces of bytes at their moments, with each deadline between them.
-    fn frames_of(pieces: &[(u64, &[u8])]) -> Vec<Frame> {
-        let (mut framer, mut frames) = (Framer::default(), Vec::new());
+    fn frames_of(pieces: &[(u64, &[u8])]) -> Vec<InputFrame> {
+        let (mut framer, mut frames) = (InputFramer::default(), Vec::new());
         for (milliseconds, bytes) in pieces {
             framer.expire(at(*milliseconds), &mut |frame| frames.push(frame));
             framer.push(bytes, at(*milliseconds), &mut |frame| frames.push(frame));
@@ -261,30 +263,30 @@ mod tests {
         frames
     }
 
-    fn character(character: char) -> Frame {
-        Frame::Character { character, escape: false }
+    fn character(character: char) -> InputFrame {
+        InputFrame::Character { character, has_escape: false }
     }
 
-    fn text(text: &str) -> Vec<Frame> {
+    fn text(text: &str) -> Vec<InputFrame> {
         text.chars().map(character).collect()
     }
 
-    fn pasted(text: &str) -> Frame {
-        Frame::Paste(text.to_owned())
+    fn pasted(text: &str) -> InputFrame {
+        InputFrame::Paste(text.to_owned())
     }
 
     #[test]
     fn each_kind_of_input_is_one_frame() {
-        let control = |parameters: &[u8], last| Frame::Control { parameters: parameters.to_vec(), last };
-        let alt = |character| Frame::Character { character, escape: true };
+        let control = |parameters: &[u8], last| InputFrame::Control { parameters: parameters.to_vec(), last };
+        let alt = |character| InputFrame::Character { character, has_escape: true };
         for (bytes, expected) in [
             ("jé😀\r\u{3}", text("jé😀\r\u{3}")),
             ("\x1b[A\x1b[1;5C", vec![control(b"", b'A'), control(b"1;5", b'C')]),
-            ("\x1bOA\x1b[[Aq", vec![Frame::Single(b'A'), character('q')]),
+            ("\x1bOA\x1b[[Aq", vec![InputFrame::Single(b'A'), character('q')]),
             ("\x1b[<0;12;7M\x1b[<0;12;7m", vec![control(b"<0;12;7", b'M'), control(b"<0;12;7", b'm')]),
-            ("\x1b[M !!\x1b[I\x1b[O", vec![Frame::Mouse(*b" !!"), control(b"", b'I'), control(b"", b'O')]),
+            ("\x1b[M !!\x1b[I\x1b[O", vec![InputFrame::Mouse(*b" !!"), control(b"", b'I'), control(b"", b'O')]),
             ("\x1bj\x1bé", vec![alt('j'), alt('é')]),
-            ("\x1b\x1b[A", vec![Frame::Escape, control(b"", b'A')]),
+            ("\x1b\x1b[A", vec![InputFrame::Escape, control(b"", b'A')]),
             (
                 "\x1b[200~a\x1b[A\x1b[200~\u{3}\r\x1b\x1b[201~q",
                 vec![pasted("a\x1b[A\x1b[200~\u{3}\r\x1b"), character('q')],
@@ -322,8 +324,8 @@ mod tests {
 
     #[test]
     fn escape_alone_is_a_key_after_a_moment() {
-        assert_eq!(frames_of(&[(0, b"\x1b"), (50, b"[A")]), [Frame::Escape, character('['), character('A')]);
-        let up = Frame::Control { parameters: Vec::new(), last: b'A' };
+        assert_eq!(frames_of(&[(0, b"\x1b"), (50, b"[A")]), [InputFrame::Escape, character('['), character('A')]);
+        let up = InputFrame::Control { parameters: Vec::new(), last: b'A' };
         assert_eq!(frames_of(&[(0, b"\x1b"), (49, b"[A")]), [up]);
     }
 
@@ -336,7 +338,7 @@ mod tests {
 
     #[test]
     fn endless_paste_takes_bounded_memory() {
-        let (mut framer, mut frames) = (Framer::default(), Vec::new());
+        let (mut framer, mut frames) = (InputFramer::default(), Vec::new());
         framer.push(b"\x1b[200~", at(0), &mut |frame| frames.push(frame));
         for _ in 0..64 {
             framer.push(&[b'a'; PASTE_LIMIT / 16], at(0), &mut |frame| frames.push(frame));
@@ -382,10 +384,10 @@ mod tests {
 
         #[test]
         fn nothing_outlives_the_time_limit(bytes in bytes()) {
-            let mut framer = Framer::default();
+            let mut framer = InputFramer::default();
             framer.push(&bytes, at(0), &mut |_| ());
             framer.expire(Mono(INPUT_LIMIT), &mut |_| ());
-            prop_assert_eq!(&framer.partial, &Partial::Nothing);
+            prop_assert_eq!(&framer.partial, &PartialFrame::Nothing);
             let mut frames = Vec::new();
             framer.push(b"q", Mono(INPUT_LIMIT), &mut |frame| frames.push(frame));
             prop_assert_eq!(frames, text("q"));

@@ -1,7 +1,8 @@
 //! Reads the terminal's bytes and the changes of its size.
 //!
-//! crossterm's reader can't be used: it waits for the end of a sequence as long as the sequence has none, loses a part of what
-//! arrives together, and spins once the terminal is gone. This reader must never wait without a limit while input is incomplete.
+//! crossterm's reader can't be used: it waits forever for the end of an incomplete sequence. It loses a part of input
+//! that arrives together, and spins once the terminal is gone. This reader must never wait without a limit while input
+//! is incomplete.
 
 use std::{
     io::{self, Read, Stdin},
@@ -19,7 +20,7 @@ use signal_hook::low_level::pipe;
 
 use super::{
     event::event_of,
-    framer::{Frame, Framer},
+    framer::{InputFrame, InputFramer},
 };
 use crate::clock::Clock;
 
@@ -33,12 +34,12 @@ pub(super) struct TerminalReader {
     terminal: Stdin,
     /// Has a byte for each change of the terminal's size.
     resizes: UnixStream,
-    framer: Framer,
+    framer: InputFramer,
     clock: Clock,
 }
 
 /// What a wait ended with.
-struct Ready {
+struct ReadySources {
     has_bytes: bool,
     has_resize: bool,
 }
@@ -48,7 +49,7 @@ impl TerminalReader {
         let (resizes, sender) = UnixStream::pair()?;
         resizes.set_nonblocking(true)?;
         pipe::register(Signal::WINCH.as_raw(), sender)?;
-        Ok(Self { terminal: io::stdin(), resizes, framer: Framer::default(), clock })
+        Ok(Self { terminal: io::stdin(), resizes, framer: InputFramer::default(), clock })
     }
 
     /// Waits for an event, and returns it with those that arrived together with it, up to `most` and those of one read. Fails at
@@ -60,7 +61,7 @@ impl TerminalReader {
             let deadline = self.framer.deadline().map(|deadline| deadline.since(now));
             let gathering = (!batch.is_empty()).then_some(GATHERING);
             let ready = self.wait(deadline.into_iter().chain(gathering).min())?;
-            let mut add = |frame: Frame| batch.extend(event_of(frame));
+            let mut add = |frame: InputFrame| batch.extend(event_of(frame));
             if ready.has_bytes {
                 let mut bytes = [0; READ_SIZE];
                 let count = match rustix::io::read(&self.terminal, &mut bytes) {
@@ -85,7 +86,7 @@ impl TerminalReader {
     }
 
     /// Waits for bytes or a new size, at most for `limit`.
-    fn wait(&self, limit: Option<Duration>) -> io::Result<Ready> {
+    fn wait(&self, limit: Option<Duration>) -> io::Result<ReadySources> {
         let limit = limit.and_then(|limit| Timespec::try_from(limit).ok());
         let mut watched = [PollFd::new(&self.terminal, PollFlags::IN), PollFd::new(&self.resizes, PollFlags::IN)];
         match poll(&mut watched, limit.as_ref()) {
@@ -94,7 +95,7 @@ impl TerminalReader {
         }
         // A hang-up counts as bytes: the read then fails.
         let [has_bytes, has_resize] = watched.map(|watched| !watched.revents().is_empty());
-        Ok(Ready { has_bytes, has_resize })
+        Ok(ReadySources { has_bytes, has_resize })
     }
 
     /// Takes all changes of the size at once: only the present size counts.

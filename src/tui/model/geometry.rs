@@ -3,7 +3,7 @@
 //! The view measures before each message is applied (`tui::step`). The model must never compute a size itself.
 
 use crate::tui::{
-    command::Id,
+    command::CommandId,
     screens::{
         detail::state::DetailTab,
         list::{columns::ListColumn, tab::Tab},
@@ -46,12 +46,10 @@ pub enum ClickTarget {
     Row(usize),
     /// A saved view.
     Tab(Tab),
-    /// A tab of the detail.
     DetailTab(DetailTab),
-    /// The title of a column of the list.
     Title(ListColumn),
     /// The change at this index of the newest changes.
     Recent(usize),
     /// A command in the line of keys.
-    Command(Id),
+    Command(CommandId),
 }

@@ -26,15 +26,15 @@ use super::{
     dialogs::{Dialog, quote::state::QuoteForm},
     screens::{
         alerts::state::AlertList,
-        detail::{history::History, state::Detail},
+        detail::{history::TransactionHistory, state::DetailState},
         list::{
             columns::ContentWidths,
             marks::{self, Marks},
-            state::{List, ListPart, PageRequest},
+            state::{ListPart, ListState, PageRequest},
             tab::Tab,
         },
         log::state::LogPane,
-        stats::state::Charts,
+        stats::state::StatsState,
     },
     tour::Tour,
 };
@@ -74,7 +74,7 @@ const STATUS_MESSAGE_DURATION: Duration = Duration::from_secs(8);
 
 /// Whether a status message reports success or failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Tone {
+pub enum MessageTone {
     /// Success.
     Good,
     /// Failure.
@@ -87,10 +87,10 @@ pub struct StatusMessage {
     /// The sentence.
     pub text: String,
     /// Success or failure.
-    pub tone: Tone,
+    pub tone: MessageTone,
     /// When the status message disappears.
     pub until: Mono,
-    /// Whether the message says that a link was not opened and is copied instead.
+    /// Whether the message reports that a link was copied because it couldn't be opened.
     pub is_refused_link: bool,
     /// The number of marks that the message names; with another number the message is no longer true.
     pub marks: Option<usize>,
@@ -115,7 +115,6 @@ pub struct Overview {
     pub durations: HashMap<String, DurationStats>,
 }
 
-/// The counts of a list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ListCounts {
     /// The number of the view.
@@ -142,7 +141,7 @@ pub struct Model {
     /// The errors that keep notifications from being delivered.
     pub notification_errors: Vec<String>,
     /// The list: filter, order, rows and selection.
-    pub list: List,
+    pub list: ListState,
     /// The marked transactions, which actions apply to.
     pub marks: Marks,
     /// The list of alerts.
@@ -152,15 +151,15 @@ pub struct Model {
     /// The screen before the charts or the log; Esc returns there.
     pub previous_screen: Screen,
     /// The charts.
-    pub charts: Charts,
+    pub charts: StatsState,
     /// The log.
     pub log: LogPane,
     /// The open dialog.
     pub dialog: Dialog,
     /// The state of the detail.
-    pub detail: Detail,
+    pub detail: DetailState,
     /// The history of the selected transaction, once it is loaded.
-    pub history: Option<(RowId, History)>,
+    pub history: Option<(RowId, TransactionHistory)>,
     /// The view state for the next start, except the filter on screen.
     pub view_state: ViewState,
     /// The quote form as last edited.
@@ -194,11 +193,11 @@ pub struct Model {
     /// The position of the change feed when the part of the list was read.
     as_of: i64,
     /// Whether the first part of the list is loaded.
-    pub loaded: bool,
+    pub is_loaded: bool,
     /// Whether the last read of the list failed; the next tick repeats it.
-    pub unread: bool,
+    pub should_retry_page: bool,
     /// Whether the last count failed; the next tick repeats it.
-    pub uncounted: bool,
+    pub should_retry_count: bool,
 }
 
 impl Model {
@@ -207,7 +206,7 @@ impl Model {
         Self {
             own: PollingState::default(),
             other_profiles: vec![PollingState::default(); setting.other_profiles.len()],
-            list: List::of_person(setting.author.clone()),
+            list: ListState::of_person(setting.author.clone()),
             setting,
             transactions: HashMap::new(),
             alerts: HashMap::new(),
@@ -218,10 +217,10 @@ impl Model {
             alert_list: AlertList::default(),
             screen: Screen::List,
             previous_screen: Screen::List,
-            charts: Charts::default(),
+            charts: StatsState::default(),
             log: LogPane::default(),
             dialog: Dialog::None,
-            detail: Detail::default(),
+            detail: DetailState::default(),
             history: None,
             view_state: ViewState::default(),
             quote: None,
@@ -237,9 +236,9 @@ impl Model {
             size,
             geometry: Geometry::default(),
             as_of: 0,
-            loaded: false,
-            unread: false,
-            uncounted: false,
+            is_loaded: false,
+            should_retry_page: false,
+            should_retry_count: false,
         }
     }
 
@@ -251,15 +250,15 @@ impl Model {
     }
 
     /// Restores a saved view state.
-    pub fn remember(&mut self, memory: ViewState) {
-        let tab = memory.tab();
-        self.tour = if self.setting.demo && !memory.tour_is_over { Tour::At(0) } else { Tour::Over };
-        self.view_state = memory;
+    pub fn restore_view_state(&mut self, view_state: ViewState) {
+        let tab = view_state.tab();
+        self.tour = if self.setting.is_demo && !view_state.tour_is_over { Tour::At(0) } else { Tour::Over };
+        self.view_state = view_state;
         self.restore_view(tab);
     }
 
     /// Shows another saved view, with its last filter and columns.
-    pub fn show(&mut self, tab: Tab) {
+    pub fn show_tab(&mut self, tab: Tab) {
         if tab != self.list.tab {
             self.view_state = self.view_state_to_save();
             self.restore_view(tab);
@@ -274,18 +273,18 @@ impl Model {
 
     /// Returns the view state to save.
     pub fn view_state_to_save(&self) -> ViewState {
-        let mut memory = self.view_state.clone();
-        memory.leave(self.list.tab, &self.list.filter_text, &self.list.columns);
-        self.without_temporary_view(memory)
+        let mut view_state = self.view_state.clone();
+        view_state.save_tab(self.list.tab, &self.list.filter_text, &self.list.columns);
+        self.without_temporary_view(view_state)
     }
 
     /// Applies a loaded part of the list; ignores a part of another view.
-    pub fn take_page(&mut self, request: &PageRequest, page: ListPage) {
+    pub fn apply_page(&mut self, request: &PageRequest, page: ListPage) {
         if request.view != self.list.view() {
             return;
         }
-        self.list.held = self.is_open();
-        let open = self.list.selected.filter(|_| self.list.held);
+        self.list.is_held = self.is_open();
+        let open = self.list.selected.filter(|_| self.list.is_held);
         let shown: BTreeSet<RowId> = page.order.iter().copied().chain(open).collect();
         self.transactions.retain(|row, _| shown.contains(row));
         self.alerts.retain(|row, _| shown.contains(row));
@@ -297,8 +296,8 @@ impl Model {
         self.as_of = page.as_of;
         let part =
             ListPart { rows: page.order, has_more_before: page.has_more_before, has_more_after: page.has_more_behind };
-        self.list.take_in(request, part);
-        self.loaded = true;
+        self.list.apply_part(request, part);
+        self.is_loaded = true;
     }
 
     /// Applies a transaction that was read apart from the list. A transaction in the loaded part is left unchanged,
@@ -312,12 +311,12 @@ impl Model {
     }
 
     /// Returns the rows of the loaded part of the list, and the feed position of their data.
-    pub fn known(&self) -> LoadedRows {
+    pub fn loaded_rows(&self) -> LoadedRows {
         LoadedRows { rows: self.list.part.rows.iter().copied().collect(), as_of: self.as_of }
     }
 
     /// Applies the counts.
-    pub fn take_overview(&mut self, overview: Overview) {
+    pub fn apply_overview(&mut self, overview: Overview) {
         self.list.counts = overview.tabs;
         let ListCounts { view, total, before } = overview.listed;
         if view == self.list.view() {
@@ -350,7 +349,7 @@ impl Model {
     /// them.
     pub fn contexts(&self) -> &'static [KeyContext] {
         match (&self.dialog, self.screen) {
-            (Dialog::Help { .. } | Dialog::Answer { .. }, _) => &[KeyContext::Page],
+            (Dialog::Help { .. } | Dialog::Reply { .. }, _) => &[KeyContext::Page],
             (_, Screen::List) => &[KeyContext::List],
             (_, Screen::Detail) => self.detail.tab.contexts(),
             (_, Screen::Alerts) => &[KeyContext::Alerts],
@@ -401,7 +400,7 @@ impl Model {
     }
 
     /// Selects a transaction; if the list doesn't have it, in a temporary view of all transactions.
-    pub fn go_to(&mut self, row: RowId) {
+    pub fn go_to_row(&mut self, row: RowId) {
         if !self.list.part.rows.contains(&row) {
             self.begin_temporary_view(row);
         }
@@ -414,7 +413,7 @@ impl Model {
         self.evidence(tx).forecast(tx.params.estimate)
     }
 
-    /// Returns what every forecast of a transaction on the screen is based on.
+    /// Returns the evidence for every forecast of a transaction on the screen.
     pub fn evidence(&self, tx: &Transaction) -> SettlingEvidence {
         let route = RouteKey::of(tx);
         match self.overview.durations.get(&tx.profile) {
@@ -429,11 +428,11 @@ impl Model {
             let names = self.transactions.values().flat_map(|tx| [tx.from_name(), tx.to_name()]);
             names.map(|own| own.to_lowercase()).any(|own| own == name)
         };
-        self.list.listed().chain_name_error(is_loaded)
+        self.list.combined_filter().chain_name_error(is_loaded)
     }
 
     /// Returns the history of the selected transaction, once it is loaded.
-    pub fn selected_history(&self) -> Option<&History> {
+    pub fn selected_history(&self) -> Option<&TransactionHistory> {
         let (row, history) = self.history.as_ref()?;
         (Some(*row) == self.list.selected).then_some(history)
     }
@@ -459,10 +458,10 @@ impl Model {
     /// Returns the report of the active profile's poller; `None` if no poller runs, or nothing is known of it because the team's
     /// store is unreachable.
     pub fn live_poller(&self, now: DateTime<Utc>) -> Option<&PollerReport> {
-        self.own.live_poller(now).filter(|_| self.hears_of_polling())
+        self.own.live_poller(now).filter(|_| self.has_polling_reports())
     }
 
-    fn hears_of_polling(&self) -> bool {
+    fn has_polling_reports(&self) -> bool {
         match self.team.as_ref().map(|team| &team.link) {
             None | Some(TeamLink::Connecting | TeamLink::CatchingUp | TeamLink::Live) => true,
             Some(TeamLink::Away { .. } | TeamLink::Refused { .. }) => false,
@@ -479,7 +478,7 @@ impl Model {
         let polled = std::iter::once(&self.own).chain(&self.other_profiles);
         self.setting.profiles().zip(polled).map(move |(profile, polled)| BudgetUse {
             profile,
-            report: polled.live_poller(now).filter(|_| self.hears_of_polling()),
+            report: polled.live_poller(now).filter(|_| self.has_polling_reports()),
             paused_until: polled.paused_until(now),
             oldest: polled.oldest_age(now),
         })
@@ -502,7 +501,7 @@ impl Model {
         let temporary_view = TemporaryView { target, left: self.view_state_to_save(), selected: self.list.selected };
         // A search within a temporary view keeps the view to return to.
         self.temporary_view.get_or_insert(temporary_view).target = target;
-        self.show(Tab::All);
+        self.show_tab(Tab::All);
         self.list.set_filter(filter, "");
     }
 
@@ -515,33 +514,33 @@ impl Model {
 
     /// Ends the temporary view and restores the view before it. Returns whether there was a temporary view.
     pub fn end_temporary_view(&mut self) -> bool {
-        let memory = self.view_state_to_save();
+        let view_state = self.view_state_to_save();
         let Some(TemporaryView { left, selected, .. }) = self.temporary_view.take() else { return false };
         let tab = left.tab();
-        self.view_state = memory;
+        self.view_state = view_state;
         self.restore_view(tab);
         (self.list.selected, self.list.pending_selection) = (selected, selected);
         true
     }
 
     /// Replaces view and filters by those before the temporary view, because a temporary view is not saved.
-    fn without_temporary_view(&self, memory: ViewState) -> ViewState {
+    fn without_temporary_view(&self, view_state: ViewState) -> ViewState {
         match &self.temporary_view {
             Some(TemporaryView { left: ViewState { view, filters, .. }, .. }) => {
-                ViewState { view: *view, filters: filters.clone(), ..memory }
+                ViewState { view: *view, filters: filters.clone(), ..view_state }
             }
-            None => memory,
+            None => view_state,
         }
     }
 
     /// Shows a status message.
-    pub fn show_message(&mut self, tone: Tone, text: impl Into<String>, now: Mono) {
+    pub fn show_message(&mut self, tone: MessageTone, text: impl Into<String>, now: Mono) {
         let (text, until) = (text.into(), now + STATUS_MESSAGE_DURATION);
         self.status_message = Some(StatusMessage { text, tone, until, is_refused_link: false, marks: None });
     }
 
     /// Shows a status message that names the number of marks, until that number changes.
-    pub fn show_marks_message(&mut self, tone: Tone, text: impl Into<String>, now: Mono) {
+    pub fn show_marks_message(&mut self, tone: MessageTone, text: impl Into<String>, now: Mono) {
         self.show_message(tone, text, now);
         let count = self.marks.count();
         self.status_message.iter_mut().for_each(|message| message.marks = Some(count));

@@ -38,7 +38,6 @@ impl PollingState {
 /// The budget use of a profile, and the age of its oldest answer.
 #[derive(Clone, Copy, Debug)]
 pub struct BudgetUse<'a> {
-    /// The profile.
     pub profile: &'a str,
     /// The poller's report; `None` if no poller runs.
     pub report: Option<&'a PollerReport>,

@@ -16,12 +16,12 @@ pub struct DashboardSettings {
     pub other_profiles: Vec<String>,
     /// The part of the integrator ID that may be shown; `None` if this process doesn't poll.
     pub shown_id: Option<String>,
-    /// The person's name, which the term `mine` of a filter stands for; `None` if not set.
+    /// The person's name, which the term `mine` of a filter means; `None` if not set.
     pub author: Option<String>,
     /// Whether this is the demo.
-    pub demo: bool,
+    pub is_demo: bool,
     /// Whether this process polls, or waits to take over polling from another process.
-    pub polls: bool,
+    pub is_polling: bool,
     /// The ID of this process.
     pub process: u32,
     /// The person's time zone.
@@ -46,8 +46,8 @@ impl DashboardSettings {
             other_profiles: Vec::new(),
             shown_id: None,
             author: None,
-            demo: false,
-            polls: true,
+            is_demo: false,
+            is_polling: true,
             process,
             zone: Utc.fix(),
             asks_chains: false,
@@ -59,7 +59,7 @@ impl DashboardSettings {
     }
 
     /// Whether this profile is shown.
-    pub fn shows(&self, profile: &str) -> bool {
+    pub fn shows_profile(&self, profile: &str) -> bool {
         self.profiles().any(|shown| shown == profile)
     }
 

@@ -1,5 +1,4 @@
-//! The view state that is saved between two starts: the saved view, its filters and columns, the pane, the theme, and
-//! the filters that were used.
+//! The view state that is saved between two starts: tab, filters, columns, pane, theme, and the filters that were used.
 //!
 //! Unreadable parts are dropped. The view state must never contain data of a transaction.
 
@@ -40,7 +39,7 @@ impl Pane {
     }
 
     /// Returns the place in words.
-    pub fn words(self) -> &'static str {
+    pub fn description(self) -> &'static str {
         match self {
             Self::Side => "Detail beside the list (from 100 columns).",
             Self::Below => "Detail below the list (from 24 rows).",
@@ -76,7 +75,6 @@ pub struct ViewState {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct OwnView {
-    /// The name.
     pub name: String,
     /// The filter of the view, which typing doesn't change.
     pub filter: String,
@@ -89,7 +87,6 @@ pub struct OwnView {
 /// A theme that was chosen in the dashboard. It applies until the settings name another theme.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChosenTheme {
-    /// The name.
     pub name: String,
     /// The theme of the settings at the time of the choice.
     pub instead_of: String,
@@ -102,7 +99,7 @@ fn known_or_default<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Pane, D
 
 impl ViewState {
     /// Parses a saved view state. Drops invalid parts.
-    pub fn read(text: &str) -> Self {
+    pub fn parse(text: &str) -> Self {
         let mut memory: Self = serde_json::from_str(text).unwrap_or_default();
         // Whose name is set doesn't matter here.
         let is_good = |filter: &str| filter.len() <= 1_000 && Filter::parse_for_person(filter, Some("me")).is_ok();
@@ -117,7 +114,7 @@ impl ViewState {
     }
 
     /// Returns the JSON text for saving.
-    pub fn written(&self) -> String {
+    pub fn to_json(&self) -> String {
         serde_json::to_string_pretty(self).unwrap_or_default()
     }
 
@@ -168,7 +165,7 @@ impl ViewState {
     }
 
     /// Records the saved view on screen, with its filter and columns.
-    pub fn leave(&mut self, tab: Tab, filter: &str, columns: &ListColumns) {
+    pub fn save_tab(&mut self, tab: Tab, filter: &str, columns: &ListColumns) {
         self.view = tab.number();
         let columns = if *columns == ListColumns::default() { String::new() } else { columns.written() };
         let index = tab.number() - 1;
@@ -217,7 +214,7 @@ impl ViewState {
     }
 
     /// Records a used filter.
-    pub fn use_filter(&mut self, filter: &str) {
+    pub fn record_filter(&mut self, filter: &str) {
         if filter.is_empty() {
             return;
         }
@@ -247,17 +244,17 @@ mod tests {
     fn invalid_parts_are_dropped() {
         let mut memory = ViewState { view: 2, ..ViewState::default() };
         memory.filters[1] = "is:overdue sort:age".into();
-        (0..60).for_each(|number| memory.use_filter(&format!("ticket:{number}")));
-        memory.use_filter("ticket:30");
+        (0..60).for_each(|number| memory.record_filter(&format!("ticket:{number}")));
+        memory.record_filter("ticket:30");
         assert_eq!(
             (memory.used.len(), memory.used[0].as_str(), memory.used[1].as_str()),
             (50, "ticket:30", "ticket:59")
         );
-        assert_eq!(ViewState::read(&memory.written()), memory);
-        assert_eq!(ViewState::read("nonsense"), ViewState::default());
-        assert_eq!(ViewState::read("").tab(), Tab::All);
-        let odd = ViewState::read(r#"{"view": 99, "filters": ["is:nonsense", "chain:base", "", "", ""], "more": 1}"#);
-        let newer = ViewState::read(r#"{"pane": "above", "used": ["chain:base"]}"#);
+        assert_eq!(ViewState::parse(&memory.to_json()), memory);
+        assert_eq!(ViewState::parse("nonsense"), ViewState::default());
+        assert_eq!(ViewState::parse("").tab(), Tab::All);
+        let odd = ViewState::parse(r#"{"view": 99, "filters": ["is:nonsense", "chain:base", "", "", ""], "more": 1}"#);
+        let newer = ViewState::parse(r#"{"pane": "above", "used": ["chain:base"]}"#);
         assert_eq!((newer.pane, newer.used.len()), (Pane::Side, 1));
         assert_eq!((odd.tab(), odd.filters[0].as_str(), odd.filters[1].as_str()), (Tab::All, "", "chain:base"));
     }

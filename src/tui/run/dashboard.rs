@@ -8,7 +8,7 @@ use tokio::{
 };
 
 use super::{
-    frame_pacer::{Counting, FramePacer},
+    frame_pacer::{CountPacer, FramePacer},
     log_tail::LogSource,
     theme_state::ThemeState,
 };
@@ -17,14 +17,14 @@ use crate::{
     domain::{alert::Rule, team::TeamStatus},
     store::{FeedReader, SharedReader, Store, StoreError},
     tui::{
-        burst::Bursts,
-        export::{CancelFlag, Export},
+        burst::BurstDetector,
+        export::{CancelFlag, ExportFunction},
         message::Msg,
         model::Model,
-        remember::Remembered,
         screens::list::state::PageRequest,
         system::{System, notice::DesktopNotifications, suspension::SuspendScope},
         terminal::TerminalRequest,
+        view_state_file::ViewStateFile,
     },
 };
 
@@ -51,7 +51,6 @@ pub(super) fn terminal_error(error: impl std::fmt::Display) -> RunError {
 pub(super) enum ChangeRead {
     /// No read is running.
     Idle,
-    /// A read is running.
     Running,
     /// The last read failed; the next tick repeats it.
     RetryAtTick,
@@ -62,9 +61,9 @@ pub(super) struct Dashboard {
     pub(super) model: Model,
     pub(super) theme_state: ThemeState,
     pub(super) system_state: SystemState,
-    pub(super) bursts: Bursts,
-    pub(super) export: Export,
-    pub(super) leaving: CancelFlag,
+    pub(super) burst_detector: BurstDetector,
+    pub(super) export: ExportFunction,
+    pub(super) cancel_flag: CancelFlag,
     pub(super) clock: Clock,
     pub(super) store: Store,
     /// The state of the team's store; `None` for a store of one machine.
@@ -83,18 +82,17 @@ pub(super) struct Dashboard {
     pub(super) change_read: ChangeRead,
     /// The view whose page is being read, and when the read began.
     pub(super) paging: Option<(u64, Mono)>,
-    /// The page to read next.
     pub(super) next_page: Option<PageRequest>,
     /// When a page was last read with all its rows.
     pub(super) full_read_at: Option<Mono>,
     /// A view, and when its list may be read again.
     pub(super) page_pause: (u64, Mono),
-    pub(super) counting: Counting,
+    pub(super) counting: CountPacer,
     /// The view state for the next start.
-    pub(super) remembered: Option<Remembered>,
+    pub(super) view_state_file: Option<ViewStateFile>,
     pub(super) pace: FramePacer,
-    pub(super) redraw: bool,
-    pub(super) quit: bool,
+    pub(super) needs_redraw: bool,
+    pub(super) should_quit: bool,
     pub(super) next_tick: Mono,
 }
 
@@ -102,42 +100,42 @@ pub(super) struct Dashboard {
 pub(super) struct SystemState {
     pub(super) system: System,
     /// Whether the terminal has the focus, as last reported.
-    pub(super) focused: bool,
+    pub(super) is_focused: bool,
     /// Whether the terminal reports focus, as far as known.
-    pub(super) tells_focus: bool,
+    pub(super) reports_focus: bool,
     pub(super) notices: DesktopNotifications,
     /// The requested suspension.
     pub(super) suspend: Option<SuspendScope>,
     pub(super) title: String,
-    pub(super) mouse: bool,
+    pub(super) has_mouse: bool,
 }
 
 impl SystemState {
     pub(super) fn new(system: System) -> Self {
         Self {
-            focused: true,
-            tells_focus: system.notices.tells_focus,
+            is_focused: true,
+            reports_focus: system.notices.reports_focus,
             system,
             notices: DesktopNotifications::default(),
             suspend: None,
             title: String::new(),
-            mouse: false,
+            has_mouse: false,
         }
     }
 
     /// Applies the terminal's focus report.
-    pub(super) fn focus(&mut self, focused: bool) {
-        (self.focused, self.tells_focus) = (focused, true);
+    pub(super) fn set_focus(&mut self, is_focused: bool) {
+        (self.is_focused, self.reports_focus) = (is_focused, true);
     }
 
     /// Queues notices of raised alerts, each with its subject.
-    pub(super) fn raised(&mut self, raised: Vec<(Rule, String)>) {
+    pub(super) fn queue_notifications(&mut self, raised: Vec<(Rule, String)>) {
         for (rule, about) in raised {
-            self.notices.raised(rule, about);
+            self.notices.queue(rule, about);
         }
     }
 
-    pub(super) fn ask(&self, request: TerminalRequest<'_>) -> Result<(), RunError> {
+    pub(super) fn request_terminal(&self, request: TerminalRequest<'_>) -> Result<(), RunError> {
         (self.system.terminal)(request).map_err(terminal_error)
     }
 }

@@ -13,7 +13,7 @@ use crate::{
     },
     store::{AlertQuery, Reversal, Store, StoreError},
     tui::{
-        command::Id,
+        command::CommandId,
         effect::{AlertTarget, ScreenEdit},
         keys::Keys,
     },
@@ -30,7 +30,6 @@ pub(crate) struct WriteContext {
     pub(crate) keys: Keys,
 }
 
-/// Applies an edit.
 pub(crate) fn edit(context: &WriteContext, edit: ScreenEdit) -> Result<String, StoreError> {
     let is_wanted: fn(&Alert) -> bool = match &edit {
         Edit::Acknowledge { .. } => |alert| alert.acknowledged().is_none(),
@@ -61,7 +60,7 @@ pub(crate) fn edit(context: &WriteContext, edit: ScreenEdit) -> Result<String, S
                 let transactions = context.store.reader()?.keys(transactions)?;
                 context.store.apply(Operation::RequestPoll { transactions }, context.at).wait()?;
             }
-            format!("{}; {} undoes this.", edit_outcome(&edit, changed), context.keys.shown(Id::Undo))
+            format!("{}; {} undoes this.", edit_outcome(&edit, changed), context.keys.shown(CommandId::Undo))
         }
     })
 }
@@ -151,8 +150,9 @@ pub(crate) fn undo(context: &WriteContext) -> Result<String, StoreError> {
         |reversal| {
             // Undoing an import stops polling of many transactions, so the sentence names the key that reverts it.
             let stopped = reversal.done > 0 && reversal.has_stopped_import;
-            let until =
-                || format!("; they are kept but not polled ({} redoes the import)", context.keys.shown(Id::Redo));
+            let until = || {
+                format!("; they are kept but not polled ({} redoes the import)", context.keys.shown(CommandId::Redo))
+            };
             reversal_sentence(
                 "Undone",
                 &context.profile_prefix,

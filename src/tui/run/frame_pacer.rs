@@ -19,20 +19,17 @@ const IDLE: Duration = Duration::from_millis(950);
 /// The time after the last input until the keyboard counts as idle.
 const IDLE_AFTER: Duration = Duration::from_secs(10);
 
-/// The reason for a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Cause {
+pub(super) enum FrameCause {
     /// Data from the store, or a tick.
     Data,
-    /// Input of a person.
     Input,
 }
 
-/// The pacing of frames.
 #[derive(Debug)]
 pub(super) struct FramePacer {
     /// The reason for the next frame, if one is requested.
-    requested: Option<Cause>,
+    requested: Option<FrameCause>,
     last: Option<Mono>,
     /// When the last frame for input was drawn.
     last_input: Mono,
@@ -43,27 +40,32 @@ pub(super) struct FramePacer {
 impl Default for FramePacer {
     /// Returns a pacing that requests the first frame.
     fn default() -> Self {
-        Self { requested: Some(Cause::Input), last: None, last_input: Mono::default(), booked_until: Mono::default() }
+        Self {
+            requested: Some(FrameCause::Input),
+            last: None,
+            last_input: Mono::default(),
+            booked_until: Mono::default(),
+        }
     }
 }
 
 impl FramePacer {
-    /// Requests a frame.
-    pub(super) fn request(&mut self, cause: Cause) {
+    pub(super) fn request(&mut self, cause: FrameCause) {
         self.requested = self.requested.max(Some(cause));
     }
 
     /// Whether there was input shortly before the last frame.
     pub(super) fn is_active(&self) -> bool {
-        self.requested == Some(Cause::Input) || self.last.is_none_or(|last| last.since(self.last_input) < IDLE_AFTER)
+        self.requested == Some(FrameCause::Input)
+            || self.last.is_none_or(|last| last.since(self.last_input) < IDLE_AFTER)
     }
 
     /// Returns when the next frame is due; `None` if none is requested.
-    pub(super) fn due(&self, focused: bool) -> Option<Mono> {
+    pub(super) fn due(&self, is_focused: bool) -> Option<Mono> {
         let spacing = match self.requested? {
-            Cause::Input => Duration::ZERO,
-            Cause::Data if focused && self.is_active() => DATA,
-            Cause::Data => IDLE,
+            FrameCause::Input => Duration::ZERO,
+            FrameCause::Data if is_focused && self.is_active() => DATA,
+            FrameCause::Data => IDLE,
         };
         let spaced = self.last.map_or_else(Mono::default, |last| last + spacing);
         let booked = Mono(self.booked_until.0.saturating_sub(FRAME * (BURST - 1)));
@@ -72,7 +74,7 @@ impl FramePacer {
 
     /// Records that a frame was drawn.
     pub(super) fn record_frame(&mut self, now: Mono) {
-        if self.requested == Some(Cause::Input) {
+        if self.requested == Some(FrameCause::Input) {
             self.last_input = now;
         }
         (self.requested, self.last) = (None, Some(now));
@@ -87,9 +89,8 @@ pub(super) const COUNT_PAUSE_IDLE: (u32, Duration) = (4_000, Duration::from_secs
 /// The longest pause after a read or count: a long duration may come from a suspension of the process.
 pub(super) const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
-/// The pacing of counts.
 #[derive(Default)]
-pub(super) struct Counting {
+pub(super) struct CountPacer {
     pub(super) is_requested: bool,
     /// When the running count began, and its view.
     pub(super) began: Option<(Mono, u64)>,
@@ -97,16 +98,16 @@ pub(super) struct Counting {
     pub(super) last: Option<(Mono, Duration)>,
 }
 
-impl Counting {
+impl CountPacer {
     /// Returns when the next count is due; `None` if none is requested, or one is running.
-    pub(super) fn due(&self, attended: bool) -> Option<Mono> {
+    pub(super) fn due(&self, is_attended: bool) -> Option<Mono> {
         if !self.is_requested || self.began.is_some() {
             return None;
         }
         let Some((last, cost)) = self.last else { return Some(Mono::default()) };
         let (times, most) = COUNT_PAUSE_IDLE;
         let rest = (cost * COUNT_PAUSE).min(LONGEST_PAUSE);
-        Some(last + if attended { rest } else { rest.max((cost * times).min(most)) })
+        Some(last + if is_attended { rest } else { rest.max((cost * times).min(most)) })
     }
 }
 
@@ -115,10 +116,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-
-    fn at(milliseconds: u64) -> Mono {
-        Mono(Duration::from_millis(milliseconds))
-    }
+    use crate::tui::fixtures::at;
 
     #[test]
     fn input_is_drawn_immediately_and_data_a_little_later() {
@@ -126,10 +124,10 @@ mod tests {
         assert_eq!(pace.due(true), Some(at(0)));
         pace.record_frame(at(10));
         assert_eq!(pace.due(true), None);
-        pace.request(Cause::Data);
+        pace.request(FrameCause::Data);
         assert_eq!([pace.due(true), pace.due(false)], [Some(at(76)), Some(at(960))]);
-        pace.request(Cause::Input);
-        pace.request(Cause::Data);
+        pace.request(FrameCause::Input);
+        pace.request(FrameCause::Data);
         assert_eq!(pace.due(true), Some(at(10)), "data don't delay input");
     }
 
@@ -138,16 +136,16 @@ mod tests {
         let mut pace = FramePacer::default();
         pace.record_frame(at(0));
         let drawn = (0..20_000).step_by(10).filter(|now| {
-            pace.request(Cause::Data);
+            pace.request(FrameCause::Data);
             let is_due = pace.due(true).is_some_and(|due| due <= at(*now));
             is_due.then(|| pace.record_frame(at(*now))).is_some()
         });
         let drawn: Vec<u64> = drawn.collect();
         let of = |from: u64| drawn.iter().filter(|now| (from..from + 9_000).contains(*now)).count();
         assert!(of(0) > 100 && of(11_000) == 9, "{drawn:?}");
-        pace.request(Cause::Input);
+        pace.request(FrameCause::Input);
         pace.record_frame(at(20_000));
-        pace.request(Cause::Data);
+        pace.request(FrameCause::Data);
         assert_eq!(pace.due(true), Some(at(20_066)), "after input the keyboard is not idle");
     }
 
@@ -155,7 +153,7 @@ mod tests {
     fn a_held_key_is_drawn_at_even_intervals() {
         let (mut pace, mut drawn) = (FramePacer::default(), Vec::new());
         for now in (0..3_000).step_by(16) {
-            pace.request(Cause::Input);
+            pace.request(FrameCause::Input);
             if pace.due(true).is_some_and(|due| due <= at(now)) {
                 pace.record_frame(at(now));
                 drawn.push(now);
@@ -172,7 +170,7 @@ mod tests {
             let (mut pace, mut now, mut drawn) = (FramePacer::default(), 0, Vec::new());
             for (pause, is_key) in wants {
                 now += pause;
-                pace.request(if is_key { Cause::Input } else { Cause::Data });
+                pace.request(if is_key { FrameCause::Input } else { FrameCause::Data });
                 let due = pace.due(true).unwrap();
                 prop_assert!(due <= at(now) + if is_key { FRAME } else { DATA }, "{:?} at {}", due, now);
                 if due <= at(now) {

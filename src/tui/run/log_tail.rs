@@ -1,6 +1,6 @@
 //! Reads the end of the log from its file, which also has the lines of other processes and those before a crash.
 //!
-//! The size is bounded. Blocks for the disk. It must never write.
+//! The size is bounded. Blocks for the disk. This module must never write.
 
 use std::{
     fs::File,

@@ -7,28 +7,28 @@ use ratatui::{Terminal, backend::Backend};
 
 use super::{
     dashboard::{Dashboard, RunError, terminal_error},
-    frame_pacer::Cause,
+    frame_pacer::FrameCause,
 };
 use crate::{
     clock::Mono,
     tui::{
         dialogs::Dialog,
-        message::{Copied, Msg},
+        message::{CopyResult, Msg},
         system::{
             browser::Browser,
             clipboard::{CopyMethod, TERMINAL_LIMIT},
             suspension::SuspendScope,
         },
         terminal::TerminalRequest,
-        theme::Shipped,
+        theme::ShippedTheme,
     },
 };
 
 impl Dashboard {
     /// Shows another theme, and reports the result.
-    pub(super) fn set_theme(&mut self, wanted: Option<Shipped>) {
+    pub(super) fn set_theme(&mut self, wanted: Option<ShippedTheme>) {
         let outcome = self.theme_state.select(wanted);
-        self.take(Msg::ThemeSet(outcome));
+        self.handle_message(Msg::ThemeSet(outcome));
     }
 
     /// Draws a frame as one synchronized update, which the terminal shows all at once.
@@ -36,31 +36,33 @@ impl Dashboard {
         &self,
         draw: impl FnOnce() -> Result<(), B::Error>,
     ) -> Result<(), RunError> {
-        self.system_state.ask(TerminalRequest::BeginFrame)?;
+        self.system_state.request_terminal(TerminalRequest::BeginFrame)?;
         let drawn = draw().map_err(terminal_error);
-        self.system_state.ask(TerminalRequest::EndFrame)?;
+        self.system_state.request_terminal(TerminalRequest::EndFrame)?;
         drawn
     }
 
-    /// Sets the terminal's title and mouse mode if they changed, and sends a notice to a person who looks elsewhere.
+    /// Sets the terminal's title and mouse mode if they changed, and sends a notification to a person in another
+    /// window.
     pub(super) fn update_terminal(&mut self, now: Mono) -> Result<(), RunError> {
         let title = title(self.model.overview.alerts);
         if title != self.system_state.title {
-            self.system_state.ask(TerminalRequest::Title(&title))?;
+            self.system_state.request_terminal(TerminalRequest::Title(&title))?;
             self.system_state.title = title;
         }
         // The answer page may have to be selected with the mouse, so the terminal keeps the mouse there.
-        let mouse = self.system_state.system.mouse && !matches!(self.model.dialog, Dialog::Answer { .. });
-        if mouse != self.system_state.mouse {
-            self.system_state.ask(TerminalRequest::Mouse(mouse))?;
-            self.system_state.mouse = mouse;
+        let mouse = self.system_state.system.has_mouse && !matches!(self.model.dialog, Dialog::Reply { .. });
+        if mouse != self.system_state.has_mouse {
+            self.system_state.request_terminal(TerminalRequest::Mouse(mouse))?;
+            self.system_state.has_mouse = mouse;
         }
         // If the terminal doesn't report focus, a person without a recent key press counts as away.
-        let is_away = if self.system_state.tells_focus { !self.system_state.focused } else { !self.pace.is_active() };
-        let way = self.system_state.system.notices;
+        let is_away =
+            if self.system_state.reports_focus { !self.system_state.is_focused } else { !self.pace.is_active() };
+        let settings = self.system_state.system.notices;
         match self.system_state.notices.take(is_away, now) {
-            Some(notice) if way.is_open() => {
-                self.system_state.ask(TerminalRequest::StatusMessage(&way.sequence(&notice)))
+            Some(notice) if settings.is_open() => {
+                self.system_state.request_terminal(TerminalRequest::StatusMessage(&settings.sequence(&notice)))
             }
             _ => Ok(()),
         }
@@ -71,19 +73,19 @@ impl Dashboard {
         let (methods, feed) = (self.system_state.system.copy_methods.clone(), self.system_state.system.feed);
         self.spawn(move || {
             let mut failures = Vec::new();
-            for way in methods {
-                match way.command() {
+            for method in methods {
+                match method.command() {
                     None if text.len() > TERMINAL_LIMIT => {
                         failures.push("the text is too long for the terminal".into())
                     }
                     None => return Msg::CopyByTerminal(text),
                     Some(command) => match feed(&command, &text) {
-                        Ok(()) => return Msg::Copied(Copied { text, outcome: Ok(way.sentence()) }),
-                        Err(error) => failures.push(format!("{}: {error}", way.name())),
+                        Ok(()) => return Msg::Copied(CopyResult { text, outcome: Ok(method.sentence()) }),
+                        Err(error) => failures.push(format!("{}: {error}", method.name())),
                     },
                 }
             }
-            Msg::Copied(Copied { text, outcome: Err(not_copied(&failures)) })
+            Msg::Copied(CopyResult { text, outcome: Err(not_copied(&failures)) })
         });
     }
 
@@ -91,7 +93,7 @@ impl Dashboard {
     pub(super) fn copy_by_terminal(&mut self, text: String) -> Msg {
         let asked = (self.system_state.system.terminal)(TerminalRequest::Copy(&text));
         let outcome = asked.map(|()| CopyMethod::Terminal.sentence());
-        Msg::Copied(Copied { text, outcome: outcome.map_err(|error| not_copied(&[error.to_string()])) })
+        Msg::Copied(CopyResult { text, outcome: outcome.map_err(|error| not_copied(&[error.to_string()])) })
     }
 
     /// Opens a checked link. Without a browser the link is copied instead.
@@ -99,7 +101,7 @@ impl Dashboard {
         let open = match self.system_state.system.browser {
             Browser::Opens(open) => open,
             Browser::Unreachable(reason) => {
-                self.take(Msg::NotOpened { link, reason: reason.to_owned() });
+                self.handle_message(Msg::NotOpened { link, reason: reason.to_owned() });
                 return;
             }
         };
@@ -117,7 +119,7 @@ impl Dashboard {
         };
         match refusal {
             None => self.system_state.suspend = Some(SuspendScope::ProcessGroup),
-            Some(reason) => self.take(Msg::Failed(format!("Not suspended: {reason}."))),
+            Some(reason) => self.handle_message(Msg::Failed(format!("Not suspended: {reason}."))),
         }
     }
 
@@ -127,17 +129,18 @@ impl Dashboard {
         terminal: &mut Terminal<B>,
         scope: SuspendScope,
     ) -> Result<(), RunError> {
-        self.system_state.ask(TerminalRequest::Restore)?;
+        self.system_state.request_terminal(TerminalRequest::Restore)?;
         if let Some(suspension) = &self.system_state.system.suspension {
             suspension.suspend(scope).await;
         }
-        self.system_state.ask(TerminalRequest::TakeOver)?;
+        self.system_state.request_terminal(TerminalRequest::TakeOver)?;
         // Title, mouse mode, size and focus may have changed in the meantime.
-        (self.system_state.title, self.system_state.mouse, self.system_state.focused) = (String::new(), false, true);
+        (self.system_state.title, self.system_state.has_mouse, self.system_state.is_focused) =
+            (String::new(), false, true);
         let size = terminal.size().map_err(terminal_error)?;
-        self.redraw = true;
-        self.pace.request(Cause::Input);
-        self.take(Msg::Resize(size.width, size.height));
+        self.needs_redraw = true;
+        self.pace.request(FrameCause::Input);
+        self.handle_message(Msg::Resize(size.width, size.height));
         Ok(())
     }
 }

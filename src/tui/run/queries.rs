@@ -15,17 +15,17 @@ use crate::{
         notification,
         transaction::Transaction,
     },
-    presentation::{filter_completion::Names, json_tree::JsonTree},
+    presentation::{filter_completion::NameMatches, json_tree::JsonTree},
     store::{
         AlertCounts, AlertQuery, ListPage, ListRow, LoadedRows, Lookup, Reader, Store, StoreError, StoredBody,
         StoredObservation,
     },
     tui::{
-        effect::Markable,
+        effect::MarkRequest,
         model::{ListCounts, Overview, polling::PollingState},
         screens::{
             alerts::state::{AlertList, AlertPage, AlertRow},
-            detail::{history::History, raw::ResponseBody},
+            detail::{history::TransactionHistory, raw::ResponseBody},
             list::{marks::Marks, state::PageRequest, tab::Tab},
             stats::state::{ChartRange, Statistics},
         },
@@ -39,16 +39,16 @@ pub(crate) fn page(
     known: &LoadedRows,
     now: DateTime<Utc>,
 ) -> Result<ListPage, StoreError> {
-    reader.listing(&request.filter, now).page(request.place.clone(), request.length, known)
+    reader.listing(&request.filter, now).page(request.position.clone(), request.length, known)
 }
 
 /// Returns a transaction as it is now, with its history and the durations of other transactions on its route.
-pub(crate) fn history(reader: &Reader, row: RowId) -> Result<(Option<ListRow>, History), StoreError> {
-    let Some(listed) = reader.list_row(row)? else { return Ok((None, History::default())) };
+pub(crate) fn history(reader: &Reader, row: RowId) -> Result<(Option<ListRow>, TransactionHistory), StoreError> {
+    let Some(listed) = reader.list_row(row)? else { return Ok((None, TransactionHistory::default())) };
     /// The number of notes on screen; `hoptop show` prints all.
     const NOTES: usize = 200;
     let past = reader.route_durations(&listed.transaction.profile, &RouteKey::of(&listed.transaction))?;
-    let history = History::new(&reader.history(row)?, past).with_notes(reader.notes(row, NOTES)?);
+    let history = TransactionHistory::new(&reader.history(row)?, past).with_notes(reader.notes(row, NOTES)?);
     Ok((Some(listed), history))
 }
 
@@ -112,16 +112,15 @@ pub(crate) fn alert(
 }
 
 /// Returns the tickets or labels with this beginning.
-pub(crate) fn names(reader: &Reader, of: NameKind, beginning: String) -> Result<Names, StoreError> {
+pub(crate) fn names(reader: &Reader, of: NameKind, beginning: String) -> Result<NameMatches, StoreError> {
     /// More than fit into the footer.
     const MOST: usize = 50;
     let mut words = reader.names(of, &beginning, MOST + 1)?;
     let is_whole = words.len() <= MOST;
     words.truncate(MOST);
-    Ok(Names { of, beginning, words, is_whole })
+    Ok(NameMatches { of, beginning, words, is_whole })
 }
 
-/// Returns the state of a profile's polling.
 pub(crate) fn polled(reader: &Reader, profile: &str, now: DateTime<Utc>) -> Result<PollingState, StoreError> {
     Ok(PollingState {
         poller: reader.poller(profile)?,
@@ -135,11 +134,11 @@ pub(crate) fn notification_errors(
     reader: &Reader,
     own: &String,
     other_profiles: &[String],
-    ways: &[&str],
+    channels: &[&str],
 ) -> Result<Vec<String>, StoreError> {
     let profiles = std::iter::once(own).chain(other_profiles);
     let errors =
-        profiles.map(|profile| Ok(notification::delivery_errors(&reader.notification_cursors(profile)?, ways)));
+        profiles.map(|profile| Ok(notification::delivery_errors(&reader.notification_cursors(profile)?, channels)));
     Ok(errors.collect::<Result<Vec<_>, StoreError>>()?.concat())
 }
 
@@ -148,12 +147,12 @@ pub(crate) fn marks(
     reader: &Reader,
     filter: &Filter,
     now: DateTime<Utc>,
-    wanted: Markable,
+    wanted: MarkRequest,
 ) -> Result<Option<Vec<RowId>>, StoreError> {
     let listing = reader.listing(filter, now);
     match wanted {
-        Markable::Shown => listing.at_most(Marks::MOST),
-        Markable::Between(one, other) => listing.between(one, other, Marks::MOST),
+        MarkRequest::Shown => listing.at_most(Marks::MOST),
+        MarkRequest::Between(one, other) => listing.between(one, other, Marks::MOST),
     }
 }
 
@@ -161,11 +160,11 @@ pub(crate) fn marks(
 pub(crate) fn alert_page(reader: &Reader, now: DateTime<Utc>) -> Result<AlertPage, StoreError> {
     // One row more than shown reveals whether there are more.
     let mut found = reader.alerts_with_transactions(AlertQuery::MostUrgent(AlertList::MOST + 1))?;
-    let more = found.len() > AlertList::MOST;
+    let has_more = found.len() > AlertList::MOST;
     found.truncate(AlertList::MOST);
     found.extend(reader.alerts_with_transactions(AlertQuery::ClearedSince(now - RESOLVED_FOR, AlertList::MOST))?);
     let rows = found.into_iter().map(|(alert, transaction)| AlertRow { alert, transaction });
-    Ok(AlertPage { rows: rows.collect(), more })
+    Ok(AlertPage { rows: rows.collect(), has_more })
 }
 
 /// Returns the statistics for the charts. The cost grows with the number of transactions.

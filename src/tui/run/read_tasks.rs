@@ -109,7 +109,7 @@ impl Dashboard {
         let reread_after = if self.pace.is_active() { REREAD_AFTER } else { REREAD_AFTER_IDLE };
         let is_fresh = self.full_read_at.is_some_and(|at| mono.since(at) < reread_after);
         // No other page is applied before this one, so the known rows stay valid.
-        let known = if is_fresh { self.model.known() } else { LoadedRows::default() };
+        let known = if is_fresh { self.model.loaded_rows() } else { LoadedRows::default() };
         if !is_fresh {
             self.full_read_at = Some(mono);
         }
@@ -127,7 +127,7 @@ impl Dashboard {
         (self.counting.is_requested, self.counting.began) = (false, Some((now, self.model.list.view())));
         let (wall, list) = (self.clock.now().wall, &self.model.list);
         let (listed, whole, view, first) =
-            (list.listed(), list.whole_tab(), list.view(), list.part.rows.first().copied());
+            (list.combined_filter(), list.whole_tab(), list.view(), list.part.rows.first().copied());
         let profiles: Vec<String> = self.model.setting.profiles().map(str::to_owned).collect();
         let numbers = self.numbers.clone();
         self.spawn(move || {

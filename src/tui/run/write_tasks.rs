@@ -112,7 +112,6 @@ impl Dashboard {
         self.store.mark_open(OpenMark { dashboard, open: open.map(|row| (row, until)), at }).detach();
     }
 
-    /// Returns what each write needs.
     fn context(&self, at: DateTime<Utc>) -> WriteContext {
         let DashboardSettings { profile, keys, .. } = &self.model.setting;
         let profile_prefix = self.model.setting.profile_prefix(profile);
@@ -142,7 +141,8 @@ impl Dashboard {
     pub(crate) fn write(&mut self, write: Write, at: DateTime<Utc>) {
         let context = self.context(at);
         let store = self.store.clone();
-        let (shown, zone, leaving) = (self.model.list.listed(), self.model.setting.zone, self.leaving.clone());
+        let (shown, zone, cancel_flag) =
+            (self.model.list.combined_filter(), self.model.setting.zone, self.cancel_flag.clone());
         let export = self.export;
         self.spawn(move || {
             let outcome = match write.clone() {
@@ -150,7 +150,7 @@ impl Dashboard {
                 Write::Export { file, rows } => {
                     let all = || store.reader()?.listing(&shown, at).all();
                     let written = rows.map_or_else(all, Ok).map(|rows| {
-                        export(&store, &ExportOrder { file, rows, now: at, zone, leaving })
+                        export(&store, &ExportOrder { file, rows, now: at, zone, cancel_flag })
                             .map_err(|reason| format!("Nothing was written: {reason}"))
                     });
                     written.unwrap_or_else(|error| Err(error.to_string()))

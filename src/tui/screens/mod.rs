@@ -7,3 +7,11 @@ pub(crate) mod detail;
 pub(crate) mod list;
 pub(crate) mod log;
 pub(crate) mod stats;
+
+/// Returns the first row on the screen after scrolling as little as needed to show the selected row. There is no empty
+/// space below the last row.
+pub(crate) fn scroll(top: usize, selected: Option<usize>, height: usize, rows: usize) -> usize {
+    let height = height.max(1);
+    let top = selected.map_or(top, |row| top.clamp(row.saturating_sub(height - 1), row));
+    top.min(rows.saturating_sub(height))
+}

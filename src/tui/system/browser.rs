@@ -1,6 +1,7 @@
 //! Opens links in the person's browser, if there is one.
 //!
-//! It must never use a shell, and never this terminal: without a display a text browser would take over the terminal.
+//! This module must never use a shell, and never this terminal: without a display a text browser would take over the
+//! terminal.
 
 use std::io;
 
@@ -19,7 +20,8 @@ pub enum Browser {
 /// Returns the way to open links in this environment.
 pub(crate) fn choose(environment: &TerminalEnvironment<'_>) -> Browser {
     let has_windows = cfg!(any(target_os = "macos", windows)) || environment.has(&["WSL_DISTRO_NAME"]);
-    match (environment.has_display(), environment.is_remote()) {
+    let has_display = environment.has(&["DISPLAY", "WAYLAND_DISPLAY"]);
+    match (has_display, environment.has(&["SSH_CONNECTION", "SSH_TTY"])) {
         (true, _) => Browser::Opens(open),
         (false, true) => Browser::Unreachable("no browser is available over ssh"),
         (false, false) if has_windows => Browser::Opens(open),

@@ -80,10 +80,10 @@ pub(crate) fn methods(environment: &TerminalEnvironment<'_>, own: Option<Vec<Str
     methods
 }
 
-/// Whether the terminal is known not to support OSC 52: the Linux console, Terminal.app, terminals built on VTE,
-/// JetBrains', and GNU screen, which doesn't forward it.
+/// Whether the terminal is known not to support OSC 52: the Linux console, Terminal.app, VTE's, JetBrains' and GNU
+/// screen.
 fn lacks_osc52(environment: &TerminalEnvironment<'_>) -> bool {
-    // Within tmux, tmux itself handles the sequence, whatever terminal its server was started in.
+    // Within tmux, tmux itself handles the sequence.
     if environment.has(&["TMUX"]) {
         return false;
     }
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn sentences_claim_only_what_is_known() {
+    fn sentences_claim_only_known_facts() {
         assert!(CopyMethod::Terminal.sentence().contains("doesn't confirm"));
         assert_eq!(CopyMethod::Tool(&["xclip", "-selection", "clipboard"]).sentence(), "Copied with xclip.");
         assert_eq!(CopyMethod::Own(vec!["wl-copy".into()]).sentence(), "Copied with wl-copy (from the config).");

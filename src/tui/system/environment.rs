@@ -21,13 +21,4 @@ impl TerminalEnvironment<'_> {
     pub(super) fn is(&self, name: &str, values: &[&str]) -> bool {
         (self.variable)(name).is_some_and(|own| values.iter().any(|value| own == *value))
     }
-
-    /// Whether windows can be shown to this person.
-    pub(super) fn has_display(&self) -> bool {
-        self.has(&["DISPLAY", "WAYLAND_DISPLAY"])
-    }
-
-    pub(super) fn is_remote(&self) -> bool {
-        self.has(&["SSH_CONNECTION", "SSH_TTY"])
-    }
 }

@@ -32,10 +32,10 @@ pub struct System {
     /// Sends a request to the terminal, between two frames only.
     pub terminal: fn(TerminalRequest<'_>) -> io::Result<()>,
     /// Whether clicks and the wheel are used.
-    pub mouse: bool,
+    pub has_mouse: bool,
     /// Whether the terminal is known to put brackets around pastes.
     pub has_brackets: bool,
-    /// How a person who looks elsewhere is notified of alerts.
+    /// How a person in another window is notified of alerts.
     pub notices: notice::NotificationSettings,
     /// The suspension of the program, if it is supported.
     pub suspension: Option<Suspension>,
@@ -51,7 +51,7 @@ impl System {
             feed: |_, _| Err(io::Error::other("there is no program")),
             browser: Browser::Unreachable("there is no browser"),
             terminal: |_| Ok(()),
-            mouse: false,
+            has_mouse: false,
             has_brackets: false,
             notices: notice::NotificationSettings::default(),
             suspension: None,
@@ -60,8 +60,8 @@ impl System {
     }
 
     /// Returns the system of this process. `clipboard` is the command of the config, `mode` the requested
-    /// protocol of notices, `bell` whether the bell rings.
-    pub fn process(clipboard: Option<Vec<String>>, mouse: bool, mode: NotificationMode, bell: bool) -> Self {
+    /// protocol of notices, `has_bell` whether the bell rings.
+    pub fn process(clipboard: Option<Vec<String>>, has_mouse: bool, mode: NotificationMode, has_bell: bool) -> Self {
         let variable = |name: &str| std::env::var_os(name);
         let environment = TerminalEnvironment { variable: &variable, has_program: &program::program_exists };
         Self {
@@ -69,9 +69,9 @@ impl System {
             feed: |words, text| program::run_with_input(words, text, CLIPBOARD_LIMIT),
             browser: browser::choose(&environment),
             terminal: super::terminal::perform_request,
-            mouse,
+            has_mouse,
             has_brackets: paste::has_brackets(&environment),
-            notices: notice::choose(&environment, mode, bell),
+            notices: notice::choose(&environment, mode, has_bell),
             suspension: None,
             first_rows: None,
         }

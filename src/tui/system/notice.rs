@@ -1,4 +1,4 @@
-//! Desktop notifications for a person who looks elsewhere: the bell, and the terminal's desktop notifications.
+//! Notifications for a person in another window: the bell, and the terminal's desktop notifications.
 //!
 //! Pure: environment, moments and alerts in, a protocol and a line out. A notice must never disturb a person who looks
 //! at the screen, nor come more than once a minute.
@@ -31,18 +31,18 @@ pub struct NotificationSettings {
     /// The terminal's protocol, if it is known.
     pub protocol: Option<NotificationProtocol>,
     /// Whether tmux must forward the sequence to its terminal.
-    pub through_tmux: bool,
+    pub goes_through_tmux: bool,
     /// Whether the terminal is known to report a loss of focus; until such a report the person is looking.
-    pub tells_focus: bool,
+    pub reports_focus: bool,
     /// Whether the bell rings with a notice.
-    pub bell: bool,
+    pub has_bell: bool,
 }
 
 /// Returns how notices are sent to this terminal.
 pub(crate) fn choose(
     environment: &TerminalEnvironment<'_>,
     wanted: NotificationMode,
-    bell: bool,
+    has_bell: bool,
 ) -> NotificationSettings {
     let protocol = match wanted {
         NotificationMode::Off => None,
@@ -52,8 +52,8 @@ pub(crate) fn choose(
         NotificationMode::Auto => known(environment),
     };
     let in_tmux = environment.has(&["TMUX"]);
-    let tells_focus = known(environment).is_some() && !in_tmux;
-    NotificationSettings { protocol, through_tmux: protocol.is_some() && in_tmux, tells_focus, bell }
+    let reports_focus = known(environment).is_some() && !in_tmux;
+    NotificationSettings { protocol, goes_through_tmux: protocol.is_some() && in_tmux, reports_focus, has_bell }
 }
 
 /// Returns the protocol that the variables announce. Within tmux some variables describe the outer terminal.
@@ -81,16 +81,16 @@ impl NotificationSettings {
             Some(NotificationProtocol::Osc777) => format!("\x1b]777;notify;hoptop;{line}\x1b\\"),
             Some(NotificationProtocol::Osc99) => format!("\x1b]99;i=hoptop;hoptop: {line}\x1b\\"),
         };
-        let asked = match self.through_tmux {
+        let asked = match self.goes_through_tmux {
             true => format!("\x1bPtmux;{}\x1b\\", asked.replace('\x1b', "\x1b\x1b")),
             false => asked,
         };
-        format!("{asked}{}", if self.bell { "\x07" } else { "" })
+        format!("{asked}{}", if self.has_bell { "\x07" } else { "" })
     }
 
     /// Whether notices are sent at all.
     pub fn is_open(self) -> bool {
-        self.protocol.is_some() || self.bell
+        self.protocol.is_some() || self.has_bell
     }
 }
 
@@ -106,7 +106,7 @@ pub(crate) struct DesktopNotifications {
 
 impl DesktopNotifications {
     /// Adds a raised alert, with its subject.
-    pub(crate) fn raised(&mut self, rule: Rule, about: String) {
+    pub(crate) fn queue(&mut self, rule: Rule, about: String) {
         *self.raised.entry(rule).or_default() += 1;
         self.about = about;
     }
@@ -166,26 +166,26 @@ mod tests {
         }
         assert_eq!(chosen(&[], NotificationMode::Osc777).protocol, Some(NotificationProtocol::Osc777));
         let within = chosen(&[("TMUX", "x"), ("KITTY_WINDOW_ID", "1")], NotificationMode::Auto);
-        assert!(within.through_tmux && !within.tells_focus, "tmux may not forward focus reports");
-        assert!(chosen(&[("KITTY_WINDOW_ID", "1")], NotificationMode::Auto).tells_focus);
+        assert!(within.goes_through_tmux && !within.reports_focus, "tmux may not forward focus reports");
+        assert!(chosen(&[("KITTY_WINDOW_ID", "1")], NotificationMode::Auto).reports_focus);
     }
 
     #[test]
     fn text_in_a_notice_can_not_end_its_sequence_or_begin_another() {
-        let way = |protocol, through_tmux| NotificationSettings {
+        let settings = |protocol, goes_through_tmux| NotificationSettings {
             protocol: Some(protocol),
-            through_tmux,
+            goes_through_tmux,
             ..NotificationSettings::default()
         };
         let hostile = "a;b\x07c\x1b]0;evil\x1b\\";
-        assert_eq!(way(NotificationProtocol::Osc9, false).sequence(hostile), "\x1b]9;hoptop: a,bc]0,evil\\\x1b\\");
-        assert_eq!(way(NotificationProtocol::Osc777, false).sequence("x"), "\x1b]777;notify;hoptop;x\x1b\\");
-        assert_eq!(way(NotificationProtocol::Osc99, false).sequence("x"), "\x1b]99;i=hoptop;hoptop: x\x1b\\");
+        assert_eq!(settings(NotificationProtocol::Osc9, false).sequence(hostile), "\x1b]9;hoptop: a,bc]0,evil\\\x1b\\");
+        assert_eq!(settings(NotificationProtocol::Osc777, false).sequence("x"), "\x1b]777;notify;hoptop;x\x1b\\");
+        assert_eq!(settings(NotificationProtocol::Osc99, false).sequence("x"), "\x1b]99;i=hoptop;hoptop: x\x1b\\");
         assert_eq!(
-            way(NotificationProtocol::Osc9, true).sequence("x"),
+            settings(NotificationProtocol::Osc9, true).sequence("x"),
             "\x1bPtmux;\x1b\x1b]9;hoptop: x\x1b\x1b\\\x1b\\"
         );
-        assert_eq!(NotificationSettings { bell: true, ..NotificationSettings::default() }.sequence("x"), "\x07");
+        assert_eq!(NotificationSettings { has_bell: true, ..NotificationSettings::default() }.sequence("x"), "\x07");
         assert!(!NotificationSettings::default().is_open() && NotificationSettings::default().sequence("x").is_empty());
     }
 
@@ -194,14 +194,14 @@ mod tests {
         let at = |seconds| Mono(Duration::from_secs(seconds));
         let mut notices = DesktopNotifications::default();
         assert_eq!(notices.take(true, at(0)), None);
-        notices.raised(Rule::Overdue, "0x12...ab ARB>BASE".into());
+        notices.queue(Rule::Overdue, "0x12...ab ARB>BASE".into());
         assert_eq!(notices.take(true, at(1)).unwrap(), "overdue: 0x12...ab ARB>BASE");
-        notices.raised(Rule::NeedsGas, "one".into());
-        notices.raised(Rule::Overdue, "another".into());
-        notices.raised(Rule::Overdue, "a third".into());
+        notices.queue(Rule::NeedsGas, "one".into());
+        notices.queue(Rule::Overdue, "another".into());
+        notices.queue(Rule::Overdue, "a third".into());
         assert_eq!(notices.take(true, at(60)), None);
         assert_eq!(notices.take(true, at(61)).unwrap(), "3 alerts: 2 overdue, needs gas");
-        notices.raised(Rule::Overdue, "seen".into());
+        notices.queue(Rule::Overdue, "seen".into());
         assert_eq!(
             (notices.take(false, at(200)), notices.take(true, at(201))),
             (None, None),

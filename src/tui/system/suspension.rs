@@ -9,7 +9,7 @@ pub struct Suspension {
     /// Requests from outside: `kill -TSTP`.
     pub suspension_requested: mpsc::UnboundedReceiver<()>,
     /// Orders to the task that suspends the program.
-    pub orders: mpsc::UnboundedSender<Order>,
+    pub orders: mpsc::UnboundedSender<SuspendOrder>,
     /// Why a key can't suspend the program, if it can't: there is no shell to return to.
     pub refusal: Option<&'static str>,
 }
@@ -25,7 +25,7 @@ pub enum SuspendScope {
 
 /// An order to suspend the program.
 #[derive(Debug)]
-pub struct Order {
+pub struct SuspendOrder {
     /// What is stopped.
     pub scope: SuspendScope,
     /// Signals that the program continues.
@@ -36,7 +36,7 @@ impl Suspension {
     /// Suspends the program. Resolves when the program continues.
     pub async fn suspend(&self, scope: SuspendScope) {
         let (continued, goes_on) = oneshot::channel();
-        if self.orders.send(Order { scope, continued }).is_ok() {
+        if self.orders.send(SuspendOrder { scope, continued }).is_ok() {
             // Without a receiver nothing is suspended.
             goes_on.await.ok();
         }

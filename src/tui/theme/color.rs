@@ -1,7 +1,7 @@
 //! Colours as a theme file writes them, and their replacements on a terminal with fewer colours.
 //!
-//! On a terminal with 256 colours a colour must never become one of the first sixteen: a person can redefine those, so
-//! their look is unknown.
+//! On a terminal with 256 colours, a colour must never become one of the first sixteen: a person can redefine these
+//! sixteen.
 
 use std::{ffi::OsString, fmt};
 
@@ -68,7 +68,7 @@ pub enum ColorDepth {
 
 impl ColorDepth {
     /// Returns the depth that the variables `COLORTERM` and `TERM` announce.
-    pub fn announced(variable: impl Fn(&str) -> Option<OsString>) -> Self {
+    pub fn from_environment(variable: impl Fn(&str) -> Option<OsString>) -> Self {
         let text = |name| variable(name).and_then(|value| value.into_string().ok()).unwrap_or_default();
         let term = text("TERM");
         match text("COLORTERM").as_str() {
@@ -174,17 +174,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_terminal_says_how_many_colours_it_has() {
-        let announced = |variables: &[(&str, &str)]| {
+    fn colour_depth_follows_the_environment() {
+        let from_environment = |variables: &[(&str, &str)]| {
             let found = |name: &str| variables.iter().find(|(own, _)| *own == name).map(|(_, value)| value.into());
-            ColorDepth::announced(found)
+            ColorDepth::from_environment(found)
         };
-        assert_eq!(announced(&[("COLORTERM", "truecolor"), ("TERM", "xterm")]), ColorDepth::True);
-        assert_eq!(announced(&[("COLORTERM", "24bit")]), ColorDepth::True);
-        assert_eq!(announced(&[("TERM", "xterm-direct")]), ColorDepth::True);
-        assert_eq!(announced(&[("COLORTERM", "yes"), ("TERM", "tmux-256color")]), ColorDepth::Indexed);
-        assert_eq!(announced(&[("TERM", "linux")]), ColorDepth::Sixteen);
-        assert_eq!(announced(&[]), ColorDepth::Sixteen);
+        assert_eq!(from_environment(&[("COLORTERM", "truecolor"), ("TERM", "xterm")]), ColorDepth::True);
+        assert_eq!(from_environment(&[("COLORTERM", "24bit")]), ColorDepth::True);
+        assert_eq!(from_environment(&[("TERM", "xterm-direct")]), ColorDepth::True);
+        assert_eq!(from_environment(&[("COLORTERM", "yes"), ("TERM", "tmux-256color")]), ColorDepth::Indexed);
+        assert_eq!(from_environment(&[("TERM", "linux")]), ColorDepth::Sixteen);
+        assert_eq!(from_environment(&[]), ColorDepth::Sixteen);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use super::{
     color::{ColorDepth, ThemeColor},
-    shipped::Shipped,
+    shipped::ShippedTheme,
 };
 use crate::domain::{
     text::clean,
@@ -115,21 +115,21 @@ meanings! {
 /// The shipped theme that a person's own theme extends.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(try_from = "String")]
-struct BaseTheme(Shipped);
+struct BaseTheme(ShippedTheme);
 
 impl TryFrom<String> for BaseTheme {
     type Error = String;
 
     fn try_from(name: String) -> Result<Self, Self::Error> {
-        let known = || Shipped::ALL.map(Shipped::name).join(", ");
-        let found = Shipped::named(&name).map(Self);
+        let known = || ShippedTheme::ALL.map(ShippedTheme::name).join(", ");
+        let found = ShippedTheme::named(&name).map(Self);
         found.ok_or_else(|| format!("unknown base theme `{}`; choose one of {}", clean(&name), known()))
     }
 }
 
 impl Palette {
     /// Returns a shipped theme's styles.
-    pub(super) fn shipped(shipped: Shipped, depth: ColorDepth) -> Self {
+    pub(super) fn shipped(shipped: ShippedTheme, depth: ColorDepth) -> Self {
         // A test checks that each can be read.
         toml_text::parse(shipped.text())
             .map_or_else(|_| Self::default(), |file| Self::default().with(&file, depth).with_visible_selection())
@@ -152,7 +152,7 @@ impl Palette {
     /// If the text is not a theme.
     pub(super) fn read(text: &str, depth: ColorDepth) -> Result<Self, TomlError> {
         let file: ThemeFile = toml_text::parse(text)?;
-        let BaseTheme(base) = file.base.unwrap_or(BaseTheme(Shipped::Default));
+        let BaseTheme(base) = file.base.unwrap_or(BaseTheme(ShippedTheme::Default));
         Ok(Self::shipped(base, depth).with(&file, depth).with_visible_selection())
     }
 }
@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn shipped_themes_define_every_meaning() {
-        for shipped in Shipped::ALL {
+        for shipped in ShippedTheme::ALL {
             let file: ThemeFile = toml_text::parse(shipped.text()).unwrap();
             assert!(file.base.is_none() && left_out(&file).is_empty(), "{}", shipped.name());
         }
@@ -175,11 +175,11 @@ mod tests {
     fn an_own_theme_changes_parts_of_its_base() {
         let own = "base = 'dark'\n[critical]\nfg = 201\nunderlined = true\n[text]\nfg = '#010203'\nbg = 'default'";
         let own = Palette::read(own, ColorDepth::True).unwrap();
-        let dark = Palette::shipped(Shipped::Dark, ColorDepth::True);
+        let dark = Palette::shipped(ShippedTheme::Dark, ColorDepth::True);
         assert_eq!(own.critical, Style::new().fg(Color::Indexed(201)).add_modifier(Modifier::UNDERLINED));
         assert_eq!(own.text, Style::new().fg(Color::Rgb(1, 2, 3)).bg(Color::Reset));
         assert_eq!((own.warning, own.banner), (dark.warning, dark.banner));
-        let default = Palette::shipped(Shipped::Default, ColorDepth::True);
+        let default = Palette::shipped(ShippedTheme::Default, ColorDepth::True);
         assert_eq!(Palette::read("", ColorDepth::True).unwrap(), default);
     }
 

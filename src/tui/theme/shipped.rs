@@ -1,8 +1,7 @@
 //! The themes that hoptop ships with.
 
-/// A shipped theme.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shipped {
+pub enum ShippedTheme {
     /// The terminal's own sixteen colours on its own background.
     Default,
     /// Dark on light.
@@ -15,7 +14,7 @@ pub enum Shipped {
     Mono,
 }
 
-impl Shipped {
+impl ShippedTheme {
     /// All shipped themes.
     pub const ALL: [Self; 5] = [Self::Default, Self::Light, Self::Dark, Self::ColourBlind, Self::Mono];
 
@@ -31,7 +30,7 @@ impl Shipped {
     }
 
     /// Returns a short description.
-    pub fn words(self) -> &'static str {
+    pub fn description(self) -> &'static str {
         match self {
             Self::Default => "the terminal's own colours and background",
             Self::Light => "dark on light",

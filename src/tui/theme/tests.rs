@@ -4,7 +4,7 @@ use ratatui::style::{Color, Modifier};
 
 use super::{color::shown, *};
 
-fn palette(shipped: Shipped, depth: ColorDepth) -> Palette {
+fn palette(shipped: ShippedTheme, depth: ColorDepth) -> Palette {
     Palette::shipped(shipped, depth)
 }
 
@@ -34,7 +34,7 @@ fn contrast(one: Color, other: Color) -> f64 {
 
 #[test]
 fn themes_with_their_own_background_have_enough_contrast() {
-    for shipped in [Shipped::Light, Shipped::Dark, Shipped::ColourBlind] {
+    for shipped in [ShippedTheme::Light, ShippedTheme::Dark, ShippedTheme::ColourBlind] {
         for depth in [ColorDepth::True, ColorDepth::Indexed] {
             let palette = palette(shipped, depth);
             let (letters, ground) = (palette.text.fg.unwrap(), palette.text.bg.unwrap());
@@ -48,7 +48,7 @@ fn themes_with_their_own_background_have_enough_contrast() {
 
 #[test]
 fn every_meaning_is_legible_in_the_selected_row_and_in_a_tinted_row() {
-    for shipped in [Shipped::Light, Shipped::Dark, Shipped::ColourBlind] {
+    for shipped in [ShippedTheme::Light, ShippedTheme::Dark, ShippedTheme::ColourBlind] {
         for depth in [ColorDepth::True, ColorDepth::Indexed] {
             let palette = palette(shipped, depth);
             let letters = palette.text.fg.unwrap();
@@ -90,7 +90,7 @@ fn severities_are_distinguishable_for_every_kind_of_colour_vision() {
     /// Ten times the difference that is just noticeable.
     const APART: f64 = 23.0;
     for depth in [ColorDepth::True, ColorDepth::Indexed] {
-        let palette = palette(Shipped::ColourBlind, depth);
+        let palette = palette(ShippedTheme::ColourBlind, depth);
         let meanings = [palette.critical, palette.warning, palette.info, palette.good, palette.text];
         for (vision, matrix) in VISIONS {
             let seen = meanings.map(|style| lab(apply(matrix, linear(style.fg.unwrap()))));
@@ -108,7 +108,7 @@ fn severities_are_distinguishable_for_every_kind_of_colour_vision() {
 #[test]
 fn severities_use_colours_of_okabe_and_ito_only() {
     const EIGHT: [u32; 8] = [0x00_0000, 0xe6_9f00, 0x56_b4e9, 0x00_9e73, 0xf0_e442, 0x00_72b2, 0xd5_5e00, 0xcc_79a7];
-    let palette = palette(Shipped::ColourBlind, ColorDepth::True);
+    let palette = palette(ShippedTheme::ColourBlind, ColorDepth::True);
     for style in [palette.critical, palette.warning, palette.info, palette.good] {
         let Some(Color::Rgb(red, green, blue)) = style.fg else { panic!("{style:?}") };
         assert!(EIGHT.contains(&u32::from_be_bytes([0, red, green, blue])), "{style:?}");
@@ -117,9 +117,9 @@ fn severities_use_colours_of_okabe_and_ito_only() {
 
 #[test]
 fn the_selection_is_visible_in_every_theme_with_and_without_colours() {
-    for shipped in Shipped::ALL {
+    for shipped in ShippedTheme::ALL {
         for color in [true, false] {
-            let theme = Theme::shipped(shipped, Abilities { color, ..Abilities::default() });
+            let theme = Theme::shipped(shipped, DisplayOptions { color, ..DisplayOptions::default() });
             let selected = theme.selected();
             let is_filled = selected.bg.is_some_and(|background| theme.text().bg != Some(background));
             assert!(selected.add_modifier.contains(Modifier::BOLD), "{}", shipped.name());
@@ -130,9 +130,9 @@ fn the_selection_is_visible_in_every_theme_with_and_without_colours() {
 
 #[test]
 fn without_colours_every_theme_is_colourless() {
-    let none = Abilities::default();
+    let none = DisplayOptions::default();
     let own = Theme::own("own.toml", "[text]\nfg = 'red'\nbg = 'blue'", none).unwrap();
-    for theme in Shipped::ALL.map(|shipped| Theme::shipped(shipped, none)).iter().chain([&own]) {
+    for theme in ShippedTheme::ALL.map(|shipped| Theme::shipped(shipped, none)).iter().chain([&own]) {
         for (meaning, style) in theme.palette.all() {
             assert!(style.fg.is_none() && style.bg.is_none(), "{} {meaning}", theme.name());
         }
@@ -141,13 +141,13 @@ fn without_colours_every_theme_is_colourless() {
 
 #[test]
 fn an_unknown_theme_is_reported_with_the_known_ones() {
-    let error = |name| Theme::named(name, Abilities::default()).unwrap_err().to_string();
+    let error = |name| Theme::named(name, DisplayOptions::default()).unwrap_err().to_string();
     assert_eq!(
         error("drak"),
         "unknown theme `drak`, did you mean `dark`?; choose one of default, light, dark, colour-blind, mono, or give the \
          path of your own theme, such as ./own.toml"
     );
     assert!(error("solarized\u{1b}[31m").starts_with("unknown theme `solarized[31m`; choose one of default"));
-    let own = Theme::own("own.toml", "\n[critical]\nfg = 'rde'", Abilities::default()).unwrap_err().to_string();
+    let own = Theme::own("own.toml", "\n[critical]\nfg = 'rde'", DisplayOptions::default()).unwrap_err().to_string();
     assert_eq!(own, "own.toml, line 3: fg: `rde` is not a colour; did you mean `red`?");
 }

@@ -6,14 +6,14 @@ use crate::{
     clock::{Mono, Now},
     domain::{alert::Alert, ids::RowId, operation::Edit},
     tui::{
-        command::{Id, Needs},
+        command::{CommandId, TargetKind},
         dialogs::{
             Dialog,
-            menu::state::{Choice, Menu, MenuEntry},
+            menu::state::{Menu, MenuChoice, MenuEntry},
             prompt::{self, state::Prompt},
         },
         effect::{AlertTarget, Effect, ScreenEdit, SnoozeLength, Write},
-        model::{Model, Screen, Tone},
+        model::{MessageTone, Model, Screen},
         screens::list::update::marks,
     },
 };
@@ -21,7 +21,7 @@ use crate::{
 /// Returns the transactions for an action: in the list the marked ones, otherwise the selected one, which thereby
 /// counts as chosen. Returns none, and shows the reason, while the end of a long range is not known yet.
 pub(crate) fn targets(model: &mut Model, now: Mono) -> Vec<RowId> {
-    model.list.chosen |= model.list.selected.is_some();
+    model.list.is_chosen |= model.list.selected.is_some();
     if model.screen == Screen::List {
         if !marks::end_range(model, now) {
             return Vec::new();
@@ -34,15 +34,15 @@ pub(crate) fn targets(model: &mut Model, now: Mono) -> Vec<RowId> {
 }
 
 /// Whether a command needs a transaction or an alert, and there is none.
-pub(crate) fn lacks_target(model: &Model, id: Id) -> bool {
+pub(crate) fn lacks_target(model: &Model, id: CommandId) -> bool {
     let has_one = match model.screen {
         Screen::Alerts => model.alert_list.row().is_some(),
         Screen::List | Screen::Detail | Screen::Stats | Screen::Log => model.list.selected.is_some(),
     };
-    match id.needs() {
-        Needs::Nothing => false,
-        Needs::One => !has_one,
-        Needs::Marked => !has_one && (model.screen == Screen::Alerts || model.marks.is_empty()),
+    match id.target_kind() {
+        TargetKind::Nothing => false,
+        TargetKind::One => !has_one,
+        TargetKind::Marked => !has_one && (model.screen == Screen::Alerts || model.marks.is_empty()),
     }
 }
 
@@ -59,21 +59,21 @@ pub(crate) fn on_written(model: &mut Model, write: &Write, outcome: Result<Strin
             let left = model.marks.count();
             match write {
                 Write::Edit(_) if model.screen == Screen::List && left > 0 => {
-                    let clear = model.setting.keys.shown(Id::Clear);
+                    let clear = model.setting.keys.shown(CommandId::Clear);
                     let text = format!("{}. {left} still marked ({clear} to clear).", text.trim_end_matches('.'));
-                    model.show_marks_message(Tone::Good, text, now);
+                    model.show_marks_message(MessageTone::Good, text, now);
                 }
-                Write::Edit(_) | Write::Export { .. } => model.show_message(Tone::Good, text, now),
+                Write::Edit(_) | Write::Export { .. } => model.show_message(MessageTone::Good, text, now),
             }
         }
         Err(_) if is_shown => {}
-        Err(text) => model.show_message(Tone::Bad, text, now),
+        Err(text) => model.show_message(MessageTone::Bad, text, now),
     }
 }
 
 /// Asks before the undo of an import of so many transactions.
 pub(crate) fn confirm_undo(model: &mut Model, count: u64) {
-    let yes = (format!("yes, stop polling all {count}"), Choice::UndoImport(count));
+    let yes = (format!("yes, stop polling all {count}"), MenuChoice::UndoImport(count));
     let title = format!("Undo the import of {count} transactions?");
     model.dialog =
         Dialog::Menu(Menu::confirm(title, "They are kept, but no longer polled. Redo polls them again.", yes));
@@ -85,7 +85,7 @@ pub(crate) fn untrack(model: &mut Model, now: Mono) -> Vec<Effect> {
         rows if rows.is_empty() => Vec::new(),
         rows if rows.len() > 1 => {
             let count = rows.len();
-            let yes = (format!("yes, stop polling all {count}"), Choice::Untrack(rows));
+            let yes = (format!("yes, stop polling all {count}"), MenuChoice::Untrack(rows));
             let title = format!("Stop polling {count} transactions?");
             model.dialog = Dialog::Menu(Menu::confirm(title, "They are kept, but no longer polled.", yes));
             Vec::new()
@@ -125,14 +125,18 @@ pub(crate) fn acknowledge(model: &mut Model, now: Mono) {
         _ => None,
     };
     match active {
-        Some([]) => model.show_message(Tone::Bad, "No alert to acknowledge.", now),
+        Some([]) => model.show_message(MessageTone::Bad, "No alert to acknowledge.", now),
         // The prompt begins with the present note, for editing.
         Some([alert]) if alert.acknowledged().is_some() => {
             let prompt = note_prompt(alert, vec![alert.id]);
             model.dialog = Dialog::Prompt(prompt);
         }
         Some(alerts) if alerts.iter().all(|alert| alert.acknowledged().is_some()) => {
-            model.show_message(Tone::Bad, "Already acknowledged, until the status changes or the severity rises.", now);
+            model.show_message(
+                MessageTone::Bad,
+                "Already acknowledged, until the status changes or the severity rises.",
+                now,
+            );
         }
         _ => {
             let alerts = AlertTarget::of(&rows);
@@ -172,26 +176,26 @@ pub(crate) fn snooze(model: &mut Model, now: Mono) {
     };
     if !active {
         let why = if of_alert.is_some() { "No alert to snooze: it is resolved." } else { "No alert to snooze." };
-        return model.show_message(Tone::Bad, why, now);
+        return model.show_message(MessageTone::Bad, why, now);
     }
     let alerts = match of_alert {
         None => AlertTarget::of(&rows),
         Some(_) => model.alert_list.targets().into_iter().map(AlertTarget::Alert).collect(),
     };
-    let entry = |key, label, length| MenuEntry::new(key, label, Choice::Snooze(alerts.clone(), length));
+    let entry = |key, label, length| MenuEntry::new(key, label, MenuChoice::Snooze(alerts.clone(), length));
     let entries = vec![
         entry("m", "15 minutes", SnoozeLength::Minutes(15)),
         entry("h", "1 hour", SnoozeLength::Minutes(60)),
         entry("c", "until the status changes", SnoozeLength::Change),
     ];
     let of_one = rows.first().and_then(|row| model.transactions.get(row));
-    let what = match (rows.len().max(alerts.len()), of_one.or_else(|| model.current_transaction())) {
+    let title = match (rows.len().max(alerts.len()), of_one.or_else(|| model.current_transaction())) {
         (many, _) if of_alert.is_some() && many > 1 => format!("Snooze these {many} alerts for"),
         (0 | 1, Some(tx)) => format!("Snooze {} for", tx.params.transaction_id.short("…")),
         (0 | 1, None) => "Snooze for".to_owned(),
         (many, _) => format!("Snooze the alerts of {many} marked transactions for"),
     };
-    model.dialog = Dialog::Menu(Menu::new(what, "Snoozed alerts stay in the list, below firing ones.", entries));
+    model.dialog = Dialog::Menu(Menu::new(title, "Snoozed alerts stay in the list, below firing ones.", entries));
 }
 
 /// Opens the prompt for the ticket. For a single transaction the prompt begins with the ticket that a paste named for it, or
@@ -216,7 +220,7 @@ pub(crate) fn export(model: &mut Model, now: Now) {
         return;
     }
     if !is_open && model.list.total == Some(0) && model.marks.is_empty() {
-        model.show_message(Tone::Bad, "Nothing to export: no transaction is marked or shown.", now.mono);
+        model.show_message(MessageTone::Bad, "Nothing to export: no transaction is marked or shown.", now.mono);
         return;
     }
     let rows = match model.marks.count() {

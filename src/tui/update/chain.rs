@@ -1,4 +1,5 @@
-//! The chain's own word on a transaction: asks for it, and corrects a source chain that the chain shows to be wrong.
+//! The chain's own answer about a transaction: requests the answer, and corrects a source chain that the answer shows
+//! to be wrong.
 //!
 //! Nothing here asks a chain: the poller does, if the settings name a node.
 
@@ -6,9 +7,9 @@ use crate::{
     clock::Mono,
     domain::{advice, operation::Edit},
     tui::{
-        command::Id,
+        command::CommandId,
         effect::{Effect, Write},
-        model::{Model, Tone},
+        model::{MessageTone, Model},
         update::actions,
     },
 };
@@ -20,18 +21,18 @@ const MOST: usize = 50;
 pub(crate) fn ask(model: &mut Model, now: Mono) -> Vec<Effect> {
     if !model.setting.asks_chains {
         let how = "No chain can be asked yet: add [chains.42161] with rpc = \"https://...\" to the config file.";
-        model.show_message(Tone::Bad, how, now);
+        model.show_message(MessageTone::Bad, how, now);
         return Vec::new();
     }
     let rows = actions::targets(model, now);
     match rows.len() {
         0 => return Vec::new(),
-        1 => model.show_message(Tone::Good, "Asking the chain itself; the answer appears as CHAIN.", now),
+        1 => model.show_message(MessageTone::Good, "Asking the chain itself; the answer appears as CHAIN.", now),
         count if count > MOST => {
-            model.show_message(Tone::Bad, format!("Not asked: at most {MOST} transactions at once."), now);
+            model.show_message(MessageTone::Bad, format!("Not asked: at most {MOST} transactions at once."), now);
             return Vec::new();
         }
-        count => model.show_message(Tone::Good, format!("Asking the chains about {count} transactions."), now),
+        count => model.show_message(MessageTone::Good, format!("Asking the chains about {count} transactions."), now),
     }
     vec![Effect::AskChain(rows)]
 }
@@ -39,13 +40,17 @@ pub(crate) fn ask(model: &mut Model, now: Mono) -> Vec<Effect> {
 /// Corrects the source chain of the selected transaction to the chain on which it was found.
 pub(crate) fn correct_source(model: &mut Model, now: Mono) -> Vec<Effect> {
     let Some(row) = model.list.selected else { return Vec::new() };
-    model.list.chosen = true;
+    model.list.is_chosen = true;
     let found = model.transactions.get(&row).and_then(|tx| advice::found_elsewhere(tx).cloned());
     match found {
         Some(chain) => vec![Effect::Write(Write::Edit(Edit::CorrectSource { transactions: vec![row], chain }))],
         None => {
-            let ask = model.setting.keys.shown(Id::AskChain);
-            model.show_message(Tone::Bad, format!("Not found on another chain so far; {ask} asks the chains."), now);
+            let ask = model.setting.keys.shown(CommandId::AskChain);
+            model.show_message(
+                MessageTone::Bad,
+                format!("Not found on another chain so far; {ask} asks the chains."),
+                now,
+            );
             Vec::new()
         }
     }

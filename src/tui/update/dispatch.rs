@@ -7,15 +7,15 @@ use crate::{
     clock::{Mono, Now},
     domain::{change::RecentChange, filter::Direction, reply::Audience},
     tui::{
-        command::{Id, command_table},
+        command::{CommandId, command_table},
         dialogs::{
-            Dialog, answer, copy, filter,
+            Dialog, copy, filter,
             help::state::HelpPage,
-            menu::state::{Choice, Menu},
-            palette, quote,
+            menu::state::{Menu, MenuChoice},
+            palette, quote, reply,
         },
-        effect::{Effect, Markable},
-        model::{Model, Screen, Tone},
+        effect::{Effect, MarkRequest},
+        model::{MessageTone, Model, Screen},
         screens::{
             alerts, detail,
             list::{
@@ -31,21 +31,20 @@ use crate::{
 /// The lines by which the detail beside the list scrolls.
 const DETAIL_STEP: isize = 3;
 
-/// Performs a command.
-pub(crate) fn dispatch(model: &mut Model, id: Id, now: Now) -> Vec<Effect> {
+pub(crate) fn dispatch(model: &mut Model, id: CommandId, now: Now) -> Vec<Effect> {
     if advance_tour(model, id) {
         return Vec::new();
     }
     if actions::lacks_target(model, id) {
         let target = if model.screen == Screen::Alerts { "alert" } else { "transaction" };
-        model.show_message(Tone::Bad, format!("No {target} is selected."), now.mono);
+        model.show_message(MessageTone::Bad, format!("No {target} is selected."), now.mono);
         return Vec::new();
     }
     macro_rules! perform {
         ($($id:ident $group:ident $(needs $needs:ident)? [$($context:ident)*] $name:literal $hint:literal [$($key:literal)*]
            $help:literal $(<$argument:literal>)? => $perform:expr;)*) => {
             match id {
-                $(Id::$id => call($perform, model, now),)*
+                $(CommandId::$id => call($perform, model, now),)*
             }
         };
     }
@@ -59,7 +58,6 @@ fn call<E: IntoEffects>(perform: impl FnOnce(&mut Model, Now) -> E, model: &mut 
 
 /// The result of a function of `update`: effects, or nothing if it changes the model alone.
 pub(super) trait IntoEffects {
-    /// Returns the effects.
     fn into_effects(self) -> Vec<Effect>;
 }
 
@@ -86,29 +84,29 @@ fn acknowledge(model: &mut Model, now: Mono) {
 /// Wraps or cuts the long lines of the log or the raw body.
 fn toggle_wrap(model: &mut Model) {
     match model.screen {
-        Screen::Log => model.log.wrap = !model.log.wrap,
+        Screen::Log => model.log.is_wrapped = !model.log.is_wrapped,
         Screen::List | Screen::Detail | Screen::Alerts | Screen::Stats => {
-            model.detail.raw.wrap = !model.detail.raw.wrap;
+            model.detail.raw.is_wrapped = !model.detail.raw.is_wrapped;
         }
     }
 }
 
 /// Advances the tour. Returns `true` if the command only ended it.
-fn advance_tour(model: &mut Model, id: Id) -> bool {
+fn advance_tour(model: &mut Model, id: CommandId) -> bool {
     let before = model.tour;
     model.tour = before.after(id);
     if before == model.tour {
         return false;
     }
     model.view_state.tour_is_over |= model.tour == Tour::Over;
-    id == Id::Clear
+    id == CommandId::Clear
 }
 
 /// Closes the page of text, or returns to the previous screen.
 fn back(model: &mut Model, now: Mono) -> Vec<Effect> {
     match model.dialog {
         Dialog::None | Dialog::Palette(_) if model.is_side_screen() => leave_side_screen(model, now),
-        Dialog::Answer { .. } => {
+        Dialog::Reply { .. } => {
             model.dialog = Dialog::None;
             Vec::new()
         }
@@ -145,7 +143,7 @@ fn open_side_screen(model: &mut Model, screen: Screen, now: Mono) -> Vec<Effect>
         model.previous_screen = model.screen;
     }
     model.screen = screen;
-    (model.charts.stale, model.charts.chosen, model.log.asked_at) = (true, None, None);
+    (model.charts.is_stale, model.charts.chosen, model.log.asked_at) = (true, None, None);
     model.log.go_to_newest();
     stats::update::read_if_due(model, now).into_iter().chain(log::update::read_if_due(model, now)).collect()
 }
@@ -168,7 +166,7 @@ fn open(model: &mut Model, now: Mono) {
     if model.screen == Screen::Alerts {
         alerts::update::enter(model, now);
     } else if model.list.selected.is_some() {
-        (model.list.chosen, model.alert_list.returns_to_alerts) = (true, false);
+        (model.list.is_chosen, model.alert_list.returns_to_alerts) = (true, false);
         model.open_detail();
     }
 }
@@ -179,7 +177,7 @@ fn full_screen(model: &mut Model, now: Mono) -> Vec<Effect> {
         return go_back(model, now);
     }
     if model.list.selected.is_some() {
-        (model.list.chosen, model.alert_list.returns_to_alerts, model.screen) = (true, false, Screen::Detail);
+        (model.list.is_chosen, model.alert_list.returns_to_alerts, model.screen) = (true, false, Screen::Detail);
     }
     Vec::new()
 }
@@ -196,16 +194,16 @@ fn clear(model: &mut Model, now: Mono) -> Vec<Effect> {
 /// Switches to the next placement of the detail: beside the list, below it, in brief.
 fn next_pane(model: &mut Model, now: Mono) {
     model.view_state.pane = model.view_state.pane.next();
-    model.show_message(Tone::Good, model.view_state.pane.words(), now);
+    model.show_message(MessageTone::Good, model.view_state.pane.description(), now);
 }
 
 /// Opens the menu of the newest changes.
 fn open_recent(model: &mut Model, now: Mono) {
     let zone = model.setting.zone;
-    let entry = |recent: &RecentChange| Some((recent.sentence(zone), Choice::GoTo(recent.change.transaction?)));
+    let entry = |recent: &RecentChange| Some((recent.sentence(zone), MenuChoice::GoTo(recent.change.transaction?)));
     let entries: Vec<_> = model.overview.recent.iter().filter_map(entry).collect();
     if entries.is_empty() {
-        return model.show_message(Tone::Good, "No change yet.", now);
+        return model.show_message(MessageTone::Good, "No change yet.", now);
     }
     model.dialog = Dialog::Menu(Menu::numbered("Just now", "", entries.into_iter()));
 }
@@ -218,7 +216,7 @@ fn half_page(model: &Model) -> isize {
 pub(crate) fn scroll(model: &mut Model, lines: isize) {
     let end = model.geometry.scroll_end;
     match (&mut model.dialog, &mut model.screen) {
-        (Dialog::Help(HelpPage { scroll, .. }) | Dialog::Answer { scroll, .. }, _) => {
+        (Dialog::Help(HelpPage { scroll, .. }) | Dialog::Reply { scroll, .. }, _) => {
             *scroll = scroll.saturating_add_signed(lines).min(end);
         }
         (_, Screen::Alerts) => model.alert_list.move_by(lines),

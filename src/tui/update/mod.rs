@@ -17,12 +17,12 @@ use crossterm::event::{KeyEvent, KeyEventKind};
 use self::dispatch::IntoEffects;
 pub(crate) use self::dispatch::dispatch;
 use super::{
-    command::{Id, KeyContext},
-    dialogs::{Dialog, add, answer, copy, filter, help, menu, palette, prompt, quote},
+    command::{CommandId, KeyContext},
+    dialogs::{Dialog, add, copy, filter, help, menu, palette, prompt, quote, reply},
     effect::{Effect, KeyOutcome},
     key_text,
     message::Msg,
-    model::{Model, Screen, Tone},
+    model::{MessageTone, Model, Screen},
     screens::{alerts, detail, list::update::marks, log, stats},
 };
 use crate::{
@@ -48,7 +48,7 @@ pub(crate) fn update(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
     }
     if model.list.selected != before {
         model.history = None;
-        model.detail.on_another();
+        model.detail.on_other_transaction();
         effects.extend(model.list.selected.map(Effect::LoadHistory));
     }
     effects.extend(detail::update::load_body_if_needed(model));
@@ -83,9 +83,9 @@ fn apply(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
         Msg::Click(target) => pointer::on_click(model, target, now),
         Msg::Wheel(lines, pane) => pointer::on_wheel(model, lines, pane).into_effects(),
         Msg::StoreChanged(update) => store_changes::on_store_changed(model, *update, now),
-        Msg::Page(read) => store_changes::on_page(model, *read, now),
-        Msg::Counted(counted) => store_changes::on_counted(model, *counted, now),
-        Msg::Statistics(read) => stats::update::on_statistics(model, *read, now.mono),
+        Msg::Page(read) => store_changes::on_page(model, &read.0, read.1, now),
+        Msg::Counted(counted) => store_changes::on_counted(model, counted.0, counted.1, now),
+        Msg::Statistics(read) => stats::update::on_statistics(model, read.0, read.1, now.mono),
         Msg::Log(read) => log::update::on_log(model, read),
         Msg::Known(known) => match model.screen {
             Screen::Log => log::update::on_found(model, known.into_values().flatten().next(), now.mono),
@@ -100,12 +100,12 @@ fn apply(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
         Msg::ThemeSet(outcome) => theme::on_theme_set(model, outcome, now),
         Msg::Tick => on_tick(model, now),
         Msg::Resize(..) => on_resize(model).into_effects(),
-        Msg::History(row, read) => store_changes::on_history(model, row, *read).into_effects(),
+        Msg::History(row, read) => store_changes::on_history(model, row, read.0, read.1).into_effects(),
         Msg::Body(row, body) => detail::update::on_body(model, row, *body).into_effects(),
-        Msg::ForTexts(transactions, wanted) => answer::update::on_loaded(model, &transactions, wanted, now),
+        Msg::ForTexts(transactions, wanted) => reply::update::on_loaded(model, &transactions, wanted, now),
         Msg::FoundAlert(Some(row)) => model.list.select_when_loaded(row).into_effects(),
         Msg::FoundAlert(None) => {
-            model.show_message(Tone::Bad, "No other transaction here has an alert.", now.mono).into_effects()
+            model.show_message(MessageTone::Bad, "No other transaction here has an alert.", now.mono).into_effects()
         }
         Msg::Alerts(read) => alerts::update::on_read(model, read, now.mono).into_effects(),
         Msg::FoundMarks(found) => marks::on_found(model, found, now.mono).into_effects(),
@@ -117,8 +117,8 @@ fn apply(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
         Msg::Team(status, author) => on_team(model, *status, author, now).into_effects(),
         Msg::Written(write, outcome) => actions::on_written(model, &write, outcome, now.mono).into_effects(),
         Msg::UndoesImport(count) => actions::confirm_undo(model, count).into_effects(),
-        Msg::Done(text) => model.show_message(Tone::Good, text, now.mono).into_effects(),
-        Msg::Failed(text) | Msg::NotRead(text) => model.show_message(Tone::Bad, text, now.mono).into_effects(),
+        Msg::Done(text) => model.show_message(MessageTone::Good, text, now.mono).into_effects(),
+        Msg::Failed(text) | Msg::NotRead(text) => model.show_message(MessageTone::Bad, text, now.mono).into_effects(),
         // The loop copies the text itself, and sends `Copied` instead.
         Msg::CopyByTerminal(_) => Vec::new(),
     }
@@ -127,7 +127,7 @@ fn apply(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
 fn on_team(model: &mut Model, status: TeamStatus, author: Option<String>, now: Now) {
     let known_loss = model.team.as_ref().and_then(|team| team.loss.as_deref());
     if let Some(loss) = status.loss.as_ref().filter(|loss| known_loss != Some(loss.as_str())) {
-        model.show_message(Tone::Bad, loss.clone(), now.mono);
+        model.show_message(MessageTone::Bad, loss.clone(), now.mono);
     }
     model.setting.author = author;
     model.team = Some(status);
@@ -142,7 +142,7 @@ fn on_resize(model: &mut Model) {
 fn report_open_transaction(model: &mut Model, now: Now) -> Option<Effect> {
     /// Shorter than the time after which the poller forgets the report.
     const REPORT_INTERVAL: Duration = Duration::from_secs(20);
-    // People of a team also want to know who looks at what is settled.
+    // The others of a team also want to see who has a settled transaction open.
     let is_of_interest = |tx: &Transaction| model.team.is_some() || tx.needs_polling();
     let polled = |row: &RowId| model.transactions.get(row).is_some_and(is_of_interest);
     let open = match model.screen {
@@ -161,10 +161,10 @@ fn on_tick(model: &mut Model, now: Now) -> Vec<Effect> {
     if model.status_message.as_ref().is_some_and(|notice| notice.until <= now.mono) {
         model.status_message = None;
     }
-    if std::mem::take(&mut model.unread) {
+    if std::mem::take(&mut model.should_retry_page) {
         model.mark_stale();
     }
-    let count = std::mem::take(&mut model.uncounted).then_some(Effect::Count);
+    let count = std::mem::take(&mut model.should_retry_count).then_some(Effect::Count);
     let quote = quote::update::on_tick(model, now);
     let due = alerts::update::read_if_due(model, now.mono).into_iter().chain(count);
     due.chain(stats::update::read_if_due(model, now.mono))
@@ -192,7 +192,7 @@ fn on_paste(model: &mut Model, text: &str, is_whole: bool) -> Vec<Effect> {
             help::update::on_paste(page, text, &model.setting.keys);
             Vec::new()
         }
-        Dialog::None | Dialog::Help(_) | Dialog::Answer { .. } | Dialog::Menu(_) | Dialog::CopyMenu(_) => {
+        Dialog::None | Dialog::Help(_) | Dialog::Reply { .. } | Dialog::Menu(_) | Dialog::CopyMenu(_) => {
             model.dialog = Dialog::Add(Box::default());
             add::update::on_paste(model, text, is_whole)
         }
@@ -215,7 +215,7 @@ fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> Vec<Effect> {
     // Quitting and suspending work in text fields too, unless their key is a letter.
     let control = name.as_deref().filter(|name| name.starts_with('^') && name.len() > 1);
     let anywhere = control.and_then(|name| model.setting.keys.lookup(&[KeyContext::Page], name));
-    if let Some(id @ (Id::Quit | Id::Suspend)) = anywhere {
+    if let Some(id @ (CommandId::Quit | CommandId::Suspend)) = anywhere {
         return dispatch(model, id, now);
     }
     match &model.dialog {
@@ -237,7 +237,7 @@ fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> Vec<Effect> {
             let outcome = help::update::on_key(model, key);
             return perform(model, outcome, now);
         }
-        Dialog::None | Dialog::Answer { .. } => {}
+        Dialog::None | Dialog::Reply { .. } => {}
     }
     let contexts = model.contexts();
     match name.and_then(|name| model.setting.keys.lookup(contexts, &name)) {

@@ -26,7 +26,7 @@ pub(crate) fn on_wheel(model: &mut Model, lines: isize, pane: WheelPane) {
     match (&mut model.dialog, pane) {
         (Dialog::CopyMenu(menu), _) => menu.move_by(lines.signum()),
         (Dialog::None, WheelPane::Detail) => model.detail.move_by(lines, model.geometry.detail_end),
-        (Dialog::None | Dialog::Help { .. } | Dialog::Answer { .. }, _) => scroll(model, lines),
+        (Dialog::None | Dialog::Help { .. } | Dialog::Reply { .. }, _) => scroll(model, lines),
         (
             Dialog::Filter(_)
             | Dialog::Find { .. }
@@ -63,13 +63,13 @@ pub(crate) fn on_click(model: &mut Model, target: ClickTarget, now: Now) -> Vec<
             model.screen = Screen::List;
             return show_tab(model, tab);
         }
-        ClickTarget::DetailTab(tab) => (model.list.chosen, model.detail.tab) = (true, tab),
+        ClickTarget::DetailTab(tab) => (model.list.is_chosen, model.detail.tab) = (true, tab),
         ClickTarget::Title(column) => {
             return column.sort().map_or_else(Vec::new, |by| arrangement::choose_order(model, by, now));
         }
         ClickTarget::Recent(place) => {
             let row = model.overview.recent.get(place).and_then(|recent| recent.change.transaction);
-            row.into_iter().for_each(|row| model.go_to(row));
+            row.into_iter().for_each(|row| model.go_to_row(row));
         }
         ClickTarget::Command(id) => return dispatch(model, id, now),
     }

@@ -8,13 +8,13 @@ use crate::{
     clock::Now,
     domain::{ids::RowId, poller::PollerHealth, span, text},
     tui::{
-        command::Id,
+        command::CommandId,
         dialogs::{
             Dialog,
-            menu::state::{Choice, Menu, MenuEntry},
+            menu::state::{Menu, MenuChoice, MenuEntry},
         },
         effect::Effect,
-        model::{Model, Tone},
+        model::{MessageTone, Model},
         screens::list::update::marks,
     },
 };
@@ -24,7 +24,7 @@ pub(crate) const MAX_UNCONFIRMED: usize = 10;
 
 /// Requests a poll of the selected transaction.
 pub(crate) fn poll_selected(model: &mut Model, now: Now) -> Vec<Effect> {
-    model.list.chosen |= model.list.selected.is_some();
+    model.list.is_chosen |= model.list.selected.is_some();
     model.list.selected.map_or_else(Vec::new, |row| request_polls(model, vec![row], now))
 }
 
@@ -36,9 +36,9 @@ pub(crate) fn poll_marked(model: &mut Model, now: Now) -> Vec<Effect> {
     let rows = model.marks.rows();
     match rows.len() {
         0 => {
-            let [mark, poll] = [Id::Mark, Id::PollNow].map(|id| model.setting.keys.shown(id));
+            let [mark, poll] = [CommandId::Mark, CommandId::PollNow].map(|id| model.setting.keys.shown(id));
             model.show_message(
-                Tone::Bad,
+                MessageTone::Bad,
                 format!("No transaction is marked: {mark} marks one, {poll} polls the selected one."),
                 now.mono,
             );
@@ -46,7 +46,7 @@ pub(crate) fn poll_marked(model: &mut Model, now: Now) -> Vec<Effect> {
         }
         1..=MAX_UNCONFIRMED => request_polls(model, rows, now),
         count => {
-            let yes = (format!("yes, poll all {count}"), Choice::PollNow(rows));
+            let yes = (format!("yes, poll all {count}"), MenuChoice::PollNow(rows));
             let menu = Menu::confirm(format!("Poll {count} transactions now?"), describe_cost(model, count, now), yes);
             model.dialog = Dialog::Menu(menu);
             Vec::new()
@@ -59,7 +59,7 @@ pub(crate) fn pause(model: &mut Model, now: Now) -> Vec<Effect> {
     if model.budgets(now.wall).any(|budget| budget.paused_until.is_some()) {
         return vec![Effect::Pause(None)];
     }
-    let entry = |key, label, minutes| MenuEntry::new(key, label, Choice::Pause(minutes));
+    let entry = |key, label, minutes| MenuEntry::new(key, label, MenuChoice::Pause(minutes));
     let entries = vec![entry("m", "15 minutes", 15), entry("h", "1 hour", 60)];
     let remark =
         "Other programs can use the budget. hoptop does not notice changes, but still polls transactions on request.";
@@ -74,11 +74,11 @@ pub(crate) fn pause_for(model: &mut Model, typed: &str, now: Now) -> Vec<Effect>
     match minutes {
         Ok(minutes @ 1..=LONGEST) => vec![Effect::Pause(i64::try_from(minutes).ok())],
         Ok(_) => {
-            model.show_message(Tone::Bad, "A pause lasts at least 1m and at most 24h.", now.mono);
+            model.show_message(MessageTone::Bad, "A pause lasts at least 1m and at most 24h.", now.mono);
             Vec::new()
         }
         Err(why) => {
-            model.show_message(Tone::Bad, text::clean(&why), now.mono);
+            model.show_message(MessageTone::Bad, text::clean(&why), now.mono);
             Vec::new()
         }
     }
@@ -121,6 +121,6 @@ pub(crate) fn request_polls(model: &mut Model, rows: Vec<RowId>, now: Now) -> Ve
         (None, 1) => "This transaction is polled next, at least 5 s after its last poll.".to_owned(),
         (None, count) => format!("{count} transactions are polled next ({count} requests)."),
     };
-    model.show_message(if obstacle.is_some() { Tone::Bad } else { Tone::Good }, sentence, now.mono);
+    model.show_message(if obstacle.is_some() { MessageTone::Bad } else { MessageTone::Good }, sentence, now.mono);
     vec![Effect::PollNow(rows)]
 }

@@ -1,4 +1,4 @@
-//! Applies what was read from the store: changes, pages of the list, counts, a history.
+//! Applies data from the store to the model: changes, pages of the list, counts, a history.
 //!
 //! Decides which reads follow. Must never move the selection, unless the selected transaction is gone.
 
@@ -11,8 +11,8 @@ use crate::{
         dialogs::{Dialog, quote},
         effect::Effect,
         message::StoreUpdate,
-        model::{Model, Overview, Screen, Tone},
-        screens::{alerts, detail::history::History, list::state::PageRequest},
+        model::{MessageTone, Model, Overview, Screen},
+        screens::{alerts, detail::history::TransactionHistory, list::state::PageRequest},
     },
 };
 
@@ -22,14 +22,14 @@ pub(crate) fn on_store_changed(model: &mut Model, update: StoreUpdate, now: Now)
     if let Some(store_fault) =
         notification_errors.iter().find(|store_fault| !model.notification_errors.contains(store_fault))
     {
-        model.show_message(Tone::Bad, format!("A notification failed: {store_fault}"), now.mono);
+        model.show_message(MessageTone::Bad, format!("A notification failed: {store_fault}"), now.mono);
     }
     model.notification_errors = notification_errors;
     let quote = quote::update::on_store_changed(model, &feed);
-    profile_alerts.retain(|alert| model.setting.shows(&alert.profile));
+    profile_alerts.retain(|alert| model.setting.shows_profile(&alert.profile));
     profile_alerts.sort_by_key(|alert| alert.rule);
     (model.profile_alerts, model.own, model.other_profiles) = (profile_alerts, own, other_profiles);
-    model.charts.stale = true;
+    model.charts.is_stale = true;
     // Most polls change nothing, and most of them concern transactions that aren't shown.
     let has_changes = feed.needs_resync || feed.changes.iter().any(|change| change.kind != ChangeKind::Polled);
     let is_shown = |row: &RowId| model.transactions.contains_key(row) || !model.list.filter_text.is_empty();
@@ -51,7 +51,7 @@ pub(crate) fn on_store_changed(model: &mut Model, update: StoreUpdate, now: Now)
 
 /// Returns the notification about raised alerts of severity warning and critical, in the shown profiles.
 fn raised_notification(model: &Model, feed: &Changes) -> Option<Effect> {
-    let own = feed.changes.iter().filter(|change| model.setting.shows(&change.profile));
+    let own = feed.changes.iter().filter(|change| model.setting.shows_profile(&change.profile));
     let raised = own.filter_map(|change| {
         let (ChangeKind::AlertRaised { rule, severity } | ChangeKind::AlertFlapping { rule, severity }) = change.kind
         else {
@@ -86,7 +86,7 @@ fn leave_deleted(model: &mut Model, feed: &Changes, now: Now) {
         if let Dialog::Find { .. } = model.dialog {
             model.dialog = Dialog::None;
         }
-        model.show_message(Tone::Bad, "The transaction was deleted.", now.mono);
+        model.show_message(MessageTone::Bad, "The transaction was deleted.", now.mono);
     }
 }
 
@@ -103,15 +103,16 @@ fn unmark_deleted(model: &mut Model, feed: &Changes) {
 /// cancelled.
 pub(crate) fn on_page(
     model: &mut Model,
-    (request, page): (PageRequest, Result<ListPage, String>),
+    request: &PageRequest,
+    page: Result<ListPage, String>,
     now: Now,
 ) -> Vec<Effect> {
     match page {
         _ if request.view != model.list.view() => return Vec::new(),
-        Ok(page) => model.take_page(&request, page),
+        Ok(page) => model.apply_page(request, page),
         Err(error) => {
-            model.unread = true;
-            model.show_message(Tone::Bad, error, now.mono);
+            model.should_retry_page = true;
+            model.show_message(MessageTone::Bad, error, now.mono);
         }
     }
     let uncounted = model.list.before.is_none() || model.list.total.is_none();
@@ -119,15 +120,15 @@ pub(crate) fn on_page(
 }
 
 /// Applies the counts, or shows the error. An error of another view is ignored: that read may have been cancelled.
-pub(crate) fn on_counted(model: &mut Model, (view, counted): (u64, Result<Overview, String>), now: Now) -> Vec<Effect> {
-    let uncounted = counted.map(|overview| model.take_overview(overview)).err();
+pub(crate) fn on_counted(model: &mut Model, view: u64, counted: Result<Overview, String>, now: Now) -> Vec<Effect> {
+    let uncounted = counted.map(|overview| model.apply_overview(overview)).err();
     let uncounted = uncounted.filter(|_| view == model.list.view());
-    model.uncounted |= uncounted.is_some();
-    uncounted.into_iter().for_each(|error| model.show_message(Tone::Bad, error, now.mono));
+    model.should_retry_count |= uncounted.is_some();
+    uncounted.into_iter().for_each(|error| model.show_message(MessageTone::Bad, error, now.mono));
     Vec::new()
 }
 
-pub(crate) fn on_history(model: &mut Model, row: RowId, (listed, history): (Option<ListRow>, History)) {
+pub(crate) fn on_history(model: &mut Model, row: RowId, listed: Option<ListRow>, history: TransactionHistory) {
     // Another transaction is selected by now, and its own history is being read.
     if model.list.selected != Some(row) {
         return;

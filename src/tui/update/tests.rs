@@ -19,33 +19,31 @@ use crate::{
         status::RouterStatus,
         transaction::{NewTransaction, Transaction},
     },
-    presentation::{filter_completion::Names, json_tree::JsonTree},
+    presentation::{filter_completion::NameMatches, json_tree::JsonTree},
     store::ImportReport,
     tui::{
         command::{COMMANDS, KeyCommand, KeyContext},
-        dialogs::{Dialog, add::state::Focus, copy, help::state::HelpPage},
+        dialogs::{Dialog, add::state::FormFocus, copy, help::state::HelpPage},
         effect::{AlertTarget, ScreenEdit, Write},
-        fixtures::{TestDashboard, alert, at_work, blank, change_store, changed, everything, moment, press, type_in},
+        fixtures::{
+            TestDashboard, alert, blank, change_store, changed, everything, live_report, moment, now, press, type_in,
+        },
         model::view_state,
         screens::{
             alerts::state::AlertTab,
             detail::{
-                history::{EntryKind, History, HistoryEntry},
+                history::{EntryKind, HistoryEntry, TransactionHistory},
                 raw::ResponseBody,
                 state::DetailTab,
             },
             list::tab::Tab,
             stats::state::{ChartRange, RouteOrder},
         },
-        theme::Shipped,
+        theme::ShippedTheme,
     },
 };
 
 /// An hour into the Unix epoch.
-fn now() -> Now {
-    moment(DateTime::UNIX_EPOCH + TimeDelta::hours(1))
-}
-
 fn in_status(number: i64, status: RouterStatus) -> Transaction {
     let mut transaction = tx::transaction(number);
     let step = |index| RouteStep { transaction_id: Some(TxHash::new(format!("0x{index:x}"))), ..RouteStep::default() };
@@ -73,9 +71,9 @@ fn dashboard(tab: &str) -> TestDashboard {
     let alerts = [5, 15, 30].map(|number| alert(Rule::Regressed, Some(RowId(number)), "")).to_vec();
     let mut model = blank((80, 23));
     model.list.pending_selection = Some(RowId(21));
-    change_store(&mut model, everything(transactions, alerts), Some(at_work(now().wall)), now());
+    change_store(&mut model, everything(transactions, alerts), Some(live_report(now().wall)), now());
     press(&mut model, &[tab, "/"], now());
-    model.take(Msg::Paste("sort:hash".into()), now());
+    model.apply(Msg::Paste("sort:hash".into()), now());
     press(&mut model, &["Enter"], now());
     model
 }
@@ -96,37 +94,37 @@ fn dashboard_in(context: KeyContext, tab: &str) -> TestDashboard {
         KeyContext::History => {
             press(&mut model, &["Enter", "]", "]", "]"], now());
             let entry = HistoryEntry { at: now().wall, kind: EntryKind::Poll, text: "answer: ongoing".into() };
-            let history = History { entries: vec![entry; 40], ..History::default() };
-            model.take(Msg::History(RowId(21), Box::new((None, history))), now());
+            let history = TransactionHistory { entries: vec![entry; 40], ..TransactionHistory::default() };
+            model.apply(Msg::History(RowId(21), Box::new((None, history))), now());
             press(&mut model, &["j"; 12], now());
         }
         KeyContext::Raw => {
             press(&mut model, &["Enter", "[", "["], now());
-            model.take(Msg::Body(RowId(21), Box::new(Some(body()))), now());
+            model.apply(Msg::Body(RowId(21), Box::new(Some(body()))), now());
             press(&mut model, &["/"], now());
             type_in(&mut model, "status", now());
             press(&mut model, &["Enter"], now());
         }
         KeyContext::Alerts => {
             let alerts = (1..=25).map(|number| alert(Rule::Regressed, Some(RowId(number)), "")).collect();
-            change_store(&mut model, everything(Vec::new(), alerts), Some(at_work(now().wall)), now());
+            change_store(&mut model, everything(Vec::new(), alerts), Some(live_report(now().wall)), now());
             press(&mut model, &["A"], now());
             press(&mut model, &["j"; 12], now());
         }
         KeyContext::Page => {
-            let [title, doubt] = [const { String::new() }; 2];
-            model.dialog = Dialog::Answer { title, doubt, text: "a line\n".repeat(60), scroll: 0 };
+            let [title, warning] = [const { String::new() }; 2];
+            model.dialog = Dialog::Reply { title, warning, text: "a line\n".repeat(60), scroll: 0 };
             press(&mut model, &["j"; 12], now());
         }
         KeyContext::Stats => {
             press(&mut model, &["%"], now());
             let read = Ok(handling::statistics(40));
-            model.take(Msg::Statistics(Box::new((read, Duration::ZERO))), now());
+            model.apply(Msg::Statistics(Box::new((read, Duration::ZERO))), now());
             press(&mut model, &["j"; 12], now());
         }
         KeyContext::Log => {
             press(&mut model, &["@"], now());
-            model.take(Msg::Log(Ok(Some(handling::tail(60)))), now());
+            model.apply(Msg::Log(Ok(Some(handling::tail(60)))), now());
             press(&mut model, &["j"; 12], now());
         }
     }
@@ -142,11 +140,11 @@ fn body() -> ResponseBody {
 
 fn position(model: &Model) -> usize {
     match (&model.dialog, &model.screen) {
-        (Dialog::Help(HelpPage { scroll, .. }) | Dialog::Answer { scroll, .. }, _) => *scroll,
-        (_, Screen::Detail) => model.detail.place(),
+        (Dialog::Help(HelpPage { scroll, .. }) | Dialog::Reply { scroll, .. }, _) => *scroll,
+        (_, Screen::Detail) => model.detail.position(),
         (_, Screen::Alerts) => model.alert_list.position().unwrap_or(0),
         (_, Screen::List) => model.list.position().unwrap_or(0),
-        (_, Screen::Stats) => model.charts.place(),
+        (_, Screen::Stats) => model.charts.position(),
         (_, Screen::Log) => model.log.cursor,
     }
 }
@@ -157,7 +155,7 @@ fn is_prompt_for(model: &Model, title: &str, rows: Option<&[RowId]>) -> bool {
 
 /// Whether the key had the effect that the help promises. `before` is the position before the key.
 #[allow(clippy::too_many_lines, reason = "a line for each command")]
-fn did_as_promised(id: Id, before: usize, model: &Model, effects: &[Effect]) -> bool {
+fn did_as_promised(id: CommandId, before: usize, model: &Model, effects: &[Effect]) -> bool {
     let end = match (&model.dialog, model.screen) {
         (Dialog::None, Screen::List) => model.list.part.rows.len().saturating_sub(1),
         (Dialog::None, Screen::Alerts) => model.alert_list.rows().len().saturating_sub(1),
@@ -171,130 +169,141 @@ fn did_as_promised(id: Id, before: usize, model: &Model, effects: &[Effect]) -> 
         (model.screen, model.list.tab, model.list.part.rows.len()) == (Screen::List, tab, held)
     };
     match id {
-        Id::Help => matches!(&model.dialog, Dialog::Help(page) if page.scroll == 0 && page.found.is_none()),
-        Id::Alerts => model.screen == Screen::Alerts && model.alert_list.page.is_some(),
-        Id::FoldRule | Id::FoldAll => model.alert_list.rows().len() == 1,
-        Id::NextState => model.alert_list.tab == AlertTab::Firing,
-        Id::PrevState => model.alert_list.tab == AlertTab::Resolved,
-        Id::Acknowledge if model.screen == Screen::Alerts => is_prompt_for(model, "Acknowledge", None),
-        Id::Open => model.screen == Screen::Detail,
-        Id::Back => model.screen == Screen::List && matches!(model.dialog, Dialog::None),
-        Id::Clear => model.list.filter_text.is_empty() && model.list.part.rows.first() == Some(&RowId(30)),
-        Id::Filter => {
+        CommandId::Help => matches!(&model.dialog, Dialog::Help(page) if page.scroll == 0 && page.found.is_none()),
+        CommandId::Alerts => model.screen == Screen::Alerts && model.alert_list.page.is_some(),
+        CommandId::FoldRule | CommandId::FoldAll => model.alert_list.rows().len() == 1,
+        CommandId::NextState => model.alert_list.tab == AlertTab::Firing,
+        CommandId::PrevState => model.alert_list.tab == AlertTab::Resolved,
+        CommandId::Acknowledge if model.screen == Screen::Alerts => is_prompt_for(model, "Acknowledge", None),
+        CommandId::Open => model.screen == Screen::Detail,
+        CommandId::Back => model.screen == Screen::List && matches!(model.dialog, Dialog::None),
+        CommandId::Clear => model.list.filter_text.is_empty() && model.list.part.rows.first() == Some(&RowId(30)),
+        CommandId::Filter => {
             matches!(&model.dialog, Dialog::Filter(line) if line.input.value().is_empty() && line.before == "sort:hash")
         }
-        Id::CommandLine => matches!(&model.dialog, Dialog::Palette(palette) if palette.input.value().is_empty()),
-        Id::Sort => matches!(&model.dialog, Dialog::Menu(menu) if menu.title == "Order" && menu.cursor == 8),
-        Id::Columns => matches!(&model.dialog, Dialog::Menu(menu) if menu.title == "Columns of All"),
+        CommandId::CommandLine => matches!(&model.dialog, Dialog::Palette(palette) if palette.input.value().is_empty()),
+        CommandId::Sort => matches!(&model.dialog, Dialog::Menu(menu) if menu.title == "Order" && menu.cursor == 8),
+        CommandId::Columns => matches!(&model.dialog, Dialog::Menu(menu) if menu.title == "Columns of All"),
         // From the list to the detail, and back.
-        Id::FullScreen => (model.screen == Screen::Detail) == (before == 20),
-        Id::Pane => model.view_state.pane == view_state::Pane::Below,
-        Id::Delete => matches!(&model.dialog, Dialog::Palette(palette) if palette.input.value() == "delete "),
-        Id::Theme => matches!(&model.dialog, Dialog::Menu(menu) if menu.title == "Theme"),
-        Id::Reverse => model.list.filter_text == "sort:-hash",
+        CommandId::FullScreen => (model.screen == Screen::Detail) == (before == 20),
+        CommandId::Pane => model.view_state.pane == view_state::Pane::Below,
+        CommandId::Delete => matches!(&model.dialog, Dialog::Palette(palette) if palette.input.value() == "delete "),
+        CommandId::Theme => matches!(&model.dialog, Dialog::Menu(menu) if menu.title == "Theme"),
+        CommandId::Reverse => model.list.filter_text == "sort:-hash",
         // In the list the selected transaction has no alert.
-        Id::Snooze if model.screen == Screen::Alerts => matches!(model.dialog, Dialog::Menu(_)),
-        Id::Snooze => model.status_message.as_ref().is_some_and(|notice| notice.text.starts_with("No alert to snooze")),
-        Id::Mark => model.marks.rows() == [RowId(21)] && after == before + 1,
-        Id::MarkRange => model.marks.range == Some(RowId(21)),
-        Id::MarkAll => model.marks.count() == 40,
-        Id::Add => matches!(&model.dialog, Dialog::Add(form) if form.text().is_empty()),
-        Id::Quote => matches!(&model.dialog, Dialog::Quote(form) if form.cursor == 0),
-        Id::Answer => {
-            let shown =
-                matches!(&model.dialog, Dialog::Answer { text, scroll: 0, .. } if text.contains("Last checked"));
+        CommandId::Snooze if model.screen == Screen::Alerts => matches!(model.dialog, Dialog::Menu(_)),
+        CommandId::Snooze => {
+            model.status_message.as_ref().is_some_and(|notice| notice.text.starts_with("No alert to snooze"))
+        }
+        CommandId::Mark => model.marks.rows() == [RowId(21)] && after == before + 1,
+        CommandId::MarkRange => model.marks.range == Some(RowId(21)),
+        CommandId::MarkAll => model.marks.count() == 40,
+        CommandId::Add => matches!(&model.dialog, Dialog::Add(form) if form.text().is_empty()),
+        CommandId::Quote => matches!(&model.dialog, Dialog::Quote(form) if form.cursor == 0),
+        CommandId::Answer => {
+            let shown = matches!(&model.dialog, Dialog::Reply { text, scroll: 0, .. } if text.contains("Last checked"));
             shown && matches!(effects, [Effect::Copy(text)] if text.starts_with("Hello"))
         }
-        Id::AnswerFor => matches!(&model.dialog, Dialog::Menu(menu) if menu.entries.len() == 3),
-        Id::Copy => matches!(&model.dialog, Dialog::CopyMenu(menu) if menu.purpose == copy::state::LinkAction::Copy),
-        Id::Browser => effects == [Effect::Open(LINK.into())],
-        Id::Links => matches!(&model.dialog, Dialog::CopyMenu(menu) if menu.purpose == copy::state::LinkAction::Open),
-        Id::Suspend => effects == [Effect::Suspend],
-        Id::PollNow => effects == [Effect::PollNow(vec![RowId(21)])],
-        Id::AskChain => effects == [Effect::AskChain(vec![RowId(21)])],
-        Id::WrongChain => {
+        CommandId::AnswerFor => matches!(&model.dialog, Dialog::Menu(menu) if menu.entries.len() == 3),
+        CommandId::Copy => {
+            matches!(&model.dialog, Dialog::CopyMenu(menu) if menu.purpose == copy::state::LinkAction::Copy)
+        }
+        CommandId::Browser => effects == [Effect::Open(LINK.into())],
+        CommandId::Links => {
+            matches!(&model.dialog, Dialog::CopyMenu(menu) if menu.purpose == copy::state::LinkAction::Open)
+        }
+        CommandId::Suspend => effects == [Effect::Suspend],
+        CommandId::PollNow => effects == [Effect::PollNow(vec![RowId(21)])],
+        CommandId::AskChain => effects == [Effect::AskChain(vec![RowId(21)])],
+        CommandId::WrongChain => {
             let edit = Edit::CorrectSource { transactions: vec![RowId(21)], chain: ChainId::new("8453") };
             effects == [Effect::Write(Write::Edit(edit))]
         }
-        Id::PollMarked => {
+        CommandId::PollMarked => {
             model.status_message.as_ref().is_some_and(|notice| notice.text.starts_with("No transaction is marked"))
         }
-        Id::Acknowledge => {
+        CommandId::Acknowledge => {
             model.status_message.as_ref().is_some_and(|notice| notice.text.starts_with("No alert to acknowledge"))
         }
-        Id::Pause => matches!(&model.dialog, Dialog::Menu(menu) if menu.title == "Pause polling for"),
-        Id::Note => is_prompt_for(model, "Note on", Some(&[RowId(21)])),
-        Id::Ticket => is_prompt_for(model, "Ticket of", Some(&[RowId(21)])),
-        Id::Labels => is_prompt_for(model, "Labels of", Some(&[RowId(21)])),
-        Id::Export if model.screen == Screen::Detail => is_prompt_for(model, "Export", Some(&[RowId(21)])),
-        Id::Export => is_prompt_for(model, "Export", None),
-        Id::Untrack => effects == [Effect::Write(Write::Edit(ScreenEdit::Untrack { transactions: vec![RowId(21)] }))],
-        Id::Unacknowledge if model.screen == Screen::Alerts => {
+        CommandId::Pause => matches!(&model.dialog, Dialog::Menu(menu) if menu.title == "Pause polling for"),
+        CommandId::Note => is_prompt_for(model, "Note on", Some(&[RowId(21)])),
+        CommandId::Ticket => is_prompt_for(model, "Ticket of", Some(&[RowId(21)])),
+        CommandId::Labels => is_prompt_for(model, "Labels of", Some(&[RowId(21)])),
+        CommandId::Export if model.screen == Screen::Detail => is_prompt_for(model, "Export", Some(&[RowId(21)])),
+        CommandId::Export => is_prompt_for(model, "Export", None),
+        CommandId::Untrack => {
+            effects == [Effect::Write(Write::Edit(ScreenEdit::Untrack { transactions: vec![RowId(21)] }))]
+        }
+        CommandId::Unacknowledge if model.screen == Screen::Alerts => {
             effects
                 == [Effect::Write(Write::Edit(ScreenEdit::Unacknowledge { alerts: vec![AlertTarget::Alert(1_309)] }))]
         }
-        Id::Unacknowledge => {
+        CommandId::Unacknowledge => {
             effects == [Effect::Write(Write::Edit(ScreenEdit::Unacknowledge { alerts: AlertTarget::of(&[RowId(21)]) }))]
         }
-        Id::Undo => effects == [Effect::Undo { confirmed: None }],
-        Id::Redo => effects == [Effect::Redo],
-        Id::Down => after == before + 1,
-        Id::Up => after + 1 == before,
-        Id::HalfDown => after > before && after < end,
-        Id::HalfUp => after < before && after > 0,
-        Id::Top => after == 0,
-        Id::Bottom => after == end && end > before,
-        Id::NextTab => model.detail.tab == DetailTab::Steps,
-        Id::PrevTab => model.detail.tab == DetailTab::Notes,
+        CommandId::Undo => effects == [Effect::Undo { confirmed: None }],
+        CommandId::Redo => effects == [Effect::Redo],
+        CommandId::Down => after == before + 1,
+        CommandId::Up => after + 1 == before,
+        CommandId::HalfDown => after > before && after < end,
+        CommandId::HalfUp => after < before && after > 0,
+        CommandId::Top => after == 0,
+        CommandId::Bottom => after == end && end > before,
+        CommandId::NextTab => model.detail.tab == DetailTab::Steps,
+        CommandId::PrevTab => model.detail.tab == DetailTab::Notes,
         // The part around the cursor is folded.
-        Id::Fold => after == 0 && model.detail.raw.count() == 1,
-        Id::Find => matches!(&model.dialog, Dialog::Find { input, before } if input.value() == *before),
-        Id::NextMatch => after > before && model.detail.raw.match_position() == (Some(2), 4),
-        Id::PrevMatch => model.detail.raw.match_position() == (Some(4), 4),
+        CommandId::Fold => after == 0 && model.detail.raw.count() == 1,
+        CommandId::Find => matches!(&model.dialog, Dialog::Find { input, before } if input.value() == *before),
+        CommandId::NextMatch => after > before && model.detail.raw.match_position() == (Some(2), 4),
+        CommandId::PrevMatch => model.detail.raw.match_position() == (Some(4), 4),
         // This screen has no room for the detail: `the_detail_beside_the_list_scrolls` has.
-        Id::DetailDown | Id::DetailUp => model.screen == Screen::List && after == before,
-        Id::NextRow => model.screen == Screen::Detail && model.list.selected == Some(RowId(22)),
-        Id::PrevRow => model.screen == Screen::Detail && model.list.selected == Some(RowId(20)),
-        Id::Recent => model.status_message.as_ref().is_some_and(|notice| notice.text == "No change yet."),
-        Id::RouteOrder => model.charts.order == RouteOrder::Slowest,
-        Id::Changes => model.detail.changes_only && after == 0,
-        Id::Wrap if model.screen == Screen::Log => model.log.wrap,
-        Id::Wrap => model.detail.raw.wrap,
-        Id::Stats => model.screen == Screen::Stats && effects.first() == Some(&Effect::LoadStatistics(ChartRange::All)),
-        Id::Range => effects == [Effect::LoadStatistics(ChartRange::Week)],
-        Id::OpenRoute => model.screen == Screen::List && model.list.filter_text.starts_with("from:10 to:"),
-        Id::Log => model.screen == Screen::Log && effects.first() == Some(&Effect::LoadLog(None)),
+        CommandId::DetailDown | CommandId::DetailUp => model.screen == Screen::List && after == before,
+        CommandId::NextRow => model.screen == Screen::Detail && model.list.selected == Some(RowId(22)),
+        CommandId::PrevRow => model.screen == Screen::Detail && model.list.selected == Some(RowId(20)),
+        CommandId::Recent => model.status_message.as_ref().is_some_and(|notice| notice.text == "No change yet."),
+        CommandId::RouteOrder => model.charts.order == RouteOrder::Slowest,
+        CommandId::Changes => model.detail.shows_changes_only && after == 0,
+        CommandId::Wrap if model.screen == Screen::Log => model.log.is_wrapped,
+        CommandId::Wrap => model.detail.raw.is_wrapped,
+        CommandId::Stats => {
+            model.screen == Screen::Stats && effects.first() == Some(&Effect::LoadStatistics(ChartRange::All))
+        }
+        CommandId::Range => effects == [Effect::LoadStatistics(ChartRange::Week)],
+        CommandId::OpenRoute => model.screen == Screen::List && model.list.filter_text.starts_with("from:10 to:"),
+        CommandId::Log => model.screen == Screen::Log && effects.first() == Some(&Effect::LoadLog(None)),
         // The line is about a transaction that isn't tracked.
-        Id::OpenAbout => {
+        CommandId::OpenAbout => {
             model.status_message.as_ref().is_some_and(|notice| notice.text.ends_with("no longer tracked."))
         }
-        Id::Level => model.log.lines().count() == 30 && after == 0,
-        Id::Report => matches!(effects, [Effect::Copy(text)] if text.starts_with("hoptop ")),
-        Id::CopyPart => matches!(effects, [Effect::Copy(text)] if text == "0xc" || text == "success"),
-        Id::NextAlert => model.list.selected == Some(RowId(30)),
-        Id::PrevAlert => model.list.selected == Some(RowId(15)),
-        Id::Attention => shows(Tab::Attention),
-        Id::View6 | Id::View7 | Id::View8 | Id::View9 => {
+        CommandId::Level => model.log.lines().count() == 30 && after == 0,
+        CommandId::Report => matches!(effects, [Effect::Copy(text)] if text.starts_with("hoptop ")),
+        CommandId::CopyPart => matches!(effects, [Effect::Copy(text)] if text == "0xc" || text == "success"),
+        CommandId::NextAlert => model.list.selected == Some(RowId(30)),
+        CommandId::PrevAlert => model.list.selected == Some(RowId(15)),
+        CommandId::Attention => shows(Tab::Attention),
+        CommandId::View6 | CommandId::View7 | CommandId::View8 | CommandId::View9 => {
             model.status_message.as_ref().is_some_and(|notice| notice.text.contains("type :save NAME"))
         }
-        Id::SaveView => matches!(&model.dialog, Dialog::Palette(palette) if palette.input.value() == "save "),
-        Id::ForgetView => matches!(&model.dialog, Dialog::Palette(palette) if palette.input.value() == "forget "),
-        Id::Active => shows(Tab::Active),
-        Id::Refunds => shows(Tab::Refunds),
-        Id::Done => shows(Tab::Done),
-        Id::All => shows(Tab::All),
-        Id::Redraw => effects == [Effect::Redraw],
-        Id::Quit | Id::QuitRoot => effects == [Effect::Quit],
+        CommandId::SaveView => matches!(&model.dialog, Dialog::Palette(palette) if palette.input.value() == "save "),
+        CommandId::ForgetView => {
+            matches!(&model.dialog, Dialog::Palette(palette) if palette.input.value() == "forget ")
+        }
+        CommandId::Active => shows(Tab::Active),
+        CommandId::Refunds => shows(Tab::Refunds),
+        CommandId::Done => shows(Tab::Done),
+        CommandId::All => shows(Tab::All),
+        CommandId::Redraw => effects == [Effect::Redraw],
+        CommandId::Quit | CommandId::QuitRoot => effects == [Effect::Quit],
     }
 }
 
 #[test]
-fn every_key_of_every_command_does_what_its_help_says() {
+fn every_key_has_the_effect_that_the_help_promises() {
     for KeyCommand { id, name, help, keys, contexts, .. } in COMMANDS {
         for (context, key) in contexts.iter().flat_map(|context| keys.iter().map(move |key| (*context, *key))) {
-            let tab = if *id == Id::All { "2" } else { "5" };
+            let tab = if *id == CommandId::All { "2" } else { "5" };
             let mut model = dashboard_in(context, tab);
-            if *id == Id::WrongChain {
+            if *id == CommandId::WrongChain {
                 let base = ChainReading::without_node(ChainVerdict::Elsewhere(ChainId::new("8453")));
                 let tx = model.transactions.get_mut(&RowId(21)).unwrap();
                 tx.on_chain = Some(OnChain::after(None, base, None, now().wall));
@@ -321,17 +330,17 @@ fn unbound_keys_and_released_keys_do_nothing() {
     assert_eq!(press(&mut model, &["w", "Tab", "^W"], now()), []);
     let key = key_text::parse("q").unwrap();
     let release = KeyEvent { kind: KeyEventKind::Release, ..key };
-    assert_eq!(model.take(Msg::Key(release), now()), []);
+    assert_eq!(model.apply(Msg::Key(release), now()), []);
     let repeat = KeyEvent { kind: KeyEventKind::Repeat, ..key };
-    assert_eq!(model.take(Msg::Key(repeat), now()), [Effect::Quit]);
+    assert_eq!(model.apply(Msg::Key(repeat), now()), [Effect::Quit]);
 }
 
 #[test]
 fn quitting_is_possible_from_anywhere() {
-    for way in [&[][..], &["Enter"], &["?"], &["/"], &["n"]] {
+    for keys in [&[][..], &["Enter"], &["?"], &["/"], &["n"]] {
         let mut model = dashboard("5");
-        press(&mut model, way, now());
-        assert_eq!(press(&mut model, &["^C"], now()), [Effect::Quit], "after {way:?}");
+        press(&mut model, keys, now());
+        assert_eq!(press(&mut model, &["^C"], now()), [Effect::Quit], "after {keys:?}");
     }
 }
 
@@ -351,7 +360,11 @@ fn command_line_runs_a_command_with_its_argument() {
     press(&mut model, &["S"], now());
     assert_eq!(model.list.filter_text, "status:ongoing sort:-ticket");
     run(&mut model, "sort nonsense:");
-    assert!(model.status_message.as_ref().is_some_and(|notice| notice.tone == Tone::Bad), "{:?}", model.status_message);
+    assert!(
+        model.status_message.as_ref().is_some_and(|notice| notice.tone == MessageTone::Bad),
+        "{:?}",
+        model.status_message
+    );
     // An unknown command keeps the typed text.
     run(&mut model, "xyzzy");
     assert!(model.status_message.as_ref().is_some_and(|notice| notice.text.contains("No command `xyzzy`")));
@@ -386,7 +399,7 @@ fn choosing_the_present_order_again_reverses_it() {
 fn quoted_text_that_looks_like_a_sort_term_stays() {
     let mut model = dashboard("5");
     press(&mut model, &["Esc", "/"], now());
-    model.take(Msg::Paste("\"a sort:age b\" -base".into()), now());
+    model.apply(Msg::Paste("\"a sort:age b\" -base".into()), now());
     press(&mut model, &["Enter", "s", "3"], now());
     assert_eq!(model.list.filter_text, "\"a sort:age b\" -base sort:age");
     press(&mut model, &[":"], now());
@@ -414,7 +427,7 @@ fn a_theme_is_chosen_from_a_menu() {
     let Dialog::Menu(menu) = &model.dialog else { panic!("{:?}", model.dialog) };
     assert_eq!(menu.entries.len(), 6);
     assert!(menu.entries[5].label.starts_with("[x] configured"), "{:?}", menu.entries[5]);
-    assert_eq!(press(&mut model, &["3"], now()), [Effect::SetTheme(Some(Shipped::Dark))]);
+    assert_eq!(press(&mut model, &["3"], now()), [Effect::SetTheme(Some(ShippedTheme::Dark))]);
 }
 
 #[test]
@@ -471,16 +484,16 @@ fn ticket_names_are_read_after_typing_tab_and_paste() {
     assert_eq!(asked(press(&mut model, &["Tab"], now())), all(""), "after Tab");
     let names = |beginning: &str, words: &[&str], is_whole| {
         let words = words.iter().map(|word| (*word).to_owned()).collect();
-        Msg::Names(Names { of: NameKind::Ticket, beginning: beginning.into(), words, is_whole })
+        Msg::Names(NameMatches { of: NameKind::Ticket, beginning: beginning.into(), words, is_whole })
     };
-    model.take(names("", &["OPS-1", "OPS-2"], false), now());
-    assert_eq!(asked(model.take(Msg::Paste("SU".into()), now())), all("SU"), "after a paste, beyond the known names");
-    model.take(names("SU", &["SUP-4412"], true), now());
+    model.apply(names("", &["OPS-1", "OPS-2"], false), now());
+    assert_eq!(asked(model.apply(Msg::Paste("SU".into()), now())), all("SU"), "after a paste, beyond the known names");
+    model.apply(names("SU", &["SUP-4412"], true), now());
     assert_eq!(asked(press(&mut model, &["Tab"], now())), []);
     press(&mut model, &["Enter"], now());
     assert_eq!(model.list.filter_text, "vip ticket:SUP-4412");
     // An answer that arrives too late has no effect.
-    model.take(names("SU", &[], true), now());
+    model.apply(names("SU", &[], true), now());
 }
 
 #[test]
@@ -495,7 +508,7 @@ fn each_saved_view_remembers_its_filter() {
     let memory = model.view_state_to_save();
     assert_eq!((memory.view, memory.filters[1].as_str(), memory.filters[4].as_str()), (5, "ticket:none", "sort:hash"));
     let mut later = blank((80, 24));
-    later.remember(memory);
+    later.restore_view_state(memory);
     press(&mut later, &["2"], now());
     assert_eq!((later.list.tab, later.list.filter_text.as_str()), (Tab::Active, "ticket:none"));
 }
@@ -571,7 +584,7 @@ fn esc_restores_the_previous_filter() {
 fn invalid_filter_stays_open() {
     let mut model = dashboard("5");
     press(&mut model, &["/"], now());
-    model.take(Msg::Paste("is:refunded".into()), now());
+    model.apply(Msg::Paste("is:refunded".into()), now());
     press(&mut model, &["Enter"], now());
     assert!(matches!(model.dialog, Dialog::Filter(_)));
     let error = model.list.filter_error.as_ref().unwrap();
@@ -586,7 +599,7 @@ fn invalid_filter_stays_open() {
 fn a_paste_into_the_filter_is_one_clean_line() {
     let mut model = dashboard("5");
     press(&mut model, &["/"], now());
-    model.take(Msg::Paste("\u{1b}is:\u{202e}settled\n".into()), now());
+    model.apply(Msg::Paste("\u{1b}is:\u{202e}settled\n".into()), now());
     assert_eq!((model.list.filter_text.as_str(), model.list.part.rows.len()), ("is:settled sort:hash", 10));
 }
 
@@ -628,7 +641,7 @@ fn pasted_rows_continue_the_typed_text() {
     let (first, second) = (row(98), row(99));
     let (typed, pasted) = first.split_at(10);
     type_in(&mut model, typed, now());
-    model.take(Msg::Paste(format!("{pasted}\r\n{second}")), now());
+    model.apply(Msg::Paste(format!("{pasted}\r\n{second}")), now());
     press(&mut model, &["9"], now());
     let Dialog::Add(form) = &model.dialog else { panic!("{:?}", model.dialog) };
     assert_eq!(form.text(), format!("{first}\n{second}9"));
@@ -639,26 +652,26 @@ fn pasted_rows_continue_the_typed_text() {
 #[test]
 fn backspace_goes_back_to_the_previous_line() {
     let mut model = dashboard("5");
-    model.take(Msg::Paste("one\ntwo\n".into()), now());
-    model.take(Msg::Key(crossterm::event::KeyCode::Backspace.into()), now());
+    model.apply(Msg::Paste("one\ntwo\n".into()), now());
+    model.apply(Msg::Key(crossterm::event::KeyCode::Backspace.into()), now());
     assert!(matches!(&model.dialog, Dialog::Add(form) if form.text() == "one\ntwo"));
 }
 
 #[test]
 fn paste_in_list_detail_or_help_opens_the_add_dialog() {
-    for way in [&[][..], &["Enter"], &["?"]] {
+    for keys in [&[][..], &["Enter"], &["?"]] {
         let mut model = dashboard("5");
-        press(&mut model, way, now());
-        model.take(Msg::Paste(row(99)), now());
-        let Dialog::Add(form) = &model.dialog else { panic!("after {way:?}: {:?}", model.dialog) };
-        assert_eq!((form.text(), form.found.len()), (row(99), 1));
+        press(&mut model, keys, now());
+        model.apply(Msg::Paste(row(99)), now());
+        let Dialog::Add(form) = &model.dialog else { panic!("after {keys:?}: {:?}", model.dialog) };
+        assert_eq!((form.text(), form.findings.len()), (row(99), 1));
     }
 }
 
 #[test]
 fn a_huge_paste_is_bounded() {
     let mut model = dashboard("5");
-    model.take(Msg::Paste("é".repeat(1 << 20)), now());
+    model.apply(Msg::Paste("é".repeat(1 << 20)), now());
     let Dialog::Add(form) = &model.dialog else { panic!("{:?}", model.dialog) };
     assert!((1..=128 * 1024).contains(&form.text().len()), "{}", form.text().len());
 }
@@ -666,7 +679,7 @@ fn a_huge_paste_is_bounded() {
 #[test]
 fn pasted_known_hash_opens_although_the_view_hides_it() {
     let mut model = dashboard("4");
-    let effects = model.take(Msg::Paste(format!("please look at 0x{:064X}", 33)), now());
+    let effects = model.apply(Msg::Paste(format!("please look at 0x{:064X}", 33)), now());
     assert_eq!((model.list.selected, model.screen), (Some(RowId(33)), Screen::Detail));
     assert_eq!(effects, [Effect::LoadHistory(RowId(33)), Effect::MarkOpen(Some(RowId(33)))]);
     assert!(matches!(model.dialog, Dialog::None));
@@ -675,18 +688,18 @@ fn pasted_known_hash_opens_although_the_view_hides_it() {
 #[test]
 fn enter_on_an_incomplete_hash_focuses_the_first_missing_value() {
     let mut model = dashboard("5");
-    model.take(Msg::Paste(format!("0x{:064x}", 99)), now());
+    model.apply(Msg::Paste(format!("0x{:064x}", 99)), now());
     assert_eq!(press(&mut model, &["Enter"], now()), []);
     let Dialog::Add(form) = &model.dialog else { panic!("{:?}", model.dialog) };
-    let [found] = &form.found[..] else { panic!("{:?}", form.found) };
+    let [found] = &form.findings[..] else { panic!("{:?}", form.findings) };
     assert_eq!((&found.missing()[..], found.known), (&["fromChainId", "toChainId", "quoteId"][..], None));
-    assert_eq!(form.focus, Focus::Cell(0));
+    assert_eq!(form.focus, FormFocus::Cell(0));
 }
 
 #[test]
 fn esc_leaves_the_dialog_without_an_import() {
     let mut model = dashboard("5");
-    model.take(Msg::Paste(row(99)), now());
+    model.apply(Msg::Paste(row(99)), now());
     assert_eq!(press(&mut model, &["Esc"], now()), []);
     assert!(matches!(model.dialog, Dialog::None));
 }
@@ -694,11 +707,11 @@ fn esc_leaves_the_dialog_without_an_import() {
 #[test]
 fn imported_transaction_is_selected_when_it_is_read() {
     let mut model = dashboard("4");
-    model.take(Msg::Paste(row(99)), now());
+    model.apply(Msg::Paste(row(99)), now());
     assert!(matches!(&press(&mut model, &["Enter"], now())[..], [Effect::Import(_)]));
     assert_eq!(press(&mut model, &["Enter"], now()), [], "a second Enter sends nothing");
     let report = ImportReport { added: [RowId(99)].into_iter().collect(), ..ImportReport::default() };
-    let effects = model.take(Msg::Imported(Ok(report)), now());
+    let effects = model.apply(Msg::Imported(Ok(report)), now());
     assert_eq!(effects.first(), Some(&Effect::PollNow(vec![RowId(99)])), "a person waits for the first answer");
     assert!(matches!(model.dialog, Dialog::None));
     assert_eq!(model.status_message.as_ref().unwrap().text, "1 tracked, 0 updated, 0 already tracked");
@@ -709,11 +722,11 @@ fn imported_transaction_is_selected_when_it_is_read() {
 #[test]
 fn failed_import_keeps_the_dialog_and_shows_the_reason() {
     let mut model = dashboard("5");
-    model.take(Msg::Paste(row(99)), now());
-    model.take(Msg::Imported(Err("the disk is full".into())), now());
+    model.apply(Msg::Paste(row(99)), now());
+    model.apply(Msg::Imported(Err("the disk is full".into())), now());
     assert!(matches!(&model.dialog, Dialog::Add(form) if form.text() == row(99)));
     let notice = model.status_message.as_ref().unwrap();
-    assert_eq!((notice.text.as_str(), notice.tone), ("Nothing was tracked: the disk is full", Tone::Bad));
+    assert_eq!((notice.text.as_str(), notice.tone), ("Nothing was tracked: the disk is full", MessageTone::Bad));
 }
 
 fn on_screen(model: &Model) -> usize {
@@ -740,7 +753,7 @@ fn change_of_the_selected_transaction_reloads_its_history() {
 #[test]
 fn new_selection_loads_its_own_history() {
     let mut model = dashboard("5");
-    model.take(Msg::History(RowId(21), Box::default()), now());
+    model.apply(Msg::History(RowId(21), Box::default()), now());
     assert_eq!(press(&mut model, &["j"], now()), [Effect::LoadHistory(RowId(22))]);
     assert_eq!(model.history, None);
 }
@@ -759,9 +772,9 @@ fn notice_disappears_after_its_time() {
     let mut model = dashboard("5");
     press(&mut model, &["r"], now());
     let later = |seconds| moment(now().wall + TimeDelta::seconds(seconds));
-    model.take(Msg::Tick, later(7));
-    assert_eq!(model.status_message.as_ref().unwrap().tone, Tone::Good);
-    model.take(Msg::Tick, later(8));
+    model.apply(Msg::Tick, later(7));
+    assert_eq!(model.status_message.as_ref().unwrap().tone, MessageTone::Good);
+    model.apply(Msg::Tick, later(8));
     assert_eq!(model.status_message, None);
 }
 
@@ -769,36 +782,36 @@ fn notice_disappears_after_its_time() {
 fn poll_request_without_a_poller_is_written_and_reported() {
     for silent_since in [None, Some(16), Some(3_600)] {
         let mut model = dashboard("5");
-        let report = silent_since.map(|seconds| at_work(now().wall - TimeDelta::seconds(seconds)));
+        let report = silent_since.map(|seconds| live_report(now().wall - TimeDelta::seconds(seconds)));
         change_store(&mut model, changed(Vec::new()), report, now());
         assert_eq!(press(&mut model, &["r"], now()), [Effect::PollNow(vec![RowId(21)])]);
         let notice = model.status_message.as_ref().unwrap();
-        assert_eq!(notice.tone, Tone::Bad);
+        assert_eq!(notice.tone, MessageTone::Bad);
         assert!(notice.text.starts_with("No process is polling"), "{}", notice.text);
     }
 }
 
 #[test]
 fn poll_request_reports_the_obstacle() {
-    for (health, tone, said) in [
+    for (health, tone, text) in [
         (
             PollerHealth::Unreachable,
-            Tone::Bad,
+            MessageTone::Bad,
             "The service can't be reached. The transaction will be polled when polling works again.",
         ),
         (
             PollerHealth::Unauthorized,
-            Tone::Bad,
+            MessageTone::Bad,
             "The service refuses the integrator ID. The transaction will be polled",
         ),
-        (PollerHealth::Throttled, Tone::Good, "This transaction is polled next"),
+        (PollerHealth::Throttled, MessageTone::Good, "This transaction is polled next"),
     ] {
         let mut model = dashboard("5");
-        let report = PollerReport { health, ..at_work(now().wall) };
+        let report = PollerReport { health, ..live_report(now().wall) };
         change_store(&mut model, changed(Vec::new()), Some(report), now());
         assert_eq!(press(&mut model, &["r"], now()), [Effect::PollNow(vec![RowId(21)])]);
         let notice = model.status_message.as_ref().unwrap();
-        assert!(notice.tone == tone && notice.text.starts_with(said), "{}", notice.text);
+        assert!(notice.tone == tone && notice.text.starts_with(text), "{}", notice.text);
     }
 }
 
@@ -821,7 +834,7 @@ fn every_key_works_on_an_empty_store() {
 #[test]
 fn fault_is_shown() {
     let mut model = dashboard("5");
-    model.take(Msg::Failed("the store is gone".into()), now());
+    model.apply(Msg::Failed("the store is gone".into()), now());
     assert_eq!(model.status_message.as_ref().map(|notice| notice.text.as_str()), Some("the store is gone"));
 }
 
@@ -829,7 +842,7 @@ fn fault_is_shown() {
 fn smaller_window_keeps_the_selection_visible() {
     let mut model = dashboard("5");
     for size in [(80, 24), (40, 9), (20, 3), (0, 0), (200, 60)] {
-        model.take(Msg::Resize(size.0, size.1), now());
+        model.apply(Msg::Resize(size.0, size.1), now());
         assert_eq!(model.list.selected, Some(RowId(21)));
         assert!(on_screen(&model) < model.list.height.max(1), "{size:?}");
     }
@@ -879,8 +892,8 @@ fn open_transaction_is_reported_to_the_poller() {
     let at = |seconds| Now { mono: now().mono + Duration::from_secs(seconds), ..now() };
     let row = model.list.selected.unwrap();
     assert_eq!(press(&mut model, &["Enter"], at(0)), [Effect::MarkOpen(Some(row))]);
-    assert_eq!(model.take(Msg::Tick, at(19)), []);
-    assert_eq!(model.take(Msg::Tick, at(20)), [Effect::MarkOpen(Some(row))]);
+    assert_eq!(model.apply(Msg::Tick, at(19)), []);
+    assert_eq!(model.apply(Msg::Tick, at(20)), [Effect::MarkOpen(Some(row))]);
     assert_eq!(press(&mut model, &["Esc"], at(21)), [Effect::MarkOpen(None)]);
-    assert_eq!(model.take(Msg::Tick, at(60)), []);
+    assert_eq!(model.apply(Msg::Tick, at(60)), []);
 }

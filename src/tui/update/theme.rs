@@ -6,25 +6,25 @@ use crate::{
     tui::{
         dialogs::{
             Dialog,
-            menu::state::{Choice, Menu},
+            menu::state::{Menu, MenuChoice},
             palette::state::CONFIGURED,
         },
         effect::Effect,
-        model::{Model, Tone, view_state::ChosenTheme},
-        theme::Shipped,
+        model::{MessageTone, Model, view_state::ChosenTheme},
+        theme::ShippedTheme,
     },
 };
 
 /// Opens the menu of themes, with a mark at the theme in use.
 pub(crate) fn open(model: &mut Model) {
     let current = model.view_state.theme.as_ref().map_or(CONFIGURED, |chosen| chosen.name.as_str());
-    let names = Shipped::ALL.map(|shipped| (shipped.name(), shipped.words()));
+    let names = ShippedTheme::ALL.map(|shipped| (shipped.name(), shipped.description()));
     let names = names.into_iter().chain([(CONFIGURED, "the theme in the settings")]);
     let names: Vec<_> = names.collect();
     let cursor = names.iter().position(|(name, _)| *name == current).unwrap_or_default();
     let entry = |(name, words): (&'static str, &str)| {
         let mark = if name == current { 'x' } else { ' ' };
-        (format!("[{mark}] {name:<12} {words}"), Choice::Theme(name))
+        (format!("[{mark}] {name:<12} {words}"), MenuChoice::Theme(name))
     };
     let menu = Menu::numbered("Theme", "The choice is remembered for the next start.", names.into_iter().map(entry));
     model.dialog = Dialog::Menu(Menu { cursor, ..menu });
@@ -32,13 +32,13 @@ pub(crate) fn open(model: &mut Model) {
 
 /// Requests a theme by its name.
 pub(crate) fn choose(model: &mut Model, name: &str, now: Now) -> Vec<Effect> {
-    let shipped = Shipped::named(name);
+    let shipped = ShippedTheme::named(name);
     if shipped.is_some() || name == CONFIGURED {
         return vec![Effect::SetTheme(shipped)];
     }
-    let known = Shipped::ALL.map(Shipped::name).join(", ");
+    let known = ShippedTheme::ALL.map(ShippedTheme::name).join(", ");
     let sentence = format!("No theme `{}`; the themes are {known}, {CONFIGURED}.", text::clean(name));
-    model.show_message(Tone::Bad, sentence, now.mono);
+    model.show_message(MessageTone::Bad, sentence, now.mono);
     Vec::new()
 }
 
@@ -51,9 +51,9 @@ pub(crate) fn on_theme_set(model: &mut Model, outcome: Result<Option<ChosenTheme
                 None => "Theme: as in the settings.".to_owned(),
             };
             model.view_state.theme = chosen;
-            model.show_message(Tone::Good, sentence, now.mono);
+            model.show_message(MessageTone::Good, sentence, now.mono);
         }
-        Err(reason) => model.show_message(Tone::Bad, reason, now.mono),
+        Err(reason) => model.show_message(MessageTone::Bad, reason, now.mono),
     }
     Vec::new()
 }

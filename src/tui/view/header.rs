@@ -15,7 +15,7 @@ use crate::{
     domain::{advice, alert::Severity, poller::PollerHealth, span, team::TeamLink, text},
     presentation::{row_text, width},
     tui::{
-        command::Id,
+        command::CommandId,
         dialogs::{Dialog, filter::state::FilterLine},
         draw::{DrawContext, put_lines},
         screens::list::tab::Tab,
@@ -104,7 +104,7 @@ fn alert_badges(context: &DrawContext<'_>) -> Vec<Span<'static>> {
     let mut badges: Vec<Span<'static>> = firing
         .map(|(severity, count)| {
             let text = format!(" {} {count} ", row_text::mark(Some(severity)));
-            // Only what needs somebody at once is filled.
+            // Only badges that need somebody at once are filled.
             let style = context.theme.severity(severity);
             let is_urgent = severity == Severity::Critical;
             Span::styled(text, if is_urgent { style.add_modifier(Modifier::REVERSED) } else { style })
@@ -118,7 +118,7 @@ fn alert_badges(context: &DrawContext<'_>) -> Vec<Span<'static>> {
 
 fn health(context: &DrawContext<'_>) -> Span<'static> {
     let is_paused = context.model.paused_until(context.now.wall).is_some();
-    if context.model.setting.demo && !is_paused {
+    if context.model.setting.is_demo && !is_paused {
         return Span::styled("DEMO ", context.theme.info());
     }
     match context.model.live_poller(context.now.wall).map(|report| report.health) {
@@ -138,7 +138,7 @@ fn health(context: &DrawContext<'_>) -> Span<'static> {
     }
 }
 
-/// Returns the most severe problem that affects the whole profile or the store, and what to do.
+/// Returns the most severe problem that affects the whole profile or the store, and the action.
 pub(crate) fn banner(context: &DrawContext<'_>, width: u16) -> Line<'static> {
     let team = context.model.team.as_ref().map(|team| &team.link);
     let zone = context.model.setting.zone;
@@ -191,7 +191,7 @@ pub(crate) fn filter(context: &DrawContext<'_>, width: u16) -> Line<'static> {
             && context.model.temporary_view.is_some()
             && context.model.marks.is_empty() =>
         {
-            let back = format!("all transactions are shown; {} returns to your view", context.key(Id::Clear));
+            let back = format!("all transactions are shown; {} returns to your view", context.key(CommandId::Clear));
             spans.push(Span::styled(back, context.theme.dim()));
         }
         None if list.filter_text.is_empty() && !typing && matches!(list.tab, Tab::Own(_)) => {
@@ -211,10 +211,10 @@ pub(crate) fn filter(context: &DrawContext<'_>, width: u16) -> Line<'static> {
         },
     }
     if list.filter_error.is_none() && !list.filter_text.is_empty() {
-        let clear = || format!("{} clears", context.key(Id::Clear));
+        let clear = || format!("{} clears", context.key(CommandId::Clear));
         let clear = if typing { "Enter applies, Esc restores".to_owned() } else { clear() };
         let known = |count: Option<u64>| count.map_or_else(|| "-".to_owned(), |count| count.to_string());
-        let count = match list.is_searching() {
+        let count = match list.is_view_new {
             true => format!("searching ... ({clear}) "),
             false => match list.hidden() {
                 None if matches!(list.tab, Tab::Own(_)) => format!("{} shown ({clear}) ", known(list.total)),
@@ -233,7 +233,7 @@ pub(crate) fn filter(context: &DrawContext<'_>, width: u16) -> Line<'static> {
 /// Returns the typed text and the order that stays; before anything is typed, how to recall the previous filter.
 fn typed_filter(context: &DrawContext<'_>, line: &FilterLine) -> [Span<'static>; 2] {
     let typed = line.input.value().to_owned();
-    let dim = match line.offered() {
+    let dim = match line.suggestion() {
         Some(offered) => format!("  Up: {offered}"),
         None => line.filter_text().strip_prefix(&typed).unwrap_or_default().to_owned(),
     };

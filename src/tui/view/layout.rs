@@ -1,6 +1,6 @@
 //! The layout: the area of each pane, at any size down to zero.
 //!
-//! Pure geometry: this module reads sizes and which screen is open. It must never read content.
+//! Pure geometry: this module reads sizes and which screen is open. This module must never read content.
 
 use ratatui::layout::{Constraint, Layout, Rect};
 
@@ -40,7 +40,7 @@ pub(crate) struct Panes {
     pub(crate) preview: Option<Rect>,
     pub(crate) status: Rect,
     /// Whether panes have frames: on a wide screen, if list and detail are both shown, or another screen is open.
-    pub(crate) split: bool,
+    pub(crate) is_split: bool,
 }
 
 /// Returns the panes of the open screen.
@@ -103,7 +103,7 @@ pub(crate) fn panes_of(screen: Screen, model: &Model, area: Rect) -> Panes {
             (Some(list), None, Some(preview).filter(|pane| pane.height > 0))
         }
     };
-    let split = wide && (screen != Screen::List || detail.is_some());
+    let is_split = wide && (screen != Screen::List || detail.is_some());
     let banner = Some(banner_row).filter(|row| row.height > 0);
-    Panes { header, banner, filter, body, list, detail, recent, preview, status, split }
+    Panes { header, banner, filter, body, list, detail, recent, preview, status, is_split }
 }

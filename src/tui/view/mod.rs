@@ -9,7 +9,8 @@
 //! status        polling, team, keys
 //! ```
 //!
-//! The view reads the model, the theme and the command table. It must never read anything else, not even the time.
+//! The view reads the model, the theme and the command table. The view must never read anything else, not even the
+//! time.
 
 mod header;
 pub(crate) mod layout;
@@ -21,7 +22,7 @@ use ratatui::{Frame, buffer::Buffer, layout::Rect, style::Color, widgets::Clear}
 
 pub(crate) use self::pointer::{target, wheel_pane};
 use super::{
-    dialogs::{Dialog, add, answer, copy, help, menu, palette, prompt, quote},
+    dialogs::{Dialog, add, copy, help, menu, palette, prompt, quote, reply},
     draw::{DrawContext, area, put_lines},
     model::{Model, Screen, geometry::Geometry},
     screens::{
@@ -94,11 +95,11 @@ fn dialog(context: &DrawContext<'_>, frame: &mut Frame<'_>, panes: &layout::Pane
             frame.render_widget(Clear, panes.body);
             help::view::draw(context, page, panes.body, frame);
         }
-        Dialog::Answer { title, doubt, text, scroll } => {
+        Dialog::Reply { title, warning, text, scroll } => {
             // The rest of the screen still shows the transactions that the text is about.
-            let pane = answer::view::area(text, panes.body);
+            let pane = reply::view::area(text, panes.body);
             frame.render_widget(Clear, pane);
-            answer::view::draw(context, [title, doubt, text], *scroll, pane, frame);
+            reply::view::draw(context, [title, warning, text], *scroll, pane, frame);
         }
         Dialog::Palette(palette) => palette::view::draw(context, palette, panes.body, frame),
         Dialog::CopyMenu(menu) => copy::view::draw(context, menu, panes.body, frame),
@@ -139,7 +140,7 @@ fn page(model: &Model, now: Now) -> usize {
     let context = DrawContext { model, theme: &theme, now };
     match (&model.dialog, model.screen) {
         (Dialog::Help(_), _) => help::view::rows(&context, panes.body),
-        (Dialog::Answer { .. }, _) => usize::from(panes.body.height).saturating_sub(2),
+        (Dialog::Reply { .. }, _) => usize::from(panes.body.height).saturating_sub(2),
         (_, Screen::Detail) => panes.detail.map_or(0, |pane| detail::view::rows(&context, &panes, pane)),
         (_, Screen::List) => list::view::rows_in(&panes),
         (_, Screen::Alerts) => alerts::view::rows_in(&context, panes.body),
@@ -155,7 +156,7 @@ pub(crate) fn scroll_end(model: &Model, now: Now) -> usize {
     let context = DrawContext { model, theme: &theme, now };
     match (&model.dialog, model.screen) {
         (Dialog::Help(page), _) => help::view::scroll_end(&context, page, panes.body),
-        (Dialog::Answer { text, .. }, _) => answer::view::scroll_end(text, panes.body),
+        (Dialog::Reply { text, .. }, _) => reply::view::scroll_end(text, panes.body),
         (_, Screen::Detail) => panes.detail.map_or(0, |pane| detail::view::scroll_end(&context, &panes, pane)),
         (_, Screen::List | Screen::Alerts | Screen::Stats | Screen::Log) => 0,
     }

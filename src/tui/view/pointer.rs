@@ -1,4 +1,4 @@
-//! The target under the mouse: a row or a title of the list, a saved view, a tab of the detail, a change, a key of the footer.
+//! The target under the mouse, such as a row, a column title, a tab, or a key of the footer.
 //!
 //! The target is found by the same geometry and lines that are drawn, so that a click always hits the drawn item.
 
@@ -45,13 +45,13 @@ pub(crate) fn target(model: &Model, now: Now, (column, row): (u16, u16)) -> Opti
         return is_row.then_some(ClickTarget::Recent(place));
     }
     let pane = panes.list.filter(|pane| pane.contains(at))?;
-    if row == pane.y + u16::from(panes.split) {
+    if row == pane.y + u16::from(panes.is_split) {
         let theme = Theme::new(false, false);
-        let inner = if panes.split { pane.inner(Margin::new(1, 1)) } else { pane };
+        let inner = if panes.is_split { pane.inner(Margin::new(1, 1)) } else { pane };
         return list::view::title_at(&DrawContext { model, theme: &theme, now }, inner, column).map(ClickTarget::Title);
     }
     // The rows begin below the border, if there is one, and the titles.
-    let first = pane.y + 1 + u16::from(panes.split);
+    let first = pane.y + 1 + u16::from(panes.is_split);
     let place = usize::from(row.checked_sub(first)?);
     let shown = place < list::view::rows_in(&panes);
     let place = model.list.top + place;

@@ -1,6 +1,6 @@
 //! The bottom of the screen: one line on the polling of each profile, the team, the keys.
 //!
-//! The line on polling must never be reassuring beside an old answer: what stands in the way replaces the budget's use.
+//! The polling line must never be reassuring beside an old answer: an obstacle replaces the budget's use.
 
 use std::time::Duration;
 
@@ -24,10 +24,10 @@ use crate::{
     },
     presentation::width,
     tui::{
-        command::Id,
+        command::CommandId,
         dialogs::Dialog,
         draw::{DrawContext, put_lines},
-        model::{Screen, Tone, polling::BudgetUse},
+        model::{MessageTone, Screen, polling::BudgetUse},
         screens::list::view::marks,
         theme::Theme,
         widgets::progress_bar::ProgressBar,
@@ -65,8 +65,8 @@ pub(crate) fn draw_status_message(context: &DrawContext<'_>, body: Rect, pane: R
         if matches!(context.model.dialog, Dialog::None | Dialog::Filter(_) | Dialog::Find { .. }) { 2 } else { 0 };
     let Some(notice) = &context.model.status_message else { return };
     let style = match notice.tone {
-        Tone::Good => context.theme.good(),
-        Tone::Bad => context.theme.critical(),
+        MessageTone::Good => context.theme.good(),
+        MessageTone::Bad => context.theme.critical(),
     };
     let bottom = if pane.height > 1 { pane.bottom() - 1 } else { pane.bottom() };
     let top = pane.y.saturating_sub(covered).max(body.y).min(bottom);
@@ -88,8 +88,9 @@ pub(crate) fn draw_status_message(context: &DrawContext<'_>, body: Rect, pane: R
 
 fn compact(context: &DrawContext<'_>, columns: usize) -> Line<'static> {
     let [critical, warning, info] = context.model.overview.alerts;
-    let marked = marks::words(context).map_or_else(String::new, |words| format!("  {words}"));
-    let [help, filter, add, quit] = [Id::Help, Id::Filter, Id::Add, Id::QuitRoot].map(|id| context.key(id));
+    let marked = marks::marks_text(context).map_or_else(String::new, |words| format!("  {words}"));
+    let [help, filter, add, quit] =
+        [CommandId::Help, CommandId::Filter, CommandId::Add, CommandId::QuitRoot].map(|id| context.key(id));
     let keys = format!("{help} help {filter} filter {add} add {quit} quit");
     let text = format!(" !!{critical} !{warning} i{info}{marked}  {keys}");
     Line::raw(width::cut(&text, columns, context.theme.ellipsis))
@@ -120,7 +121,7 @@ fn polling_lines(context: &DrawContext<'_>, columns: usize) -> Vec<Line<'static>
     lines
 }
 
-/// Returns the line on the polling of a profile: the use of the budget as a gauge, the age of the answers, what stands in the way.
+/// Returns the polling line of a profile: the use of the budget as a gauge, the age of the answers, the obstacle.
 /// Pieces that don't fit are left out whole, the least important ones first.
 fn polling_line(context: &DrawContext<'_>, of: &BudgetUse<'_>, label_columns: usize, columns: usize) -> Line<'static> {
     let name = if context.model.other_profiles.is_empty() { "Polling" } else { of.profile };
@@ -130,46 +131,47 @@ fn polling_line(context: &DrawContext<'_>, of: &BudgetUse<'_>, label_columns: us
     pieces.extend(id_span(context, of));
     match (&verdict.obstacle, of.report) {
         (Some(obstacle), _) => {
-            pieces.push(Span::styled(obstacle_words(context, *obstacle), obstacle_style(theme, obstacle)));
+            pieces.push(Span::styled(obstacle_text(context, *obstacle), obstacle_style(theme, obstacle)));
         }
         (None, Some(report)) => pieces.extend(budget_use(context, report)),
         (None, None) => {}
     }
     pieces.push(freshness(context, of.oldest, verdict.freshness));
+    let error = of.report.and_then(|report| report.last_error.as_deref()).map(text::clean);
     if let Some(report) = of.report {
         pieces.extend(poller_owner(context, report));
-        let error = report.last_error.as_deref().map(text::clean);
         if report.throttled > 0 {
             pieces.push(Span::styled(format!("{} times HTTP 429   ", report.throttled), theme.warning()));
         }
-        if let Some(error) = error {
-            pieces.push(Span::styled(format!("last error: {error}"), theme.dim()));
-        } else if verdict.obstacle.is_none() {
+        if error.is_none() && verdict.obstacle.is_none() {
             pieces.push(Span::styled("no errors", theme.dim()));
         }
     }
     let mut line = Line::default();
-    for mut piece in pieces {
-        let room = columns.saturating_sub(line.width());
-        let needed = width::display_width(piece.content.trim_end());
-        // A long error is in the log; other pieces are left out whole.
-        if needed > room && piece.content.starts_with("last error") {
-            piece.content = format!("last error: {} shows the log", context.key(Id::Log)).into();
-        }
-        if width::display_width(piece.content.trim_end()) <= room {
-            line.push_span(piece);
-        }
+    let mut push_if_room = |piece: Span<'static>| {
+        let has_room = line.width() + width::display_width(piece.content.trim_end()) <= columns;
+        line.extend(has_room.then_some(piece));
+        has_room
+    };
+    for piece in pieces {
+        push_if_room(piece);
+    }
+    // A long error is in the log.
+    let error = error.map(|error| Span::styled(format!("last error: {error}"), theme.dim()));
+    if error.is_some_and(|error| !push_if_room(error)) {
+        let hint = format!("last error: {} shows the log", context.key(CommandId::Log));
+        push_if_room(Span::styled(hint, theme.dim()));
     }
     line
 }
 
-/// Returns what keeps the profile from being polled, and what ends it.
-fn obstacle_words(context: &DrawContext<'_>, obstacle: PollingObstacle) -> String {
+/// Returns the obstacle that keeps the profile from being polled, and the way out.
+fn obstacle_text(context: &DrawContext<'_>, obstacle: PollingObstacle) -> String {
     let (model, now, zone) = (context.model, context.now.wall, context.model.setting.zone);
     match obstacle {
         PollingObstacle::Paused(until) => {
             let until = until.with_timezone(&zone).format("%H:%M");
-            format!("PAUSED until {until} ({} resumes)   ", context.key(Id::Pause))
+            format!("PAUSED until {until} ({} resumes)   ", context.key(CommandId::Pause))
         }
         PollingObstacle::NoPoller if let Some(link) = team_link(context) => match link {
             TeamLink::Connecting | TeamLink::CatchingUp | TeamLink::Live => {
@@ -178,11 +180,11 @@ fn obstacle_words(context: &DrawContext<'_>, obstacle: PollingObstacle) -> Strin
             TeamLink::Away { .. } => "STOPPED here while the team's store is unreachable   ".to_owned(),
             TeamLink::Refused { .. } => "STOPPED here while the team's store can't be used   ".to_owned(),
         },
-        PollingObstacle::NoPoller if model.setting.polls => "starting   ".to_owned(),
+        PollingObstacle::NoPoller if model.setting.is_polling => "starting   ".to_owned(),
         PollingObstacle::NoPoller => "NOT POLLING: start hoptop without --no-poll   ".to_owned(),
         PollingObstacle::Trouble(PollerHealth::Waiting, _) => format!("WAITING: {UNRESPONSIVE}   "),
         PollingObstacle::Trouble(health, until) => {
-            let what = match health {
+            let health_text = match health {
                 PollerHealth::Unreachable => "SERVICE UNREACHABLE",
                 PollerHealth::Unauthorized => "INTEGRATOR ID REFUSED",
                 PollerHealth::Throttled => "THROTTLED by the service",
@@ -196,7 +198,7 @@ fn obstacle_words(context: &DrawContext<'_>, obstacle: PollingObstacle) -> Strin
                 .map_or_else(String::new, |alert| format!(" since {}", span::clock_time(alert.raised_at, now, zone)));
             let next = until
                 .map_or_else(String::new, |until| format!(", next try in {}", span::long(span::between(now, until))));
-            format!("{what}{since}{next}   ")
+            format!("{health_text}{since}{next}   ")
         }
     }
 }
@@ -210,13 +212,12 @@ fn obstacle_style(theme: &Theme, obstacle: &PollingObstacle) -> Style {
 
 /// Returns the gauge of the requests a second, and whether these are enough.
 fn budget_use(context: &DrawContext<'_>, report: &PollerReport) -> Vec<Span<'static>> {
-    /// The columns of the gauge.
     const GAUGE: usize = 10;
     let theme = context.theme;
     let Some(need) = &report.need else {
         return vec![Span::raw(format!("{:.1} requests/s, on request only   ", report.used))];
     };
-    // The limit, not what it allows in practice: the use of ten seconds may be above the latter.
+    // The limit, not the rate that it allows in practice: the use of ten seconds may be above that rate.
     let allowed = (report.rps * report.share).max(1e-9);
     let style = if need.is_lasting() { theme.warning() } else { theme.good() };
     let (left, right) = theme.glyphs().choose(("▕", "▏"), ("[", "]"));
@@ -276,7 +277,7 @@ fn seconds(span: Duration) -> String {
     if span < Duration::from_secs(1_000) { format!("{}s", span.as_secs()) } else { span::short(span) }
 }
 
-/// Returns who is online, who polls, and how far this machine is behind; `None` for a store of one machine.
+/// Returns the members online, the polling machine, and the lag of this machine; `None` for a store of one machine.
 fn team(context: &DrawContext<'_>, columns: usize) -> Option<Line<'static>> {
     let team = context.model.team.as_ref()?;
     let online = format!("{} online", team.online_count());
@@ -321,7 +322,7 @@ fn machine(member: &TeamMember) -> String {
 fn keys(context: &DrawContext<'_>, columns: usize) -> Line<'static> {
     let hints = |hints: &mut dyn Iterator<Item = (&str, &'static str)>| hints_in(context, hints, columns);
     match &context.model.dialog {
-        Dialog::Filter(line) => match line.offers().words.as_slice() {
+        Dialog::Filter(line) => match line.completion().words.as_slice() {
             [] if context.model.list.filter_error.is_some() => {
                 hints(&mut [("Esc", "restore"), ("Up", "earlier filters")].into_iter())
             }
@@ -342,14 +343,14 @@ fn keys(context: &DrawContext<'_>, columns: usize) -> Line<'static> {
             let leave = if page.search_text().is_empty() { "close" } else { "clear" };
             hints(&mut [("Esc", leave), ("Up Down PgUp PgDn", "scroll")].into_iter())
         }
-        Dialog::None | Dialog::Answer { .. } => {
+        Dialog::None | Dialog::Reply { .. } => {
             hints(&mut context.model.setting.keys.hints(context.model.contexts()).map(|(_, key, hint)| (key, hint)))
         }
     }
 }
 
 /// Returns the command of the line of keys at a column of the screen.
-pub(crate) fn command_at(context: &DrawContext<'_>, pane: Rect, column: u16) -> Option<Id> {
+pub(crate) fn command_at(context: &DrawContext<'_>, pane: Rect, column: u16) -> Option<CommandId> {
     if !matches!(context.model.dialog, Dialog::None) || pane.height < 2 {
         return None;
     }

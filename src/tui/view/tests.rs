@@ -29,9 +29,9 @@ use crate::{
     store::{HistoryLine, StoredObservation},
     tui::{
         draw::put_text,
-        fixtures::{TestDashboard, alert, at_work, blank, change_store, everything, moment, press, type_in},
-        message::{Copied, Msg},
-        screens::detail::history::History,
+        fixtures::{TestDashboard, alert, blank, change_store, everything, live_report, moment, press, type_in},
+        message::{CopyResult, Msg},
+        screens::detail::history::TransactionHistory,
         step::step,
     },
 };
@@ -165,12 +165,11 @@ fn alerts() -> Vec<Alert> {
 /// Returns a dashboard of this size with the fixed transactions and alerts.
 pub(crate) fn dashboard(size: (u16, u16)) -> TestDashboard {
     let mut model = blank(size);
-    change_store(&mut model, everything(transactions(), alerts()), Some(at_work(ago(0, 1))), now());
+    change_store(&mut model, everything(transactions(), alerts()), Some(live_report(ago(0, 1))), now());
     model
 }
 
-/// Returns the history of the overdue transaction.
-pub(crate) fn history() -> History {
+pub(crate) fn history() -> TransactionHistory {
     let change = |at, kind| {
         HistoryLine::Change(Change {
             seq: 1,
@@ -203,20 +202,20 @@ pub(crate) fn history() -> History {
         ),
         change(ago(8, 0), ChangeKind::AlertRaised { rule: Rule::Overdue, severity }),
     ];
-    History::new(&lines, RouteDurations::default())
+    TransactionHistory::new(&lines, RouteDurations::default())
 }
 
 pub(crate) fn detail(size: (u16, u16)) -> TestDashboard {
     let mut model = dashboard(size);
     press(&mut model, &["Enter"], now());
-    model.take(Msg::History(RowId(1), Box::new((None, history()))), now());
+    model.apply(Msg::History(RowId(1), Box::new((None, history()))), now());
     model
 }
 
 fn filter_error(size: (u16, u16)) -> TestDashboard {
     let mut model = dashboard(size);
     press(&mut model, &["/"], now());
-    model.take(Msg::Paste("chain:base is:refunded age>30m".into()), now());
+    model.apply(Msg::Paste("chain:base is:refunded age>30m".into()), now());
     model
 }
 
@@ -229,7 +228,7 @@ fn add_dialog(size: (u16, u16)) -> TestDashboard {
     let mut model = dashboard(size);
     let known = model.transactions[&RowId(1)].params.transaction_id.to_string();
     let text = PASTE.replace(PASTE.lines().next().unwrap(), &known);
-    model.take(Msg::Paste(text), now());
+    model.apply(Msg::Paste(text), now());
     model
 }
 
@@ -238,7 +237,7 @@ fn unauthorized(size: (u16, u16)) -> TestDashboard {
     let mut alerts = alerts();
     let message = "the service refused the integrator ID: integrator ID is invalid";
     alerts.push(alert(Rule::Unauthorized, None, message));
-    let mut report = at_work(ago(0, 1));
+    let mut report = live_report(ago(0, 1));
     report.health = PollerHealth::Unauthorized;
     report.resting_until = Some(now().wall + TimeDelta::seconds(48));
     report.last_error = Some(message.into());
@@ -273,7 +272,7 @@ pub(crate) fn hostile(size: (u16, u16)) -> TestDashboard {
         alert(Rule::Regressed, Some(RowId(2)), &clean("the service says `状態不明の状態`")),
     ];
     let mut model = blank(size);
-    change_store(&mut model, everything(vec![first, second, third], raised), Some(at_work(ago(0, 1))), now());
+    change_store(&mut model, everything(vec![first, second, third], raised), Some(live_report(ago(0, 1))), now());
     model
 }
 
@@ -292,7 +291,7 @@ pub(crate) const SMALL: (u16, u16) = (80, 24);
 #[test]
 fn list_and_detail_side_by_side() {
     let mut model = dashboard((120, 36));
-    model.take(Msg::History(RowId(1), Box::new((None, history()))), now());
+    model.apply(Msg::History(RowId(1), Box::new((None, history()))), now());
     insta::assert_snapshot!(screen(&model));
 }
 
@@ -318,7 +317,7 @@ fn the_reply_for_a_ticket() {
     let mut model = dashboard(SMALL);
     press(&mut model, &["c"], now());
     let outcome = Ok("Copied to tmux's buffer; tmux forwards it to the terminal.".into());
-    model.take(Msg::Copied(Copied { text: String::new(), outcome }), now());
+    model.apply(Msg::Copied(CopyResult { text: String::new(), outcome }), now());
     insta::assert_snapshot!(screen(&model));
 }
 
@@ -330,7 +329,7 @@ fn a_text_that_no_clipboard_took() {
     let selected = model.selected().unwrap();
     let text = reply::write_reply(&[selected], Audience::Provider, now().wall, setting.zone, &setting.templates);
     let outcome = Err("Not copied (xclip: exit status: 1): select the text with the mouse.".into());
-    model.take(Msg::Copied(Copied { text, outcome }), now());
+    model.apply(Msg::Copied(CopyResult { text, outcome }), now());
     insta::assert_snapshot!(screen(&model));
 }
 
@@ -369,7 +368,7 @@ fn filter_with_an_error() {
 fn filter_that_hides_some() {
     let mut model = dashboard(SMALL);
     press(&mut model, &["/"], now());
-    model.take(Msg::Paste("chain:base".into()), now());
+    model.apply(Msg::Paste("chain:base".into()), now());
     press(&mut model, &["Enter"], now());
     insta::assert_snapshot!(screen(&model));
 }
@@ -402,7 +401,7 @@ fn a_filter_where_it_has_no_row_of_its_own() {
     insta::assert_snapshot!(screen(&filter_error((40, 9))));
     let mut model = dashboard((40, 9));
     press(&mut model, &["/"], now());
-    model.take(Msg::Paste("chain:base".into()), now());
+    model.apply(Msg::Paste("chain:base".into()), now());
     press(&mut model, &["Enter"], now());
     insta::assert_snapshot!("a_filter_in_force_where_it_has_no_row_of_its_own", screen(&model));
 }
@@ -448,10 +447,10 @@ fn nothing_but_ascii_where_that_is_asked_for() {
 }
 
 /// A function that makes a dashboard of a size.
-pub(crate) type Make = fn((u16, u16)) -> TestDashboard;
+pub(crate) type MakeDashboard = fn((u16, u16)) -> TestDashboard;
 
 /// Every screen and the dialogs over the screens.
-const SCREENS: &[(&str, Make)] = &[
+const SCREENS: &[(&str, MakeDashboard)] = &[
     ("unread", blank),
     ("empty", empty),
     ("list", dashboard),
@@ -464,7 +463,7 @@ const SCREENS: &[(&str, Make)] = &[
     ("filter", |size| {
         let mut model = dashboard(size);
         press(&mut model, &["/"], now());
-        model.take(Msg::Paste("a filter that is longer than a narrow screen".into()), now());
+        model.apply(Msg::Paste("a filter that is longer than a narrow screen".into()), now());
         model
     }),
     ("filter error", filter_error),

@@ -10,7 +10,7 @@ use ratatui::{
 use crate::{
     presentation::width,
     tui::{
-        command::Id,
+        command::CommandId,
         dialogs::{Dialog, menu::view::bottom},
         draw::{DrawContext, put_block, put_lines},
     },
@@ -35,7 +35,7 @@ pub(crate) fn draw(context: &DrawContext<'_>, pane: Rect, frame: &mut Frame<'_>)
     ]));
     let pane = bottom(pane, lines.len() + 2);
     frame.render_widget(Clear, pane);
-    let ends = format!(" {} ends the tour ", context.key(Id::Clear));
+    let ends = format!(" {} ends the tour ", context.key(CommandId::Clear));
     let block = context
         .titled_block(format!(" Tour, step {number} of {} ", context.model.tour.length()))
         .border_style(context.theme.accent())

@@ -53,7 +53,7 @@ pub(crate) fn edge(context: &DrawContext<'_>, mark: &'static str, severity: Opti
     }
 }
 
-/// Returns a row with the severity of what fires: critical rows are tinted, the selected row has one style.
+/// Returns a row in the style of its firing alert's severity: critical rows are tinted, the selected row has one style.
 pub(crate) fn severity_row(
     context: &DrawContext<'_>,
     spans: Vec<Span<'static>>,

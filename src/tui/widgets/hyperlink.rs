@@ -64,7 +64,7 @@ pub(crate) fn mark_written<'a>(
 
 fn mark_links(context: &DrawContext<'_>, mut links: Vec<TerminalLink<'_>>, pane: Rect, buffer: &mut Buffer) {
     links.retain(|link| link.url.len() <= LONGEST && link::check(link.url).is_ok());
-    if !context.theme.abilities().hyperlinks || links.is_empty() {
+    if !context.theme.display().hyperlinks || links.is_empty() {
         return;
     }
     let pane = pane.intersection(buffer.area);
@@ -87,15 +87,15 @@ fn mark_links(context: &DrawContext<'_>, mut links: Vec<TerminalLink<'_>>, pane:
 }
 
 /// A run of cells without blanks.
-struct Word {
+struct ScreenWord {
     text: String,
     x: u16,
     y: u16,
     cells: u16,
 }
 
-fn words(buffer: &Buffer, row: Rect) -> Vec<Word> {
-    let mut words: Vec<Word> = Vec::new();
+fn words(buffer: &Buffer, row: Rect) -> Vec<ScreenWord> {
+    let mut words: Vec<ScreenWord> = Vec::new();
     let mut is_inside = false;
     for x in row.x..row.right() {
         let symbol = buffer.cell((x, row.y)).map_or(" ", |cell| cell.symbol());
@@ -107,7 +107,7 @@ fn words(buffer: &Buffer, row: Rect) -> Vec<Word> {
                 word.cells += 1;
             }
             None if is_letter => {
-                words.push(Word { text: symbol.to_owned(), x, y: row.y, cells: 1 });
+                words.push(ScreenWord { text: symbol.to_owned(), x, y: row.y, cells: 1 });
             }
             None => {}
         }
@@ -116,8 +116,8 @@ fn words(buffer: &Buffer, row: Rect) -> Vec<Word> {
     words
 }
 
-/// Puts escape sequences around each letter. The ID tells the terminal that the cells are one link.
-fn escape(buffer: &mut Buffer, word: &Word, number: usize, url: &str) {
+/// Puts escape sequences around each letter. By the ID, the terminal recognises the cells as one link.
+fn escape(buffer: &mut Buffer, word: &ScreenWord, number: usize, url: &str) {
     for x in word.x..word.x + word.cells {
         if let Some(cell) = buffer.cell_mut((x, word.y)) {
             let linked = format!("\x1b]8;id=hoptop{number};{url}\x1b\\{}\x1b]8;;\x1b\\", cell.symbol());

@@ -6,7 +6,6 @@ use ratatui::{style::Style, text::Span};
 
 use crate::tui::theme::Theme;
 
-/// A bar.
 pub(crate) struct ProgressBar<'a> {
     /// The filled part; more than 1 is drawn as an arrow at the end.
     pub(crate) filled: f64,

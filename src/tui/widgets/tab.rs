@@ -4,7 +4,6 @@ use ratatui::{style::Modifier, text::Span};
 
 use crate::tui::theme::Theme;
 
-/// Returns the title of the open tab.
 pub(crate) fn open(theme: &Theme, title: &str) -> Span<'static> {
     let badge = theme.glyphs().choose(format!(" {title} "), format!("[{title}]"));
     Span::styled(badge, theme.accent().add_modifier(Modifier::REVERSED))

@@ -1,13 +1,13 @@
-//! `hoptop check --chain`: asks the chains themselves about tracked transactions, and prints what they say.
+//! `hoptop check --chain`: asks the chains themselves about tracked transactions, and prints their answers.
 //!
-//! It never asks the service. What a chain says is stored like any other answer.
+//! The command never asks the service. The answer of a chain is stored like any other answer.
 
 use std::sync::Arc;
 
 use color_eyre::eyre::{Result, bail};
 
 use crate::{
-    chain_rpc::{ChainNodes, Question},
+    chain_rpc::{ChainNodes, ChainQuestion},
     cli::{commands::list::JsonList, context::Context},
     clock::Clock,
     config::Settings,
@@ -18,8 +18,7 @@ use crate::{
         operation::Operation,
         second_opinion,
     },
-    poller::learn_nodes,
-    presentation::{glyphs::Glyphs, row_text},
+    poller::load_service_urls,
     runtime::{chain_nodes, exit::Exit, log_file, tokio_runtime},
     store::ListRow,
 };
@@ -49,7 +48,7 @@ pub(super) fn check(rows: &[RowId], json: bool, settings: &Settings, cx: &mut Co
     })
 }
 
-/// Whether nobody has to do anything about what the chain says.
+/// Whether the chain's verdict needs no action.
 fn is_fine(verdict: &ChainVerdict) -> bool {
     match verdict {
         ChainVerdict::Succeeded(_) | ChainVerdict::Pending => true,
@@ -61,18 +60,18 @@ fn is_fine(verdict: &ChainVerdict) -> bool {
     }
 }
 
-/// A transaction, and what its chain says or why it says nothing.
+/// A transaction, and the answer of its chain or the error.
 type ChainAnswer = (RowId, Result<OnChain, String>);
 
-/// Asks the chains about each transaction, and stores what they say.
+/// Asks the chains about each transaction, and stores the answers.
 fn ask_all(rows: &[RowId], nodes: &Arc<ChainNodes>, clock: &Clock, cx: &Context) -> Result<Vec<ChainAnswer>> {
     let (mut asked, runtime) = (Vec::new(), tokio_runtime::start()?);
     for row in rows {
         let reader = cx.store.reader()?;
         let Some(ListRow { transaction: tx, .. }) = reader.list_row(*row)? else { continue };
-        learn_nodes(&reader, nodes, &tx.profile)?;
+        load_service_urls(&reader, nodes, &tx.profile)?;
         let key = tx.key();
-        let question = Question {
+        let question = ChainQuestion {
             chain: key.from_chain.clone(),
             hash: key.hash.clone(),
             second: second_opinion::second_transaction(&tx),
@@ -105,14 +104,7 @@ fn print_all(asked: &[ChainAnswer], json: bool, cx: &mut Context) -> Result<()> 
         let Some(ListRow { transaction: tx, .. }) = reader.list_row(*row)? else { continue };
         if !json {
             let advice = advice::advise(&tx, cx.now.wall, cx.zone);
-            let (route, status) = (row_text::route(&tx, Glyphs::Ascii), row_text::status_of(&tx, Glyphs::Ascii));
-            writeln!(cx.out, "{}  {route}  {status}", tx.params.transaction_id)?;
-            writeln!(cx.out, "  VERDICT  {}", advice.verdict)?;
-            if let Some(chain) = &advice.chain {
-                writeln!(cx.out, "  CHAIN    {chain}")?;
-            }
-            writeln!(cx.out, "  SAY      {}", advice.say)?;
-            writeln!(cx.out, "  DO       {}", advice.act)?;
+            cx.print_advice(&tx, &advice, &advice.act)?;
         }
         if let Err(reason) = answer {
             writeln!(cx.err, "{}: the chain can't be asked: {reason}", tx.params.transaction_id)?;

@@ -1,8 +1,8 @@
 //! `hoptop check HASH --from … --to … --quote-id …`: polls one transaction that isn't tracked, and prints it.
 //!
-//! The transaction is tracked in a temporary store, whose poller takes the request from the budget that all processes of
-//! this machine share. The module must never write to the store of the settings, and must never send a request for an ID
-//! whose requests a team's lease orders.
+//! The transaction is tracked in a temporary store, whose poller takes the request from the budget that all processes
+//! of this machine share. The module must never write to the store of the settings. The command must never send a
+//! request for an ID that a team's lease governs.
 
 use std::path::Path;
 
@@ -55,8 +55,8 @@ pub(crate) fn check(
     poll_and_print(&rows, polling, PollSource { settings, team: None, json: args.json }, cx)
 }
 
-/// Whether the store at `db` is a team's replica, even if the settings don't name the team's store, or can't be read and may
-/// be one.
+/// Whether the store at `db` is a team's replica, also without a team in the settings. An unreadable store counts as a
+/// replica.
 fn is_replica(db: &Path) -> bool {
     !Store::has_no_store_at(db)
         && Reader::quick(db).and_then(|reader| reader.replica()).map_or(true, |replica| replica.is_some())

@@ -1,7 +1,7 @@
-//! `hoptop doctor`: checks everything that polling needs, and says what to do about each problem.
+//! `hoptop doctor`: checks everything that polling needs, and prints the fix of each problem.
 //!
-//! It connects to the service without sending anything: without `--probe` it must never spend a request. It must never show more of
-//! the ID than its last four characters.
+//! The command connects to the service without sending anything: without `--probe` it must never spend a request. The
+//! command must never show more of the ID than its last four characters.
 
 mod finding;
 mod probe;
@@ -19,7 +19,7 @@ use color_eyre::eyre::Result;
 use self::finding::{Diagnosis, print_findings};
 use super::{backup::size, stats::BudgetStatus};
 use crate::{
-    api::{BaseUrl, Endpoint, Reply, interpret},
+    api::{BaseUrl, Endpoint, HttpAnswer, interpret},
     budget::{self, Ledger},
     cli::{context::Context, notifiers, theme},
     config::{Account, Settings},
@@ -67,24 +67,25 @@ pub(crate) struct DoctorArgs {
 }
 
 /// Connects to an endpoint; returns a sentence on the result.
-pub(crate) type Reach = fn(&Endpoint) -> std::result::Result<String, String>;
+pub(crate) type Connect = fn(&Endpoint) -> std::result::Result<String, String>;
 
-/// What kept the settings or the store from being opened. The checks then use default settings or a temporary store.
+/// The errors of opening the settings or the store. After an error, the checks use default settings or a temporary
+/// store.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Unopened {
+pub(crate) struct OpeningErrors {
     /// The reason why the settings can't be loaded.
     pub config: Option<String>,
     /// The reason why the store can't be opened.
     pub store: Option<String>,
 }
 
-/// Prints one line for each check. `reach` tries to connect to the service.
+/// Prints one line for each check. `connect` tries to connect to the service.
 pub(crate) fn doctor(
     args: &DoctorArgs,
     settings: &Settings,
     team: Option<&TeamAccess>,
-    unopened: &Unopened,
-    reach: Reach,
+    opening_errors: &OpeningErrors,
+    connect: Connect,
     cx: &mut Context,
 ) -> Result<Exit> {
     if args.checksums {
@@ -94,7 +95,7 @@ pub(crate) fn doctor(
         return team::verify_replica(team, cx);
     }
     let mut findings = vec![
-        ("config", check_config(settings, unopened)),
+        ("config", check_config(settings, opening_errors)),
         ("state", check_state(&settings.state_dir)),
         ("base url", check_base_url(settings)),
     ];
@@ -106,7 +107,7 @@ pub(crate) fn doctor(
     let alerts = firing.iter().sum::<u64>() + handled;
     findings.push((
         "store",
-        match &unopened.store {
+        match &opening_errors.store {
             Some(reason) => Diagnosis::Error(reason.clone()),
             None => check_store(tracked, alerts, args.repair, cx)?,
         },
@@ -142,7 +143,7 @@ pub(crate) fn doctor(
     findings.push(("terminal", check_terminal()));
     let base = settings.base_url.as_ref().and_then(|url| BaseUrl::parse(url).ok());
     let not_checked = || Diagnosis::Ok(format!("not checked; {HOW_TO_ASK}"));
-    findings.push(("service", base.map_or_else(not_checked, |base| check_service(&base, reach))));
+    findings.push(("service", base.map_or_else(not_checked, |base| check_service(&base, connect))));
     if args.probe {
         let is_team = team.is_some();
         let of_team = "not sent: with a team's store one machine sends the requests of the whole team";
@@ -152,12 +153,11 @@ pub(crate) fn doctor(
     if args.probe {
         findings.extend(probe::chains(settings, cx)?);
     }
-    findings.extend(settings.beside.iter().map(|account| ("beside", check_profile(account, reach))));
-    findings.push(("alerting", check_alerting(settings, &reader, reach)?));
+    findings.extend(settings.beside.iter().map(|account| ("beside", check_profile(account, connect))));
+    findings.push(("alerting", check_alerting(settings, &reader, connect)?));
     print_findings(findings, args.json, cx.out)
 }
 
-/// Prints the checksum of each table.
 fn print_checksums(cx: &mut Context) -> Result<Exit> {
     for TableChecksum { table, rows, digest } in cx.store.reader()?.checksums()? {
         writeln!(cx.out, "{digest}  {table} ({rows} rows)")?;
@@ -169,8 +169,8 @@ fn print_checksums(cx: &mut Context) -> Result<Exit> {
 const HOW_TO_ASK: &str = "`hoptop check TX` sends one request";
 
 /// Names the config file, and checks the settings that only the dashboard reads.
-fn check_config(settings: &Settings, unopened: &Unopened) -> Diagnosis {
-    if let Some(reason) = &unopened.config {
+fn check_config(settings: &Settings, opening_errors: &OpeningErrors) -> Diagnosis {
+    if let Some(reason) = &opening_errors.config {
         return Diagnosis::Error(format!("{reason}; the checks below use no config file"));
     }
     let of_dashboard = theme::of(settings).map_err(|error| error.to_string());
@@ -188,8 +188,8 @@ fn check_config(settings: &Settings, unopened: &Unopened) -> Diagnosis {
 /// The most damaged values that are counted.
 const MAX_DAMAGED: usize = 100;
 
-/// Counts what the store holds, and checks that all of it is as it was written. With `should_repair` damaged values are
-/// repaired by the next start.
+/// Counts the transactions and alerts of the store, and checks that every value is as it was written. With
+/// `should_repair` damaged values are repaired by the next start.
 fn check_store(transactions: u64, alerts: u64, should_repair: bool, cx: &Context<'_>) -> Result<Diagnosis> {
     let path = cx.store.path().display();
     if let Some(reason) = cx.store.check()? {
@@ -222,9 +222,8 @@ fn check_store(transactions: u64, alerts: u64, should_repair: bool, cx: &Context
     })
 }
 
-/// Returns the record of an answer's body.
 fn decode_record(params: &TransactionParams, body: &str) -> Option<StatusRecord> {
-    let reply = Reply { status: 200, retry_after: None, body: body.as_bytes() };
+    let reply = HttpAnswer { status: 200, retry_after: None, body: body.as_bytes() };
     match interpret(&reply, params, DateTime::UNIX_EPOCH).outcome {
         Outcome::Record(record) => Some(*record),
         Outcome::NotFound(_) | Outcome::Failed(_) => None,
@@ -296,13 +295,13 @@ fn check_id(settings: &Settings) -> (Diagnosis, Option<String>) {
 }
 
 /// Checks a profile that the dashboard polls beside the current one.
-fn check_profile(account: &Account, reach: Reach) -> Diagnosis {
+fn check_profile(account: &Account, connect: Connect) -> Diagnosis {
     let parsed = account.polling().map(|polling| BaseUrl::parse(&polling.base_url).map(|base| (polling, base)));
     let name = &account.profile;
     match parsed {
         Ok(Ok((polling, base))) => {
             let account = format!("{name}: {}, {} requests/s", polling.id.last4(), polling.rps);
-            match check_service(&base, reach) {
+            match check_service(&base, connect) {
                 Diagnosis::Ok(reached) => Diagnosis::Ok(format!("{account}; {reached}")),
                 Diagnosis::Warning(reason) => Diagnosis::Warning(format!("{account}; {reason}")),
                 Diagnosis::Error(reason) => Diagnosis::Error(format!("{account}; {reason}")),
@@ -334,11 +333,11 @@ fn check_ledger(ledger: Option<&Ledger>, rps: f64, cx: &Context<'_>) -> Diagnosi
 }
 
 /// Checks whether the service accepts a connection. Behind a proxy only a request could tell.
-fn check_service(base: &BaseUrl, reach: Reach) -> Diagnosis {
+fn check_service(base: &BaseUrl, connect: Connect) -> Diagnosis {
     let endpoint = Endpoint::of_service(base);
     match proxy_of(&endpoint) {
         Some(name) => Diagnosis::Ok(format!("not checked, since {name} sets a proxy; {HOW_TO_ASK}")),
-        None => reach(&endpoint).map_or_else(Diagnosis::Error, Diagnosis::Ok),
+        None => connect(&endpoint).map_or_else(Diagnosis::Error, Diagnosis::Ok),
     }
 }
 
@@ -376,7 +375,7 @@ fn check_state(folder: &Path) -> Diagnosis {
 }
 
 /// Checks the notification channels and their last failure.
-fn check_alerting(settings: &Settings, reader: &Reader, reach: Reach) -> Result<Diagnosis> {
+fn check_alerting(settings: &Settings, reader: &Reader, connect: Connect) -> Result<Diagnosis> {
     let channels = match notifiers::channels(settings) {
         Ok(channels) => channels,
         Err(error) => return Ok(Diagnosis::Error(error.to_string())),
@@ -393,7 +392,7 @@ fn check_alerting(settings: &Settings, reader: &Reader, reach: Reach) -> Result<
     let unreachable = channels.iter().find_map(|channel| match channel {
         Channel::Webhook(webhook) => {
             let endpoint = webhook.endpoint();
-            if proxy_of(&endpoint).is_some() { None } else { reach(&endpoint).err() }
+            if proxy_of(&endpoint).is_some() { None } else { connect(&endpoint).err() }
         }
         Channel::Command(_) => None,
     });
@@ -443,7 +442,7 @@ mod tests {
     fn run(bench: &mut CommandFixture, variables: &[(&str, &str)]) -> (String, Exit) {
         let settings = settings(bench, variables);
         let (out, err, exit) = bench.run(|cx| {
-            doctor(&DoctorArgs::default(), &settings, None, &Unopened::default(), |_| Ok("reached".into()), cx)
+            doctor(&DoctorArgs::default(), &settings, None, &OpeningErrors::default(), |_| Ok("reached".into()), cx)
         });
         assert_eq!(err, "");
         assert!(!out.contains("canary"), "{out}");

@@ -1,7 +1,7 @@
 //! `hoptop doctor --probe`: sends one request, which shows that TLS and the integrator ID work.
 //!
-//! The request is about a transaction that doesn't exist, in a temporary store, and is taken from the budget that all processes of
-//! this machine share. It must never be sent for an ID whose requests a team's lease orders.
+//! The request is about a transaction that doesn't exist, in a temporary store. The request counts in the budget that
+//! all processes of this machine share. The request must never be sent for an ID that a team's lease governs.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ use crate::{
     config::Settings,
     domain::{ids::ChainId, operation::Operation, record},
     intake::Field,
-    poller::learn_nodes,
+    poller::load_service_urls,
     runtime::{background_poller::ServiceClient, chain_nodes, exit::Exit, tokio_runtime},
 };
 
@@ -37,7 +37,7 @@ pub(super) fn chains(settings: &Settings, cx: &Context<'_>) -> Result<Vec<(&'sta
             Ok(setting) => {
                 let is_of_service = setting.url.is_none();
                 let nodes = ChainNodes::new(vec![setting], Timeouts::default(), Clock::system());
-                learn_nodes(&reader, &nodes, &settings.profile)?;
+                load_service_urls(&reader, &nodes, &settings.profile)?;
                 let from = if is_of_service { ", the first of the service's list" } else { "" };
                 runtime
                     .block_on(nodes.check(&chain))

@@ -1,6 +1,7 @@
-//! What `hoptop doctor` checks of a team's store: the way to it, the rights, what the server may lose, and this machine's replica.
+//! The checks of `hoptop doctor` on a team's store: connection, rights, durability of the server, and this machine's
+//! replica.
 //!
-//! It must never write to the team's store.
+//! This module must never write to the team's store.
 
 use color_eyre::eyre::{Result, WrapErr, bail, eyre};
 
@@ -117,7 +118,7 @@ fn check_tls(address: &TeamAddress) -> Diagnosis {
     }
 }
 
-/// Says what the server may lose.
+/// Checks whether the server may lose confirmed entries.
 fn check_durability(in_recovery: bool, facts: &ServerFacts) -> Diagnosis {
     if in_recovery {
         return Diagnosis::Error("the server is a standby, so nothing can be written; name the primary".into());
@@ -161,7 +162,7 @@ pub(super) fn verify_replica(team: Option<&TeamAccess>, cx: &mut Context<'_>) ->
             [&cx.store, &other].map(Store::flush).into_iter().try_for_each(|flushed| flushed.wait().map(drop))?;
             continue;
         };
-        // What was learned of durations depends on the version that applied each entry, so it may differ.
+        // The duration statistics may differ: they depend on the version that applied each entry.
         let is_compared = |own: &TableChecksum| own.digest != LEFT_OUT && own.table != "forecasts";
         let differs = |(own, new): &(TableChecksum, TableChecksum)| own != new && is_compared(own);
         let differing: Vec<_> = own.into_iter().zip(new).filter(differs).map(|(own, _)| own.table).collect();

@@ -15,7 +15,6 @@ use crate::domain::{
     transaction::{Tracking, Transaction},
 };
 
-/// The data of a row.
 #[derive(Clone, Copy)]
 pub(super) struct RowData<'a> {
     pub tx: &'a Transaction,

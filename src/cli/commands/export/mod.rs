@@ -80,7 +80,7 @@ pub(crate) fn export(args: &ExportArgs, cx: &mut Context) -> Result<Exit> {
             text::clean(file)
         )?;
     }
-    let selection = Selection { filter, filter_text: args.filter.join(" "), format, limit: args.limit };
+    let selection = ExportSelection { filter, filter_text: args.filter.join(" "), format, limit: args.limit };
     let Some(file) = file else {
         // A signal leaves no incomplete file here, so it ends the program as usual.
         selection.write(cx, None, &|| None)?;
@@ -104,12 +104,12 @@ fn cannot_write(name: &str) -> String {
 }
 
 /// Writes to an existing device, such as a pipe.
-fn write_device(device: &Path, selection: &Selection, cx: &mut Context) -> Result<usize> {
+fn write_device(device: &Path, selection: &ExportSelection, cx: &mut Context) -> Result<usize> {
     write_buffered(OpenOptions::new().write(true).open(device)?, selection, cx, &|| None)
 }
 
 /// Writes or replaces a file, unless a signal comes before the new file is complete.
-fn write_file(path: &Path, folder: &Path, selection: &Selection, cx: &mut Context, name: &str) -> Result<Exit> {
+fn write_file(path: &Path, folder: &Path, selection: &ExportSelection, cx: &mut Context, name: &str) -> Result<Exit> {
     let signals = signals::SignalStream::open()?;
     let now = cx.now.wall;
     let written = replace_file(path, folder, now, |partial| write_buffered(partial, selection, cx, &|| signals.exit()));
@@ -123,8 +123,8 @@ fn finish(written: Result<usize>, name: &str, cx: &mut Context) -> Result<Exit> 
             writeln!(cx.err, "{} written to {name}", transaction_count(count))?;
             Ok(Exit::Success)
         }
-        Err(report) => match report.downcast_ref::<Interrupted>() {
-            Some(Interrupted(exit)) => {
+        Err(report) => match report.downcast_ref::<ExportInterrupted>() {
+            Some(ExportInterrupted(exit)) => {
                 writeln!(cx.err, "interrupted: {name} is unchanged")?;
                 Ok(*exit)
             }
@@ -134,7 +134,7 @@ fn finish(written: Result<usize>, name: &str, cx: &mut Context) -> Result<Exit> 
 }
 
 /// The transactions to write, and the format.
-struct Selection {
+struct ExportSelection {
     filter: Filter,
     /// The filter as it was typed.
     filter_text: String,
@@ -145,20 +145,20 @@ struct Selection {
 /// A signal came before the export was complete.
 #[derive(Debug, thiserror::Error)]
 #[error("the export was interrupted")]
-struct Interrupted(Exit);
+struct ExportInterrupted(Exit);
 
 /// Returns the exit code of a signal, if one came.
-type Interruption<'a> = &'a dyn Fn() -> Option<Exit>;
+type InterruptionCheck<'a> = &'a dyn Fn() -> Option<Exit>;
 
-impl Selection {
+impl ExportSelection {
     /// Writes the transactions to `out`, or to standard output if `out` is `None`. Returns their number.
-    fn write(&self, cx: &mut Context, out: Option<&mut dyn Write>, interruption: Interruption) -> Result<usize> {
+    fn write(&self, cx: &mut Context, out: Option<&mut dyn Write>, interruption: InterruptionCheck) -> Result<usize> {
         let reader = cx.store.reader()?;
         let form =
             ExportOptions { format: self.format, filter_text: &self.filter_text, now: cx.now.wall, zone: cx.zone };
         let rows = reader.listing(&self.filter, form.now).all()?;
         let wanted = rows.get(..self.limit.unwrap_or(usize::MAX).min(rows.len())).unwrap_or_default();
-        let check_interruption = || interruption().map_or(Ok(()), |exit| Err(Interrupted(exit).into()));
+        let check_interruption = || interruption().map_or(Ok(()), |exit| Err(ExportInterrupted(exit).into()));
         match out {
             Some(out) => write_rows(&reader, wanted, form, out, &check_interruption),
             None => write_rows(&reader, wanted, form, cx.out, &check_interruption),
@@ -169,9 +169,9 @@ impl Selection {
 /// Writes the selection to a file through a buffer. Returns the number of transactions.
 fn write_buffered(
     file: impl Write,
-    selection: &Selection,
+    selection: &ExportSelection,
     cx: &mut Context,
-    interruption: Interruption,
+    interruption: InterruptionCheck,
 ) -> Result<usize> {
     let mut out = BufWriter::new(file);
     let count = selection.write(cx, Some(&mut out), interruption)?;

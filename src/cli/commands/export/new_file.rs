@@ -37,7 +37,7 @@ fn write(store: &Store, order: &ExportOrder) -> Result<String> {
     let filter_text = "selection in the dashboard";
     let form = ExportOptions { format, filter_text, now: order.now, zone: order.zone };
     let check_interruption = || {
-        if order.leaving.is_gone() {
+        if order.cancel_flag.is_cancelled() {
             Err(eyre!("the dashboard was closed before the export was complete"))
         } else {
             Ok(())

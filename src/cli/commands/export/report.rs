@@ -83,7 +83,7 @@ struct ChartBar {
     share: usize,
 }
 
-struct Timeline {
+struct ReportTimeline {
     from: String,
     to: String,
     settled: usize,
@@ -93,7 +93,7 @@ struct Timeline {
 
 #[derive(Template)]
 #[template(path = "head.html", config = "assets/report/askama.toml")]
-struct Head {
+struct ReportHead {
     title: String,
     of: String,
     as_of: String,
@@ -101,7 +101,7 @@ struct Head {
     total: usize,
     attention: usize,
     outcomes: Vec<ChartBar>,
-    timeline: Option<Timeline>,
+    timeline: Option<ReportTimeline>,
     levels: Option<DeadlineChart>,
     durations: Vec<ChartBar>,
     quantiles: Option<String>,
@@ -139,7 +139,6 @@ struct ReportFooter {
 }
 
 impl ReportTotals {
-    /// Counts one transfer.
     pub(super) fn count(&mut self, tx: &Transaction, is_attention: bool, result: Option<DeadlineResult>) {
         let (name, tone, urgency) = outcome(tx);
         self.outcomes.entry((urgency, name)).or_insert((tone, 0)).1 += 1;
@@ -170,7 +169,7 @@ impl ReportTotals {
         let total = self.submitted.len();
         self.took.sort_unstable();
         let noun = if total == 1 { "transfer" } else { "transfers" };
-        let head = Head {
+        let head = ReportHead {
             title: format!("{total} {noun}"),
             of: if filter_text.is_empty() {
                 "All tracked transfers.".into()
@@ -247,7 +246,7 @@ impl ReportTotals {
         Some(format!("Half settled within {half}, 9 in 10 within {most}, all {measured} within {all}.{unmeasured}"))
     }
 
-    fn timeline(&mut self, now: DateTime<Utc>, zone: FixedOffset) -> Option<Timeline> {
+    fn timeline(&mut self, now: DateTime<Utc>, zone: FixedOffset) -> Option<ReportTimeline> {
         self.submitted.sort_unstable();
         self.settled.sort_unstable();
         let from = *self.submitted.first()?;
@@ -255,7 +254,7 @@ impl ReportTotals {
         let last = self.submitted.last().copied().max(self.settled.last().copied())?;
         let to = if is_over { last } else { last.max(now) };
         let path = |moments: &[DateTime<Utc>]| path(moments, from, to, self.submitted.len());
-        Some(Timeline {
+        Some(ReportTimeline {
             from: span::stamp(from, zone),
             to: span::stamp(to, zone),
             settled: self.settled.len(),
@@ -266,7 +265,6 @@ impl ReportTotals {
 }
 
 impl ReportPage<'_> {
-    /// Writes one transfer.
     pub(super) fn write(&mut self, facts: &RowData) -> io::Result<()> {
         let RowData { tx, now, zone, .. } = *facts;
         let (status, tone, urgency) = outcome(tx);

@@ -48,7 +48,6 @@ impl<'a> ExportWriter<'a> {
         }
     }
 
-    /// Writes one transaction.
     pub(super) fn write(&mut self, facts: &RowData) -> io::Result<()> {
         match self {
             Self::Csv(writer) => {

@@ -53,7 +53,6 @@ fn follow_links(file: &Path) -> Option<PathBuf> {
     None
 }
 
-/// Returns the path with the canonical path of its folder.
 fn with_canonical_folder(path: &Path) -> io::Result<PathBuf> {
     let folder = fs::canonicalize(folder_of(path))?;
     path.file_name().map_or_else(|| fs::canonicalize(path), |name| Ok(folder.join(name)))

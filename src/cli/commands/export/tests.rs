@@ -1,7 +1,6 @@
 use std::{fs, io};
 
 use chrono::FixedOffset;
-use clap::Parser as _;
 use proptest::prelude::*;
 use sha2::{Digest, Sha256};
 
@@ -9,7 +8,7 @@ use super::*;
 use crate::{
     cli::{
         commands::import::{FormatArg, ImportArgs, import},
-        context::testing::{CommandFixture, at},
+        context::testing::{CommandFixture, at, parse},
     },
     domain::{
         fixtures,
@@ -223,8 +222,12 @@ fn failed_write_and_signal_leave_the_existing_file_unchanged() {
     };
     assert!(replace_file(&path, &folder, DateTime::UNIX_EPOCH, failing_write).is_err());
     assert_eq!((fs::read_to_string(&path).unwrap().as_str(), count_partial_files(&bench)), ("what was there", 0));
-    let selection =
-        Selection { filter: Filter::everything(), filter_text: String::new(), format: ExportFormat::Csv, limit: None };
+    let selection = ExportSelection {
+        filter: Filter::everything(),
+        filter_text: String::new(),
+        format: ExportFormat::Csv,
+        limit: None,
+    };
     let checks = std::cell::Cell::new(0);
     let at_second_check = || {
         checks.set(checks.get() + 1);
@@ -312,13 +315,8 @@ fn files_of_the_store_are_never_replaced() {
 
 #[test]
 fn options_are_parsed() {
-    #[derive(clap::Parser)]
-    struct Line {
-        #[command(flatten)]
-        export: ExportArgs,
-    }
-    let read = Line::try_parse_from("export is:overdue --format ndjson -o out label:vip --limit 3".split(' ')).unwrap();
-    let ExportArgs { filter, format, output, limit } = read.export;
+    let words = ["export", "is:overdue", "--format", "ndjson", "-o", "out", "label:vip", "--limit", "3"];
+    let ExportArgs { filter, format, output, limit } = parse(&words).unwrap();
     assert_eq!((filter.len(), format, output.as_deref(), limit), (2, Some(ExportFormat::Ndjson), Some("out"), Some(3)));
 }
 
@@ -388,7 +386,7 @@ fn export_from_dashboard(bench: &CommandFixture, file: &str, rows: Vec<RowId>) -
         rows,
         now: at(60),
         zone: FixedOffset::east_opt(0).unwrap(),
-        leaving: CancelFlag::default(),
+        cancel_flag: CancelFlag::default(),
     };
     to_new_file(&bench.store, &order)
 }
@@ -429,10 +427,10 @@ fn export_ends_when_the_dashboard_is_closed() {
     let bench = three_transactions();
     let folder = tempfile::tempdir().unwrap();
     let rows = bench.store.reader().unwrap().listing(&Filter::everything(), at(60)).all().unwrap();
-    let leaving = CancelFlag::default();
-    leaving.leave();
+    let cancel_flag = CancelFlag::default();
+    cancel_flag.cancel();
     let file = folder.path().join("a.csv").to_str().unwrap().to_owned();
-    let order = ExportOrder { file, rows, now: at(60), zone: FixedOffset::east_opt(0).unwrap(), leaving };
+    let order = ExportOrder { file, rows, now: at(60), zone: FixedOffset::east_opt(0).unwrap(), cancel_flag };
     assert!(to_new_file(&bench.store, &order).unwrap_err().contains("was closed"));
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
 }
@@ -491,7 +489,6 @@ fn page_has_totals_and_each_transfer_and_no_markup_from_outside() {
     assert_eq!(ExportFormat::of("batch.html"), Some(ExportFormat::Html));
 }
 
-/// Encodes bytes as base64.
 fn base64(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let group = |bytes: &[u8]| {

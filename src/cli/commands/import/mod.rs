@@ -90,7 +90,7 @@ impl From<FormatArg> for InputFormat {
     }
 }
 
-/// Tracks the transactions of the file, and prints what changed. `input` is read if the file is `-`.
+/// Tracks the transactions of the file, and prints the changes. `input` is read if the file is `-`.
 pub(crate) fn import(args: &ImportArgs, input: &mut dyn Read, cx: &mut Context) -> color_eyre::Result<Exit> {
     let name = display_name(&args.file);
     let (batch, found) = match spool(args, input) {
@@ -207,14 +207,14 @@ fn print_line_errors(errors: &[LineError], name: &str, err: &mut dyn io::Write) 
     let unit = if errors.iter().any(|error| matches!(error.place, InputPosition::Item(_))) { "item" } else { "line" };
     match (bad, is_truncated) {
         (0, _) => writeln!(err, "nothing was imported from {name}"),
-        // The last error says that there are more bad lines than those that are named.
+        // The last error reports that more lines are bad than those that are named.
         (_, true) => writeln!(err, "nothing was imported: more than {bad} bad {unit}s in {name}"),
         (1, _) => writeln!(err, "nothing was imported: 1 bad {unit} in {name}"),
         _ => writeln!(err, "nothing was imported: {bad} bad {unit}s in {name}"),
     }
 }
 
-/// Prints what an import would change.
+/// Prints the changes that an import would make.
 fn print_preview(ImportPreview { new, known, changed }: ImportPreview, out: &mut dyn io::Write) -> io::Result<()> {
     let count = new + known;
     let noun = if count == 1 { "transaction" } else { "transactions" };
@@ -225,7 +225,7 @@ fn print_preview(ImportPreview { new, known, changed }: ImportPreview, out: &mut
     writeln!(out, "{count} {noun} can be read: {new} new, {known} already tracked{changed}; nothing was written")
 }
 
-/// Prints what an import changed.
+/// Prints the changes that an import made.
 fn print_report(report: &ImportReport, cx: &mut Context) -> color_eyre::Result<()> {
     let (added, updated) = (report.added.count, report.updated.count);
     writeln!(cx.out, "{added} tracked, {updated} updated, {} already tracked", report.unchanged.count)?;

@@ -9,7 +9,6 @@ use crate::{
     store::{ImportPreview, ImportReport},
 };
 
-/// The result of an import.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ImportView {
@@ -45,14 +44,14 @@ impl ImportView {
         }
     }
 
-    /// Returns what an import would change.
+    /// Returns the changes that an import would make.
     pub(super) fn preview(preview: &ImportPreview, warnings: Vec<String>) -> Self {
         let ImportPreview { new, known, changed } = *preview;
         let unchanged = known.saturating_sub(changed);
         Self { tracked: new, updated: changed, unchanged, warnings, ..Self::unchanged(true) }
     }
 
-    /// Returns what an import changed.
+    /// Returns the changes that an import made.
     pub(super) fn report(report: &ImportReport, warnings: Vec<String>) -> Self {
         Self {
             imported: true,
@@ -65,7 +64,6 @@ impl ImportView {
         }
     }
 
-    /// Prints the result as one line.
     pub(super) fn print(&self, out: &mut dyn Write) -> color_eyre::Result<()> {
         Ok(writeln!(out, "{}", serde_json::to_string(self)?)?)
     }

@@ -1,6 +1,6 @@
 //! One page of the manual, generated from the description of a command and the text below its help.
 //!
-//! It must never read the settings or the store.
+//! This module must never read the settings or the store.
 
 use std::{
     fs::File,
@@ -26,7 +26,6 @@ const EXIT_CODES: [(&str, &str); 8] = [
     ("129, 130, 143", "ended by the hang-up of the terminal, by ^C, by SIGTERM"),
 ];
 
-/// Writes the page of a command.
 pub(super) fn render(command: &Command, out: &mut dyn Write) -> io::Result<()> {
     let version = env!("CARGO_PKG_VERSION");
     let man = Man::new(command.clone()).source(format!("hoptop {version}")).manual("hoptop");

@@ -1,6 +1,7 @@
 //! `hoptop store append`: writes operations to the team's log again that the database lost.
 //!
-//! All operations are read first. After a failure the file holds what is still to append: no operation is appended twice.
+//! All operations are read first. After a failure the file holds the remaining operations: no operation is appended
+//! twice.
 
 use std::{collections::HashSet, fs::File, io::BufReader, path::PathBuf};
 

@@ -1,6 +1,6 @@
 //! `hoptop store init`: creates the team's store in a database.
 //!
-//! It must never change a store that is there.
+//! The command must never change a store that is there.
 
 use std::io::{self, Write};
 

@@ -50,7 +50,7 @@ fn is_address(place: &str) -> bool {
 }
 
 /// What a store holds, to compare it with its copy.
-struct Content {
+struct StoreContent {
     rows: u64,
     transactions: u64,
     digest: String,
@@ -59,8 +59,8 @@ struct Content {
 /// Copies a store, and compares the copy with it.
 pub(super) fn relocate(args: &MoveArgs, team: &TeamAccess) -> Result<Exit> {
     let (from, to) = match (is_address(&args.from), is_address(&args.to)) {
-        (false, true) => into_team(Path::new(&args.from), team)?,
-        (true, false) => out_of_team(team, Path::new(&args.to))?,
+        (false, true) => move_into_team(Path::new(&args.from), team)?,
+        (true, false) => move_out_of_team(team, Path::new(&args.to))?,
         (true, true) | (false, false) => {
             bail!("`hoptop store move` needs a file and a team's store (postgres://HOST/DATABASE), in either order")
         }
@@ -77,7 +77,7 @@ pub(super) fn relocate(args: &MoveArgs, team: &TeamAccess) -> Result<Exit> {
     Ok(Exit::Success)
 }
 
-fn into_team(from: &Path, access: &TeamAccess) -> Result<(Content, Content)> {
+fn move_into_team(from: &Path, access: &TeamAccess) -> Result<(StoreContent, StoreContent)> {
     ensure!(from.exists(), "there is no store at {}", text::clean_path(from));
     let source = Store::open(from)?;
     let folder = tempfile::Builder::new().prefix("hoptop-").tempdir().wrap_err("no temporary folder")?;
@@ -101,18 +101,18 @@ fn into_team(from: &Path, access: &TeamAccess) -> Result<(Content, Content)> {
         Ok(())
     })?;
     let copy = folder.path().join("replica.db");
-    Ok((content(&source)?, content(&team_store::open_new_replica(access, &copy)?)?))
+    Ok((load_content(&source)?, load_content(&team_store::open_new_replica(access, &copy)?)?))
 }
 
-fn out_of_team(access: &TeamAccess, to: &Path) -> Result<(Content, Content)> {
+fn move_out_of_team(access: &TeamAccess, to: &Path) -> Result<(StoreContent, StoreContent)> {
     ensure!(!to.exists(), "{} exists already; name a new file", text::clean_path(to));
     let folder = tempfile::Builder::new().prefix("hoptop-").tempdir().wrap_err("no temporary folder")?;
     let replica = team_store::open_new_replica(access, &folder.path().join("replica.db"))?;
     replica.write_alone(to)?;
-    Ok((content(&replica)?, content(&Store::open(to)?)?))
+    Ok((load_content(&replica)?, load_content(&Store::open(to)?)?))
 }
 
-fn content(store: &Store) -> Result<Content> {
+fn load_content(store: &Store) -> Result<StoreContent> {
     let reader = store.reader()?;
     let (mut rows, mut digest) = (0, Sha256::new());
     let mut transactions = 0;
@@ -125,5 +125,5 @@ fn content(store: &Store) -> Result<Content> {
         }
     }
     let digest = digest.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect();
-    Ok(Content { rows, transactions, digest })
+    Ok(StoreContent { rows, transactions, digest })
 }

@@ -55,7 +55,7 @@ pub(crate) struct WatchArgs {
 }
 
 impl WatchArgs {
-    /// Returns what the arguments say about the end.
+    /// Returns the rules of the arguments about the end.
     pub(super) fn end_rules(&self) -> EndRules {
         EndRules {
             until_settled: self.until_settled,

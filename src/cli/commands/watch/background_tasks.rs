@@ -9,25 +9,25 @@ use color_eyre::eyre::{Result, WrapErr};
 use futures_util::future::join_all;
 use tokio::sync::{oneshot, watch};
 
-use super::BarHandle;
+use super::WatchBarHandle;
 use crate::{
     cli::{notifiers, sentence, service_clients},
     clock::Clock,
     config::{self, Environment, Flags, Settings},
-    metrics::Requests,
+    metrics::RequestCounters,
     notify::{Channel, WebhookPosts},
     process::program,
     runtime::{
         background_poller::{RunningPollers, ServiceClient},
         maintenance::Maintenance,
         service_manager::ServiceManager,
-        signals::Reload,
+        signals::ReloadSignal,
         team_store::TeamAccess,
     },
     store::Store,
 };
 
-/// The settings of the background tasks, and what is created from them.
+/// The settings of the background tasks, and the tasks' parts that are created from them.
 pub(crate) struct BackgroundTasks {
     settings: Settings,
     /// The client of each profile, in the order of the settings.
@@ -45,11 +45,10 @@ impl BackgroundTasks {
     }
 
     /// Returns the counters of the requests of all profiles.
-    pub(crate) fn requests(&self) -> Requests {
+    pub(crate) fn requests(&self) -> RequestCounters {
         self.clients.first().map(|client| client.requests.clone()).unwrap_or_default()
     }
 
-    /// Returns the counters of the posts to the webhook.
     pub(crate) fn posts(&self) -> WebhookPosts {
         self.posts.clone()
     }
@@ -83,10 +82,10 @@ pub(crate) struct TaskContext<'a> {
     pub(crate) team: Option<&'a TeamAccess>,
     pub(crate) clock: &'a Clock,
     pub(crate) flags: &'a Flags,
-    pub(crate) reload: Reload,
+    pub(crate) reload: ReloadSignal,
     /// Publishes the names of the notification channels.
     pub(crate) channel_names: watch::Sender<Vec<&'static str>>,
-    pub(crate) bar: BarHandle,
+    pub(crate) bar: WatchBarHandle,
 }
 
 /// Runs the tasks until `left` resolves, and waits until they have ended.

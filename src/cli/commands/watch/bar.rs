@@ -1,6 +1,6 @@
 //! The progress bar of a watch: a line on standard error that is redrawn, if standard error is a terminal.
 //!
-//! The module knows counts and times. It must never print into a pipe, nor over another line of the watch.
+//! The module knows counts and times, and must never print into a pipe, nor over another line of the watch.
 
 use std::{collections::HashMap, io, time::Duration};
 
@@ -21,9 +21,9 @@ pub(crate) const REDRAW_INTERVAL: Duration = Duration::from_secs(1);
 
 /// A handle on the drawn bar, if one is drawn. Clones refer to the same bar.
 #[derive(Clone)]
-pub(crate) struct BarHandle(Option<ProgressBar>);
+pub(crate) struct WatchBarHandle(Option<ProgressBar>);
 
-impl BarHandle {
+impl WatchBarHandle {
     /// Runs `print` while the bar is cleared, and redraws the bar afterwards.
     pub(crate) fn print_above<T>(&self, print: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
         match &self.0 {
@@ -44,21 +44,19 @@ impl BarHandle {
 }
 
 /// The progress bar and the data that it shows.
-pub(crate) struct Bar {
-    /// The handle on the drawn bar.
-    pub(crate) handle: BarHandle,
+pub(crate) struct WatchBar {
+    pub(crate) handle: WatchBarHandle,
     /// By transaction: the time by which an awaited one should be settled.
     expected: HashMap<RowId, DateTime<Utc>>,
 }
 
-impl Bar {
+impl WatchBar {
     /// Creates the bar. It is drawn only if `is_drawn`; with `ascii` it has no block characters.
     pub(crate) fn new(is_drawn: bool, ascii: bool) -> Self {
         let bar = is_drawn.then(|| ProgressBar::new(0).with_style(style(ascii)));
-        Self { handle: BarHandle(bar), expected: HashMap::new() }
+        Self { handle: WatchBarHandle(bar), expected: HashMap::new() }
     }
 
-    /// Whether the bar is drawn.
     pub(crate) fn is_drawn(&self) -> bool {
         self.handle.0.is_some()
     }
@@ -90,7 +88,6 @@ impl Bar {
     }
 }
 
-/// Returns the style of the bar.
 fn style(ascii: bool) -> ProgressStyle {
     let style = ProgressStyle::with_template("{bar:20} {pos} of {len} settled  {wide_msg}");
     // The template is a constant, so it is valid; an invalid one would give the library's default style.

@@ -17,14 +17,14 @@ use crate::{
 
 /// The reason why no answers arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Obstacle {
+pub(crate) enum ServiceOutage {
     /// The service refuses the ID.
     Refused,
     /// The service can't be reached, or throttles.
     OutOfReach,
 }
 
-impl From<Outage> for Obstacle {
+impl From<Outage> for ServiceOutage {
     fn from(outage: Outage) -> Self {
         match outage {
             Outage::Unauthorized => Self::Refused,
@@ -38,14 +38,14 @@ const REFUSED_FOR: Duration = Duration::from_secs(3 * 60);
 
 /// Since when the service has given no answer but refusals of the ID.
 #[derive(Debug, Default)]
-pub(crate) struct Refusal(Option<Mono>);
+pub(crate) struct RefusalTimer(Option<Mono>);
 
-impl Refusal {
+impl RefusalTimer {
     /// Applies the present obstacle.
-    pub(crate) fn update(&mut self, obstacle: Option<Obstacle>, now: Mono) {
+    pub(crate) fn update(&mut self, obstacle: Option<ServiceOutage>, now: Mono) {
         self.0 = match obstacle {
-            Some(Obstacle::Refused) => self.0.or(Some(now)),
-            Some(Obstacle::OutOfReach) | None => None,
+            Some(ServiceOutage::Refused) => self.0.or(Some(now)),
+            Some(ServiceOutage::OutOfReach) | None => None,
         };
     }
 
@@ -57,16 +57,15 @@ impl Refusal {
 
 /// The conditions that are active and were reported.
 #[derive(Debug, Default)]
-pub(crate) struct Conditions {
+pub(crate) struct WatchConditions {
     /// Whether another process holds the right to poll but doesn't report.
     is_waiting: bool,
-    /// Whether polling is paused.
     is_paused: bool,
     /// The errors of the notification channels.
     notify_errors: Vec<String>,
 }
 
-impl Conditions {
+impl WatchConditions {
     /// Replaces the conditions, and returns one line for each new condition.
     pub(crate) fn update(
         &mut self,
@@ -100,19 +99,19 @@ mod tests {
     #[test]
     fn refusal_lasts_until_another_answer() {
         let at = |seconds| Mono::default() + Duration::from_secs(seconds);
-        let mut refusal = Refusal::default();
-        refusal.update(Some(Obstacle::Refused), at(1));
-        refusal.update(Some(Obstacle::Refused), at(100));
+        let mut refusal = RefusalTimer::default();
+        refusal.update(Some(ServiceOutage::Refused), at(1));
+        refusal.update(Some(ServiceOutage::Refused), at(100));
         assert_eq!(refusal.gives_up_at(), Some(at(181)), "three minutes after the first refusal");
         refusal.update(None, at(120));
         assert_eq!(refusal.gives_up_at(), None);
-        refusal.update(Some(Obstacle::Refused), at(130));
+        refusal.update(Some(ServiceOutage::Refused), at(130));
         assert_eq!(refusal.gives_up_at(), Some(at(310)));
     }
 
     #[test]
     fn condition_is_reported_once_and_again_after_it_returns() {
-        let mut conditions = Conditions::default();
+        let mut conditions = WatchConditions::default();
         let report = PollerReport { health: PollerHealth::Waiting, ..PollerReport::default() };
         let now = DateTime::UNIX_EPOCH;
         let errors = ["webhook: x".to_owned()];

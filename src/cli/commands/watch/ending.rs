@@ -1,17 +1,17 @@
 //! When a watch is complete, and which exit code the watched transactions give.
 //!
-//! The module is pure. It must never give success for a transaction that wasn't seen to succeed, nor for nothing.
+//! Pure. This module must never give success for a transaction that wasn't seen to succeed, nor for nothing.
 
 use std::collections::HashMap;
 
-use super::conditions::Obstacle;
+use super::conditions::ServiceOutage;
 use crate::{
     domain::{ids::RowId, status::RouterStatus},
     runtime::exit::Exit,
     store::TransactionOutcome,
 };
 
-/// What the arguments say about the end.
+/// The rules of the arguments about the end.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct EndRules {
     /// End when all watched transactions are settled.
@@ -25,15 +25,15 @@ pub(crate) struct EndRules {
 }
 
 impl EndRules {
-    /// Whether the watch is about certain transactions, which must exist. A watch over whatever is tracked, without an end,
-    /// waits for the first.
+    /// Whether the watch is about certain transactions, which must exist. A watch over all tracked transactions,
+    /// without an end, waits for the first one.
     pub(crate) fn needs_transactions(self) -> bool {
         !self.allow_empty && (self.until_settled || self.has_choice)
     }
 }
 
 /// The state of a watch that decides about its end.
-pub(crate) struct Watched<'a> {
+pub(crate) struct EndState<'a> {
     pub(crate) rules: EndRules,
     /// The watched transactions.
     pub(crate) chosen: &'a HashMap<RowId, TransactionOutcome>,
@@ -41,16 +41,16 @@ pub(crate) struct Watched<'a> {
     pub(crate) input_exit: Option<Exit>,
     /// Whether any answer arrived.
     pub(crate) has_answer: bool,
-    pub(crate) obstacle: Option<Obstacle>,
+    pub(crate) obstacle: Option<ServiceOutage>,
     /// The number of requests that were sent.
     pub(crate) requests: u64,
     /// The number of watched transactions that were deleted before they were seen to succeed.
     pub(crate) deleted_open: u64,
 }
 
-impl Watched<'_> {
-    /// Whether the watch is complete: one transaction failed and that is enough, or the input has ended and either all
-    /// transactions are settled or there are none.
+impl EndState<'_> {
+    /// Whether the watch is complete: a transaction failed and `fail_fast` is set, or the input has ended and no
+    /// transaction is open.
     pub(crate) fn is_complete(&self) -> bool {
         self.has_failed_fast()
             || self.input_exit.is_some() && (self.lacks_transactions() || self.rules.until_settled && !self.is_open())
@@ -79,14 +79,14 @@ impl Watched<'_> {
         }
         if self.rules.until_settled && self.input_exit.is_none() {
             // The input hasn't ended, so more transactions could follow.
-            return if self.obstacle == Some(Obstacle::Refused) { Exit::Unauthorized } else { Exit::NotSettled };
+            return if self.obstacle == Some(ServiceOutage::Refused) { Exit::Unauthorized } else { Exit::NotSettled };
         }
         if self.chosen.is_empty() && !self.rules.allow_empty {
             // A script that releases something after success must not do so after nothing.
             return self.input_exit.filter(|exit| *exit != Exit::Success).unwrap_or(Exit::Usage);
         }
         match (self.is_open(), self.has_answer, self.obstacle) {
-            (true, _, Some(Obstacle::Refused)) => Exit::Unauthorized,
+            (true, _, Some(ServiceOutage::Refused)) => Exit::Unauthorized,
             (true, false, _) if self.requests > 0 => Exit::Unreachable,
             (true, ..) => Exit::NotSettled,
             (false, ..) if !self.chosen.values().all(is_success) => Exit::NeedsAttention,
@@ -113,7 +113,7 @@ mod tests {
             status: status.clone(),
         };
         let chosen = (1..).map(RowId).zip(transactions.iter().map(progress)).collect();
-        let watched = Watched {
+        let watched = EndState {
             rules,
             chosen: &chosen,
             input_exit,
@@ -144,7 +144,7 @@ mod tests {
         let exit = |deleted_open| {
             let rules = EndRules { until_settled: true, allow_empty: true, ..EndRules::default() };
             let input_exit = Some(Exit::Success);
-            Watched { rules, chosen: &chosen, input_exit, has_answer: true, obstacle: None, requests: 1, deleted_open }
+            EndState { rules, chosen: &chosen, input_exit, has_answer: true, obstacle: None, requests: 1, deleted_open }
                 .exit()
         };
         assert_eq!((exit(0), exit(1)), (Exit::Success, Exit::Usage));

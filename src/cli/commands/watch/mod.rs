@@ -32,13 +32,13 @@ use tokio::{
 pub(crate) use self::args::{EXAMPLES, WatchArgs};
 use self::{
     background_tasks::{BackgroundTasks, TaskContext},
-    bar::{Bar, BarHandle},
-    conditions::Obstacle,
-    ending::Watched,
+    bar::{WatchBar, WatchBarHandle},
+    conditions::ServiceOutage,
+    ending::EndState,
     piped::{PIPE, PipedTransactions},
-    profiles::Profiles,
-    snapshot::{PipedMatch, Query, Snapshot},
-    summary::Summary,
+    profiles::WatchedProfiles,
+    snapshot::{PipedMatch, SnapshotQuery, WatchSnapshot},
+    summary::WatchSummary,
     team_notices::TeamNotices,
 };
 use super::list;
@@ -50,8 +50,7 @@ use crate::{
     clock::{self, Clock, Mono},
     config::{Flags, Settings},
     domain::{
-        advice,
-        alert::{Alert, AlertSubject, Rule, RuleKind},
+        alert::{Alert, AlertSubject, RuleKind},
         change::{Change, ChangeKind, OutageChange},
         filter::{Filter, FilterInput},
         ids::RowId,
@@ -106,10 +105,10 @@ pub(crate) fn watch(args: &WatchArgs, settings: &Settings, flags: &Flags) -> Res
         let signal = signal.shared();
         let is_terminal = io::stderr().is_terminal();
         // With `plain` there is no bar: a screen reader would read every redrawn line aloud.
-        let bar = Bar::new(is_terminal && !settings.is_plain, settings.is_ascii);
+        let bar = WatchBar::new(is_terminal && !settings.is_plain, settings.is_ascii);
         // The feed is opened before the first request, so that every request is counted.
         let (channel_names, channels) = latest::channel(background_tasks.names());
-        let mut watching = Watching::new(args, filter, settings, &store, &clock, bar, channels)?;
+        let mut watching = WatchRun::new(args, filter, settings, &store, &clock, bar, channels)?;
         let (reports, receiver) = mpsc::channel(piped::QUEUE_LENGTH);
         watching.piped = args.is_piped().then(|| PipedTransactions::new(receiver));
         let reading = piped::track_input(
@@ -200,12 +199,11 @@ async fn until(clock: &Clock, moment: Option<Mono>) {
     }
 }
 
-/// The state of a watch.
-struct Watching<'a> {
+struct WatchRun<'a> {
     args: &'a WatchArgs,
     filter: Filter,
-    profiles: Profiles,
-    bar: Bar,
+    profiles: WatchedProfiles,
+    bar: WatchBar,
     /// The transactions from standard input, if the watch reads them there.
     piped: Option<PipedTransactions>,
     zone: FixedOffset,
@@ -227,20 +225,20 @@ struct Watching<'a> {
     channels: latest::Receiver<Vec<&'static str>>,
 }
 
-impl<'a> Watching<'a> {
+impl<'a> WatchRun<'a> {
     fn new(
         args: &'a WatchArgs,
         filter: Filter,
         settings: &Settings,
         store: &Store,
         clock: &Clock,
-        bar: Bar,
+        bar: WatchBar,
         channels: latest::Receiver<Vec<&'static str>>,
     ) -> Result<Self> {
         Ok(Self {
             args,
             filter,
-            profiles: Profiles::new(settings.profiles()),
+            profiles: WatchedProfiles::new(settings.profiles()),
             bar,
             piped: None,
             zone: clock::local_offset(),
@@ -270,14 +268,13 @@ impl<'a> Watching<'a> {
         self.bar.handle.print_line(line);
     }
 
-    /// Returns what to read of the store.
-    fn query(&self, now: DateTime<Utc>) -> Query {
-        Query {
+    fn query(&self, now: DateTime<Utc>) -> SnapshotQuery {
+        SnapshotQuery {
             profiles: self.profiles.names(),
             // Transactions from standard input are chosen as they arrive.
             filter: (!self.args.is_piped()).then(|| self.filter.clone()),
-            forecasts: self.bar.is_drawn(),
-            records: self.args.json,
+            needs_forecasts: self.bar.is_drawn(),
+            needs_records: self.args.json,
             channels: self.channels.borrow().clone(),
             now,
         }
@@ -287,7 +284,7 @@ impl<'a> Watching<'a> {
     async fn process_changes(&mut self, clock: &Clock) -> Result<bool> {
         let (feed, now) = (self.feed.clone(), clock.now().wall);
         let query = self.query(now);
-        let snapshot = spawn_blocking(move || Snapshot::read(&feed, &query)).await??;
+        let snapshot = spawn_blocking(move || WatchSnapshot::read(&feed, &query)).await??;
         if let Some(piped) = &mut self.piped {
             piped.poll_reports();
         }
@@ -315,7 +312,7 @@ impl<'a> Watching<'a> {
     /// has ended.
     async fn add_tracked(&mut self, now: DateTime<Utc>) -> Result<()> {
         let Some(piped) = &mut self.piped else { return Ok(()) };
-        let (params, totals) = (piped.take_tracked(), piped.take_totals());
+        let (params, totals) = (std::mem::take(&mut piped.tracked), piped.totals.take());
         if !params.is_empty() {
             let (feed, query) = (self.feed.clone(), self.query(now));
             for found in spawn_blocking(move || PipedMatch::read(&feed, &query, &params)).await?? {
@@ -337,8 +334,8 @@ impl<'a> Watching<'a> {
     }
 
     /// Returns the state that decides about the end.
-    fn watched(&self) -> Watched<'_> {
-        Watched {
+    fn watched(&self) -> EndState<'_> {
+        EndState {
             rules: self.args.end_rules(),
             chosen: &self.chosen,
             input_exit: self.input_exit(),
@@ -387,7 +384,7 @@ impl<'a> Watching<'a> {
         }
     }
 
-    /// Prints once what keeps answers from being stored. Returns an error if the fault is lasting.
+    /// Prints once that answers can't be stored, with the reason. Returns an error if the fault is lasting.
     fn check_store_fault(&mut self, fault: Option<StoreFault>) -> Result<()> {
         if let Some(fault) = fault.as_ref().filter(|fault| self.fault.as_ref() != Some(*fault)) {
             let error = StoreError::from(fault.clone());
@@ -412,15 +409,15 @@ impl<'a> Watching<'a> {
 
     /// Returns the obstacle of a profile's alert that was active before the watch. Another process that polls doesn't
     /// report the obstacle again.
-    fn active_obstacle(alert: &Alert) -> Option<Obstacle> {
+    fn active_obstacle(alert: &Alert) -> Option<ServiceOutage> {
         match (alert.subject, alert.rule.kind()) {
-            (AlertSubject::Profile, RuleKind::Outage(outage)) => Some(Obstacle::from(outage)),
+            (AlertSubject::Profile, RuleKind::Outage(outage)) => Some(ServiceOutage::from(outage)),
             (AlertSubject::Profile | AlertSubject::Transaction(_), _) => None,
         }
     }
 
     /// Updates the watched transactions and the obstacle from a snapshot, and prints its changes.
-    fn apply_snapshot(&mut self, mut snapshot: Snapshot, now: DateTime<Utc>) -> Result<()> {
+    fn apply_snapshot(&mut self, mut snapshot: WatchSnapshot, now: DateTime<Utc>) -> Result<()> {
         if snapshot.changes.needs_resync {
             for polling in &snapshot.polling {
                 let Some(profile) = self.profiles.get(&polling.profile) else { continue };
@@ -447,7 +444,7 @@ impl<'a> Watching<'a> {
             self.has_answer |= matches!(change.kind, ChangeKind::Rejected { .. });
             if let Some(outage) = change.kind.outage() {
                 profile.obstacle = match outage {
-                    OutageChange::Began(outage) => Some(Obstacle::from(outage)),
+                    OutageChange::Began(outage) => Some(ServiceOutage::from(outage)),
                     OutageChange::Ended => None,
                 };
             }
@@ -462,7 +459,7 @@ impl<'a> Watching<'a> {
     }
 
     /// Prints a change of a watched transaction or of the profile, unless the arguments hide it.
-    fn print_change(&self, change: &Change, snapshot: &Snapshot, now: DateTime<Utc>) -> Result<()> {
+    fn print_change(&self, change: &Change, snapshot: &WatchSnapshot, now: DateTime<Utc>) -> Result<()> {
         let is_hidden = match change.kind {
             ChangeKind::Polled => !self.args.verbose,
             // A new step is printed only for scripts: people read the status.
@@ -496,15 +493,10 @@ impl<'a> Watching<'a> {
         }
     }
 
-    /// Returns a change as a line for people: the time, the transaction, its route, and what happened.
+    /// Returns a change as a line for people: time, transaction, route and event.
     fn format_change(&self, change: &Change, tx: Option<&TransactionHeader>) -> String {
         let time = change.at.with_timezone(&self.zone).format("%H:%M:%S");
-        let sentence = match &change.kind {
-            ChangeKind::Throttled { error } => format_profile_alert(Rule::Throttled, error),
-            ChangeKind::Unauthorized { error } => format_profile_alert(Rule::Unauthorized, error),
-            ChangeKind::Unreachable { error } => format_profile_alert(Rule::Unreachable, error),
-            other => other.sentence_by(change.author.as_deref()),
-        };
+        let sentence = row_text::change_sentence(change);
         match tx {
             Some(tx) => format!(
                 "{time}  {}  {}  {sentence}",
@@ -522,7 +514,7 @@ impl<'a> Watching<'a> {
         self.bar.remove();
         let now = clock.now();
         let seconds = now.mono.since(self.started.mono);
-        let summary = Summary::new(self.chosen.values(), now.wall, self.requests, seconds);
+        let summary = WatchSummary::new(self.chosen.values(), now.wall, self.requests, seconds);
         match self.args.json {
             true => writeln!(io::stdout(), "{}", serde_json::to_string(&summary)?)?,
             false => writeln!(io::stdout(), "{summary}")?,
@@ -541,9 +533,4 @@ impl<'a> Watching<'a> {
         }
         Ok(exit)
     }
-}
-
-/// Returns a sentence about an alert of a profile: the rule, the error and what to do.
-fn format_profile_alert(rule: Rule, error: &str) -> String {
-    format!("{rule}: {error}; {}", advice::profile_action(rule))
 }

@@ -1,7 +1,7 @@
 //! `hoptop watch -`: tracks transactions from standard input while they are watched.
 //!
-//! It reports to the watch which transactions arrived. A bad line must never end the watch, nor be left out of the exit
-//! code.
+//! The command reports to the watch which transactions arrived. A bad line must never end the watch, nor be left out of
+//! the exit code.
 
 use std::{
     collections::HashSet,
@@ -12,11 +12,11 @@ use std::{
 use color_eyre::eyre::{Result, eyre};
 use tokio::sync::mpsc;
 
-use super::bar::BarHandle;
+use super::bar::WatchBarHandle;
 use crate::{
     cli::commands::import::{
         FormatArg, ImportArgs,
-        follow::{self, ImportTarget, Input, InputReport, Totals},
+        follow::{self, FollowedInput, ImportTarget, ImportTotals, InputReport},
     },
     clock::Clock,
     domain::{ids::ChainId, transaction::TransactionParams},
@@ -36,9 +36,9 @@ pub(crate) struct PipedTransactions {
     /// The keys of all transactions that arrived, tracked or not yet tracked.
     arrived: HashSet<(ChainId, String)>,
     /// The transactions that are tracked but not yet looked up.
-    tracked: Vec<TransactionParams>,
+    pub(super) tracked: Vec<TransactionParams>,
     /// The totals at the end of the input, until they are printed.
-    totals: Option<Totals>,
+    pub(super) totals: Option<ImportTotals>,
     exit: Option<Exit>,
 }
 
@@ -75,16 +75,6 @@ impl PipedTransactions {
         self.arrived.contains(&key(params))
     }
 
-    /// Takes the transactions that are tracked but not yet looked up.
-    pub(crate) fn take_tracked(&mut self) -> Vec<TransactionParams> {
-        std::mem::take(&mut self.tracked)
-    }
-
-    /// Takes the totals, once, after the input has ended.
-    pub(crate) fn take_totals(&mut self) -> Option<Totals> {
-        self.totals.take()
-    }
-
     /// Returns how the input ended, once it has ended and all its transactions are looked up.
     pub(crate) fn exit(&self) -> Option<Exit> {
         self.exit.filter(|_| self.tracked.is_empty())
@@ -103,12 +93,12 @@ pub(crate) async fn track_input(
     any_chain: bool,
     signal: impl Future<Output = Exit>,
     clock: &Clock,
-    bar: BarHandle,
+    bar: WatchBarHandle,
     reports: mpsc::Sender<InputReport>,
 ) -> Result<Infallible> {
     let args =
         ImportArgs { file: PIPE.into(), format: FormatArg::Auto, dry_run: false, follow: true, any_chain, json: false };
-    let input = Input::open(PIPE, clock).map_err(|reason| eyre!("standard input can't be read: {reason}"))?;
+    let input = FollowedInput::open(PIPE, clock).map_err(|reason| eyre!("standard input can't be read: {reason}"))?;
     let mut err = LineWriter::new(StderrAboveBar(bar));
     let mut sink = ImportTarget { store, profile, clock, err: &mut err, listener: Some(reports.clone()) };
     let (totals, exit) = follow::track_until_end(&args, input, signal, &mut sink).await?;
@@ -118,7 +108,7 @@ pub(crate) async fn track_input(
 }
 
 /// Writes on standard error, above the progress bar.
-struct StderrAboveBar(BarHandle);
+struct StderrAboveBar(WatchBarHandle);
 
 impl Write for StderrAboveBar {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {

@@ -2,29 +2,27 @@
 //!
 //! The module is pure: it must never print or read a clock.
 
-use super::conditions::{Conditions, Obstacle, Refusal};
+use super::conditions::{RefusalTimer, ServiceOutage, WatchConditions};
 use crate::{clock::Mono, domain::text};
 
-/// The state of one profile.
 #[derive(Default)]
-pub(super) struct ProfileState {
-    /// The name of the profile.
+pub(super) struct WatchedProfile {
     pub(super) name: String,
-    pub(super) obstacle: Option<Obstacle>,
-    refusal: Refusal,
+    pub(super) obstacle: Option<ServiceOutage>,
+    refusal: RefusalTimer,
     /// The conditions that were reported.
-    pub(super) conditions: Conditions,
+    pub(super) conditions: WatchConditions,
     /// Whether another process polls.
     pub(super) is_other_polling: bool,
 }
 
 /// The profiles of a watch, at least one.
-pub(super) struct Profiles(Vec<ProfileState>);
+pub(super) struct WatchedProfiles(Vec<WatchedProfile>);
 
-impl Profiles {
+impl WatchedProfiles {
     /// Creates the state of these profiles.
     pub(super) fn new<'a>(names: impl Iterator<Item = &'a str>) -> Self {
-        Self(names.map(|name| ProfileState { name: name.to_owned(), ..ProfileState::default() }).collect())
+        Self(names.map(|name| WatchedProfile { name: name.to_owned(), ..WatchedProfile::default() }).collect())
     }
 
     /// Returns the names, the current profile first.
@@ -33,7 +31,7 @@ impl Profiles {
     }
 
     /// Returns the state of a profile; `None` if the profile isn't watched.
-    pub(super) fn get(&mut self, name: &str) -> Option<&mut ProfileState> {
+    pub(super) fn get(&mut self, name: &str) -> Option<&mut WatchedProfile> {
         self.0.iter_mut().find(|profile| profile.name == name)
     }
 
@@ -43,13 +41,13 @@ impl Profiles {
     }
 
     /// Returns the obstacle that decides about the exit code: a refused ID before a service out of reach.
-    pub(super) fn obstacle(&self) -> Option<Obstacle> {
+    pub(super) fn obstacle(&self) -> Option<ServiceOutage> {
         let obstacles = || self.0.iter().filter_map(|profile| profile.obstacle);
-        obstacles().find(|obstacle| *obstacle == Obstacle::Refused).or(obstacles().next())
+        obstacles().find(|obstacle| *obstacle == ServiceOutage::Refused).or(obstacles().next())
     }
 
-    /// Applies the present obstacles. Returns the moment from which waiting is pointless, if a profile's ID is refused: its
-    /// transactions can't settle, whatever the other profiles do.
+    /// Applies the present obstacles. Returns the moment from which waiting is pointless, if a profile's ID is refused:
+    /// its transactions can't settle.
     pub(super) fn gives_up_at(&mut self, now: Mono) -> Option<Mono> {
         for profile in &mut self.0 {
             profile.refusal.update(profile.obstacle, now);

@@ -23,16 +23,15 @@ use crate::{
     store::{AlertQuery, Changes, FeedReader, ListRow, StoreError, TransactionOutcome},
 };
 
-/// A query for the data of a snapshot.
-pub(crate) struct Query {
+pub(crate) struct SnapshotQuery {
     /// The watched profiles. Transactions from standard input belong to the first.
     pub(crate) profiles: Vec<String>,
     /// The filter of the watched transactions; `None` if they come through standard input.
     pub(crate) filter: Option<Filter>,
     /// Whether to read when transactions should be settled.
-    pub(crate) forecasts: bool,
+    pub(crate) needs_forecasts: bool,
     /// Whether to read the records of changed transactions.
-    pub(crate) records: bool,
+    pub(crate) needs_records: bool,
     /// The names of the notification channels.
     pub(crate) channels: Vec<&'static str>,
     pub(crate) now: DateTime<Utc>,
@@ -47,7 +46,7 @@ pub(crate) struct ProfilePolling {
 }
 
 /// The data read from the store in one snapshot.
-pub(crate) struct Snapshot {
+pub(crate) struct WatchSnapshot {
     pub(crate) changes: Changes,
     /// The state of each watched profile.
     pub(crate) polling: Vec<ProfilePolling>,
@@ -64,10 +63,10 @@ pub(crate) struct Snapshot {
     pub(crate) expected: Vec<(RowId, Option<DateTime<Utc>>)>,
 }
 
-impl Snapshot {
+impl WatchSnapshot {
     /// Reads the next changes and the data that belongs to them.
-    pub(crate) fn read(feed: &FeedReader, query: &Query) -> Result<Self, StoreError> {
-        let Query { profiles, filter, forecasts, records, channels, now } = query;
+    pub(crate) fn read(feed: &FeedReader, query: &SnapshotQuery) -> Result<Self, StoreError> {
+        let SnapshotQuery { profiles, filter, needs_forecasts, needs_records, channels, now } = query;
         feed.changes_with(|changes, reader| {
             let mut snapshot = Self {
                 polling: Vec::new(),
@@ -87,7 +86,7 @@ impl Snapshot {
             }
             for row in snapshot.changes.rows(true) {
                 let Some(listed) = reader.list_row_header(row)? else { continue };
-                if *records {
+                if *needs_records {
                     snapshot.with_records.insert(row, reader.with_record(listed.clone())?);
                 }
                 snapshot.changed.insert(row, listed);
@@ -100,7 +99,7 @@ impl Snapshot {
                     snapshot.chosen.extend(reader.listing(&filter.limited_to_profile(profile), *now).outcomes()?);
                 }
             }
-            if *forecasts && !(snapshot.chosen.is_empty() && snapshot.changed.is_empty()) {
+            if *needs_forecasts && !(snapshot.chosen.is_empty() && snapshot.changed.is_empty()) {
                 let stats = |profile: &String| Ok((profile.clone(), reader.duration_stats(profile)?));
                 let stats: BTreeMap<_, _> = profiles.iter().map(stats).collect::<Result<_, StoreError>>()?;
                 let expected = |tx: &TransactionHeader| expected_at(tx, stats.get(&tx.profile)?);
@@ -128,12 +127,12 @@ impl PipedMatch {
     /// Returns the given transactions that are tracked.
     pub(crate) fn read(
         feed: &FeedReader,
-        query: &Query,
+        query: &SnapshotQuery,
         params: &[TransactionParams],
     ) -> Result<Vec<Self>, StoreError> {
         feed.read(|reader| {
             let Some(profile) = query.profiles.first() else { return Ok(Vec::new()) };
-            let duration_stats = query.forecasts.then(|| reader.duration_stats(profile)).transpose()?;
+            let duration_stats = query.needs_forecasts.then(|| reader.duration_stats(profile)).transpose()?;
             let mut found = Vec::new();
             for params in params {
                 let key = TransactionKey {
@@ -153,7 +152,7 @@ impl PipedMatch {
 
 /// Returns a sentence for a filter that matches nothing. It names a name in the filter that no transaction has: the name may
 /// be mistyped, or its batch is missing.
-pub(crate) fn explain_no_match(feed: &FeedReader, query: &Query) -> Result<String, StoreError> {
+pub(crate) fn explain_no_match(feed: &FeedReader, query: &SnapshotQuery) -> Result<String, StoreError> {
     const WAY_OUT: &str = "`hoptop list` shows tracked transactions, `hoptop import FILE` adds a batch";
     feed.read(|reader| {
         for (name, alone) in query.filter.iter().flat_map(Filter::named_terms) {

@@ -9,7 +9,7 @@ use crate::{cli::output::schema::Schema, domain::span, store::TransactionOutcome
 
 /// The summary that `watch` prints at its end (`commands.md`, JSON: `summary`).
 #[derive(Debug, Serialize)]
-pub(super) struct Summary {
+pub(super) struct WatchSummary {
     event: &'static str,
     at: String,
     /// The number of transactions by status; `unanswered` counts those without an answer.
@@ -19,7 +19,7 @@ pub(super) struct Summary {
     schema: Schema,
 }
 
-impl Summary {
+impl WatchSummary {
     /// Counts transactions by their progress at `at`, after this number of requests and this time.
     pub(super) fn new<'a>(
         transactions: impl Iterator<Item = &'a TransactionOutcome>,
@@ -36,7 +36,7 @@ impl Summary {
     }
 }
 
-impl fmt::Display for Summary {
+impl fmt::Display for WatchSummary {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let counts: Vec<String> = self.counts.iter().map(|(status, count)| format!("{count} {status}")).collect();
         let counts = if counts.is_empty() { "no transactions".to_owned() } else { counts.join(", ") };

@@ -19,25 +19,24 @@ use crate::{
 pub(super) struct TeamNotices {
     /// The state of the team's store; `None` for a store of one machine, which has no notices.
     status: Option<watch::Receiver<TeamStatus>>,
-    /// The profiles that are watched.
     profiles: Vec<String>,
     loss: Option<String>,
-    unpolled: Unpolled,
+    absence: PollingAbsence,
 }
 
 /// Since when no machine polls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Unpolled {
+enum PollingAbsence {
     No,
     Since(Mono),
     Reported,
 }
 
 impl TeamNotices {
-    /// Creates the notices. A loss that is known already counts as told.
+    /// Creates the notices. A loss that is known already counts as reported.
     pub(super) fn new(status: Option<watch::Receiver<TeamStatus>>, profiles: Vec<String>) -> Self {
         let loss = status.as_ref().and_then(|status| status.borrow().loss.clone());
-        Self { status, profiles, loss, unpolled: Unpolled::No }
+        Self { status, profiles, loss, absence: PollingAbsence::No }
     }
 
     /// Returns a line for each notice that is new.
@@ -48,12 +47,12 @@ impl TeamNotices {
             self.loss.clone_from(&status.loss);
             lines.extend(status.loss.as_deref().map(text::clean));
         }
-        self.unpolled = match (self.profiles.iter().any(|profile| status.is_unpolled(profile)), self.unpolled) {
-            (false, _) => Unpolled::No,
-            (true, Unpolled::No) => Unpolled::Since(now),
-            (true, Unpolled::Since(since)) if now.since(since) >= TAKEOVER_LIMIT => {
+        self.absence = match (self.profiles.iter().any(|profile| status.is_unpolled(profile)), self.absence) {
+            (false, _) => PollingAbsence::No,
+            (true, PollingAbsence::No) => PollingAbsence::Since(now),
+            (true, PollingAbsence::Since(since)) if now.since(since) >= TAKEOVER_LIMIT => {
                 lines.push(NOBODY_POLLS.to_owned());
-                Unpolled::Reported
+                PollingAbsence::Reported
             }
             (true, known) => known,
         };
@@ -62,15 +61,15 @@ impl TeamNotices {
 
     /// Waits until [`TeamNotices::update`] may have something to say.
     pub(super) async fn wait(&mut self, clock: &Clock) {
-        let Self { status, profiles, loss, unpolled } = self;
+        let Self { status, profiles, loss, absence } = self;
         let Some(status) = status else { return std::future::pending().await };
         let due = pin!(async {
-            match *unpolled {
-                Unpolled::Since(since) => clock.sleep_until(since + TAKEOVER_LIMIT).await,
-                Unpolled::No | Unpolled::Reported => std::future::pending().await,
+            match *absence {
+                PollingAbsence::Since(since) => clock.sleep_until(since + TAKEOVER_LIMIT).await,
+                PollingAbsence::No | PollingAbsence::Reported => std::future::pending().await,
             }
         });
-        let was_unpolled = *unpolled != Unpolled::No;
+        let was_unpolled = *absence != PollingAbsence::No;
         let changed = status.wait_for(|now| {
             now.loss != *loss || profiles.iter().any(|profile| now.is_unpolled(profile)) != was_unpolled
         });
@@ -93,7 +92,7 @@ mod tests {
     use crate::domain::team::{TeamLink, fixtures::member};
 
     #[test]
-    fn loss_and_lasting_absence_of_a_poller_are_each_said_once() {
+    fn loss_and_lasting_absence_of_a_poller_are_each_reported_once() {
         let polling = || TeamStatus {
             link: TeamLink::Live,
             members: vec![member(1, "Ana", &["default"], Some(3))],
@@ -104,8 +103,8 @@ mod tests {
         let at = |seconds| Mono::default() + Duration::from_secs(seconds);
         assert_eq!(notices.update(at(0)), Vec::<String>::new());
         sender.send_modify(|status| status.members[0].epoch = None);
-        let said: Vec<usize> = [1, 15, 16, 17, 99].map(|second| notices.update(at(second)).len()).into();
-        assert_eq!(said, [0, 0, 1, 0, 0]);
+        let counts: Vec<usize> = [1, 15, 16, 17, 99].map(|second| notices.update(at(second)).len()).into();
+        assert_eq!(counts, [0, 0, 1, 0, 0]);
         // A poller of another profile doesn't count.
         sender.send_modify(|status| status.members.push(member(2, "Bob", &["other"], Some(1))));
         assert_eq!(notices.update(at(100)), Vec::<String>::new());

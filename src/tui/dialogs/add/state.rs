@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 
 use tui_input::Input;
 
-pub(crate) use super::found::{Finding, LineState, MissingField};
+pub(crate) use super::finding::{Finding, LineState, MissingField};
 use crate::{
     domain::{
         filter::Direction,
@@ -25,19 +25,19 @@ pub struct AddForm {
     /// The line being typed.
     pub input: Input,
     /// The findings in the text, in the order of its lines.
-    pub found: Vec<Finding>,
+    pub findings: Vec<Finding>,
     /// Whether a paste was cut at the size limit.
     pub is_truncated: bool,
     /// The part of the form that takes the keys.
-    pub focus: Focus,
+    pub focus: FormFocus,
     /// The index of the finding at the cursor.
     pub cursor: usize,
-    /// The values for all transactions of the form, in the order of [`Extra::ALL`].
+    /// The values for all transactions of the form, in the order of [`ExtraField::ALL`].
     pub extras: [Input; 3],
     /// Whether a person has typed the ticket. Until then the ticket is a guess.
     has_own_ticket: bool,
     /// The value in `extras` that is invalid, and the reason.
-    pub extra_error: Option<(Extra, String)>,
+    pub extra_error: Option<(ExtraField, String)>,
     /// Where the text came from.
     pub source: TextSource,
     /// What the form waits for.
@@ -86,7 +86,7 @@ enum LookupState {
 
 /// The part of the form that takes the keys.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Focus {
+pub enum FormFocus {
     /// The line being typed.
     #[default]
     Text,
@@ -95,13 +95,12 @@ pub enum Focus {
     /// A missing value of the finding at the cursor, by its index in `cells`.
     Cell(usize),
     /// The values for all transactions.
-    Extra(Extra),
+    Extra(ExtraField),
 }
 
 /// A value for all transactions of the form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Extra {
-    /// The ticket.
+pub enum ExtraField {
     Ticket,
     /// Labels, separated by spaces.
     Labels,
@@ -109,7 +108,7 @@ pub enum Extra {
     Estimate,
 }
 
-impl Extra {
+impl ExtraField {
     /// All values, in the order in which Tab reaches them.
     pub const ALL: [Self; 3] = [Self::Ticket, Self::Labels, Self::Estimate];
 }
@@ -143,7 +142,7 @@ impl AddForm {
     /// Counts the findings.
     pub fn counts(&self) -> FindingCounts {
         let mut counts = FindingCounts::default();
-        for found in &self.found {
+        for found in &self.findings {
             let is_ready = found.new.is_ok() && found.is_marked;
             counts.ready += usize::from(is_ready);
             counts.new += usize::from(is_ready && found.known.is_none());
@@ -165,7 +164,7 @@ impl AddForm {
             LineState::NeedsInput => true,
             LineState::NoHash => found.pasted.origin != PasteOrigin::Text,
         };
-        self.found.iter().filter(is_left).count()
+        self.findings.iter().filter(is_left).count()
     }
 
     /// Records a paste. A whole paste into an empty form counts as one paste, so that a known transaction opens at
@@ -187,7 +186,7 @@ impl AddForm {
 
     /// Returns the known transaction, if one paste names only this transaction and contains no new values for it.
     pub fn pasted_known(&self) -> Option<RowId> {
-        let mut rows = self.found.iter().filter_map(Finding::row_to_open);
+        let mut rows = self.findings.iter().filter_map(Finding::row_to_open);
         let row = rows.next().filter(|_| {
             self.source == TextSource::OnePaste && self.lookup == LookupState::Done && !self.is_truncated
         })?;
@@ -197,7 +196,7 @@ impl AddForm {
             LineState::NoHash => found.pasted.origin == PasteOrigin::Text,
             LineState::Ready | LineState::NeedsInput => false,
         };
-        self.found.iter().all(is_no_more).then_some(row)
+        self.findings.iter().all(is_no_more).then_some(row)
     }
 
     /// Ends the wait for a second Esc.
@@ -224,7 +223,7 @@ impl AddForm {
     pub fn read(&mut self, any_chain: bool) {
         self.any_chain = any_chain;
         let options = ReadOptions { allows_any_chain: any_chain, ..ReadOptions::default() };
-        let mut before: HashMap<String, Finding> = self.found.drain(..).map(|found| (found.key(), found)).collect();
+        let mut before: HashMap<String, Finding> = self.findings.drain(..).map(|found| (found.key(), found)).collect();
         let text = self.text();
         for pasted in intake::paste(&text, &options) {
             let mut found = Finding::new(pasted, any_chain);
@@ -232,13 +231,13 @@ impl AddForm {
                 found.keep_edits(before, any_chain);
             }
             found.known = found.lookup_hash().and_then(|asked| self.tracked.get(asked.as_str()).copied().flatten());
-            self.found.push(found);
+            self.findings.push(found);
         }
-        self.cursor = self.cursor.min(self.found.len().saturating_sub(1));
-        if self.focus == Focus::Text && self.at_cursor().is_some_and(|found| found.verdict() == LineState::NoHash) {
+        self.cursor = self.cursor.min(self.findings.len().saturating_sub(1));
+        if self.focus == FormFocus::Text && self.at_cursor().is_some_and(|found| found.verdict() == LineState::NoHash) {
             // Most lines of a ticket have no hash; the message below the findings is about the first that has one.
             let has_hash = |found: &Finding| found.verdict() != LineState::NoHash;
-            self.cursor = self.found.iter().position(has_hash).unwrap_or(self.cursor);
+            self.cursor = self.findings.iter().position(has_hash).unwrap_or(self.cursor);
         }
         if self.lookup == LookupState::PendingSubmit {
             self.lookup = LookupState::Pending;
@@ -253,10 +252,10 @@ impl AddForm {
             matches!(found.pasted.origin, PasteOrigin::Text | PasteOrigin::Link | PasteOrigin::Request)
         };
         let is_known = |found: &Finding| found.known.is_some() || found.verdict() == LineState::NoHash;
-        let is_wanted = self.found.iter().all(is_text) && !self.found.iter().all(is_known);
+        let is_wanted = self.findings.iter().all(is_text) && !self.findings.iter().all(is_known);
         let guess = if is_wanted { intake::ticket(text) } else { None };
         let guess = guess.unwrap_or_default();
-        if let Some(field) = self.extras.get_mut(Extra::Ticket as usize).filter(|_| !self.has_own_ticket)
+        if let Some(field) = self.extras.get_mut(ExtraField::Ticket as usize).filter(|_| !self.has_own_ticket)
             && field.value() != guess
         {
             *field = Input::new(guess);
@@ -265,14 +264,14 @@ impl AddForm {
 
     /// Returns the ticket that a person has typed.
     pub fn own_ticket(&self) -> Option<String> {
-        let written = self.extras.get(Extra::Ticket as usize).filter(|_| self.has_own_ticket);
+        let written = self.extras.get(ExtraField::Ticket as usize).filter(|_| self.has_own_ticket);
         written.and_then(|field| text::clean_or_none(field.value()))
     }
 
     /// Returns the hashes to look up in the store. The caller must pass the answers to [`apply_known`](Self::apply_known).
     pub fn hashes_to_look_up(&mut self) -> Vec<TxHash> {
         let mut seen = HashSet::new();
-        let hashes = self.found.iter().filter_map(Finding::lookup_hash);
+        let hashes = self.findings.iter().filter_map(Finding::lookup_hash);
         let unknown = hashes.filter(|hash| !self.tracked.contains_key(hash.as_str()) && seen.insert(hash.clone()));
         let unknown: Vec<TxHash> = unknown.collect();
         self.lookup = if unknown.is_empty() { LookupState::Done } else { LookupState::Pending };
@@ -284,7 +283,7 @@ impl AddForm {
         self.tracked.extend(known);
         let mut is_done = true;
         let text = self.text();
-        for found in &mut self.found {
+        for found in &mut self.findings {
             let row = found.lookup_hash().map(|asked| self.tracked.get(asked.as_str()).copied());
             // Hashes that were pasted since are still being looked up.
             is_done &= row != Some(None);
@@ -312,18 +311,17 @@ impl AddForm {
         let lacks = |found: &Finding| found.known.is_none() && !found.missing().is_empty();
         if !self.at_cursor().is_some_and(lacks) {
             let needs_input = |found: &Finding| found.verdict() == LineState::NeedsInput;
-            self.cursor = self.found.iter().position(needs_input).unwrap_or(self.cursor);
+            self.cursor = self.findings.iter().position(needs_input).unwrap_or(self.cursor);
         }
     }
 
-    /// Returns the finding at the cursor.
     pub fn at_cursor(&self) -> Option<&Finding> {
-        self.found.get(self.cursor)
+        self.findings.get(self.cursor)
     }
 
     /// Returns the finding at the cursor, for a change.
     pub fn at_cursor_mut(&mut self) -> Option<&mut Finding> {
-        self.found.get_mut(self.cursor)
+        self.findings.get_mut(self.cursor)
     }
 
     /// Returns the filter that searches the list for the text, if the text is a single short line without a hash.
@@ -332,7 +330,8 @@ impl AddForm {
         let text = self.text();
         let line = text.trim();
         let is_line = !line.contains('\n') && line.chars().count() <= MOST;
-        let is_nothing = !self.found.is_empty() && self.found.iter().all(|found| found.verdict() == LineState::NoHash);
+        let is_nothing =
+            !self.findings.is_empty() && self.findings.iter().all(|found| found.verdict() == LineState::NoHash);
         let words = text::clean_or_none(&line.replace('"', " ")).filter(|_| is_line && is_nothing)?;
         let words = words.trim();
         let is_word = words.starts_with(char::is_alphanumeric)
@@ -346,40 +345,40 @@ impl AddForm {
         let opens = self.at_cursor().is_some_and(|found| found.row_to_open().is_some());
         let counts = self.counts();
         let enter = match (self.focus, verdict) {
-            (Focus::Results | Focus::Cell(_), Some(LineState::NeedsInput)) => "fill in",
-            (Focus::Cell(_), _) => "done",
-            (Focus::Results, _) if opens => "open",
+            (FormFocus::Results | FormFocus::Cell(_), Some(LineState::NeedsInput)) => "fill in",
+            (FormFocus::Cell(_), _) => "done",
+            (FormFocus::Results, _) if opens => "open",
             _ if counts.ready > 0 => "track",
             _ if counts.known > 0 && counts.needs_input > 0 => "open the tracked one",
             _ if counts.known > 0 => "open",
             _ if counts.needs_input > 0 => "fill in",
             _ if self.search_filter().is_some() => "search the list",
-            _ if !self.found.is_empty() => "",
+            _ if !self.findings.is_empty() => "",
             _ => "track or open",
         };
         // Without an action the footer leaves Enter out.
         let mut hints: Vec<_> = (!enter.is_empty()).then_some(("Enter", enter)).into_iter().collect();
-        if self.focus == Focus::Results {
+        if self.focus == FormFocus::Results {
             hints.push(("Space", "mark"));
             let lacks = counts.needs_input > 0 || verdict == Some(LineState::NoHash);
             hints.extend(lacks.then_some(("t", "ask for missing values")));
         }
         let next = match self.focus {
-            Focus::Text if counts.needs_input > 0 => "next, then t asks for missing values",
+            FormFocus::Text if counts.needs_input > 0 => "next, then t asks for missing values",
             _ => "next",
         };
-        hints.extend((!self.found.is_empty()).then_some(("Tab", next)));
+        hints.extend((!self.findings.is_empty()).then_some(("Tab", next)));
         hints.push(("Esc", "cancel"));
         hints
     }
 
     /// Returns the parts of the form that Tab goes through, in order.
-    fn focus_order(&self) -> Vec<Focus> {
+    fn focus_order(&self) -> Vec<FormFocus> {
         let cells = self.at_cursor().map_or(0, |found| if found.known.is_some() { 0 } else { found.cells.len() });
-        let results = (!self.found.is_empty()).then_some(Focus::Results);
-        let cells = (0..cells).map(Focus::Cell);
-        let extras = Extra::ALL.map(Focus::Extra);
-        [Focus::Text].into_iter().chain(results).chain(cells).chain(extras).collect()
+        let results = (!self.findings.is_empty()).then_some(FormFocus::Results);
+        let cells = (0..cells).map(FormFocus::Cell);
+        let extras = ExtraField::ALL.map(FormFocus::Extra);
+        [FormFocus::Text].into_iter().chain(results).chain(cells).chain(extras).collect()
     }
 
     /// Moves the focus to the next or previous part of the form.
@@ -387,7 +386,7 @@ impl AddForm {
         self.expand_chain_names();
         let stops = self.focus_order();
         let here = stops.iter().position(|stop| *stop == self.focus).unwrap_or(0);
-        if direction == Direction::Forwards && self.focus == Focus::Results && self.go_to_next_missing() {
+        if direction == Direction::Forwards && self.focus == FormFocus::Results && self.go_to_next_missing() {
             return;
         }
         self.focus = stops.get(direction.next_index(here, stops.len())).copied().unwrap_or_default();
@@ -401,39 +400,39 @@ impl AddForm {
             return false;
         }
         let known = |found: &Finding| found.known.is_some();
-        let (before, after) = self.found.split_at_checked(self.cursor + 1).unwrap_or((&self.found, &[]));
+        let (before, after) = self.findings.split_at_checked(self.cursor + 1).unwrap_or((&self.findings, &[]));
         let after = (self.cursor + 1..).zip(after).chain(before.iter().enumerate());
         let Some((index, cell)) = after.filter(|(_, found)| !known(found)).find_map(lacks) else { return false };
-        (self.cursor, self.focus) = (index, Focus::Cell(cell));
+        (self.cursor, self.focus) = (index, FormFocus::Cell(cell));
         true
     }
 
     /// Moves the cursor by this many findings. Above the first finding is the text.
     pub fn move_by(&mut self, findings: isize) {
         self.expand_chain_names();
-        let last = self.found.len().saturating_sub(1);
-        self.focus = match (self.focus, self.found.is_empty()) {
-            (_, true) => Focus::Text,
-            (Focus::Results, _) if self.cursor == 0 && findings < 0 => Focus::Text,
-            (Focus::Text, _) if findings < 0 => Focus::Text,
-            (Focus::Results | Focus::Cell(_), _) => {
+        let last = self.findings.len().saturating_sub(1);
+        self.focus = match (self.focus, self.findings.is_empty()) {
+            (_, true) => FormFocus::Text,
+            (FormFocus::Results, _) if self.cursor == 0 && findings < 0 => FormFocus::Text,
+            (FormFocus::Text, _) if findings < 0 => FormFocus::Text,
+            (FormFocus::Results | FormFocus::Cell(_), _) => {
                 self.cursor = self.cursor.saturating_add_signed(findings).min(last);
-                Focus::Results
+                FormFocus::Results
             }
-            (Focus::Text | Focus::Extra(_), _) => Focus::Results,
+            (FormFocus::Text | FormFocus::Extra(_), _) => FormFocus::Results,
         };
     }
 
     /// Returns the field that takes the keys; `None` while the findings take them.
     pub fn focused_input(&mut self) -> Option<&mut Input> {
         match self.focus {
-            Focus::Text => Some(&mut self.input),
-            Focus::Results => None,
-            Focus::Cell(index) => self.found.get_mut(self.cursor)?.cells.get_mut(index).map(|cell| {
+            FormFocus::Text => Some(&mut self.input),
+            FormFocus::Results => None,
+            FormFocus::Cell(index) => self.findings.get_mut(self.cursor)?.cells.get_mut(index).map(|cell| {
                 cell.is_guess = false;
                 &mut cell.input
             }),
-            Focus::Extra(extra) => self.extras.get_mut(extra as usize),
+            FormFocus::Extra(extra) => self.extras.get_mut(extra as usize),
         }
     }
 
@@ -441,19 +440,19 @@ impl AddForm {
     pub fn on_field_changed(&mut self) {
         let any_chain = self.any_chain;
         match self.focus {
-            Focus::Cell(_) => self.at_cursor_mut().into_iter().for_each(|found| found.reparse(any_chain)),
-            Focus::Extra(extra) => {
-                self.has_own_ticket |= extra == Extra::Ticket;
+            FormFocus::Cell(_) => self.at_cursor_mut().into_iter().for_each(|found| found.reparse(any_chain)),
+            FormFocus::Extra(extra) => {
+                self.has_own_ticket |= extra == ExtraField::Ticket;
                 self.extra_error = None;
             }
-            Focus::Text | Focus::Results => {}
+            FormFocus::Text | FormFocus::Results => {}
         }
     }
 
     /// Replaces the name of a chain in the focused cell with the chain's ID, if the name is unambiguous.
     pub fn expand_chain_names(&mut self) {
         let any_chain = self.any_chain;
-        if let (Focus::Cell(_), Some(found)) = (self.focus, self.at_cursor_mut()) {
+        if let (FormFocus::Cell(_), Some(found)) = (self.focus, self.at_cursor_mut()) {
             found.expand_chain_names(any_chain);
         }
     }
@@ -461,18 +460,18 @@ impl AddForm {
     /// Returns the transactions to track, with the values for all of them; nothing if a value is invalid. A line's own value has
     /// precedence.
     pub fn batch(&mut self) -> Option<Vec<NewTransaction>> {
-        let value = |extra: Extra| self.extras.get(extra as usize).map_or("", Input::value);
-        let ticket = text::clean_or_none(value(Extra::Ticket));
-        let labels = value(Extra::Labels).split([' ', ',', ';']).filter_map(text::clean_or_none);
+        let value = |extra: ExtraField| self.extras.get(extra as usize).map_or("", Input::value);
+        let ticket = text::clean_or_none(value(ExtraField::Ticket));
+        let labels = value(ExtraField::Labels).split([' ', ',', ';']).filter_map(text::clean_or_none);
         let labels: Vec<String> = labels.collect();
-        let estimate = match value(Extra::Estimate).trim() {
+        let estimate = match value(ExtraField::Estimate).trim() {
             "" => None,
             typed => {
                 match typed.parse::<u32>().map_or_else(|_| span::parse(typed), |n| span::parse(&format!("{n}s"))) {
                     Ok(estimate) => Some(estimate),
                     Err(reason) => {
                         (self.extra_error, self.focus) =
-                            (Some((Extra::Estimate, reason)), Focus::Extra(Extra::Estimate));
+                            (Some((ExtraField::Estimate, reason)), FormFocus::Extra(ExtraField::Estimate));
                         return None;
                     }
                 }
@@ -486,8 +485,12 @@ impl AddForm {
             new.labels.extend(own);
             new
         };
-        let ready =
-            self.found.iter().filter(|found| found.is_marked).filter_map(|found| found.new.as_deref().ok()).map(params);
+        let ready = self
+            .findings
+            .iter()
+            .filter(|found| found.is_marked)
+            .filter_map(|found| found.new.as_deref().ok())
+            .map(params);
         Some(ready.collect())
     }
 }

@@ -7,17 +7,17 @@ use std::collections::HashMap;
 use crossterm::event::{Event, KeyCode, KeyEvent};
 use tui_input::{Input, backend::crossterm::EventHandler};
 
-use super::state::{Finding, Focus, FormStage, LineState, TextSource};
+use super::state::{Finding, FormFocus, FormStage, LineState, TextSource};
 use crate::{
     clock::{Mono, Now},
     domain::{filter::Direction, ids::RowId, missing_fields, operation::Edit, text},
     intake,
     store::ImportReport,
     tui::{
-        command::Id,
+        command::CommandId,
         dialogs::{Dialog, quote},
         effect::{Effect, Write},
-        model::{Model, Screen, Tone},
+        model::{MessageTone, Model, Screen},
         update::poll,
     },
 };
@@ -39,8 +39,8 @@ pub(crate) fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> Vec<Effect> 
         (KeyCode::BackTab, _) => form.move_focus(Direction::Backwards),
         (KeyCode::Down, _) => form.move_by(1),
         (KeyCode::Up, _) => form.move_by(-1),
-        (_, Focus::Results) => return on_result_key(model, key.code, now),
-        (KeyCode::Backspace, Focus::Text) if form.input.value().is_empty() => {
+        (_, FormFocus::Results) => return on_result_key(model, key.code, now),
+        (KeyCode::Backspace, FormFocus::Text) if form.input.value().is_empty() => {
             form.input = Input::new(form.lines.pop().unwrap_or_default());
             return read(model);
         }
@@ -49,7 +49,7 @@ pub(crate) fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> Vec<Effect> 
             if input.and_then(|input| input.handle_event(&Event::Key(key))).is_some_and(|change| change.value) {
                 form.source = TextSource::Typed;
                 form.on_field_changed();
-                return if form.focus == Focus::Text { read(model) } else { Vec::new() };
+                return if form.focus == FormFocus::Text { read(model) } else { Vec::new() };
             }
         }
     }
@@ -88,8 +88,10 @@ fn ask_for_missing(model: &mut Model, now: Now) -> Vec<Effect> {
     form.go_to_incomplete();
     let Some(found) = form.at_cursor() else { return Vec::new() };
     match found.missing().as_slice() {
-        [] => model.show_message(Tone::Bad, "Nothing is missing in this line.", now.mono),
-        _ if found.known.is_some() => model.show_message(Tone::Bad, "Already tracked; Enter opens it.", now.mono),
+        [] => model.show_message(MessageTone::Bad, "Nothing is missing in this line.", now.mono),
+        _ if found.known.is_some() => {
+            model.show_message(MessageTone::Bad, "Already tracked; Enter opens it.", now.mono)
+        }
         missing => return vec![Effect::Copy(missing_fields::write_request(found.hash(), missing))],
     }
     Vec::new()
@@ -102,34 +104,34 @@ fn enter(model: &mut Model) -> Vec<Effect> {
     form.expand_chain_names();
     let missing = form.at_cursor().and_then(Finding::first_missing);
     match (form.focus, form.at_cursor().map(Finding::verdict)) {
-        (Focus::Results | Focus::Cell(_), Some(LineState::NeedsInput)) => {
-            form.focus = missing.map_or(Focus::Results, Focus::Cell);
+        (FormFocus::Results | FormFocus::Cell(_), Some(LineState::NeedsInput)) => {
+            form.focus = missing.map_or(FormFocus::Results, FormFocus::Cell);
             Vec::new()
         }
         // The last value completes the finding. The person sees the result before the next Enter tracks it.
-        (Focus::Cell(_), _) => {
-            form.focus = Focus::Results;
+        (FormFocus::Cell(_), _) => {
+            form.focus = FormFocus::Results;
             Vec::new()
         }
-        (Focus::Results, _) => match form.at_cursor().and_then(Finding::row_to_open) {
+        (FormFocus::Results, _) => match form.at_cursor().and_then(Finding::row_to_open) {
             Some(row) => open(model, row),
             None => submit(model),
         },
-        (Focus::Text | Focus::Extra(_), _) => submit(model),
+        (FormFocus::Text | FormFocus::Extra(_), _) => submit(model),
     }
 }
 
 pub(crate) fn on_paste(model: &mut Model, text: &str, is_whole: bool) -> Vec<Effect> {
     let Dialog::Add(form) = &mut model.dialog else { return Vec::new() };
     form.end_confirmation();
-    if let Focus::Cell(_) | Focus::Extra(_) = form.focus {
+    if let FormFocus::Cell(_) | FormFocus::Extra(_) = form.focus {
         let pasted = text::clean(text);
         form.focused_input().into_iter().for_each(|input| *input = Input::new(format!("{}{pasted}", input.value())));
         form.source = TextSource::Typed;
         form.on_field_changed();
         return Vec::new();
     }
-    form.focus = Focus::Text;
+    form.focus = FormFocus::Text;
     let room = PASTE_LIMIT.saturating_sub(form.text().len());
     form.is_truncated |= text.len() > room;
     if room == 0 {
@@ -162,10 +164,10 @@ pub(crate) fn on_known(model: &mut Model, known: HashMap<String, Option<RowId>>,
     let own = model.transactions.get(&row).and_then(|tx| tx.params.ticket.clone());
     let named = named.filter(|named| own.as_ref() != Some(named));
     let hint = named.as_ref().map_or_else(String::new, |ticket| {
-        format!("; the text names {ticket} ({} sets the ticket)", model.setting.keys.shown(Id::Ticket))
+        format!("; the text names {ticket} ({} sets the ticket)", model.setting.keys.shown(CommandId::Ticket))
     });
     model.named_ticket = named.map(|ticket| (row, ticket));
-    model.show_message(Tone::Good, format!("Already tracked{hint}."), now);
+    model.show_message(MessageTone::Good, format!("Already tracked{hint}."), now);
     effects
 }
 
@@ -185,20 +187,20 @@ fn submit(model: &mut Model) -> Vec<Effect> {
     if form.wait_for_known() {
         return Vec::new();
     }
-    let here = form.at_cursor().filter(|_| form.focus == Focus::Results).and_then(|found| found.known);
-    let known = form.found.iter().position(|found| found.known.is_some());
-    let lacking = form.found.iter().position(|found| found.verdict() == LineState::NeedsInput);
+    let here = form.at_cursor().filter(|_| form.focus == FormFocus::Results).and_then(|found| found.known);
+    let known = form.findings.iter().position(|found| found.known.is_some());
+    let lacking = form.findings.iter().position(|found| found.verdict() == LineState::NeedsInput);
     match (known, lacking) {
         (Some(_), _) if here.is_some() => return here.map_or_else(Vec::new, |row| open(model, row)),
         // The incomplete findings must not be lost: the first Enter goes to the known one, the second opens it.
-        (Some(index), Some(_)) => (form.cursor, form.focus) = (index, Focus::Results),
+        (Some(index), Some(_)) => (form.cursor, form.focus) = (index, FormFocus::Results),
         (Some(index), None) => {
-            let row = form.found.get(index).and_then(|found| found.known);
+            let row = form.findings.get(index).and_then(|found| found.known);
             return row.map_or_else(Vec::new, |row| open(model, row));
         }
         (None, Some(index)) => {
             form.cursor = index;
-            form.focus = form.at_cursor().and_then(Finding::first_missing).map_or(Focus::Results, Focus::Cell);
+            form.focus = form.at_cursor().and_then(Finding::first_missing).map_or(FormFocus::Results, FormFocus::Cell);
         }
         (None, None) => return search_list(model),
     }
@@ -254,7 +256,7 @@ pub(crate) fn on_imported(model: &mut Model, outcome: Result<ImportReport, Strin
             let [new, changed, known] = [added.count, updated.count, unchanged.count];
             let twice = report.other_profiles_notice().map_or_else(String::new, |twice| format!("; {twice}"));
             let text = format!("{new} tracked, {changed} updated, {known} already tracked{left_out}{twice}");
-            let tone = if left_out.is_empty() && twice.is_empty() { Tone::Good } else { Tone::Bad };
+            let tone = if left_out.is_empty() && twice.is_empty() { MessageTone::Good } else { MessageTone::Bad };
             model.show_message(tone, text, now.mono);
             let was_sent = matches!(&model.dialog, Dialog::Add(form) if form.stage == FormStage::Sent);
             let is_done = quote::update::on_tracked(model) || was_sent;
@@ -276,7 +278,7 @@ pub(crate) fn on_imported(model: &mut Model, outcome: Result<ImportReport, Strin
             if let Dialog::Add(form) = &mut model.dialog {
                 form.stage = FormStage::Editing;
             }
-            model.show_message(Tone::Bad, format!("Nothing was tracked: {error}"), now.mono);
+            model.show_message(MessageTone::Bad, format!("Nothing was tracked: {error}"), now.mono);
         }
     }
     Vec::new()

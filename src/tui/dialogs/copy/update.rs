@@ -10,19 +10,19 @@ use crate::{
     domain::{link, reply::Audience, text},
     presentation::width,
     tui::{
-        dialogs::{Dialog, answer, copy},
+        dialogs::{Dialog, copy, reply},
         effect::Effect,
-        message::Copied,
-        model::{Model, Tone},
+        message::CopyResult,
+        model::{MessageTone, Model},
     },
 };
 
 /// Opens the menu of links.
 pub(crate) fn links(model: &mut Model, now: Now) -> Vec<Effect> {
     let Some(menu) = model.selected().map(CopyMenu::links) else { return Vec::new() };
-    model.list.chosen = true;
+    model.list.is_chosen = true;
     match menu.items.is_empty() {
-        true => model.show_message(Tone::Bad, NO_LINK, now.mono),
+        true => model.show_message(MessageTone::Bad, NO_LINK, now.mono),
         false => model.dialog = Dialog::CopyMenu(menu),
     }
     Vec::new()
@@ -32,11 +32,11 @@ pub(crate) fn links(model: &mut Model, now: Now) -> Vec<Effect> {
 pub(crate) fn browse(model: &mut Model, now: Now) -> Vec<Effect> {
     let Some(tx) = model.selected() else { return Vec::new() };
     let link = copy::state::best_link(tx);
-    model.list.chosen = true;
+    model.list.is_chosen = true;
     match link {
         Some(link) => open(model, link, now),
         None => {
-            model.show_message(Tone::Bad, NO_LINK, now.mono);
+            model.show_message(MessageTone::Bad, NO_LINK, now.mono);
             Vec::new()
         }
     }
@@ -44,7 +44,7 @@ pub(crate) fn browse(model: &mut Model, now: Now) -> Vec<Effect> {
 
 /// Copies a link that could not be opened, and shows the reason.
 pub(crate) fn not_opened(model: &mut Model, link: String, reason: &str, now: Now) -> Vec<Effect> {
-    model.show_message(Tone::Bad, format!("Not opened: {reason}; the link is copied instead."), now.mono);
+    model.show_message(MessageTone::Bad, format!("Not opened: {reason}; the link is copied instead."), now.mono);
     model.status_message.iter_mut().for_each(|message| message.is_refused_link = true);
     vec![Effect::Copy(link)]
 }
@@ -87,14 +87,14 @@ pub(crate) fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> Vec<Effect> 
 fn choose(model: &mut Model, chosen: Option<CopyItem>, opens: bool, now: Now) -> Vec<Effect> {
     let Some(item) = chosen else { return Vec::new() };
     if item.asks_for_customer() {
-        return answer::update::open(model, Audience::Customer, now);
+        return reply::update::open(model, Audience::Customer, now);
     }
     let text = item.text;
     (model.dialog, model.copied) = (Dialog::None, None);
     if opens { open(model, text, now) } else { vec![Effect::Copy(text)] }
 }
 
-/// Returns the beginning of a copied text, so that a person sees what was copied.
+/// Returns the beginning of a copied text, so that a person recognises the text.
 fn excerpt(text: &str) -> String {
     /// The most columns of the excerpt.
     const MOST: usize = 40;
@@ -108,21 +108,21 @@ fn excerpt(text: &str) -> String {
 }
 
 /// Shows the result of copying a text. If no way of copying worked, shows the text itself.
-pub(crate) fn on_copied(model: &mut Model, copied: Copied, now: Now) -> Vec<Effect> {
-    let Copied { text, outcome } = copied;
-    let tone = if outcome.is_ok() { Tone::Good } else { Tone::Bad };
+pub(crate) fn on_copied(model: &mut Model, copied: CopyResult, now: Now) -> Vec<Effect> {
+    let CopyResult { text, outcome } = copied;
+    let tone = if outcome.is_ok() { MessageTone::Good } else { MessageTone::Bad };
     let failed = outcome.is_err();
     let copied = excerpt(&text);
     let (Ok(sentence) | Err(sentence)) = outcome;
     // A dialog that was opened meanwhile stays open.
     if failed && matches!(model.dialog, Dialog::None) {
         let title = "Text to copy".to_owned();
-        model.dialog = Dialog::Answer { title, doubt: String::new(), text, scroll: 0 };
+        model.dialog = Dialog::Reply { title, warning: String::new(), text, scroll: 0 };
     }
     // The reason why a link was not opened matters more than the success of copying. The page of text shows the success
     // itself.
     let shows_refusal = model.status_message.as_ref().is_some_and(|message| message.is_refused_link);
-    let shows_text = matches!(model.dialog, Dialog::Answer { .. });
+    let shows_text = matches!(model.dialog, Dialog::Reply { .. });
     if failed || !(shows_refusal || shows_text) {
         let message = if failed { sentence.clone() } else { format!("{sentence} {copied}") };
         model.show_message(tone, message, now.mono);
@@ -133,20 +133,14 @@ pub(crate) fn on_copied(model: &mut Model, copied: Copied, now: Now) -> Vec<Effe
 
 #[cfg(test)]
 mod tests {
-    use chrono::{DateTime, TimeDelta};
-
     use super::*;
     use crate::{
         domain::{fixtures as tx, observation::Outcome, record::StatusRecord, status::RouterStatus},
         tui::{
-            fixtures::{TestDashboard, at_work, blank, change_store, everything, moment, press},
+            fixtures::{TestDashboard, blank, change_store, everything, live_report, now, press},
             message::Msg,
         },
     };
-
-    fn now() -> Now {
-        moment(DateTime::UNIX_EPOCH + TimeDelta::hours(1))
-    }
 
     /// Returns a dashboard with one transaction that has these links.
     fn dashboard(source: &str, bridge: &str) -> TestDashboard {
@@ -156,7 +150,7 @@ mod tests {
         let mut transaction = tx::transaction(1);
         transaction.apply(&tx::answer(Outcome::Record(Box::new(record))), now().wall);
         let mut model = blank((80, 24));
-        change_store(&mut model, everything(vec![transaction], Vec::new()), Some(at_work(now().wall)), now());
+        change_store(&mut model, everything(vec![transaction], Vec::new()), Some(live_report(now().wall)), now());
         model
     }
 
@@ -200,14 +194,14 @@ mod tests {
     }
 
     #[test]
-    fn message_says_what_was_copied() {
-        for (text, said) in [
+    fn message_names_the_copied_text() {
+        for (text, message) in [
             ("0x9f3c", r#"Copied with xclip. "0x9f3c""#),
             ("\nDear Ana,\n\nit is on its way.\nBye\n", r#"Copied with xclip. "Dear Ana," and 2 more lines"#),
         ] {
             let mut model = dashboard(FINE, "");
-            model.take(Msg::Copied(Copied { text: text.into(), outcome: Ok("Copied with xclip.".into()) }), now());
-            assert_eq!(notice(&model), said);
+            model.apply(Msg::Copied(CopyResult { text: text.into(), outcome: Ok("Copied with xclip.".into()) }), now());
+            assert_eq!(notice(&model), message);
         }
     }
 
@@ -218,7 +212,7 @@ mod tests {
         {
             let mut model = dashboard(link, "");
             assert_eq!(press(&mut model, &["o"], now()), [Effect::Copy(link.into())]);
-            model.take(Msg::Copied(Copied { text: link.into(), outcome: Ok("Copied with xclip.".into()) }), now());
+            model.apply(Msg::Copied(CopyResult { text: link.into(), outcome: Ok("Copied with xclip.".into()) }), now());
             assert!(notice(&model).starts_with("Not opened: it "), "{}", notice(&model));
         }
     }
@@ -227,8 +221,11 @@ mod tests {
     fn text_is_shown_if_no_clipboard_works() {
         let mut model = dashboard(FINE, "");
         press(&mut model, &["y", "p"], now());
-        model.take(Msg::Copied(Copied { text: "packet".into(), outcome: Err("Not copied (no way).".into()) }), now());
-        assert!(matches!(&model.dialog, Dialog::Answer { text, .. } if text == "packet"));
+        model.apply(
+            Msg::Copied(CopyResult { text: "packet".into(), outcome: Err("Not copied (no way).".into()) }),
+            now(),
+        );
+        assert!(matches!(&model.dialog, Dialog::Reply { text, .. } if text == "packet"));
         assert_eq!((notice(&model), model.copied.as_deref()), ("Not copied (no way).", Some("Not copied (no way).")));
     }
 }

@@ -45,7 +45,7 @@ pub(crate) fn draw(context: &DrawContext<'_>, menu: &CopyMenu, body: Rect, frame
     hyperlink::mark_written(context, menu.items.iter().map(|item| item.text.as_str()), inner, frame.buffer_mut());
 }
 
-fn line(context: &DrawContext<'_>, item: &CopyItem, chosen: bool, columns: usize) -> Line<'static> {
+fn line(context: &DrawContext<'_>, item: &CopyItem, is_chosen: bool, columns: usize) -> Line<'static> {
     let refused = link_error(item);
     let preview = match &refused {
         Some(error) => format!("(not opened: {error}) {}", text::clean(&item.text)),
@@ -55,8 +55,8 @@ fn line(context: &DrawContext<'_>, item: &CopyItem, chosen: bool, columns: usize
     let label = width::fit(item.label, LABEL, context.theme.ellipsis);
     let room = columns.saturating_sub(LABEL + 6);
     let preview = width::cut(&preview, room, context.theme.ellipsis);
-    let mark = if chosen { ">" } else { " " };
-    if chosen {
+    let mark = if is_chosen { ">" } else { " " };
+    if is_chosen {
         let text = format!("{mark} {}  {label} {preview}", item.key);
         return Line::styled(width::fit(&text, columns, ""), context.theme.selected());
     }

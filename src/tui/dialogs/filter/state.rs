@@ -10,7 +10,7 @@ use crate::{
         filter::{self, NameKind},
         ids::RowId,
     },
-    presentation::filter_completion::{Completion, Names, asked, complete},
+    presentation::filter_completion::{Completion, NameMatches, complete, requested_names},
 };
 
 /// The state of the filter line.
@@ -23,7 +23,7 @@ pub struct FilterLine {
     /// The transaction that was selected before, which is selected again while the list contains it.
     pub selected: Option<RowId>,
     /// The last tickets or labels from the store.
-    names: Option<Names>,
+    names: Option<NameMatches>,
     /// The filters that can be recalled: the previous one, then the used ones, the newest first.
     used: Vec<String>,
     /// The index of the recalled filter among these, and the text that was typed before.
@@ -38,13 +38,13 @@ impl FilterLine {
         Self { before, selected, used, ..Self::default() }
     }
 
-    /// Returns the filter that the typed text stands for: in the previous order, unless an order is typed.
+    /// Returns the filter of the typed text: in the previous order, unless an order is typed.
     pub fn filter_text(&self) -> String {
         filter::with_order_of(self.input.value(), &self.before)
     }
 
     /// Returns the filter that the line recalls next, if nothing is typed.
-    pub fn offered(&self) -> Option<&str> {
+    pub fn suggestion(&self) -> Option<&str> {
         self.used.first().filter(|_| self.input.value().is_empty() && self.recalled.is_none()).map(String::as_str)
     }
 
@@ -67,33 +67,33 @@ impl FilterLine {
     /// the names of another term.
     pub fn names_to_read(&mut self) -> Option<(NameKind, String)> {
         let text = self.input.value();
-        self.names.take_if(|names| !names.concern(text));
-        let is_known = self.names.as_ref().is_some_and(|names| names.suffice(text));
-        asked(text).filter(|_| !is_known).map(|(of, beginning)| (of, beginning.to_owned()))
+        self.names.take_if(|names| !names.is_about(text));
+        let is_known = self.names.as_ref().is_some_and(|names| names.is_complete_for(text));
+        requested_names(text).filter(|_| !is_known).map(|(of, beginning)| (of, beginning.to_owned()))
     }
 
     /// Applies names from the store, unless another term is being typed by now.
-    pub fn apply_names(&mut self, names: Names) {
+    pub fn apply_names(&mut self, names: NameMatches) {
         let text = self.input.value();
-        if names.concern(text) && !self.names.as_ref().is_some_and(|known| known.suffice(text)) {
+        if names.is_about(text) && !self.names.as_ref().is_some_and(|known| known.is_complete_for(text)) {
             self.names = Some(names);
         }
     }
 
     /// Returns the completions of the word that is being typed.
-    pub fn offers(&self) -> Completion {
+    pub fn completion(&self) -> Completion {
         complete(self.input.value(), self.names.as_ref())
     }
 
     /// Returns the text after Tab, if Tab changes it. Tab adds the common beginning of all matching keywords, otherwise
     /// the first completion. A complete word is replaced by the next one.
     pub fn completed(&self) -> Option<String> {
-        let found = self.offers();
+        let found = self.completion();
         let (kept, typed) = self.input.value().split_at_checked(found.start)?;
         // The common beginning of several tickets is not a ticket itself, and would hide all of them.
-        let is_grammar = asked(self.input.value()).is_none();
-        if is_grammar && found.common().len() > typed.len() {
-            return Some(format!("{kept}{}", found.common()));
+        let is_grammar = requested_names(self.input.value()).is_none();
+        if is_grammar && found.common_prefix().len() > typed.len() {
+            return Some(format!("{kept}{}", found.common_prefix()));
         }
         let siblings = complete(kept, self.names.as_ref()).words;
         let is_here = |word: &String| word.to_lowercase() == typed.to_lowercase();
@@ -133,7 +133,7 @@ mod tests {
     #[test]
     fn tab_adds_the_common_beginning_then_the_first_completion_then_the_next_word() {
         let after = |text: &str| line(text).completed().unwrap_or_default();
-        let words_of = |text: &str| line(text).offers().words;
+        let words_of = |text: &str| line(text).completion().words;
         assert_eq!(after("vip is:uns"), "vip is:unsettled");
         assert_eq!(after("is:"), format!("is:{}", words_of("is:")[0]));
         let words = words_of("is:");
@@ -149,9 +149,9 @@ mod tests {
         assert_eq!([line("0xab").completed(), line("ticket:SUP").completed()], [None, None]);
     }
 
-    fn named(beginning: &str, words: &[&str], is_whole: bool) -> Names {
+    fn named(beginning: &str, words: &[&str], is_whole: bool) -> NameMatches {
         let words = words.iter().map(|word| (*word).to_owned()).collect();
-        Names { of: NameKind::Ticket, beginning: beginning.into(), words, is_whole }
+        NameMatches { of: NameKind::Ticket, beginning: beginning.into(), words, is_whole }
     }
 
     #[test]
@@ -177,12 +177,15 @@ mod tests {
     fn names_for_another_beginning_are_not_offered() {
         let mut line = line("ticket:su");
         line.apply_names(named("sup", &["SUP-1"], true));
-        assert_eq!(line.offers().words, [""; 0], "the names are for a longer beginning, which was deleted again");
+        assert_eq!(line.completion().words, [""; 0], "the names are for a longer beginning, which was deleted again");
         line.apply_names(named("su", &["SUE", "SUP-1"], true));
         line.apply_names(named("", &["ABC"], false));
-        assert_eq!(line.offers().words, ["SUE", "SUP-1"], "the answer to the first request came last");
+        assert_eq!(line.completion().words, ["SUE", "SUP-1"], "the answer to the first request came last");
         line.set_text("ticket:SUP-1 ticket:".into());
-        assert_eq!((line.names_to_read(), line.offers().words), (Some((NameKind::Ticket, String::new())), Vec::new()));
+        assert_eq!(
+            (line.names_to_read(), line.completion().words),
+            (Some((NameKind::Ticket, String::new())), Vec::new())
+        );
     }
 
     #[test]
@@ -211,10 +214,10 @@ mod tests {
     #[test]
     fn line_opens_empty_and_the_previous_filter_is_recalled_first() {
         let mut line = FilterLine::new("vip sort:age".into(), None, &used());
-        assert_eq!((line.input.value(), line.offered()), ("", Some("vip sort:age")));
+        assert_eq!((line.input.value(), line.suggestion()), ("", Some("vip sort:age")));
         assert_eq!(line.filter_text(), "sort:age", "the order stays");
         line.recall(1);
-        assert_eq!((line.input.value(), line.offered()), ("vip sort:age", None));
+        assert_eq!((line.input.value(), line.suggestion()), ("vip sort:age", None));
         line.set_text("base".into());
         assert_eq!(line.filter_text(), "base sort:age");
         line.set_text("base sort:due".into());

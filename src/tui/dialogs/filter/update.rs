@@ -6,11 +6,11 @@ use super::state::FilterLine;
 use crate::{
     clock::Now,
     domain::{filter::Filter, text},
-    presentation::filter_completion::Names,
+    presentation::filter_completion::NameMatches,
     tui::{
         dialogs::Dialog,
         effect::Effect,
-        model::{Model, Tone},
+        model::{MessageTone, Model},
     },
 };
 
@@ -37,22 +37,22 @@ pub(crate) fn set_typed(model: &mut Model, text: &str, now: Now) -> Vec<Effect> 
     match Filter::parse_for_person(text, model.setting.author.as_deref()) {
         Ok(_) => {
             model.temporary_view = None;
-            model.view_state.use_filter(text);
+            model.view_state.record_filter(text);
             let effects = set(model, text);
-            complain_of_unknown_chain(model, now);
+            warn_of_unknown_chain(model, now);
             effects
         }
         Err(error) => {
-            model.show_message(Tone::Bad, error.message, now.mono);
+            model.show_message(MessageTone::Bad, error.message, now.mono);
             Vec::new()
         }
     }
 }
 
 /// Says if the filter names a chain that nobody knows: otherwise the list would just be empty.
-fn complain_of_unknown_chain(model: &mut Model, now: Now) {
+fn warn_of_unknown_chain(model: &mut Model, now: Now) {
     if let Some(complaint) = model.unknown_chain() {
-        model.show_message(Tone::Bad, complaint, now.mono);
+        model.show_message(MessageTone::Bad, complaint, now.mono);
     }
 }
 
@@ -74,8 +74,8 @@ pub(crate) fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> Vec<Effect> 
                 model.list.pending_selection = None;
             }
             model.list.filter_text.truncate(model.list.filter_text.trim_end().len());
-            model.view_state.use_filter(&model.list.filter_text);
-            complain_of_unknown_chain(model, now);
+            model.view_state.record_filter(&model.list.filter_text);
+            warn_of_unknown_chain(model, now);
         }
         KeyCode::Enter => {}
         KeyCode::Tab => {
@@ -102,7 +102,7 @@ fn apply_change(model: &mut Model) -> Vec<Effect> {
 }
 
 /// Applies names from the store.
-pub(crate) fn on_names(model: &mut Model, names: Names) {
+pub(crate) fn on_names(model: &mut Model, names: NameMatches) {
     if let Dialog::Filter(line) = &mut model.dialog {
         line.apply_names(names);
     }

@@ -5,7 +5,7 @@
 use tui_input::Input;
 
 use crate::tui::{
-    command::{COMMANDS, Id, KeyCommand},
+    command::{COMMANDS, CommandId, KeyCommand},
     dialogs::palette::state::scores,
     keys::Keys,
 };
@@ -16,7 +16,7 @@ pub struct HelpPage {
     /// The typed text.
     pub input: Input,
     /// The commands found, best match first; `None` while nothing is typed.
-    pub found: Option<Vec<Id>>,
+    pub found: Option<Vec<CommandId>>,
     /// The number of lines above the first shown line.
     pub scroll: usize,
 }
@@ -43,7 +43,7 @@ impl HelpPage {
 }
 
 /// Finds commands by key, name or help. Weak matches, whose letters are scattered over the text, are left out.
-fn find(query: &str, keys: &Keys) -> Vec<Id> {
+fn find(query: &str, keys: &Keys) -> Vec<CommandId> {
     let has_key = |command: &KeyCommand| keys.of(command.id).iter().any(|key| key == query);
     let by_key = || COMMANDS.iter().filter(|command| has_key(command));
     // A single letter is in every help text, and the matcher treats `^` as an anchor.
@@ -63,15 +63,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_command_is_found_by_its_key_its_name_and_what_it_does() {
+    fn a_command_is_found_by_its_key_its_name_and_its_help() {
         let found = |query: &str| find(query, &Keys::default());
-        assert_eq!(found("G"), [Id::Bottom]);
-        assert_eq!(found("^L"), [Id::Redraw]);
-        assert_eq!(found("snooze")[0], Id::Snooze);
-        assert!(found("clipboard").contains(&Id::Answer));
+        assert_eq!(found("G"), [CommandId::Bottom]);
+        assert_eq!(found("^L"), [CommandId::Redraw]);
+        assert_eq!(found("snooze")[0], CommandId::Snooze);
+        assert!(found("clipboard").contains(&CommandId::Answer));
         assert!(found("alert").len() > 3);
         assert_eq!(found("xyzzy plugh"), []);
         // Letters that are scattered over a long sentence don't match.
-        assert!(!found("ack").contains(&Id::Answer), "{:?}", found("ack"));
+        assert!(!found("ack").contains(&CommandId::Answer), "{:?}", found("ack"));
     }
 }

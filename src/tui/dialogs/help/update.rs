@@ -7,7 +7,7 @@ use super::state::HelpPage;
 use crate::{
     domain::text,
     tui::{
-        command::{Id, KeyContext},
+        command::{CommandId, KeyContext},
         dialogs::Dialog,
         effect::KeyOutcome,
         key_text,
@@ -42,18 +42,27 @@ pub(crate) fn on_paste(page: &mut HelpPage, pasted: &str, keys: &Keys) {
     page.search(keys);
 }
 
-/// Returns the scroll command of a key that types no letter. Arrow and page keys scroll, whatever the settings bind
-/// them to.
-fn scroll_command(model: &Model, key: KeyEvent) -> Option<Id> {
+/// Returns the scroll command of a key that types no letter. Arrow and page keys always scroll, also if the settings
+/// bind them to.
+fn scroll_command(model: &Model, key: KeyEvent) -> Option<CommandId> {
     match key.code {
-        KeyCode::Down => return Some(Id::Down),
-        KeyCode::Up => return Some(Id::Up),
-        KeyCode::PageDown => return Some(Id::HalfDown),
-        KeyCode::PageUp => return Some(Id::HalfUp),
+        KeyCode::Down => return Some(CommandId::Down),
+        KeyCode::Up => return Some(CommandId::Up),
+        KeyCode::PageDown => return Some(CommandId::HalfDown),
+        KeyCode::PageUp => return Some(CommandId::HalfUp),
         _ => {}
     }
     let name = key_text::name(key).filter(|name| name.chars().count() > 1 && name != "Space")?;
     let id = model.setting.keys.lookup(&[KeyContext::Page], &name)?;
-    let is_allowed = matches!(id, Id::Down | Id::Up | Id::HalfDown | Id::HalfUp | Id::Top | Id::Bottom | Id::Redraw);
+    let is_allowed = matches!(
+        id,
+        CommandId::Down
+            | CommandId::Up
+            | CommandId::HalfDown
+            | CommandId::HalfUp
+            | CommandId::Top
+            | CommandId::Bottom
+            | CommandId::Redraw
+    );
     is_allowed.then_some(id)
 }

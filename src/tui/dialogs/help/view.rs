@@ -25,7 +25,6 @@ use crate::{
     },
 };
 
-/// The label of the search.
 const PROMPT: &str = "Search: ";
 /// The widths of the keys and of the command names, in columns.
 const KEYS: usize = 13;
@@ -40,7 +39,6 @@ struct HelpLayout {
     search: Rect,
     rows: Rect,
     legend: Rect,
-    /// The lines of the legend.
     lines: Vec<Line<'static>>,
 }
 
@@ -55,7 +53,6 @@ impl HelpLayout {
         Self { search, rows, legend, lines }
     }
 
-    /// Returns the lines that scroll.
     fn scrolled_lines(&self, context: &DrawContext<'_>, page: &HelpPage) -> Vec<Line<'static>> {
         let columns = usize::from(self.rows.width);
         let mut lines = match &page.found {

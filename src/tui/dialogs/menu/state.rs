@@ -5,7 +5,7 @@
 use crate::{
     domain::{filter::SortBy, ids::RowId, reply::Audience},
     tui::{
-        command::Id,
+        command::CommandId,
         effect::{AlertTarget, SnoozeLength},
         screens::list::columns::ListColumn,
     },
@@ -24,7 +24,6 @@ pub struct Menu {
     pub cursor: usize,
 }
 
-/// An entry.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MenuEntry {
     /// The key that chooses the entry, as `key_text` writes it; empty if the entry has none.
@@ -32,18 +31,18 @@ pub struct MenuEntry {
     /// The text of the entry.
     pub label: String,
     /// The effect of the entry.
-    pub choice: Choice,
+    pub choice: MenuChoice,
 }
 
 /// The effect of an entry.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Choice {
+pub enum MenuChoice {
     /// A command of the table.
-    Command(Id),
+    Command(CommandId),
     /// Snooze these alerts for this long.
     Snooze(Vec<AlertTarget>, SnoozeLength),
     /// Show and copy the text for this reader.
-    Answer(Audience),
+    ReplyFor(Audience),
     /// Show and copy the text for the customer about these transactions.
     Reply(Vec<RowId>),
     /// Poll these transactions now.
@@ -73,7 +72,11 @@ impl Menu {
     }
 
     /// Returns a menu of labels and choices. The first eleven entries get the keys 1 to 9, 0 and -.
-    pub fn numbered(title: impl Into<String>, remark: &str, entries: impl Iterator<Item = (String, Choice)>) -> Self {
+    pub fn numbered(
+        title: impl Into<String>,
+        remark: &str,
+        entries: impl Iterator<Item = (String, MenuChoice)>,
+    ) -> Self {
         const KEYS: [&str; 11] = ["1", "2", "3", "4", "5", "6", "7", "8", "9", "0", "-"];
         let keys = KEYS.into_iter().chain(std::iter::repeat(""));
         let entries = keys.zip(entries).map(|(key, (label, choice))| MenuEntry { key, label, choice }).collect();
@@ -81,9 +84,9 @@ impl Menu {
     }
 
     /// Returns a menu that asks for a confirmation. The remark states the cost.
-    pub fn confirm(title: impl Into<String>, remark: impl Into<String>, yes: (String, Choice)) -> Self {
+    pub fn confirm(title: impl Into<String>, remark: impl Into<String>, yes: (String, MenuChoice)) -> Self {
         let (label, choice) = yes;
-        let entries = vec![MenuEntry::new("y", label, choice), MenuEntry::new("n", "no", Choice::Close)];
+        let entries = vec![MenuEntry::new("y", label, choice), MenuEntry::new("n", "no", MenuChoice::Close)];
         // Enter alone must not confirm.
         Self { cursor: 1, ..Self::new(title, remark, entries) }
     }
@@ -96,23 +99,22 @@ impl Menu {
 
     /// Whether the menu stays open after a choice.
     pub fn stays_open(&self) -> bool {
-        self.entries.iter().any(|entry| matches!(entry.choice, Choice::Column(_)))
+        self.entries.iter().any(|entry| matches!(entry.choice, MenuChoice::Column(_)))
     }
 
     /// Returns the choice at the cursor.
-    pub fn chosen(&self) -> Option<&Choice> {
+    pub fn chosen(&self) -> Option<&MenuChoice> {
         self.entries.get(self.cursor).map(|entry| &entry.choice)
     }
 
-    /// Returns the choice with this key.
-    pub fn with_key(&self, key: &str) -> Option<&Choice> {
+    pub fn with_key(&self, key: &str) -> Option<&MenuChoice> {
         self.entries.iter().find(|entry| entry.key == key).map(|entry| &entry.choice)
     }
 }
 
 impl MenuEntry {
     /// Returns an entry.
-    pub fn new(key: &'static str, label: impl Into<String>, choice: Choice) -> Self {
+    pub fn new(key: &'static str, label: impl Into<String>, choice: MenuChoice) -> Self {
         Self { key, label: label.into(), choice }
     }
 }

@@ -2,12 +2,12 @@
 
 use crossterm::event::{KeyCode, KeyEvent};
 
-use super::state::Choice;
+use super::state::MenuChoice;
 use crate::{
     clock::Now,
     domain::{operation::Edit, reply::Audience},
     tui::{
-        dialogs::{Dialog, answer},
+        dialogs::{Dialog, reply},
         effect::{Effect, KeyOutcome, TextUse, Write},
         key_text,
         model::Model,
@@ -22,7 +22,7 @@ pub(crate) fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> KeyOutcome {
     let choice = match (by_key, key.code) {
         (Some(choice), _) => Some(choice),
         (None, KeyCode::Enter | KeyCode::Char(' ')) => menu.chosen().cloned(),
-        (None, KeyCode::Esc | KeyCode::Char('q')) => Some(Choice::Close),
+        (None, KeyCode::Esc | KeyCode::Char('q')) => Some(MenuChoice::Close),
         (None, KeyCode::Down | KeyCode::Char('j')) => return move_cursor(model, 1),
         (None, KeyCode::Up | KeyCode::Char('k')) => return move_cursor(model, -1),
         (None, _) => None,
@@ -37,29 +37,29 @@ fn move_cursor(model: &mut Model, entries: isize) -> KeyOutcome {
     KeyOutcome::NONE
 }
 
-fn choose(model: &mut Model, choice: Choice, now: Now) -> KeyOutcome {
+fn choose(model: &mut Model, choice: MenuChoice, now: Now) -> KeyOutcome {
     model.dialog = Dialog::None;
     KeyOutcome::Effects(match choice {
-        Choice::Command(id) => return KeyOutcome::Command(id),
-        Choice::Snooze(alerts, length) => {
+        MenuChoice::Command(id) => return KeyOutcome::Command(id),
+        MenuChoice::Snooze(alerts, length) => {
             vec![Effect::Write(Write::Edit(Edit::Snooze { alerts, until: length.from(now.wall) }))]
         }
-        Choice::Answer(audience) => answer::update::open(model, audience, now),
-        Choice::Reply(rows) => vec![Effect::LoadForTexts(rows, TextUse::Show(Audience::Customer))],
-        Choice::PollNow(rows) => poll::request_polls(model, rows, now),
-        Choice::Column(column) => {
+        MenuChoice::ReplyFor(audience) => reply::update::open(model, audience, now),
+        MenuChoice::Reply(rows) => vec![Effect::LoadForTexts(rows, TextUse::Show(Audience::Customer))],
+        MenuChoice::PollNow(rows) => poll::request_polls(model, rows, now),
+        MenuChoice::Column(column) => {
             arrangement::toggle_column(model, column);
             Vec::new()
         }
-        Choice::Order(by) => arrangement::choose_order(model, by, now),
-        Choice::Theme(name) => theme::choose(model, name, now),
-        Choice::GoTo(row) => {
-            model.go_to(row);
+        MenuChoice::Order(by) => arrangement::choose_order(model, by, now),
+        MenuChoice::Theme(name) => theme::choose(model, name, now),
+        MenuChoice::GoTo(row) => {
+            model.go_to_row(row);
             Vec::new()
         }
-        Choice::Untrack(transactions) => vec![Effect::Write(Write::Edit(Edit::Untrack { transactions }))],
-        Choice::UndoImport(count) => vec![Effect::Undo { confirmed: Some(count) }],
-        Choice::Pause(minutes) => vec![Effect::Pause(Some(minutes))],
-        Choice::Close => Vec::new(),
+        MenuChoice::Untrack(transactions) => vec![Effect::Write(Write::Edit(Edit::Untrack { transactions }))],
+        MenuChoice::UndoImport(count) => vec![Effect::Undo { confirmed: Some(count) }],
+        MenuChoice::Pause(minutes) => vec![Effect::Pause(Some(minutes))],
+        MenuChoice::Close => Vec::new(),
     })
 }

@@ -1,6 +1,6 @@
 //! The state of the command line: the typed text, and the matching commands.
 //!
-//! It must never suggest a command that doesn't apply in the present context.
+//! This module must never suggest a command that doesn't apply in the present context.
 
 use nucleo_matcher::{
     Config, Matcher, Utf32Str,
@@ -11,8 +11,8 @@ use tui_input::Input;
 use crate::{
     domain::filter::SortBy,
     tui::{
-        command::{ArgumentOf, COMMANDS, Id, KeyCommand, KeyContext},
-        theme::Shipped,
+        command::{COMMANDS, CommandId, CommandWithArgument, KeyCommand, KeyContext},
+        theme::ShippedTheme,
     },
 };
 
@@ -37,7 +37,6 @@ pub struct CommandPalette {
 /// A command that matches the typed text.
 #[derive(Clone, Debug)]
 pub struct Suggestion {
-    /// The command.
     pub command: &'static KeyCommand,
     /// The argument; empty if there is none.
     pub argument: String,
@@ -56,15 +55,15 @@ impl CommandPalette {
     pub fn update_matches(&mut self) {
         let text = self.input.value();
         let with_argument = text.trim_start().split_once(' ').and_then(|(name, argument)| {
-            let command = applying(self.contexts).find(|command| command.name == name)?;
+            let command = applicable_commands(self.contexts).find(|command| command.name == name)?;
             Some(with_arguments(command, command.argument?.of, argument.trim()))
         });
         self.suggestions = with_argument.unwrap_or_else(|| search_commands(self.contexts, text.trim()));
         (self.chosen, self.is_picked) = (0, false);
     }
 
-    /// Whether the chosen match is a risky guess: a command that changes something, neither typed in full, nor the only
-    /// command that begins with the text, nor chosen by a person.
+    /// Whether the chosen match is a risky guess: a command that acts on transactions, and that the person neither
+    /// typed nor picked. A command that alone begins with the text counts as typed.
     pub fn is_risky_guess(&self) -> bool {
         let typed = self.input.value().trim();
         let begins = |suggestion: &&Suggestion| suggestion.command.name.starts_with(typed);
@@ -73,14 +72,14 @@ impl CommandPalette {
             typed.is_empty() || is_only || typed.split(' ').next() == Some(command.name)
         };
         let chosen = self.suggestions.get(self.chosen).map(|suggestion| suggestion.command);
-        !self.is_picked && chosen.is_some_and(|command| command.group.acts() && !is_named(command))
+        !self.is_picked && chosen.is_some_and(|command| command.group.acts_on_transactions() && !is_named(command))
     }
 
     /// Returns the name of the theme at the cursor, while a person chooses the argument of `:theme`.
     pub fn theme_to_preview(&self) -> Option<&str> {
         let Suggestion { command, argument } = self.suggestions.get(self.chosen)?;
-        let is_known = argument == CONFIGURED || Shipped::named(argument).is_some();
-        (command.id == Id::Theme && is_known).then_some(argument.as_str())
+        let is_known = argument == CONFIGURED || ShippedTheme::named(argument).is_some();
+        (command.id == CommandId::Theme && is_known).then_some(argument.as_str())
     }
 
     /// Moves the choice by this many matches, at most to the ends.
@@ -100,19 +99,19 @@ impl CommandPalette {
     }
 }
 
-fn applying(contexts: &'static [KeyContext]) -> impl Iterator<Item = &'static KeyCommand> {
+fn applicable_commands(contexts: &'static [KeyContext]) -> impl Iterator<Item = &'static KeyCommand> {
     let applies = |command: &KeyCommand| contexts.iter().any(|context| command.contexts.contains(context));
-    COMMANDS.iter().filter(move |command| applies(command) && command.id != Id::CommandLine)
+    COMMANDS.iter().filter(move |command| applies(command) && command.id != CommandId::CommandLine)
 }
 
 /// Finds commands by name or help; all commands if the text is empty.
 fn search_commands(contexts: &'static [KeyContext], text: &str) -> Vec<Suggestion> {
     // A command that can't be undone is found by its name only: a word of its help must never choose it.
     let words = |command: &KeyCommand| match command.id {
-        Id::Delete => command.name.to_owned(),
+        CommandId::Delete => command.name.to_owned(),
         _ => format!("{} {}", command.name, command.help),
     };
-    let texts = applying(contexts).map(|command| (command, words(command)));
+    let texts = applicable_commands(contexts).map(|command| (command, words(command)));
     let suggestion = |command| Suggestion { command, argument: String::new() };
     // A match in the name counts more than a match in the help.
     best_first(text, scores(text, texts), |command| command.name).into_iter().map(suggestion).collect()
@@ -130,17 +129,17 @@ fn best_first<T>(text: &str, scored: impl Iterator<Item = (T, u32)>, name: impl 
 }
 
 /// Returns a command with the typed argument, or with each known argument that matches it.
-fn with_arguments(command: &'static KeyCommand, of: ArgumentOf, typed: &str) -> Vec<Suggestion> {
+fn with_arguments(command: &'static KeyCommand, of: CommandWithArgument, typed: &str) -> Vec<Suggestion> {
     let suggestion = |argument: String| Suggestion { command, argument };
     let names: Vec<&str> = match of {
-        ArgumentOf::Sort => SortBy::ALL.iter().map(|key| key.name()).collect(),
-        ArgumentOf::Theme => Shipped::ALL.iter().map(|theme| theme.name()).chain([CONFIGURED]).collect(),
-        ArgumentOf::Filter
-        | ArgumentOf::Columns
-        | ArgumentOf::Delete
-        | ArgumentOf::Pause
-        | ArgumentOf::SaveView
-        | ArgumentOf::ForgetView => return vec![suggestion(typed.to_owned())],
+        CommandWithArgument::Sort => SortBy::ALL.iter().map(|key| key.name()).collect(),
+        CommandWithArgument::Theme => ShippedTheme::ALL.iter().map(|theme| theme.name()).chain([CONFIGURED]).collect(),
+        CommandWithArgument::Filter
+        | CommandWithArgument::Columns
+        | CommandWithArgument::Delete
+        | CommandWithArgument::Pause
+        | CommandWithArgument::SaveView
+        | CommandWithArgument::ForgetView => return vec![suggestion(typed.to_owned())],
     };
     // Several sort keys, or a reversed one, match no single name: the argument is used as typed.
     let names = names.into_iter().map(|name| (name.to_owned(), name.to_owned()));
@@ -172,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_is_found_by_its_name_a_part_of_it_and_what_it_does() {
+    fn a_command_is_found_by_its_name_a_part_of_it_and_its_help() {
         assert_eq!(offered("poll_now")[0].0, "poll_now");
         assert_eq!(offered("pn")[0].0, "poll_now");
         assert!(offered("clipboard").iter().any(|(name, _)| *name == "answer"));

@@ -8,10 +8,10 @@ use crate::{
     clock::Now,
     domain::text,
     tui::{
-        command::{Argument, ArgumentOf, Id},
+        command::{CommandArgument, CommandId, CommandWithArgument},
         dialogs::{Dialog, filter},
         effect::{Effect, KeyOutcome},
-        model::{Model, Tone},
+        model::{MessageTone, Model},
         screens::list::update::{arrangement, views},
         update::{actions, poll, theme},
     },
@@ -61,52 +61,51 @@ fn run(model: &mut Model, now: Now) -> KeyOutcome {
     }
     let Some(Suggestion { command, argument }) = palette.suggestions.get(palette.chosen).cloned() else {
         let typed = text::clean(palette.input.value());
-        model.show_message(Tone::Bad, format!("No command `{typed}` here; Esc closes."), now.mono);
+        model.show_message(MessageTone::Bad, format!("No command `{typed}` here; Esc closes."), now.mono);
         return KeyOutcome::NONE;
     };
     model.dialog = Dialog::None;
     match command.argument {
         // Without its argument, `delete` asks for confirmation.
-        Some(Argument { of, .. }) if !argument.is_empty() || of == ArgumentOf::Delete => {
+        Some(CommandArgument { of, .. }) if !argument.is_empty() || of == CommandWithArgument::Delete => {
             KeyOutcome::Effects(run_with_argument(model, of, &argument, now))
         }
         Some(_) | None => KeyOutcome::Command(command.id),
     }
 }
 
-/// Runs a command with its argument.
-fn run_with_argument(model: &mut Model, of: ArgumentOf, argument: &str, now: Now) -> Vec<Effect> {
+fn run_with_argument(model: &mut Model, of: CommandWithArgument, argument: &str, now: Now) -> Vec<Effect> {
     match of {
-        ArgumentOf::Filter => filter::update::set_typed(model, argument, now),
-        ArgumentOf::Sort => arrangement::set_typed_order(model, argument, now),
-        ArgumentOf::Columns => {
+        CommandWithArgument::Filter => filter::update::set_typed(model, argument, now),
+        CommandWithArgument::Sort => arrangement::set_typed_order(model, argument, now),
+        CommandWithArgument::Columns => {
             arrangement::set_columns(model, argument, now.mono);
             Vec::new()
         }
-        ArgumentOf::Delete => delete(model, argument, now),
-        ArgumentOf::Pause => poll::pause_for(model, argument, now),
-        ArgumentOf::SaveView => views::save(model, argument, now),
-        ArgumentOf::ForgetView => views::forget(model, argument, now),
-        ArgumentOf::Theme => theme::choose(model, argument, now),
+        CommandWithArgument::Delete => delete(model, argument, now),
+        CommandWithArgument::Pause => poll::pause_for(model, argument, now),
+        CommandWithArgument::SaveView => views::save(model, argument, now),
+        CommandWithArgument::ForgetView => views::forget(model, argument, now),
+        CommandWithArgument::Theme => theme::choose(model, argument, now),
     }
 }
 
 /// Deletes the targets permanently if the argument is `yes`; otherwise asks for this confirmation.
-fn delete(model: &mut Model, said: &str, now: Now) -> Vec<Effect> {
+fn delete(model: &mut Model, confirmation: &str, now: Now) -> Vec<Effect> {
     let rows = actions::targets(model, now.mono);
-    let what = match rows.as_slice() {
+    let subject = match rows.as_slice() {
         [] => return Vec::new(),
         [row] => model.transactions.get(row).map(|tx| tx.params.transaction_id.short("…")),
         rows => Some(format!("the {} marked transactions", rows.len())),
     };
-    let what = what.unwrap_or_else(|| "the marked transaction".into());
-    if said == "yes" {
+    let subject = subject.unwrap_or_else(|| "the marked transaction".into());
+    if confirmation == "yes" {
         return vec![Effect::Delete(rows)];
     }
-    let [colon, untrack] = [Id::CommandLine, Id::Untrack].map(|id| model.setting.keys.shown(id));
+    let [colon, untrack] = [CommandId::CommandLine, CommandId::Untrack].map(|id| model.setting.keys.shown(id));
     let ask = format!(
-        "This deletes {what} permanently, with all history: type {colon}delete yes to confirm. {untrack} only stops polling."
+        "This deletes {subject} permanently, with all history: type {colon}delete yes to confirm. {untrack} only stops polling."
     );
-    model.show_message(Tone::Bad, ask, now.mono);
+    model.show_message(MessageTone::Bad, ask, now.mono);
     Vec::new()
 }

@@ -12,7 +12,7 @@ use super::state::{CommandPalette, Suggestion};
 use crate::{
     presentation::width,
     tui::{
-        command::Argument,
+        command::CommandArgument,
         draw::{DrawContext, put_block, put_lines},
         widgets::field,
     },
@@ -50,7 +50,7 @@ pub(crate) fn draw(context: &DrawContext<'_>, palette: &CommandPalette, pane: Re
 fn line(context: &DrawContext<'_>, suggestion: &Suggestion, is_chosen: bool, columns: usize) -> Line<'static> {
     let Suggestion { command, argument } = suggestion;
     let argument = match (argument.as_str(), command.argument) {
-        ("", Some(Argument { placeholder, .. })) => placeholder,
+        ("", Some(CommandArgument { placeholder, .. })) => placeholder,
         (argument, _) => argument,
     };
     let name = width::fit(&format!("{} {argument}", command.name), NAME, context.theme.ellipsis);

@@ -42,7 +42,7 @@ impl Prompt {
     /// Returns the draft completed by the text.
     ///
     /// # Errors
-    /// A sentence that says why the text doesn't fit.
+    /// The reason why the text is invalid, as a sentence.
     pub fn completed(&self) -> Result<Write, &'static str> {
         let typed = text::clean_or_none(self.input.value());
         let mut write = self.draft.clone();

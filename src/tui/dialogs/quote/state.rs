@@ -62,7 +62,6 @@ pub enum QuoteStage {
     NoAnswer(String),
     /// The hash of the transaction to track is being typed.
     Tracking {
-        /// The answer.
         answer: QuoteOutcome,
         /// The transaction's hash.
         hash: Input,
@@ -140,8 +139,8 @@ impl QuoteOutcome {
 
 impl QuoteForm {
     /// Returns the typed text of a value.
-    pub fn value(&self, part: QuoteField) -> &str {
-        self.inputs.get(part as usize).map_or("", Input::value)
+    pub fn value(&self, field: QuoteField) -> &str {
+        self.inputs.get(field as usize).map_or("", Input::value)
     }
 
     /// Returns the value that takes the keys; `None` while the answer takes them, or while the values can't be changed.
@@ -168,17 +167,18 @@ impl QuoteForm {
     }
 
     /// Returns the chains whose names match the typed text; none if the text is an ID.
-    pub fn matching_chains(&self, part: QuoteField) -> Vec<&'static Chain> {
-        match part {
-            QuoteField::FromChain | QuoteField::ToChain => chains::chains_by_name(self.value(part)),
+    pub fn matching_chains(&self, field: QuoteField) -> Vec<&'static Chain> {
+        match field {
+            QuoteField::FromChain | QuoteField::ToChain => chains::chains_by_name(self.value(field)),
             _ => Vec::new(),
         }
     }
 
     /// Replaces the names of chains with their IDs, where a name is unambiguous.
     pub fn expand_chain_names(&mut self) {
-        for part in [QuoteField::FromChain, QuoteField::ToChain] {
-            if let ([chain], Some(input)) = (self.matching_chains(part).as_slice(), self.inputs.get_mut(part as usize))
+        for field in [QuoteField::FromChain, QuoteField::ToChain] {
+            if let ([chain], Some(input)) =
+                (self.matching_chains(field).as_slice(), self.inputs.get_mut(field as usize))
             {
                 *input = Input::new(chain.id.to_string());
             }

@@ -15,7 +15,7 @@ use crate::{
         dialogs::Dialog,
         effect::{Effect, QuoteWork},
         message::QuoteProgress,
-        model::{Model, Tone},
+        model::{MessageTone, Model},
     },
 };
 
@@ -76,7 +76,9 @@ fn on_answer_key(model: &mut Model, answer: QuoteOutcome, code: KeyCode, now: No
                 form.stage = QuoteStage::Tracking { answer, hash: Input::default(), wrong: None, is_sent: false };
             }
         }
-        (KeyCode::Char('y' | 'T' | 't'), None) => model.show_message(Tone::Bad, "The answer has no quoteId.", now.mono),
+        (KeyCode::Char('y' | 'T' | 't'), None) => {
+            model.show_message(MessageTone::Bad, "The answer has no quoteId.", now.mono)
+        }
         (KeyCode::Char('q'), _) => close(model),
         _ => {}
     }
@@ -114,7 +116,11 @@ fn back(model: &mut Model, now: Now) -> Vec<Effect> {
         // The request is withdrawn when its number arrives.
         QuoteStage::Asking { .. } => {}
         QuoteStage::Waiting { id, until } => {
-            model.show_message(Tone::Good, "Cancelled. A request that was not sent yet will not be sent.", now.mono);
+            model.show_message(
+                MessageTone::Good,
+                "Cancelled. A request that was not sent yet will not be sent.",
+                now.mono,
+            );
             return vec![Effect::Quote(QuoteWork::Withdraw { id, until })];
         }
         stage => {
@@ -133,7 +139,7 @@ fn close(model: &mut Model) {
 }
 
 fn ask(model: &mut Model, now: Now) -> Vec<Effect> {
-    let is_polled = model.setting.polls || model.live_poller(now.wall).is_some();
+    let is_polled = model.setting.is_polling || model.live_poller(now.wall).is_some();
     let Dialog::Quote(form) = &mut model.dialog else { return Vec::new() };
     let Some(request) = form.request(model.setting.any_chain) else { return Vec::new() };
     form.wrong.clear();
@@ -147,8 +153,8 @@ fn ask(model: &mut Model, now: Now) -> Vec<Effect> {
 }
 
 /// Applies the progress of the request.
-pub(crate) fn on_progress(model: &mut Model, heard: QuoteProgress, now: Now) -> Vec<Effect> {
-    match heard {
+pub(crate) fn on_progress(model: &mut Model, progress: QuoteProgress, now: Now) -> Vec<Effect> {
+    match progress {
         QuoteProgress::Asked(until, asked) => on_asked(model, until, asked),
         QuoteProgress::Read(id, quote) => {
             on_read(model, id, quote, now);
@@ -185,7 +191,7 @@ fn withdrawn(asked: &QuoteSubmission, until: DateTime<Utc>) -> Option<Effect> {
     }
 }
 
-/// Returns the read of the answer, if the feed says that the request was answered.
+/// Returns the read of the answer, if the feed reports that the request was answered.
 pub(crate) fn on_store_changed(model: &Model, feed: &Changes) -> Option<Effect> {
     let Dialog::Quote(form) = &model.dialog else { return None };
     let QuoteStage::Waiting { id, .. } = form.stage else { return None };

@@ -60,14 +60,14 @@ pub(crate) fn draw(context: &DrawContext<'_>, form: &QuoteForm, pane: Rect, fram
 fn draw_values(context: &DrawContext<'_>, form: &QuoteForm, pane: Rect, frame: &mut Frame<'_>) {
     let rows = usize::from(pane.height);
     let first = (form.cursor + 1).saturating_sub(rows);
-    for (y, part) in (pane.y..pane.bottom()).zip(QuoteField::ALL.iter().skip(first)) {
-        draw_value(context, form, *part, Rect { y, height: 1, ..pane }, frame);
+    for (y, field) in (pane.y..pane.bottom()).zip(QuoteField::ALL.iter().skip(first)) {
+        draw_value(context, form, *field, Rect { y, height: 1, ..pane }, frame);
     }
 }
 
-fn draw_value(context: &DrawContext<'_>, form: &QuoteForm, part: QuoteField, line: Rect, frame: &mut Frame<'_>) {
-    let is_focused = form.focus() == Some(part);
-    let is_wrong = form.wrong.iter().any(|wrong| wrong.part == part);
+fn draw_value(context: &DrawContext<'_>, form: &QuoteForm, field: QuoteField, line: Rect, frame: &mut Frame<'_>) {
+    let is_focused = form.focus() == Some(field);
+    let is_wrong = form.wrong.iter().any(|wrong| wrong.part == field);
     let mark = match (is_focused, is_wrong) {
         (true, _) => ">",
         (false, true) => "!",
@@ -76,17 +76,17 @@ fn draw_value(context: &DrawContext<'_>, form: &QuoteForm, part: QuoteField, lin
     let [label, value, hint] =
         Layout::horizontal([Constraint::Length(LABEL), Constraint::Max(VALUE), Constraint::Fill(1)]).areas(line);
     let style = if is_wrong { context.theme.critical() } else { context.theme.label() };
-    frame.render_widget(Span::styled(format!("{mark}{}", label_of(part)), style), label);
+    frame.render_widget(Span::styled(format!("{mark}{}", label_of(field)), style), label);
     let style = if is_focused { context.theme.key() } else { Style::new() };
-    if let Some(input) = form.inputs.get(part as usize) {
+    if let Some(input) = form.inputs.get(field as usize) {
         field::draw(input, is_focused, style, value, frame);
     }
-    let hint_text = width::cut(&format!(" {}", hint_of(form, part)), usize::from(hint.width), context.theme.ellipsis);
+    let hint_text = width::cut(&format!(" {}", hint_of(form, field)), usize::from(hint.width), context.theme.ellipsis);
     frame.render_widget(Span::styled(hint_text, context.theme.dim()), hint);
 }
 
-fn label_of(part: QuoteField) -> &'static str {
-    match part {
+fn label_of(field: QuoteField) -> &'static str {
+    match field {
         QuoteField::FromChain => "From chain",
         QuoteField::FromToken => "  token",
         QuoteField::FromAmount => "  amount",
@@ -97,12 +97,12 @@ fn label_of(part: QuoteField) -> &'static str {
     }
 }
 
-/// Returns the hint beside a value: the name of the chain, or what to type.
-fn hint_of(form: &QuoteForm, part: QuoteField) -> String {
-    let typed = form.value(part).trim();
-    match part {
+/// Returns the hint beside a value: the name of the chain, or the expected form.
+fn hint_of(form: &QuoteForm, field: QuoteField) -> String {
+    let typed = form.value(field).trim();
+    match field {
         QuoteField::FromChain | QuoteField::ToChain => {
-            match (chains::find_by_id(typed), form.matching_chains(part).as_slice()) {
+            match (chains::find_by_id(typed), form.matching_chains(field).as_slice()) {
                 (Some(chain), _) => chain.name.clone(),
                 (None, [chain]) => format!("{} {}", chain.name, chain.id),
                 (None, []) if typed.is_empty() => "an ID or a name".into(),

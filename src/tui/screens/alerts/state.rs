@@ -1,10 +1,10 @@
 //! The list of alerts: the active and the resolved alerts, grouped by rule, the most severe first, and the selection.
 //!
-//! A folded group is one row, its first alert; what is done to that row is done to the whole group. Resolved alerts are not
-//! grouped: the newest comes first.
+//! A folded group is one row, its first alert; an action on that row applies to the whole group. Resolved alerts are
+//! not grouped: the newest comes first.
 //!
-//! The selection follows the alert, never the row. The list holds at most [`AlertList::MOST`] alerts, and says if there are
-//! more.
+//! The selection follows the alert, never the row. The list holds at most [`AlertList::MOST`] alerts, and shows whether
+//! there are more.
 
 use std::collections::BTreeSet;
 
@@ -38,7 +38,6 @@ impl AlertTab {
     /// All tabs, from left to right.
     pub const ALL: [Self; 5] = [Self::All, Self::Firing, Self::Acknowledged, Self::Snoozed, Self::Resolved];
 
-    /// Returns the title.
     pub fn title(self) -> &'static str {
         match self {
             Self::All => "Active",
@@ -64,7 +63,6 @@ impl AlertTab {
 /// An alert and its transaction.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AlertRow {
-    /// The alert.
     pub alert: Alert,
     /// The alert's transaction; `None` for an alert of the whole profile.
     pub transaction: Option<Transaction>,
@@ -76,7 +74,7 @@ pub struct AlertPage {
     /// The most severe active alerts, in order, then the alerts that were cleared in the last 24 hours.
     pub rows: Vec<AlertRow>,
     /// Whether the store has more alerts.
-    pub more: bool,
+    pub has_more: bool,
 }
 
 /// The list's state.
@@ -95,7 +93,7 @@ pub struct AlertList {
     /// Whether the open transaction was opened from this list.
     pub returns_to_alerts: bool,
     /// Whether the store may have changed since the last load.
-    pub stale: bool,
+    pub is_stale: bool,
     /// When the last load was requested.
     pub asked_at: Option<Mono>,
     /// The rules whose groups are folded.
@@ -190,7 +188,7 @@ impl AlertList {
 
     /// Shows the loaded alerts. If the selected alert isn't among these, its neighbour is selected.
     pub fn apply_page(&mut self, mut page: AlertPage) {
-        let place = self.position().unwrap_or(0);
+        let position = self.position().unwrap_or(0);
         // Handled alerts come last, but are still shown. The sort keeps the order within a group, and of resolved alerts.
         page.rows.sort_by_key(|row| {
             (row.alert.cleared_at.is_some(), row.alert.cleared_at.is_none().then(|| group_of(&row.alert)))
@@ -204,7 +202,7 @@ impl AlertList {
             self.selected = Some(if has_next { next } else { handled });
         }
         if self.position().is_none() {
-            self.select(place);
+            self.select(position);
         }
         self.scroll_into_view();
     }
@@ -238,19 +236,15 @@ impl AlertList {
     }
 
     /// Selects the row at this index, or the last row.
-    fn select(&mut self, place: usize) {
+    fn select(&mut self, position: usize) {
         let rows = self.rows();
-        self.selected = rows.get(place).or(rows.last()).map(|row| row.alert.id);
+        self.selected = rows.get(position).or(rows.last()).map(|row| row.alert.id);
         self.scroll_into_view();
     }
 
-    /// Scrolls as little as needed to show the selected row, without empty space below the last row.
+    /// Scrolls the selected row into view.
     pub fn scroll_into_view(&mut self) {
-        let height = self.height.max(1);
-        if let Some(place) = self.position() {
-            self.top = self.top.clamp(place.saturating_sub(height - 1), place);
-        }
-        self.top = self.top.min(self.rows().len().saturating_sub(height));
+        self.top = super::super::scroll(self.top, self.position(), self.height, self.rows().len());
     }
 }
 

@@ -12,7 +12,7 @@ use crate::{
     tui::{
         dialogs::Dialog,
         effect::Effect,
-        model::{Model, Screen, Tone},
+        model::{MessageTone, Model, Screen},
         update::actions,
     },
 };
@@ -33,13 +33,13 @@ pub(crate) fn open(model: &mut Model, now: Mono) -> Vec<Effect> {
 }
 
 fn load(model: &mut Model, now: Mono) -> Vec<Effect> {
-    (model.alert_list.stale, model.alert_list.asked_at) = (false, Some(now));
+    (model.alert_list.is_stale, model.alert_list.asked_at) = (false, Some(now));
     vec![Effect::LoadAlerts]
 }
 
 /// Marks the alerts as stale after a change of the store, and loads the alerts if a load is due.
 pub(crate) fn mark_stale(model: &mut Model, now: Mono) -> Vec<Effect> {
-    model.alert_list.stale = true;
+    model.alert_list.is_stale = true;
     read_if_due(model, now)
 }
 
@@ -47,7 +47,7 @@ pub(crate) fn mark_stale(model: &mut Model, now: Mono) -> Vec<Effect> {
 pub(crate) fn read_if_due(model: &mut Model, now: Mono) -> Vec<Effect> {
     let list = &model.alert_list;
     let rested = list.asked_at.is_none_or(|at| now.since(at) >= REST);
-    let due = list.stale && rested && model.screen == Screen::Alerts;
+    let due = list.is_stale && rested && model.screen == Screen::Alerts;
     if due { load(model, now) } else { Vec::new() }
 }
 
@@ -56,8 +56,8 @@ pub(crate) fn on_read(model: &mut Model, read: Result<AlertPage, String>, now: M
     match read {
         Ok(page) => model.alert_list.apply_page(page),
         Err(error) => {
-            model.alert_list.stale = true;
-            model.show_message(Tone::Bad, error, now);
+            model.alert_list.is_stale = true;
+            model.show_message(MessageTone::Bad, error, now);
         }
     }
 }
@@ -70,11 +70,11 @@ pub(crate) fn enter(model: &mut Model, now: Mono) {
     }
     let (Some(transaction), AlertSubject::Transaction(id)) = (row.transaction, row.alert.subject) else {
         let text = format!("This alert concerns the whole profile: {}", advice::profile_action(row.alert.rule));
-        return model.show_message(Tone::Bad, text, now);
+        return model.show_message(MessageTone::Bad, text, now);
     };
     // The loaded part of the list may lack this transaction. It is shown as loaded here until its history is loaded.
     model.refresh_transaction(ListRow { alerts: model.alert_list.alerts_of(id), transaction });
-    (model.list.selected, model.list.chosen, model.list.pending_selection) = (Some(id), true, None);
+    (model.list.selected, model.list.is_chosen, model.list.pending_selection) = (Some(id), true, None);
     model.alert_list.returns_to_alerts = true;
     model.open_detail();
 }
@@ -84,7 +84,7 @@ pub(crate) fn acknowledge(model: &mut Model, now: Mono) {
     match model.alert_list.row() {
         None => {}
         Some(row) if row.alert.cleared_at.is_some() => {
-            model.show_message(Tone::Bad, "No alert to acknowledge: it is resolved.", now);
+            model.show_message(MessageTone::Bad, "No alert to acknowledge: it is resolved.", now);
         }
         Some(row) => {
             let prompt = actions::note_prompt(&row.alert, model.alert_list.targets());

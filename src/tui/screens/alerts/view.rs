@@ -24,14 +24,13 @@ use crate::{
     },
     presentation::{row_text, width},
     tui::{
-        command::Id,
+        command::CommandId,
         draw::{DrawContext, put_lines},
         screens::detail,
         widgets::{columns, tab},
     },
 };
 
-/// A column.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum AlertColumn {
     Severity,
@@ -56,11 +55,11 @@ const COLUMNS: [columns::ColumnLayout<AlertColumn>; 9] = [
     (AlertColumn::By, "WHEN", 8, 86),
     (AlertColumn::Ticket, "TICKET", 9, 80),
 ];
-/// The least columns at which a row shows what to do.
+/// The least columns at which a row shows the action.
 const WITH_ACTION: u16 = 100;
 /// The least rows for details of the selected alert, if the body has at least twice as many.
 const MORE: u16 = 6;
-/// The most rows for these details: what to say, both ends and the timeline of the transaction take as many.
+/// The most rows for these details: advice, both ends and the timeline of the transaction need as many.
 const MOST: u16 = 22;
 
 fn areas(context: &DrawContext<'_>, body: Rect) -> [Rect; 2] {
@@ -87,14 +86,14 @@ pub(crate) fn tabs(context: &DrawContext<'_>, columns: u16) -> Line<'static> {
             false => tab::closed(&title),
         });
     }
-    let more = list.page.as_ref().is_some_and(|page| page.more);
+    let more = list.page.as_ref().is_some_and(|page| page.has_more);
     if more {
         spans.push(Span::styled(
             format!("  only the {} most severe are shown", AlertList::MOST),
             context.theme.warning(),
         ));
     }
-    let [previous, next] = [Id::PrevState, Id::NextState].map(|id| context.key(id));
+    let [previous, next] = [CommandId::PrevState, CommandId::NextState].map(|id| context.key(id));
     let hint = format!("switch tab: {previous} and {next} ");
     let used: usize = spans.iter().map(|span| width::display_width(&span.content)).sum();
     let room = usize::from(columns).saturating_sub(used);
@@ -131,8 +130,8 @@ fn empty(context: &DrawContext<'_>) -> String {
         (None, _) => return format!("Reading the store{}", context.theme.ellipsis),
         (_, AlertTab::All) => "No active alerts.",
         (_, AlertTab::Firing) => "No firing alerts: all active alerts are acknowledged or snoozed.",
-        (_, AlertTab::Acknowledged) => return hint(Id::Acknowledge, "acknowledge"),
-        (_, AlertTab::Snoozed) => return hint(Id::Snooze, "snooze"),
+        (_, AlertTab::Acknowledged) => return hint(CommandId::Acknowledge, "acknowledge"),
+        (_, AlertTab::Snoozed) => return hint(CommandId::Snooze, "snooze"),
         (_, AlertTab::Resolved) => "No alerts were resolved in the last 24 hours.",
     };
     text.to_owned()
@@ -171,7 +170,7 @@ struct DrawnAlert<'a> {
     row: &'a AlertRow,
     /// The alerts of the group, if the row is the first of several.
     group: Vec<&'a AlertRow>,
-    /// Whether the row stands for its whole group.
+    /// Whether the row represents its whole group.
     is_folded: bool,
     /// Whether the row above has the same rule.
     is_continued: bool,
@@ -218,7 +217,7 @@ fn cell(context: &DrawContext<'_>, drawn: &DrawnAlert<'_>, column: AlertColumn) 
     let of_transaction = transaction.as_ref();
     let began = |row: &AlertRow| advice::condition_began(&row.alert, row.transaction.as_ref());
     match column {
-        // A row of a folded group says what all of its alerts share.
+        // A row of a folded group shows only facts that all of its alerts share.
         AlertColumn::Since if drawn.is_folded => {
             let oldest = drawn.group.iter().map(|row| began(row)).min();
             (oldest.map_or_else(String::new, |began| at_least(ago(context, began), alert)), Style::new())
@@ -295,7 +294,6 @@ fn state(context: &DrawContext<'_>, alert: &Alert) -> (String, Style) {
     }
 }
 
-/// Returns what to do about an alert.
 fn action(context: &DrawContext<'_>, row: &AlertRow) -> String {
     let act = match &row.transaction {
         Some(tx) => advice::advise(tx, context.now.wall, context.model.setting.zone).act,
@@ -305,7 +303,7 @@ fn action(context: &DrawContext<'_>, row: &AlertRow) -> String {
     detail::view::sentence(&action_sentence(handled.filter(|_| row.alert.cleared_at.is_none()).as_deref(), &act))
 }
 
-/// Returns the details of the selected alert: its message, its state, its note, what to do.
+/// Returns the details of the selected alert: message, state, note, action.
 fn selected_details(context: &DrawContext<'_>, pane: Rect) -> Vec<Line<'static>> {
     let columns = usize::from(pane.width);
     let mut lines = vec![Line::styled(context.theme.border.horizontal_top.repeat(columns), context.theme.dim())];

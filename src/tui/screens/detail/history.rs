@@ -13,7 +13,6 @@ use crate::{
     store::{HistoryLine, Note},
 };
 
-/// The kind of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EntryKind {
     /// A poll, answered or failed.
@@ -30,7 +29,7 @@ pub enum EntryKind {
 
 impl EntryKind {
     /// Returns the word that is shown.
-    pub fn word(self) -> &'static str {
+    pub fn label(self) -> &'static str {
         match self {
             Self::Poll => "poll",
             Self::Change => "change",
@@ -81,7 +80,6 @@ impl EntryKind {
 pub struct HistoryEntry {
     /// When the entry was recorded.
     pub at: DateTime<Utc>,
-    /// The kind.
     pub kind: EntryKind,
     /// The text, without the word of the kind.
     pub text: String,
@@ -115,9 +113,8 @@ pub struct StepSeen {
     pub as_now: DateTime<Utc>,
 }
 
-/// The history of a transaction.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct History {
+pub struct TransactionHistory {
     /// The newest entries, the newest first.
     pub entries: Vec<HistoryEntry>,
     /// Each observed status and when it began; the present status last.
@@ -151,7 +148,7 @@ fn steps_seen(lines: &[HistoryLine]) -> BTreeMap<usize, StepSeen> {
     steps
 }
 
-impl History {
+impl TransactionHistory {
     /// Builds the history from the store's lines, the oldest first, and from the durations of the same route.
     pub fn new(lines: &[HistoryLine], past: RouteDurations) -> Self {
         /// The most entries; `hoptop show` prints all.
@@ -211,7 +208,7 @@ mod tests {
     #[test]
     fn a_step_has_the_times_of_its_first_observation_and_of_its_last_change() {
         let step = |seconds, index| change(seconds, ChangeKind::StepAdded { index });
-        let history = History::new(&[step(1, 0), step(1, 1), step(9, 1)], RouteDurations::default());
+        let history = TransactionHistory::new(&[step(1, 0), step(1, 1), step(9, 1)], RouteDurations::default());
         let seen = |first, as_now| StepSeen { first: at(first), as_now: at(as_now) };
         assert_eq!(history.steps, [(0, seen(1, 1)), (1, seen(1, 9))].into());
     }
@@ -222,8 +219,8 @@ mod tests {
         let lines =
             [change(1, ChangeKind::Imported), change(5, ChangeKind::edited(vec!["note".into()])), change(9, raised)];
         let note = Note { at: at(5), text: "user asked".into(), author: None };
-        let history = History::new(&lines, RouteDurations::default()).with_notes(vec![note]);
-        let shown: Vec<_> = history.entries.iter().map(|entry| (entry.kind.word(), entry.text.as_str())).collect();
+        let history = TransactionHistory::new(&lines, RouteDurations::default()).with_notes(vec![note]);
+        let shown: Vec<_> = history.entries.iter().map(|entry| (entry.kind.label(), entry.text.as_str())).collect();
         let expected = [("alert", "raised: overdue (critical)"), ("note", "user asked"), ("edit", "tracking started")];
         assert_eq!(shown, expected);
     }
@@ -236,7 +233,7 @@ mod tests {
             change(2, ChangeKind::AlertFlipped { rule, is_raised: true }),
             change(3, ChangeKind::AlertSnoozed { rule, until: None }),
         ];
-        let history = History::new(&lines, RouteDurations::default());
+        let history = TransactionHistory::new(&lines, RouteDurations::default());
         let shown: Vec<_> = history.entries.iter().map(|entry| (entry.kind, entry.text.as_str())).collect();
         let expected = [
             (EntryKind::Alert, "snoozed until something changes: throttled"),
@@ -249,7 +246,7 @@ mod tests {
     #[test]
     fn an_error_that_begins_with_the_word_of_a_kind_is_shown_whole() {
         let error = "alert the operator".to_owned();
-        let history = History::new(&[change(1, ChangeKind::Rejected { error })], RouteDurations::default());
+        let history = TransactionHistory::new(&[change(1, ChangeKind::Rejected { error })], RouteDurations::default());
         assert_eq!(history.entries[0].text, "alert the operator");
     }
 
@@ -259,10 +256,10 @@ mod tests {
             change(seconds, ChangeKind::StatusChanged { previous: None, current: current.to_owned() })
         };
         let lines = [status(1, "not_found"), status(10, "ongoing"), status(70, "needs_gas")];
-        let history = History::new(&lines, RouteDurations::default());
+        let history = TransactionHistory::new(&lines, RouteDurations::default());
         let observed = history.observed(at(75)).unwrap();
         assert_eq!(observed, "not_found 9s > ongoing 1m > needs_gas 5s");
-        assert_eq!(History::new(&[], RouteDurations::default()).observed(at(5)), None);
+        assert_eq!(TransactionHistory::new(&[], RouteDurations::default()).observed(at(5)), None);
         assert_eq!(history.entries[0].at, at(70));
     }
 }

@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 
 use crate::{
     domain::{filter::Direction, ids::RowId},
-    presentation::json_tree::{JsonTree, LineKind, Path, TreeLine},
+    presentation::json_tree::{JsonTree, LineKind, PathHash, TreeLine},
 };
 
 /// The depth from which large nodes without a change are folded at first.
@@ -18,7 +18,6 @@ const FOLD_DEPTH: usize = 4;
 /// A node with more entries is large. A step has four.
 const LARGE: usize = 6;
 
-/// A response body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResponseBody {
     /// When the body arrived.
@@ -47,12 +46,12 @@ pub enum LoadedBody {
 
 /// The last body, with folds, cursor and search.
 #[derive(Debug, Default)]
-pub struct Raw {
+pub struct RawTabState {
     loaded: LoadedBody,
     /// The transaction whose body was requested and isn't stale.
     requested_for: Option<RowId>,
     /// The nodes whose fold a person toggled.
-    toggled: HashSet<Path>,
+    toggled: HashSet<PathHash>,
     /// The indexes of the visible lines, in order.
     visible: Vec<usize>,
     /// The cursor, as an index into `visible`.
@@ -60,15 +59,16 @@ pub struct Raw {
     /// The first line on the screen, as an index into `visible`.
     top: usize,
     /// Whether long lines are wrapped.
-    pub wrap: bool,
+    pub is_wrapped: bool,
     search_text: String,
     matches: Vec<usize>,
 }
 
-impl Raw {
+impl RawTabState {
     /// Drops the body of the transaction that was open before; keeps wrapping and search.
     pub fn forget(&mut self) {
-        *self = Self { wrap: self.wrap, search_text: std::mem::take(&mut self.search_text), ..Self::default() };
+        *self =
+            Self { is_wrapped: self.is_wrapped, search_text: std::mem::take(&mut self.search_text), ..Self::default() };
     }
 
     /// Marks the body as stale, so that it is loaded again.
@@ -117,9 +117,9 @@ impl Raw {
     /// Whether the array or object of this line is folded.
     pub fn is_folded(&self, line: &TreeLine) -> bool {
         match line.kind {
-            LineKind::Open { changed, entries, .. } => {
+            LineKind::Open { has_changes, entries, .. } => {
                 let least = if entries > LARGE { LARGE_FOLD_DEPTH } else { FOLD_DEPTH };
-                (line.depth >= least && !changed) != self.toggled.contains(&line.path)
+                (line.depth >= least && !has_changes) != self.toggled.contains(&line.path)
             }
             LineKind::Value | LineKind::Close => false,
         }
@@ -195,7 +195,6 @@ impl Raw {
         self.visible = visible;
     }
 
-    /// Returns the search text.
     pub fn search_text(&self) -> &str {
         &self.search_text
     }
@@ -205,8 +204,8 @@ impl Raw {
         text.clone_into(&mut self.search_text);
         self.matches = self.json_tree().map_or_else(Vec::new, |json_tree| json_tree.matches(text));
         let here = self.visible.get(self.cursor).copied().unwrap_or_default();
-        let place = self.matches.partition_point(|line| *line < here);
-        if let Some(line) = self.matches.get(place).or(self.matches.first()).copied() {
+        let position = self.matches.partition_point(|line| *line < here);
+        if let Some(line) = self.matches.get(position).or(self.matches.first()).copied() {
             self.reveal(line);
         }
     }
@@ -228,8 +227,8 @@ impl Raw {
     /// Returns the number of the match under the cursor, from 1 on, and the number of matches.
     pub fn match_position(&self) -> (Option<usize>, usize) {
         let here = self.visible.get(self.cursor);
-        let place = here.and_then(|line| self.matches.binary_search(line).ok());
-        (place.map(|place| place + 1), self.matches.len())
+        let position = here.and_then(|line| self.matches.binary_search(line).ok());
+        (position.map(|position| position + 1), self.matches.len())
     }
 
     /// Moves the cursor to a line, and unfolds the nodes around the line.
@@ -246,7 +245,7 @@ impl Raw {
             }
         }
         self.update_visible();
-        self.cursor = self.visible.binary_search(&line).unwrap_or_else(|place| place);
+        self.cursor = self.visible.binary_search(&line).unwrap_or_else(|position| position);
         self.move_by(0);
     }
 }
@@ -261,7 +260,7 @@ mod tests {
         Some(ResponseBody { at, http_status: Some(200), bytes: text.len(), before: before.map(|_| at), json_tree })
     }
 
-    fn visible(raw: &Raw) -> Vec<String> {
+    fn visible(raw: &RawTabState) -> Vec<String> {
         let json_tree = raw.json_tree().unwrap();
         raw.shown(0, 100)
             .map(|(line, here)| format!("{}{}", if here { ">" } else { "" }, json_tree.raw(line)))
@@ -276,7 +275,7 @@ mod tests {
 
     #[test]
     fn large_or_deep_nodes_without_a_change_are_folded_at_first() {
-        let mut raw = Raw::default();
+        let mut raw = RawTabState::default();
         raw.set_body(body(BODY, Some(&BODY.replace("\"y\"", "\"z\""))));
         let expected =
             r#">{ "to":{ "chain":{ "hash":"" } "from":{ "chain":{ "id":"y" "b":0 "c":0 "d":0 "e":0 "f":0 "g":0 } } }"#;
@@ -287,7 +286,7 @@ mod tests {
 
     #[test]
     fn folding_keeps_the_cursor_and_a_later_body_keeps_both() {
-        let mut raw = Raw::default();
+        let mut raw = RawTabState::default();
         raw.set_body(body(BODY, None));
         raw.move_by(3);
         raw.toggle_fold();
@@ -305,7 +304,7 @@ mod tests {
 
     #[test]
     fn a_search_unfolds_nodes_around_its_match_and_wraps_around() {
-        let mut raw = Raw::default();
+        let mut raw = RawTabState::default();
         raw.set_body(body(BODY, None));
         raw.set_search("ID");
         assert_eq!(
@@ -325,7 +324,7 @@ mod tests {
 
     #[test]
     fn the_cursor_stays_on_the_screen() {
-        let mut raw = Raw::default();
+        let mut raw = RawTabState::default();
         raw.set_body(body(&format!("[{}0]", "0,".repeat(50)), None));
         raw.move_by(isize::MAX);
         raw.scroll_into_view(10);
@@ -341,7 +340,7 @@ mod tests {
 
     #[test]
     fn a_body_is_requested_once_for_each_transaction_and_again_when_stale() {
-        let mut raw = Raw::default();
+        let mut raw = RawTabState::default();
         let row = Some(RowId(1));
         assert_eq!((raw.next_request(None), raw.next_request(row), raw.next_request(row)), (None, row, None));
         raw.mark_stale();

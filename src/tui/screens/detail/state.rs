@@ -2,10 +2,9 @@
 //!
 //! The transaction and its history are elsewhere in the model; this module must never hold these.
 
-use super::raw::Raw;
+use super::raw::RawTabState;
 use crate::{domain::filter::Direction, tui::command::KeyContext};
 
-/// A tab of the detail.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DetailTab {
     /// Source and destination, the status, the facts of the record.
@@ -27,7 +26,6 @@ impl DetailTab {
     /// All tabs, from left to right.
     pub const ALL: [Self; 6] = [Self::Summary, Self::Steps, Self::Timing, Self::History, Self::Raw, Self::Notes];
 
-    /// Returns the title.
     pub fn title(self) -> &'static str {
         match self {
             Self::Summary => "Summary",
@@ -58,31 +56,31 @@ impl DetailTab {
 
 /// The state of the detail screen.
 #[derive(Debug, Default)]
-pub struct Detail {
+pub struct DetailState {
     /// The open tab.
     pub tab: DetailTab,
     /// The scroll offset of each tab in lines; for the steps, the index of the step with the cursor.
-    places: [usize; DetailTab::ALL.len()],
+    positions: [usize; DetailTab::ALL.len()],
     /// Whether the history shows changes only.
-    pub changes_only: bool,
+    pub shows_changes_only: bool,
     /// The text that shown lines of the history contain.
     pub filter: String,
     /// The last response body.
-    pub raw: Raw,
+    pub raw: RawTabState,
 }
 
-impl Detail {
+impl DetailState {
     /// Drops positions and body of the transaction that was open before; keeps tab, filter and search.
-    pub fn on_another(&mut self) {
-        self.places = Default::default();
+    pub fn on_other_transaction(&mut self) {
+        self.positions = Default::default();
         self.raw.forget();
     }
 
     /// Returns the scroll offset of the open tab, or the index of its cursor.
-    pub fn place(&self) -> usize {
+    pub fn position(&self) -> usize {
         match self.tab {
             DetailTab::Raw => self.raw.cursor(),
-            tab => self.places.get(tab as usize).copied().unwrap_or_default(),
+            tab => self.positions.get(tab as usize).copied().unwrap_or_default(),
         }
     }
 
@@ -91,8 +89,8 @@ impl Detail {
         match self.tab {
             DetailTab::Raw => self.raw.move_by(lines),
             tab => {
-                if let Some(place) = self.places.get_mut(tab as usize) {
-                    *place = place.saturating_add_signed(lines).min(end);
+                if let Some(position) = self.positions.get_mut(tab as usize) {
+                    *position = position.saturating_add_signed(lines).min(end);
                 }
             }
         }
@@ -134,14 +132,14 @@ mod tests {
 
     #[test]
     fn each_tab_keeps_its_position_until_another_transaction_is_opened() {
-        let mut detail = Detail::default();
+        let mut detail = DetailState::default();
         detail.move_by(3, 10);
         detail.tab = DetailTab::Notes;
         detail.move_by(30, 10);
-        assert_eq!(detail.place(), 10);
+        assert_eq!(detail.position(), 10);
         detail.tab = DetailTab::Summary;
-        assert_eq!(detail.place(), 3);
-        detail.on_another();
-        assert_eq!(detail.place(), 0);
+        assert_eq!(detail.position(), 3);
+        detail.on_other_transaction();
+        assert_eq!(detail.position(), 0);
     }
 }

@@ -13,7 +13,7 @@ use crate::{
     tui::{
         dialogs::Dialog,
         effect::Effect,
-        model::{Model, Screen, Tone},
+        model::{MessageTone, Model, Screen},
     },
 };
 
@@ -37,7 +37,7 @@ pub(crate) fn on_body(model: &mut Model, row: RowId, body: Option<ResponseBody>)
 
 /// Shows changes only in the history, or polls too.
 pub(crate) fn toggle_changes_only(model: &mut Model) {
-    model.detail.changes_only = !model.detail.changes_only;
+    model.detail.shows_changes_only = !model.detail.shows_changes_only;
     model.detail.move_by(isize::MIN, 0);
 }
 
@@ -94,11 +94,11 @@ pub(crate) fn on_paste(model: &mut Model, pasted: &str) -> Vec<Effect> {
 /// Copies the item under the cursor: a step's hash, or a value of the body.
 pub(crate) fn copy(model: &mut Model, now: Now) -> Vec<Effect> {
     let Some(part) = under_cursor(model) else {
-        model.show_message(Tone::Bad, "There is nothing to copy here.", now.mono);
+        model.show_message(MessageTone::Bad, "There is nothing to copy here.", now.mono);
         return Vec::new();
     };
     let shown = width::cut_middle(&text::clean(&part), 40, "..");
-    model.show_message(Tone::Good, format!("Sent to the clipboard: {shown}"), now.mono);
+    model.show_message(MessageTone::Good, format!("Sent to the clipboard: {shown}"), now.mono);
     vec![Effect::Copy(part)]
 }
 
@@ -108,7 +108,7 @@ fn under_cursor(model: &Model) -> Option<String> {
     let part = match model.detail.tab {
         DetailTab::Steps => {
             let record = model.selected()?.state.record.as_ref()?;
-            record.steps.get(model.detail.place())?.transaction_id.as_ref()?.to_string()
+            record.steps.get(model.detail.position())?.transaction_id.as_ref()?.to_string()
         }
         DetailTab::Raw => {
             let (json_tree, line) = model.detail.raw.line()?;
@@ -130,7 +130,7 @@ mod tests {
         tui::{
             fixtures::{TestDashboard, blank, change_store, changed, everything, moment, press, type_in},
             message::Msg,
-            screens::detail::state::Detail,
+            screens::detail::state::DetailState,
         },
     };
 
@@ -171,7 +171,7 @@ mod tests {
         let mut dashboard = opened();
         press(&mut dashboard, &["[", "["], now());
         dashboard.list.selected = Some(RowId(2));
-        dashboard.take(body("{}"), now());
+        dashboard.apply(body("{}"), now());
         assert_eq!(dashboard.detail.raw.count(), 0);
     }
 
@@ -179,14 +179,14 @@ mod tests {
     fn another_transaction_keeps_the_tab_and_the_search() {
         let mut dashboard = opened();
         press(&mut dashboard, &["[", "["], now());
-        dashboard.take(body("[1]"), now());
+        dashboard.apply(body("[1]"), now());
         press(&mut dashboard, &["/"], now());
         type_in(&mut dashboard, "nN", now());
         press(&mut dashboard, &["Enter", "w"], now());
-        let effects = dashboard.take(Msg::FoundAlert(Some(RowId(2))), now());
+        let effects = dashboard.apply(Msg::FoundAlert(Some(RowId(2))), now());
         assert!(effects.contains(&Effect::LoadBody(RowId(2))), "{effects:?}");
-        let Detail { tab, raw, .. } = &dashboard.detail;
-        assert_eq!((*tab, raw.search_text(), raw.wrap, raw.count()), (DetailTab::Raw, "nN", true, 0));
+        let DetailState { tab, raw, .. } = &dashboard.detail;
+        assert_eq!((*tab, raw.search_text(), raw.is_wrapped, raw.count()), (DetailTab::Raw, "nN", true, 0));
     }
 
     #[test]
@@ -194,7 +194,7 @@ mod tests {
         let mut dashboard = opened();
         press(&mut dashboard, &["]", "]", "]", "/"], now());
         type_in(&mut dashboard, "ab", now());
-        dashboard.take(Msg::Paste("\u{1b}c\n".into()), now());
+        dashboard.apply(Msg::Paste("\u{1b}c\n".into()), now());
         assert_eq!(dashboard.detail.filter, "abc");
         press(&mut dashboard, &["Enter", "/"], now());
         type_in(&mut dashboard, "d", now());
@@ -207,6 +207,6 @@ mod tests {
     fn copying_without_a_value_shows_a_notice() {
         let mut dashboard = opened();
         assert_eq!(press(&mut dashboard, &["]", "y"], now()), []);
-        assert_eq!(dashboard.status_message.as_ref().unwrap().tone, Tone::Bad);
+        assert_eq!(dashboard.status_message.as_ref().unwrap().tone, MessageTone::Bad);
     }
 }

@@ -1,7 +1,7 @@
 //! The list's columns: all columns, the chosen columns and their order, and the columns that a narrow pane hides.
 //!
-//! Columns grow by what they hold and shrink by importance. This module must never know the content of a column, only its
-//! width.
+//! Columns grow with their content and shrink by importance. This module must never know the content of a column, only
+//! its width.
 
 use crate::{
     domain::{filter::SortBy, transaction::Transaction},
@@ -65,8 +65,7 @@ macro_rules! is_right {
     };
 }
 
-// For each column: its name, its title, its least and most width in cells, its rank (a pane without room hides the greatest rank
-// first), the side to which it is aligned, and the order of its title.
+// The columns, with the fields of [`ColumnSpec`]. A pane without room hides the greatest rank first.
 columns! {
     /// The mark of the most severe alert.
     Severity "sev" "SEV" 3 3 0 left by Severity,
@@ -181,7 +180,7 @@ impl ListColumn {
         self.spec().map_or([0; 2], |spec| spec.width)
     }
 
-    /// Returns the order that the column's title stands for.
+    /// Returns the order that a click on the column's title sets.
     pub fn sort(self) -> Option<SortBy> {
         self.spec()?.sort
     }
@@ -239,19 +238,19 @@ impl ListColumns {
             }
             return;
         }
-        let default_place = |wanted: ListColumn| ListColumn::ALL.iter().position(|own| *own == wanted);
-        let place = self.0.iter().position(|own| default_place(*own) > default_place(column));
-        self.0.insert(place.unwrap_or(self.0.len()), column);
+        let default_position = |wanted: ListColumn| ListColumn::ALL.iter().position(|own| *own == wanted);
+        let position = self.0.iter().position(|own| default_position(*own) > default_position(column));
+        self.0.insert(position.unwrap_or(self.0.len()), column);
     }
 
-    /// Returns the columns that fit into a pane of this width, with a blank before the first and after each. The profile's column
-    /// is only shown if there are `several` profiles, labels and notes if there are any. The remaining width goes to the columns
-    /// that need more, the most important first, the hash last.
-    pub(crate) fn shown(&self, pane: u16, several: bool, content: &ContentWidths) -> Vec<ShownColumn> {
+    /// Returns the columns that fit into a pane of this width, with a blank before the first and after each. The
+    /// profile's column is only shown for several profiles, labels and notes only if there are any. The remaining width
+    /// goes to the columns that need more, the most important first, the hash last.
+    pub(crate) fn shown(&self, pane: u16, has_several_profiles: bool, content: &ContentWidths) -> Vec<ShownColumn> {
         let is_empty = |column: &ListColumn| {
             matches!(column, ListColumn::Labels | ListColumn::Notes) && content.needed(*column) == Some(0)
         };
-        let shown = self.0.iter().filter(|column| several || **column != ListColumn::Profile);
+        let shown = self.0.iter().filter(|column| has_several_profiles || **column != ListColumn::Profile);
         let mut shown: Vec<ShownColumn> = shown
             .filter(|column| !is_empty(column))
             .map(|column| ShownColumn { column: *column, width: column.width()[0], is_whole: true })
@@ -345,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_grow_by_what_they_hold_and_no_column_vanishes_at_a_wider_pane() {
+    fn columns_grow_with_their_content_and_no_column_vanishes_at_a_wider_pane() {
         let content =
             ContentWidths { hash: 66, route: 20, ticket: 12, labels: 18, note: 40, ..ContentWidths::default() };
         let shown = |pane| ListColumns::default().shown(pane, false, &content);

@@ -1,7 +1,8 @@
 //! The marked transactions, on which a command works together.
 //!
-//! A mark belongs to a transaction, never to a row: marks stay when order, filter or saved view change, so that transactions of
-//! several views can be marked. Marks end when a command completes all marked transactions, or when a transaction is deleted.
+//! A mark belongs to a transaction, never to a row. Marks stay when order, filter or saved view change: a person can
+//! mark transactions of several views. Marks end when a command completes all marked transactions, or when a
+//! transaction is deleted.
 
 use std::collections::BTreeSet;
 
@@ -77,8 +78,8 @@ impl Marks {
 
 /// Returns the rows between two rows, in either order, both included; `None` if one of the two isn't in `rows`.
 pub(crate) fn between(rows: &[RowId], one: RowId, other: RowId) -> Option<&[RowId]> {
-    let place = |wanted| rows.iter().position(|row| *row == wanted);
-    let (one, other) = (place(one)?, place(other)?);
+    let position = |wanted| rows.iter().position(|row| *row == wanted);
+    let (one, other) = (position(one)?, position(other)?);
     rows.get(one.min(other)..=one.max(other))
 }
 

@@ -1,8 +1,8 @@
-//! The list's state: the loaded part of the list around the selection, whatever the length of the list.
+//! The list's state: the part of the list around the selection is loaded.
 //!
-//! The store sorts and counts the list; this module holds the loaded part and requests the next one. The selection must follow
-//! the transaction, never the row: when the order changes, the selected transaction keeps its row on the screen, and the other
-//! rows move. Until a person selects a transaction, the first and most urgent one is selected.
+//! The store sorts and counts the list; this module holds the loaded part and requests the next one. The selection must
+//! follow the transaction, never the row. When the order changes, the selected transaction keeps its row on the screen,
+//! and the other rows move. Until a person selects a transaction, the first and most urgent one is selected.
 
 use super::{
     columns::{ContentWidths, ListColumns},
@@ -19,19 +19,19 @@ use crate::{
 /// A request to load a part of the list.
 #[derive(Clone, Debug)]
 pub struct PageRequest {
-    /// The number of the view, which stands for a saved view and a filter.
+    /// The number of the view: a pair of a saved view and a filter.
     pub view: u64,
     /// The filter and the order.
     pub filter: Filter,
     /// The place of the part in the list.
-    pub place: PagePosition,
+    pub position: PagePosition,
     /// The most rows to load.
     pub length: usize,
 }
 
 impl PartialEq for PageRequest {
     fn eq(&self, other: &Self) -> bool {
-        (self.view, &self.place, self.length) == (other.view, &other.place, other.length)
+        (self.view, &self.position, self.length) == (other.view, &other.position, other.length)
     }
 }
 
@@ -46,9 +46,8 @@ pub struct ListPart {
     pub has_more_after: bool,
 }
 
-/// The list's state.
 #[derive(Debug)]
-pub struct List {
+pub struct ListState {
     /// The saved view.
     pub tab: Tab,
     /// The filter of the saved view.
@@ -58,7 +57,7 @@ pub struct List {
     /// The error in the typed filter; meanwhile the previous filter applies.
     pub filter_error: Option<FilterError>,
     filter: Filter,
-    /// The name that the term `mine` stands for, if set.
+    /// The person's name, which the term `mine` means, if set.
     person: Option<String>,
     view: u64,
     /// The columns that are shown.
@@ -76,9 +75,9 @@ pub struct List {
     /// The selected transaction.
     pub selected: Option<RowId>,
     /// Whether a person chose the selected transaction, by moving to it or by a command on it.
-    pub chosen: bool,
+    pub is_chosen: bool,
     /// Whether the selected transaction stays selected though the list doesn't have it: it is open.
-    pub held: bool,
+    pub is_held: bool,
     /// The transaction that is selected as soon as it is loaded.
     pub pending_selection: Option<RowId>,
     /// The row that a command handles, and the next row that needs somebody: once the command is done, the selection goes there.
@@ -88,23 +87,22 @@ pub struct List {
     /// The number of rows that fit on the screen.
     pub height: usize,
     /// The jump that waits for its part to be loaded.
-    jump: Option<Jump>,
+    jump: Option<ListEnd>,
     /// The rows that the selection still has to move, once they are loaded; negative for up.
     pending_move: isize,
     /// Whether view or filter changed since the last load.
-    is_view_new: bool,
+    pub is_view_new: bool,
     /// Whether the list must be loaded again.
-    stale: bool,
+    is_stale: bool,
 }
 
-/// A jump to an end of the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Jump {
+enum ListEnd {
     First,
     Last,
 }
 
-impl Default for List {
+impl Default for ListState {
     fn default() -> Self {
         Self {
             tab: Tab::default(),
@@ -121,8 +119,8 @@ impl Default for List {
             total: None,
             counts: [0; 5],
             selected: None,
-            chosen: false,
-            held: false,
+            is_chosen: false,
+            is_held: false,
             pending_selection: None,
             handled_and_next: None,
             top: 0,
@@ -130,12 +128,12 @@ impl Default for List {
             jump: None,
             pending_move: 0,
             is_view_new: true,
-            stale: true,
+            is_stale: true,
         }
     }
 }
 
-impl List {
+impl ListState {
     /// Returns the list of a person with this name.
     pub fn of_person(person: Option<String>) -> Self {
         Self { person, ..Self::default() }
@@ -152,13 +150,13 @@ impl List {
         let known = |count: Option<u64>| count.map_or_else(|| "-".to_owned(), |count| count.to_string());
         let number = match self.position() {
             None => Some(0),
-            Some(place) => self.before.map(|before| before + place as u64 + 1),
+            Some(position) => self.before.map(|before| before + position as u64 + 1),
         };
         (known(number), known(self.total))
     }
 
-    /// Returns the number of transactions of the saved view that the filter hides; `None` if unknown, and for a view of the
-    /// person's own, which isn't counted.
+    /// Returns the number of transactions of the saved view that the filter hides. `None` if unknown; the person's own
+    /// views aren't counted.
     pub fn hidden(&self) -> Option<u64> {
         let [attention, active, refunds, done, all] = self.counts;
         let count = match self.tab {
@@ -173,7 +171,7 @@ impl List {
     }
 
     /// Returns the filter and the order of the list: those of the saved view and of the typed filter.
-    pub fn listed(&self) -> Filter {
+    pub fn combined_filter(&self) -> Filter {
         self.filter.and(&self.tab_filter)
     }
 
@@ -185,11 +183,6 @@ impl List {
     /// Returns the number of the view. Each change of saved view or filter gives a new number.
     pub fn view(&self) -> u64 {
         self.view
-    }
-
-    /// Whether view or filter changed since the last load.
-    pub fn is_searching(&self) -> bool {
-        self.is_view_new
     }
 
     /// Opens a saved view with this filter; an invalid filter shows everything.
@@ -217,27 +210,27 @@ impl List {
     fn reset_view(&mut self) {
         self.view += 1;
         (self.before, self.total, self.jump, self.pending_move) = (None, None, None, 0);
-        (self.is_view_new, self.stale) = (true, true);
+        (self.is_view_new, self.is_stale) = (true, true);
     }
 
     /// Marks the list as stale, so that it is loaded again.
     pub fn mark_stale(&mut self) {
-        self.stale = true;
+        self.is_stale = true;
     }
 
     /// Selects a transaction as soon as it is loaded.
     pub fn select_when_loaded(&mut self, row: RowId) {
-        (self.pending_selection, self.stale) = (Some(row), true);
+        (self.pending_selection, self.is_stale) = (Some(row), true);
     }
 
     /// Returns the request for the next load, if the list is stale.
     pub fn next_request(&mut self) -> Option<PageRequest> {
-        std::mem::take(&mut self.stale).then(|| {
+        std::mem::take(&mut self.is_stale).then(|| {
             let margin = self.margin();
             PageRequest {
                 view: self.view,
-                filter: self.listed(),
-                place: self.next_place(),
+                filter: self.combined_filter(),
+                position: self.next_position(),
                 length: 2 * margin + self.height,
             }
         })
@@ -249,11 +242,11 @@ impl List {
     }
 
     /// Returns the place of the part to load next.
-    fn next_place(&self) -> PagePosition {
+    fn next_position(&self) -> PagePosition {
         match self.jump {
-            Some(Jump::First) => return PagePosition::First,
-            Some(Jump::Last) => return PagePosition::Last,
-            None if self.pending_selection.is_none() && !self.chosen => return PagePosition::First,
+            Some(ListEnd::First) => return PagePosition::First,
+            Some(ListEnd::Last) => return PagePosition::Last,
+            None if self.pending_selection.is_none() && !self.is_chosen => return PagePosition::First,
             None => {}
         }
         let near = if self.is_view_new { Vec::new() } else { self.neighbours() };
@@ -272,29 +265,29 @@ impl List {
     }
 
     /// Shows a part that was loaded, unless view or filter changed since the request.
-    pub fn take_in(&mut self, request: &PageRequest, part: ListPart) {
+    pub fn apply_part(&mut self, request: &PageRequest, part: ListPart) {
         if request.view != self.view {
             return;
         }
         let shows_the_first = self.top == 0 && !self.part.has_more_before;
-        let on_screen = self.position().filter(|_| !shows_the_first).map(|place| place.saturating_sub(self.top));
+        let on_screen = self.position().filter(|_| !shows_the_first).map(|position| position.saturating_sub(self.top));
         let near = self.neighbours();
         let was_new = std::mem::take(&mut self.is_view_new);
         self.count_before(&part, was_new);
         self.part = part;
         // If the chosen transaction isn't in the new view, the most urgent transaction of the view is selected.
-        self.chosen &= !was_new || self.held || self.position().is_some();
-        match (self.jump, &request.place) {
-            (Some(Jump::First), PagePosition::First) => {
+        self.is_chosen &= !was_new || self.is_held || self.position().is_some();
+        match (self.jump, &request.position) {
+            (Some(ListEnd::First), PagePosition::First) => {
                 (self.jump, self.top) = (None, 0);
                 return self.select(0);
             }
-            (Some(Jump::Last), PagePosition::Last) => {
+            (Some(ListEnd::Last), PagePosition::Last) => {
                 self.jump = None;
                 return self.select(self.part.rows.len().saturating_sub(1));
             }
             // This part was requested before the jump.
-            (Some(_), _) => return self.stale = true,
+            (Some(_), _) => return self.is_stale = true,
             (None, _) => {}
         }
         self.restore_selection(on_screen, &near);
@@ -306,9 +299,9 @@ impl List {
 
     /// Computes the number of rows before a new part from the previous part; `None` if the parts don't overlap.
     fn count_before(&mut self, part: &ListPart, is_view_new: bool) {
-        let place = |rows: &[RowId], row: Option<&RowId>| rows.iter().position(|own| Some(own) == row);
-        let later = place(&self.part.rows, part.rows.first()).and_then(|shift| u64::try_from(shift).ok());
-        let earlier = place(&part.rows, self.part.rows.first()).and_then(|shift| u64::try_from(shift).ok());
+        let position = |rows: &[RowId], row: Option<&RowId>| rows.iter().position(|own| Some(own) == row);
+        let later = position(&self.part.rows, part.rows.first()).and_then(|shift| u64::try_from(shift).ok());
+        let earlier = position(&part.rows, self.part.rows.first()).and_then(|shift| u64::try_from(shift).ok());
         let known = self.before.filter(|_| !is_view_new);
         self.before = match (part.has_more_before, known, later, earlier) {
             (false, ..) => Some(0),
@@ -341,15 +334,15 @@ impl List {
     /// selected row allows that. If the selected transaction left the list, selects its neighbour.
     fn restore_selection(&mut self, on_screen: Option<usize>, near: &[RowId]) {
         if let Some(wanted) = self.pending_selection.filter(|wanted| self.part.rows.contains(wanted)) {
-            (self.selected, self.pending_selection, self.chosen) = (Some(wanted), None, true);
+            (self.selected, self.pending_selection, self.is_chosen) = (Some(wanted), None, true);
             return self.scroll_into_view();
         }
-        if !self.chosen {
+        if !self.is_chosen {
             (self.selected, self.top) = (self.part.rows.first().copied(), 0);
             return;
         }
         if self.position().is_none() {
-            if self.held {
+            if self.is_held {
                 return;
             }
             let neighbour = near.iter().find(|row| self.part.rows.contains(row));
@@ -368,8 +361,8 @@ impl List {
         // A move cancels the wait for another transaction.
         (self.pending_selection, self.handled_and_next) = (None, None);
         match rows {
-            isize::MIN => return self.jump(Jump::First),
-            isize::MAX => return self.jump(Jump::Last),
+            isize::MIN => return self.jump(ListEnd::First),
+            isize::MAX => return self.jump(ListEnd::Last),
             _ => {}
         }
         let rows = rows.saturating_add(std::mem::take(&mut self.pending_move));
@@ -384,29 +377,29 @@ impl List {
         self.select(there);
         let near_the_end = (there < self.height && self.part.has_more_before)
             || (last - there < self.height && self.part.has_more_after);
-        self.stale |= near_the_end;
+        self.is_stale |= near_the_end;
     }
 
-    fn jump(&mut self, to: Jump) {
+    fn jump(&mut self, to: ListEnd) {
         self.pending_move = 0;
         match to {
             // This jump replaces an earlier jump that still waits for its part.
-            Jump::First if !self.part.has_more_before => {
+            ListEnd::First if !self.part.has_more_before => {
                 self.jump = None;
                 self.select(0);
             }
-            Jump::Last if !self.part.has_more_after => {
+            ListEnd::Last if !self.part.has_more_after => {
                 self.jump = None;
                 self.select(self.part.rows.len().saturating_sub(1));
             }
-            _ => (self.jump, self.stale) = (Some(to), true),
+            _ => (self.jump, self.is_stale) = (Some(to), true),
         }
     }
 
     /// Selects the row at this index of the loaded part, if there is one.
-    pub fn select(&mut self, place: usize) {
-        if let Some(row) = self.part.rows.get(place) {
-            (self.selected, self.chosen) = (Some(*row), true);
+    pub fn select(&mut self, position: usize) {
+        if let Some(row) = self.part.rows.get(position) {
+            (self.selected, self.is_chosen) = (Some(*row), true);
         }
         self.scroll_into_view();
     }
@@ -418,25 +411,21 @@ impl List {
             return;
         }
         match self.part.rows.iter().position(|row| *row == next) {
-            Some(place) => self.select(place),
+            Some(position) => self.select(position),
             None => self.select_when_loaded(next),
         }
     }
 
-    /// Scrolls as little as needed to show the selected row, without empty space below the last row.
+    /// Scrolls the selected row into view.
     pub fn scroll_into_view(&mut self) {
-        let height = self.height.max(1);
-        if let Some(place) = self.position() {
-            self.top = self.top.clamp(place.saturating_sub(height - 1), place);
-        }
-        self.top = self.top.min(self.part.rows.len().saturating_sub(height));
+        self.top = super::super::scroll(self.top, self.position(), self.height, self.part.rows.len());
     }
 }
 
 /// Whether two parts of a list overlap and have the same rows in the same order there.
 fn continues(before: &[RowId], after: &[RowId]) -> bool {
-    let place = |rows: &[RowId], row: Option<&RowId>| rows.iter().position(|own| Some(own) == row);
-    let overlap = match (place(before, after.first()), place(after, before.first())) {
+    let position = |rows: &[RowId], row: Option<&RowId>| rows.iter().position(|own| Some(own) == row);
+    let overlap = match (position(before, after.first()), position(after, before.first())) {
         (Some(shift), _) => before.get(shift..).zip(Some(after)),
         (None, Some(shift)) => Some(before).zip(after.get(shift..)),
         (None, None) => None,
@@ -453,30 +442,30 @@ mod tests {
     }
 
     /// Loads the list from these rows until it requests nothing more.
-    fn load(list: &mut List, all: &[RowId]) {
+    fn load(list: &mut ListState, all: &[RowId]) {
         while let Some(request) = list.next_request() {
-            let place = |row: &RowId| all.iter().position(|own| own == row);
-            let from = match &request.place {
+            let position = |row: &RowId| all.iter().position(|own| own == row);
+            let from = match &request.position {
                 PagePosition::First => 0,
                 PagePosition::Last => all.len().saturating_sub(request.length),
                 PagePosition::Around { rows, before } => {
-                    rows.iter().find_map(place).map_or(0, |at| at.saturating_sub(*before))
+                    rows.iter().find_map(position).map_or(0, |at| at.saturating_sub(*before))
                 }
             };
             let to = (from + request.length).min(all.len());
             let part =
                 ListPart { rows: all[from..to].to_vec(), has_more_before: from > 0, has_more_after: to < all.len() };
-            list.take_in(&request, part);
+            list.apply_part(&request, part);
         }
     }
 
-    fn list(all: &[RowId]) -> List {
-        let mut list = List { height: 5, ..List::default() };
+    fn list(all: &[RowId]) -> ListState {
+        let mut list = ListState { height: 5, ..ListState::default() };
         load(&mut list, all);
         list
     }
 
-    fn reload(list: &mut List, all: &[RowId]) {
+    fn reload(list: &mut ListState, all: &[RowId]) {
         list.mark_stale();
         load(list, all);
     }
@@ -552,9 +541,9 @@ mod tests {
             list.move_by(step);
             load(&mut list, &all);
         }
-        let place = 1 + 1 + 4 + 30 + 300 - 7_i64;
-        assert_eq!(list.selected, Some(RowId(place)));
-        assert_eq!(list.before.unwrap() + list.position().unwrap() as u64 + 1, place as u64);
+        let position = 1 + 1 + 4 + 30 + 300 - 7_i64;
+        assert_eq!(list.selected, Some(RowId(position)));
+        assert_eq!(list.before.unwrap() + list.position().unwrap() as u64 + 1, position as u64);
         list.move_by(isize::MAX);
         load(&mut list, &all);
         assert_eq!((list.selected, list.part.has_more_after), (Some(RowId(10_000)), false));
@@ -601,10 +590,10 @@ mod tests {
 
     #[test]
     fn a_part_of_another_view_is_ignored() {
-        let mut list = List { height: 5, ..List::default() };
+        let mut list = ListState { height: 5, ..ListState::default() };
         let request = list.next_request().unwrap();
         list.set_filter("vip", "");
-        list.take_in(&request, ListPart { rows: rows(1..=5), ..ListPart::default() });
+        list.apply_part(&request, ListPart { rows: rows(1..=5), ..ListPart::default() });
         assert_eq!(list.part, ListPart::default());
     }
 }

@@ -1,6 +1,6 @@
 //! The saved views of the list: five that every dashboard has, and up to four of the person's own, on the keys 1 to 9.
 //!
-//! It knows the views' places and the filters of the five. The names and filters of the person's own are in
+//! This module knows the views' places and the filters of the five. The names and filters of the person's own are in
 //! [`ViewState`](crate::tui::model::view_state::ViewState).
 
 use crate::domain::filter::Filter;
@@ -12,7 +12,6 @@ pub enum Tab {
     Attention,
     /// Transactions in progress.
     Active,
-    /// Refunds.
     Refunds,
     /// Settled transactions.
     Done,

@@ -19,7 +19,7 @@ pub enum LogLevel {
 
 impl LogLevel {
     /// Returns the level's word in the log.
-    pub fn word(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Self::Error => "ERROR",
             Self::Warn => "WARN",
@@ -28,7 +28,7 @@ impl LogLevel {
     }
 
     fn of(word: &str) -> Option<Self> {
-        [Self::Error, Self::Warn, Self::Info].into_iter().find(|level| level.word() == word)
+        [Self::Error, Self::Warn, Self::Info].into_iter().find(|level| level.name() == word)
     }
 
     /// Returns the next more severe level; after `Error`, `Info`.
@@ -41,14 +41,12 @@ impl LogLevel {
     }
 }
 
-/// One line of the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogLine {
     /// When the line was logged.
     pub at: DateTime<Utc>,
     /// The mark of the store whose process logged the line; empty in lines of earlier versions.
     pub store: String,
-    /// The level.
     pub level: LogLevel,
     /// The message, cleaned.
     pub text: String,
@@ -79,7 +77,7 @@ impl LogLine {
 
     fn matches(&self, wanted: &str) -> bool {
         let has = |text: &str| text.to_lowercase().contains(wanted);
-        has(&self.text) || has(&self.profile) || has(&self.about) || has(&self.body) || has(self.level.word())
+        has(&self.text) || has(&self.profile) || has(&self.about) || has(&self.body) || has(self.level.name())
     }
 }
 
@@ -127,7 +125,7 @@ pub struct LogPane {
     /// The text that shown lines contain.
     pub search_text: String,
     /// Whether long lines are wrapped instead of cut.
-    pub wrap: bool,
+    pub is_wrapped: bool,
     /// The index of the line at the cursor, among the lines that pass.
     pub cursor: usize,
     /// The number of lines above the first visible line.
@@ -142,7 +140,7 @@ impl Default for LogPane {
             read: None,
             least: LogLevel::Info,
             search_text: String::new(),
-            wrap: false,
+            is_wrapped: false,
             cursor: 0,
             top: 0,
             asked_at: None,

@@ -12,7 +12,7 @@ use crate::{
     },
     tui::{
         effect::Effect,
-        model::{Model, Screen, Tone},
+        model::{MessageTone, Model, Screen},
     },
 };
 
@@ -30,7 +30,7 @@ pub(crate) fn read_if_due(model: &mut Model, now: Mono) -> Option<Effect> {
     Some(Effect::LoadLog(model.log.length()))
 }
 
-/// Shows what was read of the log; `None` if the log has nothing new.
+/// Shows the end of the log that was read; `None` if the log has nothing new.
 pub(crate) fn on_log(model: &mut Model, read: Result<Option<LogTail>, String>) -> Vec<Effect> {
     if let Some(read) = read.transpose() {
         model.log.apply_read(read);
@@ -43,7 +43,7 @@ pub(crate) fn find_transaction(model: &mut Model, now: Mono) -> Vec<Effect> {
     match model.log.line().map(|line| line.about.as_str()) {
         None => Vec::new(),
         Some("") => {
-            model.show_message(Tone::Bad, "This line is about no single transaction.", now);
+            model.show_message(MessageTone::Bad, "This line is about no single transaction.", now);
             Vec::new()
         }
         Some(about) => vec![Effect::FindKnown(vec![TxHash::new(about)])],
@@ -53,8 +53,8 @@ pub(crate) fn find_transaction(model: &mut Model, now: Mono) -> Vec<Effect> {
 /// Goes to the transaction that was found.
 pub(crate) fn on_found(model: &mut Model, row: Option<RowId>, now: Mono) -> Vec<Effect> {
     match row {
-        Some(row) => model.go_to(row),
-        None => model.show_message(Tone::Bad, "The transaction of this line is no longer tracked.", now),
+        Some(row) => model.go_to_row(row),
+        None => model.show_message(MessageTone::Bad, "The transaction of this line is no longer tracked.", now),
     }
     Vec::new()
 }
@@ -107,7 +107,7 @@ fn log_lines(model: &Model) -> impl Iterator<Item = String> {
         let body = if line.body.is_empty() { "" } else { " (with a response body)" };
         let about = if line.about.is_empty() { String::new() } else { format!(" | {}", line.about) };
         let profile_prefix = model.setting.profile_prefix(&line.profile);
-        format!("{} {:<5} {profile_prefix}{}{about}{body}", span::rfc3339(line.at), line.level.word(), line.text)
+        format!("{} {:<5} {profile_prefix}{}{about}{body}", span::rfc3339(line.at), line.level.name(), line.text)
     })
 }
 

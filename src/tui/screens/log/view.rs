@@ -13,7 +13,7 @@ use crate::{
     domain::ids::TxHash,
     presentation::width,
     tui::{
-        command::Id,
+        command::CommandId,
         dialogs::Dialog,
         draw::{DrawContext, put_lines},
         widgets::{columns, field},
@@ -22,7 +22,6 @@ use crate::{
 
 /// The text before the search text.
 const PROMPT: &str = "/ ";
-/// The columns of a level.
 const LEVEL: usize = 5;
 
 fn areas(body: Rect) -> [Rect; 2] {
@@ -110,14 +109,14 @@ fn entry_lines(context: &DrawContext<'_>, entry: &LogLine, is_selected: bool, co
     let room = columns.saturating_sub(indent).max(1);
     let profile_prefix = context.model.setting.profile_prefix(&entry.profile);
     let words = format!("{profile_prefix}{}{about}{body}", entry.text);
-    let texts = match context.model.log.wrap {
+    let texts = match context.model.log.is_wrapped {
         true => width::wrap(&words, room),
         false => vec![width::cut(&words, room, context.theme.ellipsis)],
     };
     let spans = |(place, text): (usize, String)| match place {
         0 => vec![
             Span::styled(time.clone(), context.theme.dim()),
-            Span::styled(format!("{:<LEVEL$} ", entry.level.word()), style),
+            Span::styled(format!("{:<LEVEL$} ", entry.level.name()), style),
             Span::styled(text, if entry.level == LogLevel::Error { style } else { Style::new() }),
         ],
         _ => vec![Span::raw(format!("{}{text}", " ".repeat(indent)))],
@@ -144,7 +143,7 @@ fn empty(context: &DrawContext<'_>) -> String {
                 .to_owned()
         }
         Some(Ok(_)) => {
-            let [level, find] = [Id::Level, Id::Find].map(|id| context.key(id));
+            let [level, find] = [CommandId::Level, CommandId::Find].map(|id| context.key(id));
             format!("No matching lines. Press {level} to change the level, {find} to search for another text.")
         }
     }

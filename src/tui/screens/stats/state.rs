@@ -23,10 +23,10 @@ use crate::{
 
 /// The outcomes and durations of the transactions of one route, or of all routes.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Spread {
+pub struct RouteSummary {
     /// The route; `None` for all routes.
     pub route: Option<RouteKey>,
-    /// The number of transactions in each status, in the shown order; `None` stands for no answer.
+    /// The number of transactions in each status, in the shown order; `None` means no answer.
     pub outcomes: Vec<(Option<RouterStatus>, u64)>,
     /// The number of tracked transactions.
     pub tracked: u64,
@@ -38,13 +38,12 @@ pub struct Spread {
     pub oldest_open: Option<Duration>,
     /// The durations of timed transfers.
     pub took: Histogram,
-    /// The median of the durations.
     pub median: Option<Duration>,
     /// The time within which nine in ten settled; `None` for fewer than two timed transfers.
     pub nine_in_ten: Option<Duration>,
 }
 
-impl Spread {
+impl RouteSummary {
     /// Returns the number of timed transfers.
     pub fn timed(&self) -> u64 {
         self.took.total()
@@ -98,7 +97,7 @@ fn status_rank(status: Option<&RouterStatus>) -> u8 {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Statistics {
     /// All routes together, then each route, the route with the most transactions first.
-    pub spreads: Vec<Spread>,
+    pub spreads: Vec<RouteSummary>,
     /// The budget's use in the last hour, the oldest minute first.
     pub minutes: Vec<MinuteStats>,
 }
@@ -121,8 +120,9 @@ impl Statistics {
             oldest_open: routes.iter().filter_map(|stats| stats.oldest_open).min(),
             past: RouteDurations::default(),
         };
-        let all = Spread::new(&all, None, &took, now);
-        let each = routes.iter().map(|stats| Spread::new(stats, Some(stats.route.clone()), &stats.past.took, now));
+        let all = RouteSummary::new(&all, None, &took, now);
+        let each =
+            routes.iter().map(|stats| RouteSummary::new(stats, Some(stats.route.clone()), &stats.past.took, now));
         Self { spreads: [all].into_iter().chain(each).collect(), minutes }
     }
 }
@@ -163,7 +163,7 @@ impl ChartRange {
     }
 
     /// Returns the range in words.
-    pub fn words(self) -> &'static str {
+    pub fn label(self) -> &'static str {
         match self {
             Self::All => "all time",
             Self::Week => "in progress, or settled in 7 days",
@@ -196,7 +196,7 @@ impl RouteOrder {
     }
 
     /// Returns the order in words.
-    pub fn words(self) -> &'static str {
+    pub fn label(self) -> &'static str {
         match self {
             Self::Number => "most transfers first",
             Self::Slowest => "slowest first",
@@ -205,14 +205,14 @@ impl RouteOrder {
     }
 
     /// Sorts routes; routes that are equal keep the order by number.
-    fn sort(self, routes: &mut [Spread]) {
+    fn sort(self, routes: &mut [RouteSummary]) {
         routes.sort_by_key(|spread| Reverse(spread.tracked));
         match self {
             Self::Number => {}
             Self::Slowest => routes.sort_by_key(|spread| Reverse(spread.slowness())),
             // Routes without a settled transaction come last.
             Self::Worst => routes.sort_by(|one, other| {
-                let share = |spread: &Spread| match spread.settled {
+                let share = |spread: &RouteSummary| match spread.settled {
                     0 => 2.0,
                     settled => spread.succeeded() as f64 / settled as f64,
                 };
@@ -224,7 +224,7 @@ impl RouteOrder {
 
 /// The charts' state.
 #[derive(Debug, Default)]
-pub struct Charts {
+pub struct StatsState {
     /// The loaded data; `None` before the first load.
     pub read: Option<Statistics>,
     /// The chosen route; `None` for all routes.
@@ -238,27 +238,27 @@ pub struct Charts {
     /// The number of rows that fit on the screen; set before each change.
     pub height: usize,
     /// Whether the store may have changed since the last load.
-    pub stale: bool,
+    pub is_stale: bool,
     /// Whether a load is running.
-    pub reading: bool,
+    pub is_reading: bool,
     /// The earliest moment of the next load.
     pub rest: Mono,
 }
 
-impl Charts {
+impl StatsState {
     /// Returns all routes together, then each route.
-    pub fn spreads(&self) -> &[Spread] {
+    pub fn spreads(&self) -> &[RouteSummary] {
         self.read.as_ref().map_or(&[], |read| &read.spreads)
     }
 
     /// Returns the index of the chosen route; 0 if the route is no longer in the data.
-    pub fn place(&self) -> usize {
+    pub fn position(&self) -> usize {
         self.spreads().iter().position(|spread| spread.route == self.chosen).unwrap_or(0)
     }
 
     /// Returns the chosen route's data.
-    pub fn spread(&self) -> Option<&Spread> {
-        self.spreads().get(self.place())
+    pub fn spread(&self) -> Option<&RouteSummary> {
+        self.spreads().get(self.position())
     }
 
     /// Shows the loaded data.
@@ -278,9 +278,8 @@ impl Charts {
     /// Moves the choice down by so many routes, or up; stops at the ends.
     pub fn move_by(&mut self, rows: isize) {
         let last = self.spreads().len().saturating_sub(1);
-        let place = self.place().saturating_add_signed(rows).min(last);
-        self.chosen = self.spreads().get(place).and_then(|spread| spread.route.clone());
-        let height = self.height.max(1);
-        self.top = self.top.clamp(place.saturating_sub(height - 1), place).min((last + 1).saturating_sub(height));
+        let position = self.position().saturating_add_signed(rows).min(last);
+        self.chosen = self.spreads().get(position).and_then(|spread| spread.route.clone());
+        self.top = super::super::scroll(self.top, Some(position), self.height, last + 1);
     }
 }

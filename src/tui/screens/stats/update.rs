@@ -9,7 +9,7 @@ use crate::{
     clock::Mono,
     tui::{
         effect::Effect,
-        model::{Model, Screen, Tone},
+        model::{MessageTone, Model, Screen},
         screens::list::{tab::Tab, update::views},
     },
 };
@@ -22,17 +22,17 @@ const REST_FACTOR: u32 = 50;
 /// Reads the charts if they are shown and stale, and the rest since the last read is over.
 pub(crate) fn read_if_due(model: &mut Model, now: Mono) -> Option<Effect> {
     let charts = &mut model.charts;
-    if model.screen != Screen::Stats || !charts.stale || charts.reading || now < charts.rest {
+    if model.screen != Screen::Stats || !charts.is_stale || charts.is_reading || now < charts.rest {
         return None;
     }
-    (charts.stale, charts.reading) = (false, true);
+    (charts.is_stale, charts.is_reading) = (false, true);
     Some(Effect::LoadStatistics(charts.range))
 }
 
 /// Chooses the next time for the charts, and reads its statistics at once.
 pub(crate) fn next_range(model: &mut Model) -> Vec<Effect> {
     model.charts.range = model.charts.range.next();
-    (model.charts.stale, model.charts.reading) = (false, true);
+    (model.charts.is_stale, model.charts.is_reading) = (false, true);
     vec![Effect::LoadStatistics(model.charts.range)]
 }
 
@@ -54,15 +54,16 @@ fn quoted(id: &str) -> String {
 /// Shows the statistics that were read, or the error; `took` is the duration of the read.
 pub(crate) fn on_statistics(
     model: &mut Model,
-    (read, took): (Result<Statistics, String>, Duration),
+    read: Result<Statistics, String>,
+    took: Duration,
     now: Mono,
 ) -> Vec<Effect> {
-    (model.charts.reading, model.charts.rest) = (false, now + SHORTEST_REST.max(took * REST_FACTOR));
+    (model.charts.is_reading, model.charts.rest) = (false, now + SHORTEST_REST.max(took * REST_FACTOR));
     match read {
         Ok(read) => model.charts.apply_statistics(read),
         Err(error) => {
-            model.charts.stale = true;
-            model.show_message(Tone::Bad, error, now);
+            model.charts.is_stale = true;
+            model.show_message(MessageTone::Bad, error, now);
         }
     }
     Vec::new()

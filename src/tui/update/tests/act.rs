@@ -40,7 +40,7 @@ fn answer(model: &mut TestDashboard, key: &str, text: &str) -> Vec<Effect> {
 /// Sends the result of the write that was sent.
 fn finish_write(model: &mut TestDashboard, sent: &[Effect], outcome: Result<&str, &str>) {
     let [Effect::Write(write)] = sent else { panic!("{sent:?}") };
-    model.take(Msg::Written(write.clone(), outcome.map(str::to_owned).map_err(str::to_owned)), now());
+    model.apply(Msg::Written(write.clone(), outcome.map(str::to_owned).map_err(str::to_owned)), now());
 }
 
 fn edit(edit: ScreenEdit) -> Vec<Effect> {
@@ -99,8 +99,8 @@ fn result_of_another_write_leaves_the_prompt_open() {
     let mut model = dashboard("5");
     let earlier = press(&mut model, &["x"], now());
     answer(&mut model, "e", "asked");
-    model.take(Msg::Done("Undone".into()), now());
-    model.take(Msg::Failed("the store is gone".into()), now());
+    model.apply(Msg::Done("Undone".into()), now());
+    model.apply(Msg::Failed("the store is gone".into()), now());
     for outcome in [Ok("Polling stopped"), Err("the disk is full")] {
         finish_write(&mut model, &earlier, outcome);
         assert_eq!(prompt(&model).error, None);
@@ -153,7 +153,7 @@ fn empty_note_is_refused() {
 fn a_paste_into_a_prompt_is_one_clean_line() {
     let mut model = dashboard("5");
     press(&mut model, &["e"], now());
-    model.take(Msg::Paste("told \u{202e}them\r\nto wait".into()), now());
+    model.apply(Msg::Paste("told \u{202e}them\r\nto wait".into()), now());
     assert_eq!(prompt(&model).input.value(), "told them to wait");
 }
 
@@ -177,10 +177,10 @@ fn ticket_prompt_begins_with_the_present_ticket_and_empty_text_removes_it() {
         "the cursor has moved, so typing continues the text"
     );
     press(&mut model, &["Esc", "t"], now());
-    model.take(Msg::Key(KeyCode::Backspace.into()), now());
+    model.apply(Msg::Key(KeyCode::Backspace.into()), now());
     assert_eq!(press(&mut model, &["Enter"], now()), edit(ticket(None)));
     press(&mut model, &["Esc", "t"], now());
-    model.take(Msg::Paste("SUP-3".into()), now());
+    model.apply(Msg::Paste("SUP-3".into()), now());
     assert_eq!(press(&mut model, &["Enter"], now()), edit(ticket(Some("SUP-3"))));
 }
 
@@ -308,7 +308,7 @@ fn stopping_several_and_undoing_an_import_ask_first_with_the_number() {
     assert_eq!(menu(&model).title, "Stop polling 2 transactions?");
     assert_eq!(press(&mut model, &["n"], now()), []);
     assert_eq!(press(&mut model, &["u"], now()), [Effect::Undo { confirmed: None }]);
-    model.take(Msg::UndoesImport(60), now());
+    model.apply(Msg::UndoesImport(60), now());
     assert_eq!(menu(&model).title, "Undo the import of 60 transactions?");
     assert_eq!(press(&mut model, &["y"], now()), [Effect::Undo { confirmed: Some(60) }]);
     assert!(matches!(model.dialog, Dialog::None));

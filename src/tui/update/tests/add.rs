@@ -9,7 +9,7 @@ use crate::{
     store::ImportReport,
     tui::dialogs::{
         Dialog,
-        add::state::{AddForm, Extra, Finding, FormStage, LineState},
+        add::state::{AddForm, ExtraField, Finding, FormStage, LineState},
     },
 };
 
@@ -22,7 +22,7 @@ fn form(model: &Model) -> &AddForm {
 
 fn pasted(text: &str) -> TestDashboard {
     let mut model = dashboard("5");
-    model.take(Msg::Paste(text.into()), now());
+    model.apply(Msg::Paste(text.into()), now());
     model
 }
 
@@ -31,7 +31,7 @@ fn tracked(model: &mut TestDashboard, report: ImportReport) {
     if let Dialog::Add(form) = &mut model.dialog {
         form.stage = FormStage::Sent;
     }
-    model.take(Msg::Imported(Ok(report)), now());
+    model.apply(Msg::Imported(Ok(report)), now());
 }
 
 fn link(number: i64) -> String {
@@ -43,43 +43,43 @@ fn missing_values_are_filled_in_place_and_then_tracked() {
     let mut model = pasted(&link(99));
     press(&mut model, &["Enter"], now());
     // The link names the source chain, so the first missing value is the destination chain.
-    assert_eq!(form(&model).focus, Focus::Cell(1));
+    assert_eq!(form(&model).focus, FormFocus::Cell(1));
     type_in(&mut model, "base", now());
     press(&mut model, &["Enter"], now());
-    assert_eq!(form(&model).focus, Focus::Cell(2));
-    model.take(Msg::Paste(" quote-99\n".into()), now());
+    assert_eq!(form(&model).focus, FormFocus::Cell(2));
+    model.apply(Msg::Paste(" quote-99\n".into()), now());
     press(&mut model, &["Enter"], now());
-    assert_eq!((form(&model).focus, form(&model).counts().ready), (Focus::Results, 1));
+    assert_eq!((form(&model).focus, form(&model).counts().ready), (FormFocus::Results, 1));
     let effects = press(&mut model, &["Enter"], now());
     assert_eq!(imported(&effects), [tx::new(99)]);
 }
 
 #[test]
 fn ticket_is_guessed_from_the_text_until_a_person_types_one() {
-    let ticket = |model: &TestDashboard| form(model).extras[Extra::Ticket as usize].value().to_owned();
+    let ticket = |model: &TestDashboard| form(model).extras[ExtraField::Ticket as usize].value().to_owned();
     let mut model = pasted(&format!("[SUP-4412] my swap is stuck\n{}\n", link(99)));
     assert_eq!(ticket(&model), "SUP-4412");
     // Two different tickets give no guess.
-    model.take(Msg::Paste("see SUP-4413".into()), now());
+    model.apply(Msg::Paste("see SUP-4413".into()), now());
     assert_eq!(ticket(&model), "");
     let go_to = |model: &mut TestDashboard, focus| {
         while form(model).focus != focus {
             press(model, &["Tab"], now());
         }
     };
-    go_to(&mut model, Focus::Extra(Extra::Ticket));
+    go_to(&mut model, FormFocus::Extra(ExtraField::Ticket));
     type_in(&mut model, "OPS-7", now());
-    go_to(&mut model, Focus::Text);
-    model.take(Msg::Paste("SUP-4415".into()), now());
+    go_to(&mut model, FormFocus::Text);
+    model.apply(Msg::Paste("SUP-4415".into()), now());
     assert_eq!(ticket(&model), "OPS-7");
     // A known transaction gets no guessed ticket, but a typed ticket is set.
     let known = format!("0x{:064x}", 98);
     let mut model = pasted(&format!("SUP-4412: {known}\n"));
     assert_eq!(ticket(&model), "SUP-4412");
     press(&mut model, &["Tab"], now());
-    model.take(Msg::Known(HashMap::from([(known, Some(RowId(21)))])), now());
+    model.apply(Msg::Known(HashMap::from([(known, Some(RowId(21)))])), now());
     assert_eq!(ticket(&model), "");
-    go_to(&mut model, Focus::Extra(Extra::Ticket));
+    go_to(&mut model, FormFocus::Extra(ExtraField::Ticket));
     type_in(&mut model, "OPS-7", now());
     let edit = ScreenEdit::SetTicket { transactions: vec![RowId(21)], ticket: Some("OPS-7".into()) };
     assert!(press(&mut model, &["Enter"], now()).contains(&Effect::Write(Write::Edit(edit))));
@@ -94,15 +94,15 @@ fn part_of_a_tracked_hash_opens_the_transaction() {
     let hash = tx::transaction(21).params.transaction_id;
     let part = &hash.as_str()[hash.as_str().len() - 8..];
     let mut model = pasted(part);
-    assert_eq!(form(&model).found[0].hash(), Some(&TxHash::new(part)), "the part is looked up");
-    model.take(Msg::Known(HashMap::from([(part.to_owned(), Some(RowId(21)))])), now());
+    assert_eq!(form(&model).findings[0].hash(), Some(&TxHash::new(part)), "the part is looked up");
+    model.apply(Msg::Known(HashMap::from([(part.to_owned(), Some(RowId(21)))])), now());
     assert_eq!((model.screen, model.list.selected), (Screen::Detail, Some(RowId(21))));
     // An unknown part of a hash is reported as incomplete.
     let model = pasted("0xabcdef0123");
-    let PastedContent::Nothing { reason, .. } = &form(&model).found[0].pasted.content else { panic!() };
+    let PastedContent::Nothing { reason, .. } = &form(&model).findings[0].pasted.content else { panic!() };
     assert!(reason.starts_with("`0xabcdef0123` has 10 hexadecimal digits; a complete hash has 64"), "{reason}");
     // A word is not a part of a hash.
-    assert_eq!(form(&pasted("please")).found[0].hash(), None);
+    assert_eq!(form(&pasted("please")).findings[0].hash(), None);
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn esc_returns_from_a_found_transaction_to_the_previous_view() {
     let before = (model.list.tab, model.list.selected, model.view_state_to_save());
     // A transaction that this view hides, and then another one.
     for row in [settled, RowId(21)] {
-        model.take(Msg::Paste(hash(row.0)), now());
+        model.apply(Msg::Paste(hash(row.0)), now());
         press(&mut model, &["Enter"], now());
         assert_eq!((model.screen, model.list.selected), (Screen::Detail, Some(row)));
         assert_eq!(model.view_state_to_save(), before.2, "the temporary view isn't remembered");
@@ -128,13 +128,13 @@ fn esc_returns_from_a_found_transaction_to_the_previous_view() {
     );
     // Opened from the alerts, Esc returns to the alerts.
     press(&mut model, &["A"], now());
-    model.take(Msg::Paste(hash(settled.0)), now());
+    model.apply(Msg::Paste(hash(settled.0)), now());
     press(&mut model, &["Enter", "c", "Esc", "Esc"], now());
     assert_eq!(model.screen, Screen::Alerts);
     press(&mut model, &["Esc"], now());
     assert_eq!((model.screen, model.list.tab), (Screen::List, Tab::Active));
     // A view that is chosen meanwhile stays.
-    model.take(Msg::Paste(hash(settled.0)), now());
+    model.apply(Msg::Paste(hash(settled.0)), now());
     press(&mut model, &["Enter", "4", "Esc"], now());
     assert_eq!((model.screen, model.list.tab), (Screen::List, Tab::Done));
     assert_eq!(model.view_state.filter_of(Tab::Active), "sort:hash");
@@ -145,7 +145,7 @@ fn no_temporary_view_begins_if_nothing_was_hidden() {
     let mut model = dashboard("5");
     press(&mut model, &["Esc"], now());
     assert_eq!((model.list.tab, model.list.filter_text.as_str()), (Tab::All, ""));
-    model.take(Msg::Paste(link(99)), now());
+    model.apply(Msg::Paste(link(99)), now());
     tracked(&mut model, ImportReport { added: [RowId(99)].into_iter().collect(), ..ImportReport::default() });
     assert!(model.temporary_view.is_none());
     press(&mut model, &["j", "j", "Enter"], now());
@@ -159,7 +159,7 @@ fn temporary_view_ends_only_by_a_choice_of_the_person() {
     let mut model = dashboard("4");
     let settled = model.list.part.rows[0];
     press(&mut model, &["2"], now());
-    model.take(Msg::Paste(tx::transaction(settled.0).params.transaction_id.to_string()), now());
+    model.apply(Msg::Paste(tx::transaction(settled.0).params.transaction_id.to_string()), now());
     press(&mut model, &["Enter"], now());
     assert!(model.is_at_temporary_target());
     // Another transaction of the temporary view, and back to that view.
@@ -186,15 +186,15 @@ fn hash_with_a_chain_is_looked_up_with_the_chain() {
     let model = pasted(&name(tx.params.from_chain.as_str()));
     assert_eq!((model.screen, model.list.selected), (Screen::Detail, Some(RowId(21))));
     let model = pasted(&name("10"));
-    assert_eq!(form(&model).found[0].verdict(), LineState::NeedsInput);
-    assert_eq!(form(&model).found[0].missing(), ["toChainId", "quoteId"]);
+    assert_eq!(form(&model).findings[0].verdict(), LineState::NeedsInput);
+    assert_eq!(form(&model).findings[0].missing(), ["toChainId", "quoteId"]);
 }
 
 #[test]
 fn newly_tracked_transaction_is_shown_among_all_until_esc() {
     let mut model = dashboard("2");
     let filter = model.list.filter_text.clone();
-    model.take(Msg::Paste(link(99)), now());
+    model.apply(Msg::Paste(link(99)), now());
     tracked(&mut model, ImportReport { added: [RowId(99)].into_iter().collect(), ..ImportReport::default() });
     assert_eq!((model.screen, model.list.tab), (Screen::List, Tab::All));
     press(&mut model, &["Esc"], now());
@@ -206,21 +206,21 @@ fn the_same_hash_on_another_chain_is_another_transaction() {
     let tx = tx::transaction(21);
     let row = |from: &str| format!("{},{from},8453,q-1", tx.params.transaction_id);
     let model = pasted(&row(tx.params.from_chain.as_str()));
-    assert_eq!(form(&model).found[0].verdict(), LineState::Known);
+    assert_eq!(form(&model).findings[0].verdict(), LineState::Known);
     let model = pasted(&row("10"));
-    assert_eq!(form(&model).found[0].verdict(), LineState::Ready);
+    assert_eq!(form(&model).findings[0].verdict(), LineState::Ready);
 }
 
 #[test]
 fn a_second_paste_is_another_line() {
     let mut model = pasted(&link(98));
-    model.take(Msg::Paste(format!("0x{:064x}", 99)), now());
-    let hashes: Vec<_> = form(&model).found.iter().filter_map(Finding::hash).cloned().collect();
+    model.apply(Msg::Paste(format!("0x{:064x}", 99)), now());
+    let hashes: Vec<_> = form(&model).findings.iter().filter_map(Finding::hash).cloned().collect();
     assert_eq!(hashes, [98, 99].map(|number| TxHash::new(format!("0x{number:064x}"))));
     // The parts of one paste stay together.
     let mut model = pasted("0x00000000000000000000000000000000");
-    model.take(Msg::Paste("00000000000000000000000000000099".into()), now());
-    assert_eq!(form(&model).found[0].hash(), Some(&TxHash::new(format!("0x{:064}", 99))));
+    model.apply(Msg::Paste("00000000000000000000000000000099".into()), now());
+    assert_eq!(form(&model).findings[0].hash(), Some(&TxHash::new(format!("0x{:064}", 99))));
 }
 
 #[test]
@@ -236,8 +236,8 @@ fn filled_in_values_stay_when_the_text_grows() {
     press(&mut model, &["Enter"], now());
     type_in(&mut model, "8453", now());
     press(&mut model, &["Up", "Up"], now());
-    model.take(Msg::Paste(format!("\n{}", row(98))), now());
-    assert_eq!((form(&model).found.len(), form(&model).found[0].cells[1].input.value()), (2, "8453"));
+    model.apply(Msg::Paste(format!("\n{}", row(98))), now());
+    assert_eq!((form(&model).findings.len(), form(&model).findings[0].cells[1].input.value()), (2, "8453"));
 }
 
 #[test]
@@ -256,7 +256,7 @@ fn values_for_all_transactions_do_not_replace_the_values_of_a_line() {
     let own = format!("{},,1200,,SUP-OWN", row(98));
     let mut model = pasted(&format!("{own}\n{}", row(99)));
     press(&mut model, &["Tab", "Tab"], now());
-    assert_eq!(form(&model).focus, Focus::Extra(Extra::Ticket));
+    assert_eq!(form(&model).focus, FormFocus::Extra(ExtraField::Ticket));
     type_in(&mut model, "SUP-1", now());
     press(&mut model, &["Tab"], now());
     type_in(&mut model, "vip, late", now());
@@ -274,7 +274,7 @@ fn values_for_all_transactions_do_not_replace_the_values_of_a_line() {
 }
 
 #[test]
-fn t_copies_a_reply_that_asks_for_what_is_missing() {
+fn t_copies_a_reply_that_asks_for_the_missing_fields() {
     let mut model = pasted(&format!("{}\nmy swap is stuck\n{}", link(99), row(98)));
     let effects = press(&mut model, &["Tab", "t"], now());
     let [Effect::Copy(text)] = &effects[..] else { panic!("{effects:?}") };
@@ -299,7 +299,7 @@ fn text_without_a_hash_searches_all_tracked_transactions() {
     ] {
         let mut model = dashboard("2");
         let before = model.view_state_to_save();
-        model.take(Msg::Paste(pasted_text.into()), now());
+        model.apply(Msg::Paste(pasted_text.into()), now());
         assert!(form(&model).hints().contains(&("Enter", "search the list")), "{pasted_text}");
         press(&mut model, &["Enter"], now());
         assert!(matches!(model.dialog, Dialog::None));
@@ -329,9 +329,9 @@ fn known_hash_that_is_pasted_alone_opens_at_once() {
     {
         let mut model = pasted(&alone);
         assert_eq!((model.screen, model.list.selected), (Screen::Detail, Some(RowId(33))), "{alone}");
-        let said = &model.status_message.as_ref().unwrap().text;
-        assert!(said.starts_with("Already tracked"), "{said}");
-        assert_eq!(said.contains("the text names SUP-4412 (t sets the ticket)"), alone.contains("SUP"), "{said}");
+        let message = &model.status_message.as_ref().unwrap().text;
+        assert!(message.starts_with("Already tracked"), "{message}");
+        assert_eq!(message.contains("the text names SUP-4412 (t sets the ticket)"), alone.contains("SUP"), "{message}");
         if alone.contains("SUP") {
             press(&mut model, &["t"], now());
             let Dialog::Prompt(prompt) = &model.dialog else { panic!("{:?}", model.dialog) };
@@ -340,26 +340,26 @@ fn known_hash_that_is_pasted_alone_opens_at_once() {
     }
     // A known hash waits for Enter if it is typed, if another one is beside it, or if an import would change it.
     for more in [format!("{known}\n{}", link(99)), format!("{known}\n0x{:064x}", 21), row(21)] {
-        assert!(!form(&pasted(&more)).found.is_empty(), "{more}");
+        assert!(!form(&pasted(&more)).findings.is_empty(), "{more}");
     }
     let mut model = dashboard("5");
     press(&mut model, &["n"], now());
     type_in(&mut model, &known, now());
-    assert_eq!(form(&model).found[0].verdict(), LineState::Known);
+    assert_eq!(form(&model).findings[0].verdict(), LineState::Known);
     // A part of a paste, and a paste after a typed ticket, wait for Enter too.
     let mut model = dashboard("5");
-    model.take(Msg::Burst(known.clone()), now());
-    assert_eq!(form(&model).found[0].verdict(), LineState::Known);
+    model.apply(Msg::Burst(known.clone()), now());
+    assert_eq!(form(&model).findings[0].verdict(), LineState::Known);
     let mut model = dashboard("5");
     press(&mut model, &["n", "Tab"], now());
     type_in(&mut model, "SUP9", now());
     press(&mut model, &["Shift-Tab"], now());
-    model.take(Msg::Paste(known.clone()), now());
-    assert_eq!(form(&model).found[0].verdict(), LineState::Known);
+    model.apply(Msg::Paste(known.clone()), now());
+    assert_eq!(form(&model).findings[0].verdict(), LineState::Known);
     // A second paste is added to the first.
     let mut model = pasted(&link(99));
-    model.take(Msg::Paste(format!("\n{known}")), now());
-    assert_eq!(form(&model).found.len(), 2);
+    model.apply(Msg::Paste(format!("\n{known}")), now());
+    assert_eq!(form(&model).findings.len(), 2);
 }
 
 #[test]
@@ -374,20 +374,20 @@ fn enter_goes_to_a_known_transaction_among_incomplete_ones_before_it_opens() {
     let mut model = pasted(&format!("stuck: 0x{:064x} and 0x{:064x}", 98, 33));
     assert!(form(&model).hints().contains(&("Enter", "open the tracked one")));
     assert_eq!(press(&mut model, &["Enter"], now()), []);
-    assert_eq!((form(&model).focus, form(&model).cursor), (Focus::Results, 1));
+    assert_eq!((form(&model).focus, form(&model).cursor), (FormFocus::Results, 1));
     press(&mut model, &["Enter"], now());
     assert_eq!((model.list.selected, model.screen), (Some(RowId(33)), Screen::Detail));
     // Tab goes to the missing values of the other finding, above or below.
     for (hashes, place) in [([33, 98], 1), ([98, 33], 0)] {
         let mut model = pasted(&format!("stuck: 0x{:064x} and 0x{:064x}", hashes[0], hashes[1]));
         press(&mut model, &["Enter", "Tab"], now());
-        assert_eq!((form(&model).focus, form(&model).cursor), (Focus::Cell(0), place));
+        assert_eq!((form(&model).focus, form(&model).cursor), (FormFocus::Cell(0), place));
     }
 }
 
 #[test]
 fn unusual_row_has_a_warning_and_can_be_tracked() {
-    let warning = |row: &str| form(&pasted(row)).found[0].warning(false);
+    let warning = |row: &str| form(&pasted(row)).findings[0].warning(false);
     assert_eq!(warning(&row(98)), None);
     assert_eq!(
         warning("0x12345678,42161,8453,q-1").unwrap(),
@@ -417,11 +417,11 @@ fn an_integrator_id_is_hidden_as_it_is_pasted_even_in_parts() {
     for part in
         ["curl -H 'x-integrator", "-id: very-", "secret' 'https://api.example/v2/status?transactionId=0xabcdef'"]
     {
-        model.take(Msg::Paste(part.into()), now());
+        model.apply(Msg::Paste(part.into()), now());
     }
     let text = form(&model).text();
     assert!(text.contains("x-integrator-id: (hidden)'") && !text.contains("secret"), "{text}");
-    assert_eq!(form(&model).found[0].missing(), ["fromChainId", "toChainId", "quoteId"]);
+    assert_eq!(form(&model).findings[0].missing(), ["fromChainId", "toChainId", "quoteId"]);
 }
 
 #[test]
@@ -432,8 +432,8 @@ fn tab_cycles_through_all_parts_of_the_form() {
         for _ in 0..stops {
             press(&mut model, &keys, now());
         }
-        assert_eq!(form(&model).focus, Focus::Text, "{keys:?}");
+        assert_eq!(form(&model).focus, FormFocus::Text, "{keys:?}");
     }
     press(&mut model, &["Down", "Down", "Up", "Up", "Up"], now());
-    assert_eq!(form(&model).focus, Focus::Text);
+    assert_eq!(form(&model).focus, FormFocus::Text);
 }

@@ -22,7 +22,7 @@ fn acknowledged(mut alert: Alert) -> Alert {
 /// Returns a dashboard with the alert list open: two regressed, an acknowledged overdue one, and one of the profile.
 fn opened() -> TestDashboard {
     let mut model = dashboard("5");
-    change_store(&mut model, everything(Vec::new(), alerts()), Some(at_work(now().wall)), now());
+    change_store(&mut model, everything(Vec::new(), alerts()), Some(live_report(now().wall)), now());
     press(&mut model, &["A"], now());
     model
 }
@@ -84,7 +84,7 @@ fn filter_and_view_of_the_list_stay_unchanged() {
 }
 
 #[test]
-fn alert_of_the_profile_says_what_to_do() {
+fn alert_of_the_profile_shows_the_action() {
     let mut model = opened();
     press(&mut model, &["j", "j", "Enter"], now());
     assert_eq!(model.screen, Screen::Alerts);
@@ -92,7 +92,7 @@ fn alert_of_the_profile_says_what_to_do() {
 }
 
 #[test]
-fn folded_rule_is_one_row_that_stands_for_all_its_alerts() {
+fn folded_rule_is_one_row_whose_actions_apply_to_all_its_alerts() {
     let mut model = opened();
     let [five, thirty] = [id(5, Rule::Regressed), id(30, Rule::Regressed)];
     press(&mut model, &["j", "f"], now());
@@ -117,7 +117,7 @@ fn next_firing_alert_after_a_folded_group_is_selected() {
     press(&mut model, &["f", "a", "Enter", "Esc"], now());
     let [five, thirty] = [5, 30].map(|row| acknowledged(of(row, Rule::Regressed)));
     change_store(&mut model, everything(Vec::new(), vec![five, thirty, alerts()[3].clone()]), None, now());
-    model.take(Msg::Tick, moment(now().wall + TimeDelta::seconds(1)));
+    model.apply(Msg::Tick, moment(now().wall + TimeDelta::seconds(1)));
     assert_eq!(model.alert_list.selected, Some(alerts()[3].id));
 }
 
@@ -141,11 +141,12 @@ fn resolved_alert_is_neither_acknowledged_nor_snoozed() {
     change_store(&mut model, everything(Vec::new(), vec![resolved]), None, now());
     press(&mut model, &["A", "["], now());
     assert_eq!((model.alert_list.tab, shown(&model)), (AlertTab::Resolved, vec![id(30, Rule::Regressed)]));
-    for (key, said) in [("a", "No alert to acknowledge: it is resolved."), ("z", "No alert to snooze: it is resolved.")]
+    for (key, message) in
+        [("a", "No alert to acknowledge: it is resolved."), ("z", "No alert to snooze: it is resolved.")]
     {
         press(&mut model, &[key], now());
         let notice = model.status_message.as_ref().unwrap();
-        assert!(matches!(model.dialog, Dialog::None) && notice.text == said, "{}", notice.text);
+        assert!(matches!(model.dialog, Dialog::None) && notice.text == message, "{}", notice.text);
     }
 }
 
@@ -154,7 +155,7 @@ fn the_answer_is_about_the_alert_s_transaction() {
     let mut model = opened();
     press(&mut model, &["j", "c"], now());
     let hash = format!("{:064x}", 30);
-    assert!(matches!(&model.dialog, Dialog::Answer { text, .. } if text.contains(&hash)));
+    assert!(matches!(&model.dialog, Dialog::Reply { text, .. } if text.contains(&hash)));
     press(&mut model, &["Esc"], now());
     assert_eq!(model.screen, Screen::Alerts);
 }
@@ -166,7 +167,7 @@ fn alerts_are_read_again_at_most_once_a_second() {
     let later = |seconds| moment(now().wall + TimeDelta::seconds(seconds));
     change_store(&mut model, everything(Vec::new(), vec![of(30, Rule::Regressed), of(40, Rule::Overdue)]), None, now());
     assert_eq!(shown(&model).len(), 4, "the list was read less than a second ago");
-    model.take(Msg::Tick, later(1));
+    model.apply(Msg::Tick, later(1));
     assert_eq!(shown(&model), [id(40, Rule::Overdue), id(30, Rule::Regressed)]);
     assert_eq!(model.alert_list.selected, Some(id(30, Rule::Regressed)), "the selection follows the alert");
     change_store(&mut model, everything(Vec::new(), vec![of(40, Rule::Overdue)]), None, later(3));
@@ -176,10 +177,10 @@ fn alerts_are_read_again_at_most_once_a_second() {
 #[test]
 fn failed_read_is_shown_and_repeated() {
     let mut model = opened();
-    model.take(Msg::Alerts(Err("the store is gone".into())), now());
+    model.apply(Msg::Alerts(Err("the store is gone".into())), now());
     assert_eq!(model.status_message.as_ref().unwrap().text, "the store is gone");
     let later = moment(now().wall + TimeDelta::seconds(1));
-    model.take(Msg::Tick, later);
+    model.apply(Msg::Tick, later);
     assert_eq!(model.alert_list.asked_at, Some(later.mono));
 }
 
@@ -214,22 +215,22 @@ fn snooze_ends_on_time_without_a_poller() {
     press(&mut model, &["A"], now());
     let counts = |model: &TestDashboard| [AlertTab::Firing, AlertTab::Snoozed].map(|tab| model.alert_list.count(tab));
     assert_eq!((counts(&model), model.severity(RowId(21))), ([0, 1], None));
-    model.take(Msg::Tick, moment(until));
+    model.apply(Msg::Tick, moment(until));
     assert_eq!((counts(&model), model.severity(RowId(21))), ([1, 0], Some(Severity::Critical)));
 }
 
 /// Returns the page of alerts with the first one acknowledged.
-fn with_the_first_taken(model: &Model) -> Msg {
+fn with_first_acknowledged(model: &Model) -> Msg {
     let mut rows = model.alert_list.page.clone().unwrap().rows;
     rows[0].alert = acknowledged(rows[0].alert.clone());
-    Msg::Alerts(Ok(AlertPage { rows, more: false }))
+    Msg::Alerts(Ok(AlertPage { rows, has_more: false }))
 }
 
 #[test]
 fn selection_moves_on_after_an_own_acknowledgement_and_follows_a_colleague_s() {
     let mut model = opened();
-    let read = with_the_first_taken(&model);
-    model.take(read, now());
+    let read = with_first_acknowledged(&model);
+    model.apply(read, now());
     assert_eq!(model.alert_list.selected, Some(id(5, Rule::Regressed)));
     assert_eq!(
         shown(&model)[2..],
@@ -238,8 +239,8 @@ fn selection_moves_on_after_an_own_acknowledgement_and_follows_a_colleague_s() {
     );
     let mut model = opened();
     press(&mut model, &["a", "Enter"], now());
-    let read = with_the_first_taken(&model);
-    model.take(read, now());
+    let read = with_first_acknowledged(&model);
+    model.apply(read, now());
     assert_eq!(model.alert_list.selected, Some(id(30, Rule::Regressed)));
 }
 
@@ -255,7 +256,7 @@ fn alerts_open_with_all_states_and_esc_returns_to_the_chosen_state() {
 #[test]
 fn notice_disappears_when_the_next_dialog_opens() {
     let mut model = opened();
-    model.take(Msg::Done("Undone: a note".into()), now());
+    model.apply(Msg::Done("Undone: a note".into()), now());
     press(&mut model, &["?"], now());
     assert!(model.status_message.is_some(), "the notice is too new to have been read");
     press(&mut model, &["Esc"], now());

@@ -48,7 +48,7 @@ pub(super) fn tail(lines: u32) -> LogTail {
 const CANARY: &str = "canary-c0ffee-integrator-5e2d";
 
 fn read(model: &mut TestDashboard, took: Duration) {
-    model.take(Msg::Statistics(Box::new((Ok(statistics(3)), took))), now());
+    model.apply(Msg::Statistics(Box::new((Ok(statistics(3)), took))), now());
 }
 
 fn after(seconds: u64) -> Now {
@@ -68,16 +68,16 @@ fn busiest_route_comes_first_after_the_total() {
 fn charts_are_read_again_after_a_change_and_a_pause() {
     let mut model = dashboard("5");
     assert_eq!(press(&mut model, &["%"], now()), [Effect::LoadStatistics(ChartRange::All)]);
-    assert_eq!(model.take(Msg::Tick, after(60)), [], "one read at a time");
+    assert_eq!(model.apply(Msg::Tick, after(60)), [], "one read at a time");
     read(&mut model, Duration::from_secs(2));
-    assert_eq!(model.take(Msg::Tick, after(200)), [], "nothing changed");
-    change_store(&mut model, changed(vec![in_status(30, RouterStatus::Success)]), Some(at_work(now().wall)), now());
-    assert_eq!(model.take(Msg::Tick, after(99)), [], "the pause is fifty times the duration of the read");
-    assert_eq!(model.take(Msg::Tick, after(100)), [Effect::LoadStatistics(ChartRange::All)]);
-    model.take(Msg::Statistics(Box::new((Err("the disk is full".into()), Duration::ZERO))), after(101));
+    assert_eq!(model.apply(Msg::Tick, after(200)), [], "nothing changed");
+    change_store(&mut model, changed(vec![in_status(30, RouterStatus::Success)]), Some(live_report(now().wall)), now());
+    assert_eq!(model.apply(Msg::Tick, after(99)), [], "the pause is fifty times the duration of the read");
+    assert_eq!(model.apply(Msg::Tick, after(100)), [Effect::LoadStatistics(ChartRange::All)]);
+    model.apply(Msg::Statistics(Box::new((Err("the disk is full".into()), Duration::ZERO))), after(101));
     assert!(model.status_message.as_ref().is_some_and(|notice| notice.text == "the disk is full"));
     assert_eq!(
-        model.take(Msg::Tick, after(106)),
+        model.apply(Msg::Tick, after(106)),
         [Effect::LoadStatistics(ChartRange::All)],
         "a failed read is repeated"
     );
@@ -89,8 +89,8 @@ fn chart_selection_follows_the_route() {
     let chosen = model.charts.chosen.clone();
     let mut other = statistics(40);
     other.spreads.remove(1);
-    model.take(Msg::Statistics(Box::new((Ok(other), Duration::ZERO))), now());
-    assert_eq!((model.charts.chosen.clone(), model.charts.place()), (chosen, 11));
+    model.apply(Msg::Statistics(Box::new((Ok(other), Duration::ZERO))), now());
+    assert_eq!((model.charts.chosen.clone(), model.charts.position()), (chosen, 11));
     read(&mut model, Duration::ZERO);
     assert_eq!(model.charts.chosen, None, "the selected route is gone");
 }
@@ -99,17 +99,17 @@ fn chart_selection_follows_the_route() {
 fn log_is_read_once_a_second() {
     let mut model = dashboard("5");
     assert_eq!(press(&mut model, &["@"], now()), [Effect::LoadLog(None)]);
-    model.take(Msg::Log(Ok(Some(tail(5)))), now());
-    assert_eq!(model.take(Msg::Tick, after(1)), [Effect::LoadLog(Some(5))]);
-    model.take(Msg::Log(Ok(None)), after(1));
+    model.apply(Msg::Log(Ok(Some(tail(5)))), now());
+    assert_eq!(model.apply(Msg::Tick, after(1)), [Effect::LoadLog(Some(5))]);
+    model.apply(Msg::Log(Ok(None)), after(1));
     assert_eq!(model.log.all().len(), 5, "the log keeps its lines");
 }
 
 #[test]
 fn esc_returns_from_charts_and_log_to_the_previous_screen() {
-    for (way, screen) in [(&[][..], Screen::List), (&["Enter"], Screen::Detail), (&["A"], Screen::Alerts)] {
+    for (keys, screen) in [(&[][..], Screen::List), (&["Enter"], Screen::Detail), (&["A"], Screen::Alerts)] {
         let mut model = dashboard("5");
-        press(&mut model, way, now());
+        press(&mut model, keys, now());
         press(&mut model, &["%", "@", "%", "@"], now());
         assert_eq!(model.screen, Screen::Log);
         press(&mut model, &["Esc"], now());
@@ -134,7 +134,7 @@ fn open_transaction_behind_the_log_stays_open_until_it_is_deleted() {
         author: None,
     };
     let feed = Changes { changes: vec![gone], ..Changes::default() };
-    model.take(Msg::StoreChanged(Box::new(StoreUpdate { feed, ..StoreUpdate::default() })), now());
+    model.apply(Msg::StoreChanged(Box::new(StoreUpdate { feed, ..StoreUpdate::default() })), now());
     assert_eq!((model.screen, model.previous_screen), (Screen::Log, Screen::List));
 }
 

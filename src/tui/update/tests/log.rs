@@ -7,7 +7,7 @@ fn log(text: &str) -> TestDashboard {
     let mut model = dashboard("5");
     press(&mut model, &["@"], now());
     let tail = LogTail { lines: LogTail::parse(text, ""), length: 1, is_cut: false };
-    model.take(Msg::Log(Ok(Some(tail))), now());
+    model.apply(Msg::Log(Ok(Some(tail))), now());
     model
 }
 
@@ -22,16 +22,16 @@ fn enter_goes_to_the_transaction_of_the_line_at_the_cursor() {
 }
 
 #[test]
-fn line_without_a_transaction_and_a_transaction_that_is_gone_are_said() {
+fn line_without_a_transaction_and_a_deleted_transaction_are_reported() {
     let mut model = log(LOG);
     press(&mut model, &["Enter"], now());
-    let said = |model: &TestDashboard| model.status_message.as_ref().unwrap().text.clone();
+    let message_text = |model: &TestDashboard| model.status_message.as_ref().unwrap().text.clone();
     assert_eq!(
-        (model.screen, said(&model).as_str()),
+        (model.screen, message_text(&model).as_str()),
         (Screen::Log, "The transaction of this line is no longer tracked.")
     );
     assert_eq!(press(&mut model, &["j", "Enter"], now()), []);
-    assert_eq!(said(&model), "This line is about no single transaction.");
+    assert_eq!(message_text(&model), "This line is about no single transaction.");
     let mut empty = log("");
     assert_eq!(press(&mut empty, &["j", "Enter"], now()), []);
 }

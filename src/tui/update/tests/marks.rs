@@ -15,9 +15,9 @@ fn rows(ids: impl IntoIterator<Item = i64>) -> Vec<RowId> {
 fn long(count: i64) -> TestDashboard {
     let mut model = blank((80, 24));
     let transactions = (1..=count).map(|number| in_status(number, RouterStatus::Ongoing)).collect();
-    change_store(&mut model, everything(transactions, Vec::new()), Some(at_work(now().wall)), now());
+    change_store(&mut model, everything(transactions, Vec::new()), Some(live_report(now().wall)), now());
     press(&mut model, &["/"], now());
-    model.take(Msg::Paste("sort:hash".into()), now());
+    model.apply(Msg::Paste("sort:hash".into()), now());
     press(&mut model, &["Enter", "g"], now());
     model
 }
@@ -52,14 +52,14 @@ fn range_beyond_the_loaded_rows_is_read_from_the_store() {
 #[test]
 fn more_than_ten_thousand_marks_are_refused() {
     let mut model = dashboard("5");
-    model.take(Msg::FoundMarks(None), now());
+    model.apply(Msg::FoundMarks(None), now());
     assert_eq!(
         model.status_message.as_ref().unwrap().text,
         "Nothing was marked: at most 10000 can be marked at once. Press / to filter the list."
     );
-    model.take(Msg::FoundMarks(Some(rows(1..=9_999))), now());
-    model.take(Msg::FoundMarks(Some(rows(20_001..=20_002))), now());
-    assert_eq!((model.marks.count(), model.status_message.as_ref().unwrap().tone), (9_999, Tone::Bad));
+    model.apply(Msg::FoundMarks(Some(rows(1..=9_999))), now());
+    model.apply(Msg::FoundMarks(Some(rows(20_001..=20_002))), now());
+    assert_eq!((model.marks.count(), model.status_message.as_ref().unwrap().tone), (9_999, MessageTone::Bad));
     assert_eq!(Marks::MOST, 10_000);
 }
 
@@ -99,7 +99,7 @@ fn deleted_transactions_lose_their_marks() {
         author: None,
     };
     let feed = Changes { changes: vec![change], ..Changes::default() };
-    model.take(Msg::StoreChanged(Box::new(StoreUpdate { feed, ..StoreUpdate::default() })), now());
+    model.apply(Msg::StoreChanged(Box::new(StoreUpdate { feed, ..StoreUpdate::default() })), now());
     assert_eq!(model.marks.rows(), rows([22]));
 }
 

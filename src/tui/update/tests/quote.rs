@@ -41,7 +41,7 @@ fn asked() -> (TestDashboard, QuoteRequest, DateTime<Utc>) {
 
 fn waiting() -> (TestDashboard, QuoteRequest, DateTime<Utc>) {
     let (mut model, request, until) = asked();
-    let effects = model.take(Msg::Quote(QuoteProgress::Asked(until, Ok(pending(7)))), now());
+    let effects = model.apply(Msg::Quote(QuoteProgress::Asked(until, Ok(pending(7)))), now());
     assert_eq!(effects, [Effect::Quote(QuoteWork::Read(7))]);
     (model, request, until)
 }
@@ -60,7 +60,7 @@ fn route() -> Option<QuoteAnswer> {
 
 fn answered() -> TestDashboard {
     let (mut model, request, _) = waiting();
-    model.take(Msg::Quote(QuoteProgress::Read(7, stored(request, route()))), now());
+    model.apply(Msg::Quote(QuoteProgress::Read(7, stored(request, route()))), now());
     model
 }
 
@@ -83,13 +83,13 @@ fn invalid_values_are_not_sent_and_the_first_one_is_focused() {
 }
 
 #[test]
-fn answer_takes_the_keys() {
+fn open_answer_takes_the_keys() {
     let mut model = answered();
     assert!(matches!(form(&model).stage, QuoteStage::Answered(_)));
     assert_eq!(press(&mut model, &["y"], now()), [Effect::Copy("5f2a".into())]);
     press(&mut model, &["T"], now());
     let link = format!("https://explorer.example/tx/0x{:064x}", 99);
-    model.take(Msg::Paste(link), now());
+    model.apply(Msg::Paste(link), now());
     let effects = press(&mut model, &["Enter"], now());
     let params = &imported(&effects)[0].params;
     assert_eq!((params.transaction_id.clone(), params.quote_id.as_str()), (tx::new(99).params.transaction_id, "5f2a"));
@@ -97,7 +97,7 @@ fn answer_takes_the_keys() {
     assert_eq!(params.estimate, Some(Duration::from_secs(900)));
     assert!(params.from_address.as_ref().is_some_and(|address| address.starts_with("0x1f0a")));
     let report = ImportReport { added: [RowId(99)].into_iter().collect(), ..ImportReport::default() };
-    model.take(Msg::Imported(Ok(report)), now());
+    model.apply(Msg::Imported(Ok(report)), now());
     assert!(matches!(model.dialog, Dialog::None) && model.list.pending_selection == Some(RowId(99)));
 }
 
@@ -114,14 +114,14 @@ fn invalid_hash_stays_in_the_field() {
     assert!(wrong(&model).contains("a hash has at least"), "{}", wrong(&model));
     type_in(&mut model, "2345678", now());
     press(&mut model, &["Enter"], now());
-    model.take(Msg::Imported(Err("the disk is full".into())), now());
+    model.apply(Msg::Imported(Err("the disk is full".into())), now());
     assert_eq!(wrong(&model), "the disk is full");
     press(&mut model, &["Esc"], now());
     assert!(matches!(form(&model).stage, QuoteStage::Answered(_)));
 }
 
 #[test]
-fn the_feed_says_when_to_read_the_answer() {
+fn answer_is_read_when_the_feed_has_its_change() {
     let (mut model, ..) = waiting();
     let feed = |id| {
         let kind = ChangeKind::QuoteAnswered { id };
@@ -137,19 +137,19 @@ fn the_feed_says_when_to_read_the_answer() {
         let feed = Changes { changes: vec![change], ..Changes::default() };
         Msg::StoreChanged(Box::new(StoreUpdate { feed, ..StoreUpdate::default() }))
     };
-    assert!(!model.take(feed(6), now()).contains(&Effect::Quote(QuoteWork::Read(7))));
-    assert!(model.take(feed(7), now()).contains(&Effect::Quote(QuoteWork::Read(7))));
+    assert!(!model.apply(feed(6), now()).contains(&Effect::Quote(QuoteWork::Read(7))));
+    assert!(model.apply(feed(7), now()).contains(&Effect::Quote(QuoteWork::Read(7))));
 }
 
 #[test]
 fn late_answer_is_withdrawn_with_a_reason() {
     let (mut model, request, until) = waiting();
-    assert_eq!(model.take(Msg::Tick, later(39)), []);
-    assert_eq!(model.take(Msg::Tick, later(40)), [Effect::Quote(QuoteWork::Withdraw { id: 7, until })]);
-    model.take(Msg::Quote(QuoteProgress::Read(7, stored(request, None))), later(40));
+    assert_eq!(model.apply(Msg::Tick, later(39)), []);
+    assert_eq!(model.apply(Msg::Tick, later(40)), [Effect::Quote(QuoteWork::Withdraw { id: 7, until })]);
+    model.apply(Msg::Quote(QuoteProgress::Read(7, stored(request, None))), later(40));
     assert!(matches!(&form(&model).stage, QuoteStage::NoAnswer(why) if why.contains("its answer was lost")));
     let (mut model, ..) = waiting();
-    model.take(Msg::Quote(QuoteProgress::Read(7, None)), later(40));
+    model.apply(Msg::Quote(QuoteProgress::Read(7, None)), later(40));
     assert!(
         matches!(&form(&model).stage, QuoteStage::NoAnswer(why) if why.starts_with("no answer was received in time"))
     );
@@ -158,7 +158,7 @@ fn late_answer_is_withdrawn_with_a_reason() {
 #[test]
 fn request_without_a_poller_is_refused() {
     let mut model = blank((80, 24));
-    model.setting.polls = false;
+    model.setting.is_polling = false;
     change_store(&mut model, everything(Vec::new(), Vec::new()), None, now());
     write_quote(&mut model, now());
     assert_eq!(press(&mut model, &["Enter"], now()), []);
@@ -171,7 +171,7 @@ fn esc_stops_waiting_and_keeps_the_typed_values() {
     type_in(&mut model, "zzz", now());
     assert_eq!(press(&mut model, &["Esc"], now()), [Effect::Quote(QuoteWork::Withdraw { id: 7, until })]);
     // An answer that arrives now has no effect.
-    model.take(Msg::Quote(QuoteProgress::Read(7, None)), later(40));
+    model.apply(Msg::Quote(QuoteProgress::Read(7, None)), later(40));
     assert!(matches!(form(&model).stage, QuoteStage::Writing));
     press(&mut model, &["Esc"], now());
     assert!(matches!(model.dialog, Dialog::None));
@@ -183,7 +183,7 @@ fn esc_stops_waiting_and_keeps_the_typed_values() {
 fn cancelled_request_is_withdrawn_when_its_number_arrives() {
     let (mut model, _, until) = asked();
     press(&mut model, &["Esc"], now());
-    let effects = model.take(Msg::Quote(QuoteProgress::Asked(until, Ok(pending(9)))), now());
+    let effects = model.apply(Msg::Quote(QuoteProgress::Asked(until, Ok(pending(9)))), now());
     assert_eq!(effects, [Effect::Quote(QuoteWork::Withdraw { id: 9, until })]);
 }
 

@@ -6,7 +6,7 @@ use crate::tui::{
     screens::list::tab::OwnTab,
 };
 
-fn said(model: &TestDashboard) -> &str {
+fn message_text(model: &TestDashboard) -> &str {
     model.status_message.as_ref().map_or("", |message| &message.text)
 }
 
@@ -29,7 +29,7 @@ fn saved_view_is_shown_by_its_key_and_typing_narrows_it_only_on_top() {
     filter_by(&mut model, "status:refund or status:success");
     run(&mut model, "save Ended");
     assert_eq!((model.list.tab, model.list.part.rows.len()), (Tab::Own(OwnTab::Six), 20));
-    assert_eq!((model.list.filter_text.as_str(), said(&model)), ("", "Saved as view 6: press 6 to show it."));
+    assert_eq!((model.list.filter_text.as_str(), message_text(&model)), ("", "Saved as view 6: press 6 to show it."));
     filter_by(&mut model, "status:refund");
     assert_eq!(model.list.part.rows.len(), 10);
     press(&mut model, &["2", "6"], now());
@@ -54,27 +54,27 @@ fn view_of_a_view_requires_both_filters_and_keeps_the_order() {
 }
 
 #[test]
-fn what_can_not_be_saved_says_why() {
+fn refused_view_names_the_reason() {
     let mut model = blank((80, 24));
     run(&mut model, "save everything");
-    assert!(said(&model).starts_with("This view shows everything"), "{}", said(&model));
+    assert!(message_text(&model).starts_with("This view shows everything"), "{}", message_text(&model));
     filter_by(&mut model, "vip");
     run(&mut model, &format!("save {}", "x".repeat(17)));
-    assert!(said(&model).contains("at most 16"), "{}", said(&model));
+    assert!(message_text(&model).contains("at most 16"), "{}", message_text(&model));
     for name in ["a", "b", "c", "d", "e"] {
         run(&mut model, &format!("save {name}"));
         filter_by(&mut model, "vip");
     }
-    assert_eq!(said(&model), "The keys 6 to 9 are taken (a, b, c, d): free one with :forget NAME.");
+    assert_eq!(message_text(&model), "The keys 6 to 9 are taken (a, b, c, d): free one with :forget NAME.");
     run(&mut model, "forget x");
-    assert_eq!(said(&model), "No saved view is called x: saved views: a, b, c, d.");
+    assert_eq!(message_text(&model), "No saved view is called x: saved views: a, b, c, d.");
     run(&mut model, "forget B");
     run(&mut model, "save e");
     assert_eq!(model.list.tab, Tab::Own(OwnTab::Seven));
     run(&mut model, "forget e");
-    assert_eq!((model.list.tab, said(&model)), (Tab::All, "View e is forgotten."));
+    assert_eq!((model.list.tab, message_text(&model)), (Tab::All, "View e is forgotten."));
     press(&mut model, &["7"], now());
-    assert!(said(&model).starts_with("No view 7 yet"), "{}", said(&model));
+    assert!(message_text(&model).starts_with("No view 7 yet"), "{}", message_text(&model));
 }
 
 #[test]
@@ -83,9 +83,9 @@ fn saved_views_return_at_the_next_start_and_damaged_ones_are_dropped() {
     filter_by(&mut model, "status:refund");
     run(&mut model, "save Refunds");
     run(&mut model, "columns tx,sev");
-    let written = model.view_state_to_save().written();
+    let written = model.view_state_to_save().to_json();
     let mut later = blank((80, 24));
-    later.remember(ViewState::read(&written));
+    later.restore_view_state(ViewState::parse(&written));
     assert_eq!((later.list.tab, later.list.columns.written().as_str()), (Tab::Own(OwnTab::Six), "tx,sev"));
     let view = |filter: &str, typed: &str| OwnView {
         name: "v".into(),
@@ -95,7 +95,7 @@ fn saved_views_return_at_the_next_start_and_damaged_ones_are_dropped() {
     };
     let own = [Some(view("is:nonsense", "")), Some(view("vip", "is:nonsense")), None, None];
     let damaged = ViewState { view: 6, own, ..ViewState::default() };
-    let read = ViewState::read(&damaged.written());
+    let read = ViewState::parse(&damaged.to_json());
     assert_eq!((read.tab(), read.own_views().count()), (Tab::All, 1));
     assert_eq!(read.filter_of(Tab::Own(OwnTab::Seven)), "");
 }

@@ -23,7 +23,7 @@ fn text() -> String {
 
 fn pasted(size: (u16, u16), text: &str, keys: &[&str]) -> TestDashboard {
     let mut model = dashboard(size);
-    model.take(Msg::Paste(text.into()), now());
+    model.apply(Msg::Paste(text.into()), now());
     press(&mut model, keys, now());
     model
 }

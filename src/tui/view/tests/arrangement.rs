@@ -5,7 +5,7 @@ use ratatui::text::Line;
 use super::*;
 use crate::{
     domain::poller::{PollerHealth, PollerReport},
-    tui::model::Tone,
+    tui::model::MessageTone,
 };
 
 fn after(size: (u16, u16), keys: &[&str]) -> String {
@@ -49,11 +49,11 @@ fn no_arrangement_panics_at_any_size() {
 fn a_notice_is_whole_on_the_narrowest_screen_and_never_covers_the_keys() {
     let text = "Nothing to export: nothing is marked, and nothing shown; and this goes on for three lines.";
     let mut model = dashboard((40, 9));
-    model.show_message(Tone::Bad, text, now().mono);
+    model.show_message(MessageTone::Bad, text, now().mono);
     let shown: Vec<_> = screen(&model).lines().map(|line| line.trim_matches(['"', ' ']).to_owned()).collect();
     assert_eq!(shown[6..].join(" "), text);
     let mut model = dashboard(SMALL);
-    model.show_message(Tone::Good, "Done.", now().mono);
+    model.show_message(MessageTone::Good, "Done.", now().mono);
     assert!(screen(&model).contains("? help") && screen(&model).contains(" Done. "));
 }
 
@@ -72,11 +72,11 @@ fn a_line_ends_before_a_wide_letter_that_does_not_fit() {
 #[test]
 fn a_very_long_notice_covers_neither_the_list_nor_a_menu() {
     let mut model = dashboard((40, 9));
-    model.show_message(Tone::Bad, "no end ".repeat(100), now().mono);
+    model.show_message(MessageTone::Bad, "no end ".repeat(100), now().mono);
     let shown = screen(&model);
     assert!(shown.lines().take(6).all(|line| !line.contains("no end")) && shown.contains('…'), "{shown}");
     press(&mut model, &["z"], now());
-    model.show_message(Tone::Bad, "no end ".repeat(100), now().mono);
+    model.show_message(MessageTone::Bad, "no end ".repeat(100), now().mono);
     let shown = screen(&model);
     assert!(shown.contains("until the status changes") && shown.contains(" no end no end"), "{shown}");
 }
@@ -86,10 +86,13 @@ fn side_by_side(size: (u16, u16)) -> TestDashboard {
     use crate::{domain::need::Need, tui::model::polling::PollingState};
     let mut model = dashboard(size);
     let need = Some(Need { polls: 0.9, allowed: 0.83, unsettled: 31 });
-    let refused =
-        PollerReport {
-            id: "…c0de".into(), rps: 1.0, health: PollerHealth::Unauthorized, need, ..at_work(now().wall)
-        };
+    let refused = PollerReport {
+        id: "…c0de".into(),
+        rps: 1.0,
+        health: PollerHealth::Unauthorized,
+        need,
+        ..live_report(now().wall)
+    };
     let oldest_answer = Some(now().wall - TimeDelta::seconds(125));
     model.setting.other_profiles = ["partner", "a-test-with-a-long-name"].map(String::from).into();
     let partner = PollingState { poller: Some(refused), oldest_answer, ..PollingState::default() };

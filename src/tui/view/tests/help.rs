@@ -30,9 +30,9 @@ fn the_help_while_it_is_searched() {
 #[test]
 fn a_pasted_word_searches_and_a_pasted_row_opens_the_add_dialog() {
     let mut model = help_at(SMALL, "next ");
-    model.take(Msg::Paste("alert".into()), now());
+    model.apply(Msg::Paste("alert".into()), now());
     assert!(screen(&model).contains("next transaction with an alert"));
-    model.take(Msg::Paste("0xabcdef0123456789,42161,8453,quote-1".into()), now());
+    model.apply(Msg::Paste("0xabcdef0123456789,42161,8453,quote-1".into()), now());
     assert!(screen(&model).contains("Add or find"));
 }
 

@@ -1,13 +1,13 @@
 //! Tests of terminal hyperlinks: hashes and links of the detail are links, other text isn't.
 
 use super::*;
-use crate::tui::theme::{Abilities, Shipped};
+use crate::tui::theme::{DisplayOptions, ShippedTheme};
 
 const SOURCE: &str = "https://explorer.example/tx/0x9f3c41";
 const BRIDGE: &str = "https://bridge-explorer.example/gmp/0x9f3c41";
 
 fn linking() -> Theme {
-    Theme::shipped(Shipped::Default, Abilities { color: true, hyperlinks: true, ..Abilities::default() })
+    Theme::shipped(ShippedTheme::Default, DisplayOptions { color: true, hyperlinks: true, ..DisplayOptions::default() })
 }
 
 /// Returns the letter of a cell, and the cell's link.
@@ -55,7 +55,7 @@ fn hashes_and_links_of_the_detail_are_links_where_the_config_asks() {
 #[test]
 fn a_link_that_continues_in_the_next_row_is_one_link() {
     let mut model = detail((60, 50));
-    model.take(Msg::Resize(42, 60), now());
+    model.apply(Msg::Resize(42, 60), now());
     let links = links(&drawn(&model, &linking()));
     let pieces: String = links.iter().filter(|(_, link)| link == BRIDGE).map(|(text, _)| text.as_str()).collect();
     assert_eq!(pieces, BRIDGE);
@@ -81,7 +81,7 @@ fn a_url_that_may_not_be_opened_is_no_link() {
         (record.bridge_url, record.from.url) = (Some(hostile.into()), Some(hostile.into()));
         tx_with_url.apply(&tx::answer(Outcome::Record(Box::new(record))), ago(0, 1));
         let mut model = blank((120, 36));
-        change_store(&mut model, everything(vec![tx_with_url], Vec::new()), Some(at_work(ago(0, 1))), now());
+        change_store(&mut model, everything(vec![tx_with_url], Vec::new()), Some(live_report(ago(0, 1))), now());
         press(&mut model, &["Enter"], now());
         assert_eq!(links(&drawn(&model, &linking())), [], "{hostile}");
     }

@@ -20,7 +20,7 @@ fn log(size: (u16, u16), text: &str) -> TestDashboard {
     let mut model = dashboard(size);
     press(&mut model, &["@"], now());
     let tail = LogTail { lines: LogTail::parse(text, ""), length: 1, is_cut: false };
-    model.take(Msg::Log(Ok(Some(tail))), now());
+    model.apply(Msg::Log(Ok(Some(tail))), now());
     model
 }
 
@@ -68,7 +68,7 @@ fn errors_alone_and_a_text_that_is_looked_for() {
 fn nothing_logged_and_no_log() {
     let mut model = log(SMALL, "");
     insta::assert_snapshot!(screen(&model));
-    model.take(Msg::Log(Err("There is no log file.".into())), now());
+    model.apply(Msg::Log(Err("There is no log file.".into())), now());
     assert!(screen(&model).contains("There is no log file."));
 }
 

@@ -92,7 +92,7 @@ fn an_export_that_failed() {
     let sent = press(&mut model, &["Enter"], now());
     let [Effect::Write(write)] = sent.as_slice() else { panic!("{sent:?}") };
     let reason = "Nothing was written: the file already exists; choose another name";
-    model.take(Msg::Written(write.clone(), Err(reason.into())), now());
+    model.apply(Msg::Written(write.clone(), Err(reason.into())), now());
     insta::assert_snapshot!(screen(&model));
 }
 
@@ -112,7 +112,7 @@ fn alert_list(size: (u16, u16)) -> TestDashboard {
         note: Some("told the user".into()),
         author: None,
     }));
-    change_store(&mut model, everything(Vec::new(), alerts), Some(at_work(ago(0, 1))), now());
+    change_store(&mut model, everything(Vec::new(), alerts), Some(live_report(ago(0, 1))), now());
     press(&mut model, &["A"], now());
     model
 }
@@ -133,7 +133,7 @@ fn alerts_on_a_wide_screen() {
 fn what_is_resolved_says_what_was_and_for_how_long() {
     let mut model = dashboard(SMALL);
     let resolved = Alert { raised_at: ago(20, 0), cleared_at: Some(ago(3, 0)), ..alerts().remove(0) };
-    change_store(&mut model, everything(Vec::new(), vec![resolved]), Some(at_work(ago(0, 1))), now());
+    change_store(&mut model, everything(Vec::new(), vec![resolved]), Some(live_report(ago(0, 1))), now());
     press(&mut model, &["A", "["], now());
     insta::assert_snapshot!(screen(&model));
 }
@@ -145,7 +145,7 @@ fn the_end_of_a_snooze_is_shown_for_today_and_for_another_day() {
         |moment| Some(Handling::Snoozed(Snoozed { at: now().wall, until: Snooze::Until(moment), author: None }));
     let active = |handling| everything(Vec::new(), vec![Alert { handling, ..alerts().remove(0) }]);
     for (moment, short) in [(now().wall + TimeDelta::minutes(15), ":"), (now().wall + TimeDelta::days(2), "-")] {
-        change_store(&mut model, active(until(moment)), Some(at_work(ago(0, 1))), now());
+        change_store(&mut model, active(until(moment)), Some(live_report(ago(0, 1))), now());
         press(&mut model, &["A"], now());
         let screen = screen(&model);
         let row = screen.lines().find(|line| line.contains("snoozed ")).unwrap();

@@ -46,16 +46,15 @@ fn written(size: (u16, u16)) -> TestDashboard {
 fn waiting(size: (u16, u16)) -> TestDashboard {
     let mut model = written(size);
     press(&mut model, &["Enter"], now());
-    model.take(Msg::Quote(QuoteProgress::Asked(now().wall + TimeDelta::seconds(40), Ok(pending(7)))), now());
+    model.apply(Msg::Quote(QuoteProgress::Asked(now().wall + TimeDelta::seconds(40), Ok(pending(7)))), now());
     model
 }
 
-/// Returns the form with an answer.
 pub(super) fn with_answer(size: (u16, u16), answer: QuoteAnswer) -> TestDashboard {
     let mut model = written(size);
     let effects = press(&mut model, &["Enter"], now());
     let [Effect::Quote(QuoteWork::Ask { request, until })] = &effects[..] else { panic!("{effects:?}") };
-    model.take(Msg::Quote(QuoteProgress::Asked(*until, Ok(pending(7)))), now());
+    model.apply(Msg::Quote(QuoteProgress::Asked(*until, Ok(pending(7)))), now());
     let quote = StoredQuote {
         id: 7,
         profile: "default".into(),
@@ -67,7 +66,7 @@ pub(super) fn with_answer(size: (u16, u16), answer: QuoteAnswer) -> TestDashboar
         http_status: Some(200),
         body: None,
     };
-    model.take(Msg::Quote(QuoteProgress::Read(7, Some(Box::new(quote)))), now());
+    model.apply(Msg::Quote(QuoteProgress::Read(7, Some(Box::new(quote)))), now());
     model
 }
 
@@ -81,7 +80,7 @@ pub(super) fn tracking(size: (u16, u16)) -> TestDashboard {
 
 #[test]
 fn at_each_step() {
-    let steps: [(&str, Make); 8] = [
+    let steps: [(&str, MakeDashboard); 8] = [
         ("empty", |size| {
             let mut model = dashboard(size);
             press(&mut model, &["T"], now());

@@ -1,4 +1,4 @@
-//! Tests of what a team's store adds to the screen.
+//! Tests of the parts of the screen that only a team's store has.
 
 use super::*;
 use crate::domain::team::{Nonce, TeamLink, TeamStatus, fixtures::member};

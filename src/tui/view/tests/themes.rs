@@ -3,7 +3,7 @@
 use ratatui::style::Style;
 
 use super::*;
-use crate::tui::theme::{Abilities, Shipped};
+use crate::tui::theme::{DisplayOptions, ShippedTheme};
 
 /// Returns the drawn text, and below the text the runs that have another style than most cells, by row and column.
 fn styled(terminal: &Terminal<TestBackend>) -> String {
@@ -49,8 +49,8 @@ fn every_screen_without_colours() {
 
 #[test]
 fn the_list_in_every_theme() {
-    for shipped in Shipped::ALL {
-        let theme = Theme::shipped(shipped, Abilities { color: true, ..Abilities::default() });
+    for shipped in ShippedTheme::ALL {
+        let theme = Theme::shipped(shipped, DisplayOptions { color: true, ..DisplayOptions::default() });
         let name = format!("theme_{}", shipped.name().replace('-', "_"));
         insta::assert_snapshot!(name, styled(&drawn(&dashboard(SMALL), &theme)));
     }
@@ -58,8 +58,8 @@ fn the_list_in_every_theme() {
 
 #[test]
 fn a_theme_with_a_background_fills_every_cell() {
-    for shipped in [Shipped::Light, Shipped::Dark, Shipped::ColourBlind] {
-        let theme = Theme::shipped(shipped, Abilities { color: true, ..Abilities::default() });
+    for shipped in [ShippedTheme::Light, ShippedTheme::Dark, ShippedTheme::ColourBlind] {
+        let theme = Theme::shipped(shipped, DisplayOptions { color: true, ..DisplayOptions::default() });
         let ground = theme.text();
         // Screens with wide letters are left out: the second half of a wide letter is drawn with the first.
         for (name, make) in SCREENS.iter().filter(|(name, _)| !name.starts_with("hostile")) {
@@ -80,13 +80,13 @@ fn a_theme_that_was_chosen_by_name_is_remembered() {
         press(model, &["Enter"], now())
     };
     use crate::tui::{effect::Effect, model::view_state::ChosenTheme};
-    assert_eq!(run(&mut model, "theme blind"), [Effect::SetTheme(Some(Shipped::ColourBlind))]);
+    assert_eq!(run(&mut model, "theme blind"), [Effect::SetTheme(Some(ShippedTheme::ColourBlind))]);
     assert_eq!(run(&mut model, "theme configured"), [Effect::SetTheme(None)]);
     assert_eq!(run(&mut model, "theme qqq"), []);
     assert!(model.status_message.as_ref().unwrap().text.starts_with("No theme `qqq`; the themes are default, light"));
     let chosen = ChosenTheme { name: "dark".into(), instead_of: "default".into() };
-    model.take(Msg::ThemeSet(Ok(Some(chosen.clone()))), now());
+    model.apply(Msg::ThemeSet(Ok(Some(chosen.clone()))), now());
     assert_eq!(model.view_state_to_save().theme, Some(chosen));
-    model.take(Msg::ThemeSet(Err("Colours are off".into())), now());
+    model.apply(Msg::ThemeSet(Err("Colours are off".into())), now());
     assert_eq!(model.status_message.as_ref().unwrap().text, "Colours are off");
 }

@@ -20,8 +20,8 @@ pub(super) const INTERVAL: Duration = Duration::from_millis(250);
 /// The number of checks of a replaced file before the new file is read, since its writer may still append to the old
 /// file.
 const CHECKS_AFTER_REPLACEMENT: u32 = 8;
-/// The number of bytes before the position that are compared with what was read, so that a file that was truncated and filled again
-/// between two checks is noticed.
+/// The number of bytes before the position that are compared with the bytes that were read. A difference shows that the
+/// file was truncated and filled again.
 const COMPARED: usize = 4 * 1024;
 /// The maximum number of bytes read at once.
 const BUFFER: usize = 64 * 1024;
@@ -29,11 +29,9 @@ const BUFFER: usize = 64 * 1024;
 /// The next piece of an input.
 #[derive(Debug, PartialEq)]
 pub(crate) enum InputPiece {
-    /// The next bytes.
     Bytes(Vec<u8>),
     /// The following bytes are from the start of the file, for this reason.
     Restart(RestartReason),
-    /// The input has ended.
     End,
 }
 
@@ -61,15 +59,13 @@ impl fmt::Display for RestartReason {
     }
 }
 
-/// An input that is followed.
-pub(crate) enum Input {
+pub(crate) enum FollowedInput {
     /// A stream that ends by itself. Reading blocks, so a separate thread reads it.
     Stream(mpsc::Receiver<io::Result<Vec<u8>>>),
-    /// A file that grows.
     Growing(GrowingFile),
 }
 
-impl Input {
+impl FollowedInput {
     /// Opens standard input for `-`, else a file. A file that isn't on a disk, such as a pipe, is a stream. The error
     /// is the reason and the way out.
     pub(crate) fn open(file: &str, clock: &Clock) -> Result<Self, String> {

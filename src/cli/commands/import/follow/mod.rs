@@ -2,7 +2,7 @@
 //! --follow` and `hoptop watch -`.
 //!
 //! Lines that arrive together are tracked in one commit, as soon as the store can be written. A bad line is named and
-//! skipped. It must never affect the next line, and an incomplete line must never be read as a line.
+//! skipped. A bad line must never affect the next line, and an incomplete line must never be read as a line.
 
 mod input;
 
@@ -14,7 +14,7 @@ use tokio::{
     task::{JoinError, spawn_blocking},
 };
 
-pub(crate) use self::input::Input;
+pub(crate) use self::input::FollowedInput;
 use self::input::{INTERVAL, InputPiece, RestartReason};
 use super::{FormatArg, ImportArgs, view::ImportView};
 use crate::{
@@ -39,7 +39,7 @@ pub(crate) fn follow(args: &ImportArgs, cx: &mut Context) -> Result<Exit> {
     tokio_runtime::start()?.block_on(async {
         let signal = signals::listen()?;
         let _backups = cx.store.schedule_backups(clock.clone())?;
-        match Input::open(&args.file, &clock) {
+        match FollowedInput::open(&args.file, &clock) {
             Ok(input) => run(args, input, signal, cx, &clock).await,
             Err(reason) => import::print_unreadable(&import::display_name(&args.file), &reason, cx.err),
         }
@@ -49,7 +49,7 @@ pub(crate) fn follow(args: &ImportArgs, cx: &mut Context) -> Result<Exit> {
 /// Tracks an input until its end, and prints the totals.
 async fn run(
     args: &ImportArgs,
-    input: Input,
+    input: FollowedInput,
     signal: impl Future<Output = Exit>,
     cx: &mut Context<'_>,
     clock: &Clock,
@@ -84,10 +84,9 @@ pub(crate) struct ImportTarget<'a> {
 pub(crate) enum InputReport {
     /// These transactions are about to be tracked: changes from now on can concern them.
     Arrived(Vec<TransactionParams>),
-    /// These transactions are tracked.
     Tracked(Vec<TransactionParams>),
     /// The input has ended: the totals and the exit code.
-    End(Option<Totals>, Exit),
+    End(Option<ImportTotals>, Exit),
 }
 
 impl ImportTarget<'_> {
@@ -107,12 +106,12 @@ fn params_of(batch: &[NewTransaction]) -> Vec<TransactionParams> {
 /// can't be read has no totals.
 pub(crate) async fn track_until_end(
     args: &ImportArgs,
-    mut input: Input,
+    mut input: FollowedInput,
     signal: impl Future<Output = Exit>,
     sink: &mut ImportTarget<'_>,
-) -> Result<(Option<Totals>, Exit)> {
+) -> Result<(Option<ImportTotals>, Exit)> {
     let name = import::display_name(&args.file);
-    let mut following = Following::new(args);
+    let mut following = ImportStream::new(args);
     tokio::pin!(signal);
     let ended = loop {
         let piece = tokio::select! {
@@ -145,14 +144,14 @@ pub(crate) async fn track_until_end(
 
 /// The totals of a followed input.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Totals {
+pub(crate) struct ImportTotals {
     tracked: usize,
     updated: usize,
     known: usize,
     bad: usize,
 }
 
-impl Totals {
+impl ImportTotals {
     fn view(self) -> ImportView {
         let Self { tracked, updated, known, bad } = self;
         let nothing = ImportView::unchanged(false);
@@ -165,7 +164,7 @@ impl Totals {
     }
 }
 
-impl fmt::Display for Totals {
+impl fmt::Display for ImportTotals {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { tracked, updated, known, bad } = self;
         let lines = if *bad == 1 { "line" } else { "lines" };
@@ -174,7 +173,7 @@ impl fmt::Display for Totals {
 }
 
 /// The state of a followed input.
-struct Following {
+struct ImportStream {
     reader: LineReader,
     /// The beginning of a line whose end hasn't arrived.
     partial: Vec<u8>,
@@ -190,12 +189,12 @@ struct Following {
     first_line: Option<usize>,
     /// Whether the next bytes are from the start of a file.
     is_file_ended: bool,
-    totals: Totals,
+    totals: ImportTotals,
     /// The exit code, once nothing more is read.
     exit: Option<Exit>,
 }
 
-impl Following {
+impl ImportStream {
     fn new(args: &ImportArgs) -> Self {
         let options = ReadOptions { format: args.format.into(), allows_any_chain: args.any_chain };
         Self {
@@ -207,7 +206,7 @@ impl Following {
             batch: Vec::new(),
             first_line: None,
             is_file_ended: false,
-            totals: Totals::default(),
+            totals: ImportTotals::default(),
             exit: None,
         }
     }

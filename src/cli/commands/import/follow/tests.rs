@@ -35,7 +35,7 @@ fn follow_pieces(bench: &mut CommandFixture, pieces: &[&str]) -> (String, String
                 send.send(Ok(piece.as_bytes().to_vec())).await.unwrap();
             }
             drop(send);
-            run(&args(), Input::Stream(receive), future::pending(), cx, &clock).await
+            run(&args(), FollowedInput::Stream(receive), future::pending(), cx, &clock).await
         })
     });
     (out, err, exit.unwrap())
@@ -102,7 +102,7 @@ fn signal_ends_the_import_with_its_exit_code_and_an_incomplete_line_is_not_track
     let (out, err, exit) = bench.run(|cx| {
         runtime.block_on(async {
             let clock = Clock::starting_at(at(60));
-            let input = Input::open(path.to_str().unwrap(), &clock).unwrap();
+            let input = FollowedInput::open(path.to_str().unwrap(), &clock).unwrap();
             let signal = async {
                 tokio::time::sleep(Duration::from_secs(1)).await;
                 Exit::Terminated
@@ -124,14 +124,14 @@ fn last_line_of_a_replaced_file_is_tracked_and_a_truncated_line_is_reported() {
         let (args, clock) = (args(), Clock::starting_at(at(60)));
         let mut sink =
             ImportTarget { store: &cx.store, profile: &cx.profile, clock: &clock, err: cx.err, listener: None };
-        let mut following = Following::new(&args);
+        let mut following = ImportStream::new(&args);
         for (number, reason) in [(1, RestartReason::Replaced), (2, RestartReason::Truncated)] {
             following.split(format!("{HEADER}{}", row(number).trim_end()).as_bytes());
             following.end_file(reason);
             following.collect_batch(&mut sink).unwrap();
             following.restart(&args);
         }
-        let Totals { bad, .. } = following.totals;
+        let ImportTotals { bad, .. } = following.totals;
         writeln!(cx.out, "{bad}").unwrap();
     });
     assert_eq!(
@@ -164,7 +164,7 @@ fn lines_that_can_never_be_saved_are_named_by_the_first_line() {
         runtime.block_on(async {
             let (send, receive) = mpsc::channel(1);
             send.send(Ok(format!("{HEADER}bad\n{}", row(1)).into_bytes())).await.unwrap();
-            run(&args(), Input::Stream(receive), future::pending(), cx, &Clock::starting_at(at(60))).await
+            run(&args(), FollowedInput::Stream(receive), future::pending(), cx, &Clock::starting_at(at(60))).await
         })
     });
     let error = crate::cli::sentence(&ended.unwrap_err());
@@ -176,7 +176,7 @@ async fn file_is_followed_through_growth_truncation_refilling_and_replacement() 
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("growing");
     fs::write(&path, "one\n").unwrap();
-    let mut input = Input::open(path.to_str().unwrap(), &Clock::starting_at(at(0))).unwrap();
+    let mut input = FollowedInput::open(path.to_str().unwrap(), &Clock::starting_at(at(0))).unwrap();
     let bytes = |text: &str| InputPiece::Bytes(text.as_bytes().to_vec());
     assert_eq!(input.next().await.unwrap(), bytes("one\n"));
     fs::File::options().append(true).open(&path).unwrap().write_all(b"two\n").unwrap();
@@ -212,7 +212,7 @@ fn gzip_data_is_named_instead_of_followed() {
         runtime.block_on(async {
             let (send, receive) = mpsc::channel(1);
             send.send(Ok(vec![0x1f, 0x8b, 8, 0])).await.unwrap();
-            run(&args(), Input::Stream(receive), future::pending(), cx, &Clock::starting_at(at(60))).await
+            run(&args(), FollowedInput::Stream(receive), future::pending(), cx, &Clock::starting_at(at(60))).await
         })
     });
     assert!(err.contains("gzip data can't be followed; unpack it first"), "{err}");

@@ -14,7 +14,7 @@ use crate::{
     intake::{Field, FieldError, PasteOrigin, PastedContent},
     presentation::width,
     tui::{
-        dialogs::add::state::{AddForm, Extra, Finding, Focus, LineState, MissingField},
+        dialogs::add::state::{AddForm, ExtraField, Finding, FormFocus, LineState, MissingField},
         draw::{DrawContext, put_lines},
         widgets::field,
     },
@@ -77,9 +77,9 @@ pub(crate) fn draw(context: &DrawContext<'_>, form: &AddForm, pane: Rect, frame:
     let rows = pane.height.saturating_sub(u16::from(has_head));
     let first = (form.cursor + 1).saturating_sub(usize::from(rows.max(1)));
     let lines = pane.y + u16::from(has_head)..pane.bottom();
-    for (y, (place, found)) in lines.zip(form.found.iter().enumerate().skip(first)) {
+    for (y, (place, found)) in lines.zip(form.findings.iter().enumerate().skip(first)) {
         let line = Rect { y, height: 1, ..pane };
-        draw_found(context, form, place, found, &columns, line, frame);
+        draw_finding(context, form, place, found, &columns, line, frame);
     }
 }
 
@@ -110,7 +110,7 @@ fn column_area(ColumnSpan(at, width): ColumnSpan, line: Rect) -> Rect {
     Rect { x: line.x + at, width: width.min(line.width - at), height: line.height.min(1), ..line }
 }
 
-fn draw_found(
+fn draw_finding(
     context: &DrawContext<'_>,
     form: &AddForm,
     place: usize,
@@ -120,13 +120,13 @@ fn draw_found(
     frame: &mut Frame<'_>,
 ) {
     let is_here = place == form.cursor;
-    let is_chosen = is_here && form.focus == Focus::Results;
+    let is_chosen = is_here && form.focus == FormFocus::Results;
     if is_chosen {
         frame.render_widget(Span::styled(" ".repeat(usize::from(line.width)), context.theme.selected()), line);
     }
     let style = |style: Style| if is_chosen { context.theme.selected() } else { style };
     let verdict = found.verdict();
-    let cursor = if is_here && form.focus != Focus::Text { ">" } else { " " };
+    let cursor = if is_here && form.focus != FormFocus::Text { ">" } else { " " };
     let mark = if found.is_marked && (found.new.is_ok() || verdict == LineState::NeedsInput) { "x" } else { " " };
     draw_text(Some(ColumnSpan(0, 3)), &format!("{cursor}{mark}"), style(Style::new()), line, frame);
     draw_text(columns.line, &found.pasted.line.to_string(), style(Style::new()), line, frame);
@@ -153,7 +153,7 @@ fn draw_values(
     line: Rect,
     frame: &mut Frame<'_>,
 ) {
-    let is_chosen = is_here && form.focus == Focus::Results;
+    let is_chosen = is_here && form.focus == FormFocus::Results;
     let style = if is_chosen { context.theme.selected() } else { Style::new() };
     for field in [Field::TransactionId, Field::FromChainId, Field::ToChainId, Field::QuoteId] {
         let Some(column) = columns.field(field) else { continue };
@@ -169,7 +169,7 @@ fn draw_values(
         let cell = cell.filter(|_| found.known.is_none()).and_then(|place| Some((place, found.cells.get(place)?)));
         match cell {
             Some((place, cell)) => {
-                let is_focused = is_here && form.focus == Focus::Cell(place);
+                let is_focused = is_here && form.focus == FormFocus::Cell(place);
                 draw_cell(context, cell, is_focused, style, column_area(column, line), frame);
             }
             None if field == Field::TransactionId => {
@@ -184,7 +184,7 @@ fn draw_values(
     }
 }
 
-/// Returns the name of a well-known chain; another ID or text is unchanged. The field that is being typed in shows what is typed.
+/// Returns the name of a well-known chain; another ID or text is unchanged. The focused field shows the typed text.
 fn chain_name(typed: &str) -> String {
     chains::find_by_id(typed.trim()).map_or_else(|| typed.to_owned(), |chain| chain.name.clone())
 }
@@ -235,7 +235,7 @@ fn action_label(found: &Finding) -> &'static str {
 /// Draws the note on the finding at the cursor, or the error in the values for all transactions.
 pub(crate) fn draw_note(context: &DrawContext<'_>, form: &AddForm, pane: Rect, frame: &mut Frame<'_>) {
     // On a narrow screen without a column for the focused field, the field is drawn here.
-    if let (Focus::Cell(place), Some(found)) = (form.focus, form.at_cursor())
+    if let (FormFocus::Cell(place), Some(found)) = (form.focus, form.at_cursor())
         && let Some(cell) = found.cells.get(place)
         && FindingColumns::of(pane.width).field(cell.field).is_none()
     {
@@ -253,7 +253,7 @@ pub(crate) fn draw_note(context: &DrawContext<'_>, form: &AddForm, pane: Rect, f
         return;
     }
     let (words, style) = match (&form.extra_error, form.at_cursor()) {
-        (Some((Extra::Estimate | Extra::Ticket | Extra::Labels, reason)), _) => {
+        (Some((ExtraField::Estimate | ExtraField::Ticket | ExtraField::Labels, reason)), _) => {
             (format!("! {reason}"), context.theme.critical())
         }
         (None, Some(found)) => (describe(form, found), context.theme.dim()),
@@ -274,7 +274,7 @@ fn describe(form: &AddForm, found: &Finding) -> String {
         (origin, _) => origin.label().to_owned(),
     };
     let head = format!("Line {}: {origin}", found.pasted.line);
-    if let (Focus::Cell(place), Err(errors)) = (form.focus, &found.new)
+    if let (FormFocus::Cell(place), Err(errors)) = (form.focus, &found.new)
         && let Some(error) =
             found.cells.get(place).and_then(|cell| errors.iter().find(|error| error.field == cell.field))
     {
@@ -304,9 +304,10 @@ fn describe(form: &AddForm, found: &Finding) -> String {
             None => format!("{head}; missing: {}", found.missing().join(", ")),
         },
         (LineState::Ready | LineState::NoHash, _) => {
-            let doubt =
-                found.warning(form.any_chain()).map_or_else(String::new, |doubt| format!(", but check it: {doubt}"));
-            format!("{head}; it is complete{doubt}")
+            let warning = found
+                .warning(form.any_chain())
+                .map_or_else(String::new, |warning| format!(", but check it: {warning}"));
+            format!("{head}; it is complete{warning}")
         }
     }
 }

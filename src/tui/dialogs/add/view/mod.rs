@@ -20,7 +20,7 @@ use ratatui::{
 };
 use tui_input::Input;
 
-use super::state::{AddForm, Extra, FindingCounts, Focus, FormStage};
+use super::state::{AddForm, ExtraField, FindingCounts, FormFocus, FormStage};
 use crate::{
     domain::{need, span, text},
     presentation::width,
@@ -57,7 +57,7 @@ pub(crate) fn draw(context: &DrawContext<'_>, form: &AddForm, pane: Rect, frame:
         true => draw_line(context, form, input, frame),
         false => draw_input(context, form, input, frame),
     }
-    if form.found.is_empty() {
+    if form.findings.is_empty() {
         let wrapped = GUIDE.iter().flat_map(|text| width::wrap(text, usize::from(results.width.saturating_sub(2))));
         let guide = wrapped.map(|text| Line::styled(format!(" {text}"), context.theme.dim()));
         put_lines(guide, results, frame);
@@ -72,7 +72,7 @@ pub(crate) fn draw(context: &DrawContext<'_>, form: &AddForm, pane: Rect, frame:
 /// Draws only the last line, on a screen too low for a frame.
 fn draw_line(context: &DrawContext<'_>, form: &AddForm, line: Rect, frame: &mut Frame<'_>) {
     let line = Rect { x: line.x + u16::from(line.width > 0), width: line.width.saturating_sub(1), ..line };
-    field::draw(&form.input, form.focus == Focus::Text, context.theme.label(), line, frame);
+    field::draw(&form.input, form.focus == FormFocus::Text, context.theme.label(), line, frame);
 }
 
 fn draw_input(context: &DrawContext<'_>, form: &AddForm, pane: Rect, frame: &mut Frame<'_>) {
@@ -97,7 +97,7 @@ fn draw_input(context: &DrawContext<'_>, form: &AddForm, pane: Rect, frame: &mut
     let (typed, column) = field::window(&form.input, columns);
     lines.push(Line::raw(typed));
     put_lines(lines, inner, frame);
-    if form.focus == Focus::Text && row < height {
+    if form.focus == FormFocus::Text && row < height {
         let y = inner.y + row as u16;
         field::place_cursor(column, Rect { y, height: inner.height.min(1), width: columns as u16, ..inner }, frame);
     }
@@ -116,9 +116,9 @@ fn draw_extras(context: &DrawContext<'_>, form: &AddForm, line: Rect, frame: &mu
     let [ticket, labels, estimate] =
         Layout::horizontal([Constraint::Fill(3), Constraint::Fill(3), Constraint::Fill(4)]).areas(line);
     for (extra, label, pane) in [
-        (Extra::Ticket, " Ticket ", ticket),
-        (Extra::Labels, " Labels ", labels),
-        (Extra::Estimate, " Est. route time ", estimate),
+        (ExtraField::Ticket, " Ticket ", ticket),
+        (ExtraField::Labels, " Labels ", labels),
+        (ExtraField::Estimate, " Est. route time ", estimate),
     ] {
         let is_wrong = form.extra_error.as_ref().is_some_and(|(wrong, _)| *wrong == extra);
         let style = if is_wrong { context.theme.critical() } else { context.theme.label() };
@@ -126,7 +126,7 @@ fn draw_extras(context: &DrawContext<'_>, form: &AddForm, line: Rect, frame: &mu
             Layout::horizontal([Constraint::Length(width::display_width(label) as u16), Constraint::Fill(1)])
                 .areas(pane);
         frame.render_widget(Span::styled(label, style), name);
-        let is_focused = form.focus == Focus::Extra(extra);
+        let is_focused = form.focus == FormFocus::Extra(extra);
         let empty = Input::default();
         let input = form.extras.get(extra as usize).unwrap_or(&empty);
         field::draw(

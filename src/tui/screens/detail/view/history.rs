@@ -20,8 +20,8 @@ pub(crate) fn lines(context: &DrawContext<'_>, columns: usize) -> (Vec<Line<'sta
     let wanted = detail.filter.to_lowercase();
     let is_wanted = |entry: &&HistoryEntry| {
         let passes =
-            wanted.is_empty() || format!("{} {}", entry.kind.word(), entry.text).to_lowercase().contains(&wanted);
-        passes && !(detail.changes_only && entry.kind == EntryKind::Poll)
+            wanted.is_empty() || format!("{} {}", entry.kind.label(), entry.text).to_lowercase().contains(&wanted);
+        passes && !(detail.shows_changes_only && entry.kind == EntryKind::Poll)
     };
     let shown = history.entries.iter().filter(is_wanted);
     let lines: Vec<_> = shown.map(|entry| line(context, entry, columns)).collect();
@@ -37,7 +37,7 @@ pub(crate) fn lines(context: &DrawContext<'_>, columns: usize) -> (Vec<Line<'sta
 fn line(context: &DrawContext<'_>, entry: &HistoryEntry, columns: usize) -> Line<'static> {
     /// The columns of a time with a date.
     const TIME: usize = 11;
-    let kind = format!("  {:<8}", entry.kind.word());
+    let kind = format!("  {:<8}", entry.kind.label());
     let time = width::fit(&time(context, entry.at), TIME, "");
     let room = columns.saturating_sub(width::display_width(&time) + width::display_width(&kind));
     let style = match entry.kind {

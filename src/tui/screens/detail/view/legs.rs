@@ -22,7 +22,7 @@ const NARROW: usize = 44;
 const LABEL: usize = 3;
 
 /// A label and its value.
-type Fact = (&'static str, String);
+type LabelledText = (&'static str, String);
 
 pub(crate) fn lines(context: &DrawContext<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'static>> {
     let TransferEnds { source, destination, hop } = route::ends(tx);
@@ -43,7 +43,7 @@ pub(crate) fn lines(context: &DrawContext<'_>, tx: &Transaction, columns: usize)
 fn side_by_side(
     context: &DrawContext<'_>,
     tx: &Transaction,
-    [from, to]: [&[Fact; 4]; 2],
+    [from, to]: [&[LabelledText; 4]; 2],
     columns: usize,
 ) -> Vec<Line<'static>> {
     let half = columns.saturating_sub(BETWEEN) / 2;
@@ -62,8 +62,7 @@ fn side_by_side(
     boxes.zip(between).map(line).collect()
 }
 
-/// Returns one end in a box.
-fn boxed(context: &DrawContext<'_>, title: &str, text: &[Fact; 4], columns: usize) -> Vec<Line<'static>> {
+fn boxed(context: &DrawContext<'_>, title: &str, text: &[LabelledText; 4], columns: usize) -> Vec<Line<'static>> {
     let set = context.theme.border;
     let (inner, dim) = (columns.saturating_sub(4), context.theme.dim());
     let rule = |columns: usize| set.horizontal_top.repeat(columns);
@@ -91,10 +90,10 @@ fn boxed(context: &DrawContext<'_>, title: &str, text: &[Fact; 4], columns: usiz
 fn stacked(
     context: &DrawContext<'_>,
     tx: &Transaction,
-    [from, to]: [&[Fact; 4]; 2],
+    [from, to]: [&[LabelledText; 4]; 2],
     columns: usize,
 ) -> Vec<Line<'static>> {
-    let text = |text: &Fact| Line::raw(format!("  {}", cut(context, text, columns.saturating_sub(2))));
+    let text = |text: &LabelledText| Line::raw(format!("  {}", cut(context, text, columns.saturating_sub(2))));
     let mut lines = vec![Line::styled("SOURCE", context.theme.label())];
     lines.extend(from.iter().map(text));
     let elapsed = span::long(tx.age(context.now.wall));
@@ -105,7 +104,7 @@ fn stacked(
 }
 
 /// Returns a fact in one line. A value that is too long is cut in the middle.
-fn cut(context: &DrawContext<'_>, (label, value): &Fact, columns: usize) -> String {
+fn cut(context: &DrawContext<'_>, (label, value): &LabelledText, columns: usize) -> String {
     let label = if label.is_empty() { String::new() } else { format!("{label:<LABEL$} ") };
     let room = columns.saturating_sub(width::display_width(&label));
     // People know a hash by both ends, and words by their beginning.
@@ -117,7 +116,7 @@ fn cut(context: &DrawContext<'_>, (label, value): &Fact, columns: usize) -> Stri
 }
 
 /// Returns the four facts of one end.
-fn end(end: &TransferEnd<'_>, name: &str) -> [Fact; 4] {
+fn end(end: &TransferEnd<'_>, name: &str) -> [LabelledText; 4] {
     let chain = if name == end.chain.as_str() { name.to_owned() } else { format!("{name} ({})", end.chain) };
     let hash = end.transaction_id.map(TxHash::to_string);
     let event = end.call_event_status.filter(|event| !event.is_empty());

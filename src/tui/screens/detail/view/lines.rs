@@ -10,7 +10,6 @@ use ratatui::{
 
 use crate::{domain::span, presentation::width, tui::draw::DrawContext};
 
-/// The columns of a label.
 pub(super) const LABEL: usize = 10;
 
 /// Returns a label and a text, which is wrapped beside the label.

@@ -34,7 +34,7 @@ use crate::{
     domain::transaction::Transaction,
     presentation::width,
     tui::{
-        command::Id,
+        command::CommandId,
         draw::{DrawContext, plain_title, put_block, put_lines},
         model::Screen,
         view::layout::Panes,
@@ -72,7 +72,7 @@ impl DetailLayout {
         let (columns, rows) = (usize::from(inner.width), usize::from(inner.height));
         let is_open = context.model.screen == Screen::Detail;
         // The title is in the frame, or in the row of the filter.
-        let titled = if is_open { panes.filter.height == 0 } else { !panes.split };
+        let titled = if is_open { panes.filter.height == 0 } else { !panes.is_split };
         let mut top = if titled { vec![verdict::title(context, tx, columns)] } else { Vec::new() };
         top.extend(verdict::lines(context, tx, columns));
         let room = rows.saturating_sub(if is_open { 1 + LEAST_CONTENT } else { 1 });
@@ -103,12 +103,12 @@ impl DetailLayout {
 
 /// Returns the part of the pane that holds text: inside the frame if there is one, with an empty column on each side.
 fn inside(panes: &Panes, pane: Rect) -> Rect {
-    pane.inner(Margin::new(if panes.split { 2 } else { 1 }, u16::from(panes.split)))
+    pane.inner(Margin::new(if panes.is_split { 2 } else { 1 }, u16::from(panes.is_split)))
 }
 
 pub(crate) fn draw(context: &DrawContext<'_>, panes: &Panes, pane: Rect, frame: &mut Frame<'_>) {
     let inner = inside(panes, pane);
-    if panes.split {
+    if panes.is_split {
         let columns = usize::from(pane.width).saturating_sub(4);
         let title = match context.model.selected() {
             Some(tx) if context.model.screen != Screen::Detail => verdict::title(context, tx, columns).to_string(),
@@ -151,13 +151,15 @@ fn content(context: &DrawContext<'_>, tx: &Transaction, parts: &DetailLayout) ->
         _ => {
             let (lines, remark) = scrolled(context, tx, parts);
             let count = lines.len();
-            let first = context.model.detail.place().min(count.saturating_sub(rows));
+            let first = context.model.detail.position().min(count.saturating_sub(rows));
             let place = match count > rows {
                 false => remark,
                 true => {
                     let keys = match context.model.screen {
-                        Screen::Detail => [Id::Down, Id::Up],
-                        Screen::List | Screen::Alerts | Screen::Stats | Screen::Log => [Id::DetailDown, Id::DetailUp],
+                        Screen::Detail => [CommandId::Down, CommandId::Up],
+                        Screen::List | Screen::Alerts | Screen::Stats | Screen::Log => {
+                            [CommandId::DetailDown, CommandId::DetailUp]
+                        }
                     };
                     let [down, up] = keys.map(|id| context.key(id));
                     let (from, to) = (first + 1, (first + rows).min(count));

@@ -11,7 +11,7 @@ use crate::{
         transaction::Transaction,
     },
     presentation::width,
-    tui::{command::Id, draw::DrawContext},
+    tui::{command::CommandId, draw::DrawContext},
 };
 
 /// The columns of a time, with the blanks after it.
@@ -29,7 +29,7 @@ pub(crate) fn lines(context: &DrawContext<'_>, tx: &Transaction, columns: usize)
         lines.extend(notes.flat_map(|note| labelled(&" ".repeat(LABEL), &note, columns, context.theme.dim())));
         if tx.notes.is_empty() && alerts.is_empty() {
             lines.push(Line::styled(
-                format!("No notes yet. Press {} to add one.", context.key(Id::Note)),
+                format!("No notes yet. Press {} to add one.", context.key(CommandId::Note)),
                 context.theme.dim(),
             ));
         }

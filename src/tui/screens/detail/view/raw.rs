@@ -10,12 +10,12 @@ use ratatui::{
 use super::lines::time;
 use crate::{
     presentation::{
-        json_tree::{JsonTree, LineKind, Mark, TreeLine as Entry},
+        json_tree::{ChangeMark, JsonTree, LineKind, TreeLine as Entry},
         width,
     },
     tui::{
         draw::DrawContext,
-        screens::detail::raw::{LoadedBody, Raw, ResponseBody},
+        screens::detail::raw::{LoadedBody, RawTabState, ResponseBody},
     },
 };
 
@@ -53,25 +53,25 @@ pub(crate) fn shown(context: &DrawContext<'_>, columns: usize, rows_of_pane: usi
     let rows = rows(rows_of_pane);
     let draw = BodyView { context, raw, json_tree: &body.json_tree, columns };
     let mut lines = vec![head(context, body, columns)];
-    let first = if raw.wrap { draw.first_wrapped(rows) } else { raw.top() };
-    lines.extend(raw.shown(first, rows).flat_map(|(line, here)| draw.lines(line, here)));
+    let first = if raw.is_wrapped { draw.first_wrapped(rows) } else { raw.top() };
+    lines.extend(raw.shown(first, rows).flat_map(|(line, is_here)| draw.lines(line, is_here)));
     lines.truncate(rows_of_pane);
-    (lines, place(raw))
+    (lines, position_text(raw))
 }
 
 /// Returns the heading: `14:26:07  HTTP 200, 3.1 kB   4 changes since 14:18:09: +new ~changed -removed`
 fn head(context: &DrawContext<'_>, body: &ResponseBody, columns: usize) -> Line<'static> {
     let status = body.http_status.map_or_else(String::new, |status| format!("HTTP {status}, "));
-    let what = format!("{}  {status}{}", time(context, body.at), size(body.bytes));
+    let head = format!("{}  {status}{}", time(context, body.at), size(body.bytes));
     let changes = match (body.before, body.json_tree.changes()) {
         (_, _) if !body.json_tree.is_json() => "   not JSON: shown line by line".to_owned(),
         (None, _) => "   no earlier body to compare with".to_owned(),
         (Some(before), 0) => format!("   nothing changed since {}", time(context, before)),
         (Some(before), count) => format!("   {count} changes since {}: +new ~changed -removed", time(context, before)),
     };
-    let changes = width::cut(&changes, columns.saturating_sub(width::display_width(&what)), context.theme.ellipsis);
+    let changes = width::cut(&changes, columns.saturating_sub(width::display_width(&head)), context.theme.ellipsis);
     Line::from(vec![
-        Span::raw(width::cut(&what, columns, context.theme.ellipsis)),
+        Span::raw(width::cut(&head, columns, context.theme.ellipsis)),
         Span::styled(changes, context.theme.dim()),
     ])
 }
@@ -81,7 +81,7 @@ fn size(bytes: usize) -> String {
 }
 
 /// Returns the line number of the cursor; during a search, the number of the match.
-fn place(raw: &Raw) -> String {
+fn position_text(raw: &RawTabState) -> String {
     let line = format!("line {} of {}", raw.cursor() + 1, raw.count());
     if raw.search_text().is_empty() {
         return line;
@@ -97,7 +97,7 @@ fn place(raw: &Raw) -> String {
 /// The body and the values to draw it with.
 struct BodyView<'a> {
     context: &'a DrawContext<'a>,
-    raw: &'a Raw,
+    raw: &'a RawTabState,
     json_tree: &'a JsonTree,
     columns: usize,
 }
@@ -119,29 +119,29 @@ impl BodyView<'_> {
         first
     }
 
-    fn lines(&self, line: &Entry, here: bool) -> Vec<Line<'static>> {
+    fn lines(&self, line: &Entry, is_here: bool) -> Vec<Line<'static>> {
         let theme = self.context.theme;
         let style = match line.mark {
-            Mark::Same => Style::new(),
-            Mark::Added => theme.good(),
-            Mark::Changed => theme.warning(),
-            Mark::Removed => theme.dim(),
+            ChangeMark::Same => Style::new(),
+            ChangeMark::Added => theme.good(),
+            ChangeMark::Changed => theme.warning(),
+            ChangeMark::Removed => theme.dim(),
         };
         // The indent is limited, so that a very deep line still shows its beginning.
         let indent = (2 * line.depth).min(self.columns / 2);
         let room = self.columns.saturating_sub(GUTTER + indent);
         let text = self.text(line);
-        let texts = match self.raw.wrap {
+        let texts = match self.raw.is_wrapped {
             true => width::wrap(&text, room),
             false => vec![width::cut(&text, room, theme.ellipsis)],
         };
-        let cursor = if here { ">" } else { " " };
+        let cursor = if is_here { ">" } else { " " };
         let mut gutter = format!("{cursor}{} {}", line.mark.symbol(), " ".repeat(indent));
         let mut drawn = Vec::new();
         for text in texts {
             let text_style = if self.is_match(&text) { style.patch(theme.key()) } else { style };
             let text = Line::from(vec![Span::styled(gutter, style), Span::styled(text, text_style)]);
-            drawn.push(if here { text.style(theme.selected()) } else { text });
+            drawn.push(if is_here { text.style(theme.selected()) } else { text });
             gutter = " ".repeat(GUTTER + indent);
         }
         drawn
@@ -153,15 +153,15 @@ impl BodyView<'_> {
     }
 
     fn text(&self, line: &Entry) -> String {
-        let most = if self.raw.wrap { WRAPPED } else { CUT };
+        let most = if self.raw.is_wrapped { WRAPPED } else { CUT };
         let mut text = self.json_tree.excerpt(line, most);
         if self.json_tree.raw(line).len() > most {
             text.push_str(self.context.theme.ellipsis);
         }
         match line.kind {
             LineKind::Open { entries, .. } if self.raw.is_folded(line) => {
-                let (what, end) = if text.ends_with('[') { ("item", ']') } else { ("key", '}') };
-                format!("{text} {entries} {what}{} {end}", if entries == 1 { "" } else { "s" })
+                let (noun, end) = if text.ends_with('[') { ("item", ']') } else { ("key", '}') };
+                format!("{text} {entries} {noun}{} {end}", if entries == 1 { "" } else { "s" })
             }
             _ => match self.json_tree.excerpt_before(line, CUT) {
                 Some(before) => format!("{text}   was {before}"),

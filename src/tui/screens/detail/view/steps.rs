@@ -1,6 +1,6 @@
 //! The steps of `routeStatus`, in the order of the service, with the times at which hoptop observed them.
 //!
-//! The service gives no times of steps. The heading says that the times are hoptop's own.
+//! The service gives no times of steps, so the heading marks the times as hoptop's own.
 
 use chrono::{DateTime, Utc};
 use ratatui::{
@@ -52,7 +52,7 @@ pub(crate) fn shown(
     }
     let columns_of_hash = room_for_hash(columns);
     lines.push(Line::styled(titles(columns), context.theme.dim()));
-    let cursor = context.model.detail.place().min(steps.len() - 1);
+    let cursor = context.model.detail.position().min(steps.len() - 1);
     // The step with the cursor stays on the screen, with its whole hash below.
     let below = if rows > AMPLE { BELOW } else { 0 };
     let room = rows.saturating_sub(lines.len() + below).max(1);

@@ -63,7 +63,7 @@ fn progress(context: &DrawContext<'_>, tx: &Transaction, columns: usize) -> Vec<
             "forecast",
             history.and_then(|history| history.past.sentence(&context.model.evidence(tx), tx, context.now.wall)),
         ),
-        ("type", route_words(tx)),
+        ("type", route_text(tx)),
         ("requestId", tx.request_id().map(str::to_owned)),
         ("quoteId", Some(tx.params.quote_id.clone())),
     ];
@@ -73,7 +73,7 @@ fn progress(context: &DrawContext<'_>, tx: &Transaction, columns: usize) -> Vec<
 fn facts(context: &DrawContext<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'static>> {
     let record = tx.state.record.as_ref();
     let joined = |parts: &[String], between| Some(parts.join(between)).filter(|text| !text.is_empty());
-    let alerts: Vec<_> = context.model.alerts_of(tx.id).iter().map(|alert| alert_words(context, alert)).collect();
+    let alerts: Vec<_> = context.model.alerts_of(tx.id).iter().map(|alert| alert_text(context, alert)).collect();
     let facts = [
         ("hash", Some(tx.params.transaction_id.to_string())),
         ("refund to", tx.params.from_address.clone()),
@@ -94,7 +94,7 @@ fn facts(context: &DrawContext<'_>, tx: &Transaction, columns: usize) -> Vec<Lin
 }
 
 /// Returns an alert's severity and rule; for a handled alert also how it was handled.
-fn alert_words(context: &DrawContext<'_>, alert: &Alert) -> String {
+fn alert_text(context: &DrawContext<'_>, alert: &Alert) -> String {
     let name = format!("{} {}", row_text::mark(Some(alert.rule.severity())), alert.rule.label());
     match alert.handling {
         None => name,
@@ -111,7 +111,6 @@ fn notes(tx: &Transaction) -> Option<String> {
     })
 }
 
-/// Returns a text unless it is empty.
 fn non_empty(text: Option<&str>) -> Option<String> {
     text.filter(|text| !text.is_empty()).map(str::to_owned)
 }
@@ -123,7 +122,7 @@ fn last_try(context: &DrawContext<'_>, tx: &Transaction, error: &str) -> String 
 }
 
 /// Returns the kind of the route and whether it has a contract call, as far as these are known.
-fn route_words(tx: &Transaction) -> Option<String> {
+fn route_text(tx: &Transaction) -> Option<String> {
     let is_gmp = tx.state.record.as_ref().and_then(|record| record.is_gmp);
     let call = is_gmp.map(|is_gmp| if is_gmp { "contract call, GMP" } else { "no contract call" });
     match (route::kind(tx).map(RouteKind::transfer_type), call) {

@@ -17,9 +17,11 @@ use crate::{
     tui::{
         fixtures::{TestDashboard, blank, change_store, changed, everything, press, type_in},
         message::Msg,
-        screens::detail::{history::History, raw::ResponseBody},
+        screens::detail::{history::TransactionHistory, raw::ResponseBody},
         theme::Theme,
-        view::tests::{Make, SMALL, ago, answered, detail, drawn, history, hostile, now, overdue, screen, sent},
+        view::tests::{
+            MakeDashboard, SMALL, ago, answered, detail, drawn, history, hostile, now, overdue, screen, sent,
+        },
     },
 };
 
@@ -38,8 +40,8 @@ fn full(size: (u16, u16)) -> TestDashboard {
         note(3_000, "opened by the customer's own support; they have the hash and nothing else"),
         note(20, "user asked, told to wait until 14:18"),
     ]);
-    dashboard.take(Msg::History(RowId(1), Box::new((None, history))), now());
-    dashboard.take(body(AFTER, Some(BEFORE)), now());
+    dashboard.apply(Msg::History(RowId(1), Box::new((None, history))), now());
+    dashboard.apply(body(AFTER, Some(BEFORE)), now());
     dashboard
 }
 
@@ -63,8 +65,8 @@ fn bare(size: (u16, u16)) -> TestDashboard {
         now(),
     );
     press(&mut dashboard, &["Enter"], now());
-    dashboard.take(Msg::History(RowId(1), Box::default()), now());
-    dashboard.take(Msg::Body(RowId(1), Box::new(None)), now());
+    dashboard.apply(Msg::History(RowId(1), Box::default()), now());
+    dashboard.apply(Msg::Body(RowId(1), Box::new(None)), now());
     dashboard
 }
 
@@ -85,15 +87,14 @@ fn strange(size: (u16, u16)) -> TestDashboard {
     let kind = ChangeKind::StatusChanged { previous: None, current: text };
     let (profile, transaction) = ("default".into(), Some(RowId(1)));
     let change = Change { seq: 1, at: ago(9, 0), profile, transaction, kind, observation: None, author: None };
-    let history = History::new(&[HistoryLine::Change(change)], Default::default()).with_notes(vec![note]);
-    dashboard.take(Msg::History(RowId(1), Box::new((None, history))), now());
+    let history = TransactionHistory::new(&[HistoryLine::Change(change)], Default::default()).with_notes(vec![note]);
+    dashboard.apply(Msg::History(RowId(1), Box::new((None, history))), now());
     let raw = "{\"注意\u{9b}[31m\u{202e}\":\"e\u{301}\u{302}\u{303}\u{304}\u{305}\u{306} 資金が届かない\",\"deep\":[[[[[[1]]]]]]}";
-    dashboard.take(body(raw, None), now());
+    dashboard.apply(body(raw, None), now());
     dashboard
 }
 
-/// Returns a dashboard with a tab open.
-fn at_tab(make: Make, size: (u16, u16), tab: DetailTab) -> TestDashboard {
+fn at_tab(make: MakeDashboard, size: (u16, u16), tab: DetailTab) -> TestDashboard {
     let mut dashboard = make(size);
     let place = DetailTab::ALL.iter().position(|own| *own == tab).unwrap();
     press(&mut dashboard, &vec!["]"; place], now());
@@ -101,7 +102,7 @@ fn at_tab(make: Make, size: (u16, u16), tab: DetailTab) -> TestDashboard {
 }
 
 /// Checks the snapshots of every tab, at two common sizes.
-fn snapshots(name: &str, make: Make) {
+fn snapshots(name: &str, make: MakeDashboard) {
     for tab in DetailTab::ALL {
         for (size, of_size) in [(SMALL, "small"), (WIDE, "wide")] {
             let name = format!("{name}_{}_{of_size}", tab.title().to_lowercase());
@@ -152,8 +153,8 @@ fn named(size: (u16, u16)) -> TestDashboard {
     ];
     let note = |minutes, text: &str, author| Note { at: ago(minutes, 0), text: text.into(), author };
     let notes = vec![note(20, "user asked", None), note(7, "told to wait", bob)];
-    let history = History::new(&lines, Default::default()).with_notes(notes);
-    dashboard.take(Msg::History(RowId(1), Box::new((None, history))), now());
+    let history = TransactionHistory::new(&lines, Default::default()).with_notes(notes);
+    dashboard.apply(Msg::History(RowId(1), Box::new((None, history))), now());
     dashboard
 }
 
@@ -185,7 +186,7 @@ fn every_tab_in_wide_letters_and_with_hostile_text() {
 fn a_body_that_is_no_json_is_shown_by_the_line_and_wrapped() {
     let mut dashboard = at_tab(full, SMALL, DetailTab::Raw);
     let page = format!("<html>\n<body>{}</body>\n</html>\n", "Bad gateway. ".repeat(30));
-    dashboard.take(body(&page, Some(AFTER)), now());
+    dashboard.apply(body(&page, Some(AFTER)), now());
     press(&mut dashboard, &["w"], now());
     insta::assert_snapshot!(screen(&dashboard));
 }
@@ -232,7 +233,10 @@ fn timing_of_one_that_settled_long_ago() {
     press(&mut dashboard, &["5", "Enter", "]", "]"], now());
     let phase = |status: &str, minutes| (status.to_owned(), ago(minutes, 0));
     let phases = vec![phase("ongoing", 2_990), phase("success", 2_975)];
-    dashboard.take(Msg::History(RowId(1), Box::new((None, History { phases, ..History::default() }))), now());
+    dashboard.apply(
+        Msg::History(RowId(1), Box::new((None, TransactionHistory { phases, ..TransactionHistory::default() }))),
+        now(),
+    );
     insta::assert_snapshot!(screen(&dashboard));
 }
 
@@ -240,11 +244,11 @@ fn timing_of_one_that_settled_long_ago() {
 fn every_tab_is_drawn_at_every_size() {
     let theme = Theme::new(true, false);
     let sizes = [(1, 1), (7, 3), (20, 6), (40, 9), (44, 13), (60, 16), (99, 20), (100, 14), (101, 22), (200, 60)];
-    for make in [full as Make, bare, strange] {
+    for make in [full as MakeDashboard, bare, strange] {
         for tab in DetailTab::ALL {
             let mut dashboard = at_tab(make, SMALL, tab);
             for size in sizes {
-                dashboard.take(Msg::Resize(size.0, size.1), now());
+                dashboard.apply(Msg::Resize(size.0, size.1), now());
                 press(&mut dashboard, &["G", "PgUp", "j"], now());
                 drawn(&dashboard, &theme);
             }
@@ -266,7 +270,7 @@ fn nothing_but_ascii_where_that_is_asked_for() {
 fn a_large_body_costs_no_more_lines_than_a_small_one() {
     let mut dashboard = at_tab(full, (200, 60), DetailTab::Raw);
     let huge = format!("[{}\"{}\"]", "{\"key\":[0]},".repeat(40_000), "x".repeat(1 << 19));
-    dashboard.take(body(&huge, Some("[]")), now());
+    dashboard.apply(body(&huge, Some("[]")), now());
     for keys in [&["G"][..], &["w"], &["g"]] {
         press(&mut dashboard, keys, now());
         let (theme, now) = (Theme::new(true, false), now());

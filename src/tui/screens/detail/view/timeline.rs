@@ -11,15 +11,14 @@ use ratatui::{
 
 use crate::{
     domain::{span, transaction::Transaction},
-    presentation::{progress::Scale, width},
+    presentation::{progress::ProgressScale, width},
     tui::{draw::DrawContext, screens::list::view::zone_style},
 };
 
 /// With fewer columns there is no timeline.
 const LEAST_COLUMNS: usize = 24;
 
-/// A mark on the line.
-struct Mark {
+struct TimelineMark {
     at: Duration,
     symbol: &'static str,
     text: String,
@@ -32,18 +31,23 @@ pub(super) fn lines(context: &DrawContext<'_>, tx: &Transaction, columns: usize)
         return Vec::new();
     }
     let (theme, glyphs) = (context.theme, context.theme.glyphs());
-    let scale = Scale::new(tx, &context.model.forecast(tx), context.now.wall);
+    let scale = ProgressScale::new(tx, &context.model.forecast(tx), context.now.wall);
     let style = zone_style(theme, &scale);
     let tick = glyphs.choose("┼", "+");
-    let mark =
-        |at, symbol, name: &str| Mark { at, symbol, text: format!("{name} {}", span::short(at)), style: theme.dim() };
+    let mark = |at, symbol, name: &str| TimelineMark {
+        at,
+        symbol,
+        text: format!("{name} {}", span::short(at)),
+        style: theme.dim(),
+    };
     // Forecasts are rounded as everywhere else; ages and limits are rounded down.
-    let forecast = |at, name: &str| Mark { text: format!("{name} {}", span::nearest(at)), ..mark(at, tick, name) };
+    let forecast =
+        |at, name: &str| TimelineMark { text: format!("{name} {}", span::nearest(at)), ..mark(at, tick, name) };
     let marks = [
         forecast(scale.median, "median"),
         forecast(scale.nine_in_ten, "9 in 10"),
         mark(scale.deadline, glyphs.choose("┃", "|"), "limit"),
-        Mark { style: style.patch(theme.label()), ..mark(scale.age, glyphs.choose("●", "O"), "now") },
+        TimelineMark { style: style.patch(theme.label()), ..mark(scale.age, glyphs.choose("●", "O"), "now") },
     ];
     let longest = marks.iter().map(|mark| mark.at).max().unwrap_or_default().max(Duration::from_secs(1));
     // The last column is the arrow: time goes on.
@@ -73,9 +77,9 @@ pub(super) fn lines(context: &DrawContext<'_>, tx: &Transaction, columns: usize)
 }
 
 /// Returns the texts of the marks below their columns, in as many rows as they need.
-fn label_rows(marks: &[Mark], column: impl Fn(Duration) -> usize, columns: usize) -> Vec<Line<'static>> {
+fn label_rows(marks: &[TimelineMark], column: impl Fn(Duration) -> usize, columns: usize) -> Vec<Line<'static>> {
     let mut rows: Vec<(usize, Line<'static>)> = Vec::new();
-    let mut ordered: Vec<&Mark> = marks.iter().collect();
+    let mut ordered: Vec<&TimelineMark> = marks.iter().collect();
     ordered.sort_by_key(|mark| mark.at);
     for mark in ordered {
         let length = width::display_width(&mark.text);

@@ -21,20 +21,19 @@ use crate::{
     tui::draw::DrawContext,
 };
 
-/// The columns after a bar.
 const AFTER_BAR: usize = 9;
 /// The most phases that are shown: the last ones.
 const PHASES: usize = 10;
 
 /// The time axis: maps moments to columns.
 #[derive(Clone, Copy)]
-struct Axis {
+struct TransferAxis {
     start: DateTime<Utc>,
     length: Duration,
     columns: usize,
 }
 
-impl Axis {
+impl TransferAxis {
     /// Returns an axis from the submission to `until` or to the limit, whichever is later.
     fn new(tx: &Transaction, until: DateTime<Utc>, columns: usize) -> Self {
         let deadline = tx.deadline();
@@ -92,7 +91,7 @@ pub(super) fn observed_lines(context: &DrawContext<'_>, tx: &Transaction, column
 
 fn observed(context: &DrawContext<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'static>> {
     let until = tx.state.settled_at.unwrap_or(context.now.wall);
-    let axis = Axis::new(tx, until, columns);
+    let axis = TransferAxis::new(tx, until, columns);
     let deadline = tx.deadline();
     let (theme, glyphs) = (context.theme, context.theme.glyphs());
     let row = |label: &str, bar: String, style: Style, after: String| {
@@ -150,7 +149,7 @@ fn observed(context: &DrawContext<'_>, tx: &Transaction, columns: usize) -> Vec<
 }
 
 /// Returns the two lines of moments above the bars: the start, the limit, and now or the moment of settling.
-fn scale(context: &DrawContext<'_>, tx: &Transaction, axis: Axis, until: DateTime<Utc>) -> Vec<Line<'static>> {
+fn scale(context: &DrawContext<'_>, tx: &Transaction, axis: TransferAxis, until: DateTime<Utc>) -> Vec<Line<'static>> {
     let clock = |at: DateTime<Utc>| {
         let local = at.with_timezone(&context.model.setting.zone);
         let is_far = axis.length > Duration::from_secs(24 * 60 * 60);
@@ -168,7 +167,7 @@ fn scale(context: &DrawContext<'_>, tx: &Transaction, axis: Axis, until: DateTim
 }
 
 /// Returns a line with a text at the start, and a text that begins or ends at its moment.
-fn place_texts(axis: &Axis, start: &str, (at, text): &(Duration, String)) -> String {
+fn place_texts(axis: &TransferAxis, start: &str, (at, text): &(Duration, String)) -> String {
     let taken = if start.is_empty() { 0 } else { width::display_width(start) + 2 };
     let column = axis.column(*at).min(axis.columns - 1);
     let needed = width::display_width(text) + 2;

@@ -45,7 +45,7 @@ pub(crate) fn lines(context: &DrawContext<'_>, tx: &Transaction, columns: usize)
     let refusal = tx.state.last_error.as_ref().filter(|_| tx.is_parked());
     lines.extend(refusal.into_iter().flat_map(|message| advice_lines("", message, columns, context.theme.dim())));
     let handled = handled_by(context, context.model.alerts_of(tx.id));
-    let alerts = handling_words(context, tx).filter(|_| handled.is_none());
+    let alerts = handling_text(context, tx).filter(|_| handled.is_none());
     lines.extend(alerts.into_iter().flat_map(|words| advice_lines("ALERT", &words, columns, context.theme.label())));
     lines.extend(
         people_here(context, tx)
@@ -60,7 +60,7 @@ pub(crate) fn lines(context: &DrawContext<'_>, tx: &Transaction, columns: usize)
     lines
 }
 
-/// Returns who handles these alerts, if somebody does and none fires.
+/// Returns the people who handle these alerts; `None` if an alert fires.
 pub(crate) fn handled_by(context: &DrawContext<'_>, alerts: &[Alert]) -> Option<String> {
     let (now, zone) = (context.now.wall, context.model.setting.zone);
     handled::handling_sentence(alerts, context.model.setting.author.as_deref(), now, &|at| {
@@ -76,7 +76,7 @@ pub(crate) fn sentence(text: &str) -> String {
     format!("{first}{}{stop}", letters.as_str())
 }
 
-/// Returns who else of the team has the transaction open; `None` if nobody has.
+/// Returns the other people of the team who have the transaction open; `None` without any.
 fn people_here(context: &DrawContext<'_>, tx: &Transaction) -> Option<String> {
     let team = context.model.team.as_ref().filter(|team| !team.open.is_empty())?;
     let key = tx.key();
@@ -173,7 +173,7 @@ fn verdict(context: &DrawContext<'_>, tx: &Transaction, advice: &Advice, columns
 }
 
 /// Returns the transaction's handled alerts in words, so that no second person handles these.
-fn handling_words(context: &DrawContext<'_>, tx: &Transaction) -> Option<String> {
+fn handling_text(context: &DrawContext<'_>, tx: &Transaction) -> Option<String> {
     let now = context.now.wall;
     let alerts = context.model.alerts_of(tx.id).iter().filter(|alert| alert.state(now) != AlertState::Firing);
     let words: Vec<_> = alerts

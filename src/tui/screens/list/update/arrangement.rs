@@ -9,10 +9,10 @@ use crate::{
         dialogs::{
             Dialog,
             filter::update::set_typed,
-            menu::state::{Choice, Menu},
+            menu::state::{Menu, MenuChoice},
         },
         effect::Effect,
-        model::{Model, Tone},
+        model::{MessageTone, Model},
         screens::list::columns::{ListColumn, ListColumns},
     },
 };
@@ -26,7 +26,7 @@ pub(crate) fn open_orders(model: &mut Model) {
             SortKey { is_reversed: true, .. } => '-',
             SortKey { is_reversed: false, .. } => 'x',
         };
-        (format!("[{mark}] {:<8} {}", by.name(), by.description()), Choice::Order(*by))
+        (format!("[{mark}] {:<8} {}", by.name(), by.description()), MenuChoice::Order(*by))
     };
     let remark = "Choose the current order again to reverse it. To sort by several: :sort ticket,age";
     let menu = Menu::numbered("Order", remark, SortBy::ALL.iter().map(entry));
@@ -51,27 +51,26 @@ pub(crate) fn set_typed_order(model: &mut Model, keys: &str, now: Now) -> Vec<Ef
     match Filter::parse(&format!("sort:{}", keys.join(","))) {
         Ok(order) => set_order(model, order.sort(), now),
         Err(error) => {
-            model.show_message(Tone::Bad, error.message, now.mono);
+            model.show_message(MessageTone::Bad, error.message, now.mono);
             Vec::new()
         }
     }
 }
 
-/// Reverses the order.
 pub(crate) fn reverse_order(model: &mut Model, now: Now) -> Vec<Effect> {
-    let reversed: Vec<_> = model.list.listed().sort().iter().map(|key| key.reversed()).collect();
+    let reversed: Vec<_> = model.list.combined_filter().sort().iter().map(|key| key.reversed()).collect();
     set_order(model, &reversed, now)
 }
 
 fn first_key(model: &Model) -> SortKey {
-    model.list.listed().sort().first().copied().unwrap_or(SortKey { by: SortBy::Severity, is_reversed: false })
+    model.list.combined_filter().sort().first().copied().unwrap_or(SortKey { by: SortBy::Severity, is_reversed: false })
 }
 
 fn set_order(model: &mut Model, keys: &[SortKey], now: Now) -> Vec<Effect> {
     match filter::with_order(&model.list.filter_text, keys) {
         Ok(text) => set_typed(model, &text, now),
         Err(error) => {
-            model.show_message(Tone::Bad, error.message, now.mono);
+            model.show_message(MessageTone::Bad, error.message, now.mono);
             Vec::new()
         }
     }
@@ -82,7 +81,7 @@ pub(crate) fn open_columns(model: &mut Model, cursor: usize) {
     let columns = &model.list.columns;
     let entry = |column: &ListColumn| {
         let mark = if columns.contains(*column) { 'x' } else { ' ' };
-        (format!("[{mark}] {}", column.name()), Choice::Column(*column))
+        (format!("[{mark}] {}", column.name()), MenuChoice::Column(*column))
     };
     let title = format!("Columns of {}", model.view_state.titles(model.list.tab).0);
     let remark = "Each key shows or hides a column. A narrow screen hides the least important ones. To reorder: :columns tx,sev,age";
@@ -97,11 +96,11 @@ pub(crate) fn toggle_column(model: &mut Model, column: ListColumn) {
     open_columns(model, ListColumn::ALL.iter().position(|own| *own == column).unwrap_or(0));
 }
 
-/// Shows the typed columns in this order; `default` stands for the default columns.
+/// Shows the typed columns in this order; `default` means the default columns.
 pub(crate) fn set_columns(model: &mut Model, typed: &str, now: Mono) {
     let wanted = if typed == "default" { Ok(ListColumns::default()) } else { ListColumns::parse(typed) };
     match wanted {
         Ok(columns) => model.list.columns = columns,
-        Err(error) => model.show_message(Tone::Bad, error, now),
+        Err(error) => model.show_message(MessageTone::Bad, error, now),
     }
 }

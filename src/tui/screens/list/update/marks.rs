@@ -6,9 +6,9 @@ use crate::{
     clock::Mono,
     domain::ids::RowId,
     tui::{
-        command::Id,
-        effect::{Effect, Markable},
-        model::{Model, Tone},
+        command::CommandId,
+        effect::{Effect, MarkRequest},
+        model::{MessageTone, Model},
         screens::list::marks::Marks,
     },
 };
@@ -17,7 +17,7 @@ use crate::{
 pub(crate) fn toggle(model: &mut Model) {
     if let Some(row) = model.list.selected {
         model.marks.toggle(row);
-        model.list.chosen = true;
+        model.list.is_chosen = true;
         model.list.move_by(1);
     }
 }
@@ -25,7 +25,7 @@ pub(crate) fn toggle(model: &mut Model) {
 /// Opens a range at the selected transaction, or marks the open range up to the selected transaction.
 pub(crate) fn range(model: &mut Model, now: Mono) -> Vec<Effect> {
     let Some(here) = model.list.selected else { return Vec::new() };
-    model.list.chosen = true;
+    model.list.is_chosen = true;
     if model.marks.range.is_none() {
         model.marks.range = Some(here);
         return Vec::new();
@@ -36,7 +36,7 @@ pub(crate) fn range(model: &mut Model, now: Mono) -> Vec<Effect> {
         add(model, &rows, now);
         return Vec::new();
     }
-    begin.map(|begin| Effect::FindMarks(Markable::Between(begin, here))).into_iter().collect()
+    begin.map(|begin| Effect::FindMarks(MarkRequest::Between(begin, here))).into_iter().collect()
 }
 
 /// Marks the open range up to the selected transaction. Returns whether no range is open then. A range that reaches beyond the
@@ -52,9 +52,9 @@ pub(crate) fn end_range(model: &mut Model, now: Mono) -> bool {
     }
     let is_open = model.marks.range.is_some();
     if is_open {
-        let [mark, leave] = [Id::MarkRange, Id::Clear].map(|id| model.setting.keys.shown(id));
+        let [mark, leave] = [CommandId::MarkRange, CommandId::Clear].map(|id| model.setting.keys.shown(id));
         let text = format!("The range is long: press {mark} to mark it, or {leave} to cancel it, then try again.");
-        model.show_message(Tone::Bad, text, now);
+        model.show_message(MessageTone::Bad, text, now);
     }
     !is_open
 }
@@ -63,27 +63,27 @@ pub(crate) fn end_range(model: &mut Model, now: Mono) -> bool {
 pub(crate) fn on_found(model: &mut Model, found: Option<Vec<RowId>>, now: Mono) {
     match found {
         Some(rows) => add(model, &rows, now),
-        None => too_many(model, now),
+        None => refuse_too_many(model, now),
     }
 }
 
 fn add(model: &mut Model, rows: &[RowId], now: Mono) {
     match model.marks.add(rows) {
-        true if model.marks.is_empty() => model.show_message(Tone::Bad, "No transaction to mark.", now),
+        true if model.marks.is_empty() => model.show_message(MessageTone::Bad, "No transaction to mark.", now),
         true => {
-            let clear = model.setting.keys.shown(Id::Clear);
+            let clear = model.setting.keys.shown(CommandId::Clear);
             let text = format!("{} marked (x): actions work on these ({clear} to clear).", model.marks.count());
-            model.show_marks_message(Tone::Good, text, now);
+            model.show_marks_message(MessageTone::Good, text, now);
         }
-        false => too_many(model, now),
+        false => refuse_too_many(model, now),
     }
 }
 
-fn too_many(model: &mut Model, now: Mono) {
-    let filter = model.setting.keys.shown(Id::Filter);
+fn refuse_too_many(model: &mut Model, now: Mono) {
+    let filter = model.setting.keys.shown(CommandId::Filter);
     let text = format!(
         "Nothing was marked: at most {} can be marked at once. Press {filter} to filter the list.",
         Marks::MOST
     );
-    model.show_message(Tone::Bad, text, now);
+    model.show_message(MessageTone::Bad, text, now);
 }

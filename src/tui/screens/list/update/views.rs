@@ -1,6 +1,6 @@
 //! The commands for views of the person's own: save the filtered list under a name, forget such a view, show it.
 //!
-//! A view's filter never changes by typing: what is typed while the view is shown applies on top.
+//! A view's filter never changes by typing: a filter that is typed while the view is shown applies on top.
 
 use crate::{
     clock::Now,
@@ -9,7 +9,7 @@ use crate::{
     tui::{
         dialogs::filter::update::set_typed,
         effect::Effect,
-        model::{Model, Screen, Tone},
+        model::{MessageTone, Model, Screen},
         screens::list::tab::{OwnTab, Tab},
     },
 };
@@ -17,7 +17,7 @@ use crate::{
 /// The most columns of a name.
 const NAME_WIDTH: usize = 16;
 
-/// Saves what the list shows as a view with this name, and shows the view. A view with this name is replaced.
+/// Saves the list's filter and columns as a view with this name, and shows the view. A view with this name is replaced.
 pub(crate) fn save(model: &mut Model, name: &str, now: Now) -> Vec<Effect> {
     match try_save(model, name) {
         Ok(own) => {
@@ -25,10 +25,14 @@ pub(crate) fn save(model: &mut Model, name: &str, now: Now) -> Vec<Effect> {
             // What was typed is now the saved view's filter: neither view has it on top.
             let mut effects = set_typed(model, &filter::with_order_of("", &model.list.filter_text), now);
             effects.extend(show_tab(model, Tab::Own(own)));
-            model.show_message(Tone::Good, format!("Saved as view {number}: press {number} to show it."), now.mono);
+            model.show_message(
+                MessageTone::Good,
+                format!("Saved as view {number}: press {number} to show it."),
+                now.mono,
+            );
             effects
         }
-        Err(why) => refuse(model, why, now),
+        Err(reason) => refuse(model, reason, now),
     }
 }
 
@@ -59,18 +63,18 @@ pub(crate) fn forget(model: &mut Model, name: &str, now: Now) -> Vec<Effect> {
     };
     let effects = if model.list.tab == Tab::Own(own) { show_tab(model, Tab::All) } else { Vec::new() };
     model.view_state.forget_view(own);
-    model.show_message(Tone::Good, format!("View {name} is forgotten."), now.mono);
+    model.show_message(MessageTone::Good, format!("View {name} is forgotten."), now.mono);
     effects
 }
 
-/// Shows a view of the person's own; says how to save one if there is none at this place.
+/// Shows a view of the person's own. Explains how to save a view if there is none at this place.
 pub(crate) fn show(model: &mut Model, own: OwnTab, now: Now) -> Vec<Effect> {
     let tab = Tab::Own(own);
     if model.view_state.own_view(own).is_some() {
         return show_tab(model, tab);
     }
-    let why = format!("No view {} yet: filter the list, then type :save NAME.", tab.number());
-    refuse(model, why, now)
+    let reason = format!("No view {} yet: filter the list, then type :save NAME.", tab.number());
+    refuse(model, reason, now)
 }
 
 /// Shows a saved view. The most urgent transaction is selected, unless the view contains the chosen one.
@@ -80,12 +84,12 @@ pub(crate) fn show_tab(model: &mut Model, tab: Tab) -> Vec<Effect> {
         // The transaction of the temporary view is no longer wanted.
         model.list.pending_selection = None;
     }
-    model.show(tab);
+    model.show_tab(tab);
     model.mark_stale();
     vec![Effect::Count]
 }
 
-fn refuse(model: &mut Model, why: String, now: Now) -> Vec<Effect> {
-    model.show_message(Tone::Bad, why, now.mono);
+fn refuse(model: &mut Model, reason: String, now: Now) -> Vec<Effect> {
+    model.show_message(MessageTone::Bad, reason, now.mono);
     Vec::new()
 }

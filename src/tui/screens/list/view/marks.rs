@@ -11,7 +11,7 @@ use ratatui::{
 use crate::{
     domain::{ids::RowId, transaction::Transaction},
     presentation::width,
-    tui::{command::Id, draw::DrawContext},
+    tui::{command::CommandId, draw::DrawContext},
 };
 
 /// Returns the letter in the first column of a row, for a selected or marked transaction.
@@ -44,12 +44,12 @@ pub(super) fn people_viewing<'a, R>(
 }
 
 /// Returns the number of marked transactions and the open range, in words; `None` if there is neither.
-pub(crate) fn words(context: &DrawContext<'_>) -> Option<String> {
+pub(crate) fn marks_text(context: &DrawContext<'_>) -> Option<String> {
     let marks = &context.model.marks;
     let marked = (marks.count() > 0).then(|| format!("{} marked (x)", marks.count()));
     let range = marks.range.map(|_| match context.model.range().len() {
-        0 => format!("range to here ({} to mark)", context.key(Id::MarkRange)),
-        count => format!("range of {count} ({} to mark)", context.key(Id::MarkRange)),
+        0 => format!("range to here ({} to mark)", context.key(CommandId::MarkRange)),
+        count => format!("range of {count} ({} to mark)", context.key(CommandId::MarkRange)),
     });
     let words: Vec<String> = marked.into_iter().chain(range).collect();
     (!words.is_empty()).then(|| words.join("   "))
@@ -57,7 +57,7 @@ pub(crate) fn words(context: &DrawContext<'_>) -> Option<String> {
 
 /// Draws these words over the line below a list without a frame.
 pub(crate) fn over_line(context: &DrawContext<'_>, line: Rect, frame: &mut Frame<'_>) {
-    let Some(words) = words(context) else { return };
+    let Some(words) = marks_text(context) else { return };
     let text = width::cut(&format!(" {words} "), usize::from(line.width.saturating_sub(1)), context.theme.ellipsis);
     let columns = u16::try_from(width::display_width(&text)).unwrap_or(u16::MAX);
     let place = Rect { x: line.x.saturating_add(1), height: 1, width: columns, ..line }.intersection(line);

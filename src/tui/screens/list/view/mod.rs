@@ -25,11 +25,11 @@ use crate::{
         transaction::Transaction,
     },
     presentation::{
-        progress::{self, Progress, Scale, Zone},
+        progress::{self, ProgressScale, ProgressZone, TransferProgress},
         row_text, width,
     },
     tui::{
-        command::Id,
+        command::CommandId,
         dialogs::Dialog,
         draw::{DrawContext, plain_title, put_lines},
         theme::Theme,
@@ -40,12 +40,12 @@ use crate::{
 
 /// Returns the number of transactions that fit into the list's pane.
 pub(crate) fn rows_in(panes: &Panes) -> usize {
-    let around = if panes.split { 3 } else { 1 };
+    let around = if panes.is_split { 3 } else { 1 };
     panes.list.map_or(0, |pane| usize::from(pane.height.saturating_sub(around)))
 }
 
 pub(crate) fn draw(context: &DrawContext<'_>, panes: &Panes, pane: Rect, frame: &mut Frame<'_>) {
-    let inner = if panes.split {
+    let inner = if panes.is_split {
         let block = block(context);
         let inner = block.inner(pane);
         frame.render_widget(block, pane);
@@ -73,7 +73,7 @@ pub(crate) fn draw(context: &DrawContext<'_>, panes: &Panes, pane: Rect, frame: 
 fn block<'a>(context: &DrawContext<'_>) -> Block<'a> {
     let list = &context.model.list;
     let (number, total) = list.position_text();
-    let order = list.listed().sort().first().map_or_else(String::new, |key| key.description().to_owned());
+    let order = list.combined_filter().sort().first().map_or_else(String::new, |key| key.description().to_owned());
     let title = Line::from(vec![
         Span::styled(format!(" {} {total}", context.model.view_state.titles(list.tab).0), context.theme.label()),
         Span::styled(format!("{}{order} ", context.theme.separator()), context.theme.dim()),
@@ -85,7 +85,7 @@ fn block<'a>(context: &DrawContext<'_>) -> Block<'a> {
         .title(title)
         .title_bottom(Span::styled(format!(" {number} of {total} "), context.theme.dim()))
         .title_bottom(Span::styled(
-            marks::words(context).map_or_else(String::new, |words| format!(" {words} ")),
+            marks::marks_text(context).map_or_else(String::new, |words| format!(" {words} ")),
             context.theme.label(),
         ))
 }
@@ -97,7 +97,7 @@ fn shown(context: &DrawContext<'_>, width: u16) -> Vec<ShownColumn> {
 
 /// Returns the row of titles; an arrow marks the column that the list is sorted by.
 fn titles(context: &DrawContext<'_>, width: u16) -> Line<'static> {
-    let sort = context.model.list.listed().sort().first().copied();
+    let sort = context.model.list.combined_filter().sort().first().copied();
     let glyphs = context.theme.glyphs();
     let mut spans = vec![Span::raw(" ")];
     for shown in shown(context, width) {
@@ -169,48 +169,48 @@ fn progress_cell(context: &DrawContext<'_>, tx: &Transaction, columns: usize) ->
     let theme = context.theme;
     let forecast = || context.model.forecast(tx);
     match progress::progress(tx, forecast, context.now.wall) {
-        Progress::Words(words) => {
+        TransferProgress::Words(words) => {
             // A narrow column keeps the time.
             let words = if width::display_width(&words) > columns { words.replacen(" in ", " ", 1) } else { words };
             vec![Span::styled(width::fit(&words, columns, theme.ellipsis), theme.dim())]
         }
-        Progress::Waiting(scale) => {
+        TransferProgress::Waiting(scale) => {
             let glyphs = theme.glyphs();
             // A mark beyond the limit would say nothing: the limit counts.
             let marks = [
                 (scale.position(scale.median), glyphs.choose("│", "|")),
                 (scale.position(scale.nine_in_ten), glyphs.choose("┊", ":")),
             ];
-            let marks: Vec<_> = marks.into_iter().filter(|(position, _)| *position < Scale::DEADLINE).collect();
+            let marks: Vec<_> = marks.into_iter().filter(|(position, _)| *position < ProgressScale::DEADLINE).collect();
             let mut fill_styles = vec![(0.0, early_style(theme, &scale))];
             if scale.nine_in_ten < scale.deadline {
                 fill_styles.push((scale.position(scale.nine_in_ten), theme.warning()));
             }
-            fill_styles.push((Scale::DEADLINE, theme.critical()));
+            fill_styles.push((ProgressScale::DEADLINE, theme.critical()));
             let filled = scale.position(scale.age);
-            let scale_end = Scale::DEADLINE;
+            let scale_end = ProgressScale::DEADLINE;
             ProgressBar { filled, marks: &marks, fill_styles: &fill_styles, scale_end }.spans(columns, theme)
         }
     }
 }
 
-/// Returns the colour of the bar before nine in ten: only what isn't as usual must stand out.
-fn early_style(theme: &Theme, scale: &Scale) -> Style {
+/// Returns the colour of the bar before nine in ten: only unusual bars must stand out.
+fn early_style(theme: &Theme, scale: &ProgressScale) -> Style {
     match scale.zone() {
-        Zone::Early | Zone::Usual => zone_style(theme, scale),
-        Zone::Slow | Zone::Overdue => theme.dim().add_modifier(Modifier::DIM),
+        ProgressZone::Early | ProgressZone::Usual => zone_style(theme, scale),
+        ProgressZone::Slow | ProgressZone::Overdue => theme.dim().add_modifier(Modifier::DIM),
     }
 }
 
 /// Returns the colour of the part of the scale that the age of a transfer has reached.
-pub(crate) fn zone_style(theme: &Theme, scale: &Scale) -> Style {
+pub(crate) fn zone_style(theme: &Theme, scale: &ProgressScale) -> Style {
     match scale.zone() {
-        Zone::Overdue => theme.critical(),
-        Zone::Slow => theme.warning(),
+        ProgressZone::Overdue => theme.critical(),
+        ProgressZone::Slow => theme.warning(),
         _ if scale.is_from_first_seen => theme.dim(),
         // What is as usual must not stand out.
-        Zone::Early => theme.good().add_modifier(Modifier::DIM),
-        Zone::Usual => theme.progress().add_modifier(Modifier::DIM),
+        ProgressZone::Early => theme.good().add_modifier(Modifier::DIM),
+        ProgressZone::Usual => theme.progress().add_modifier(Modifier::DIM),
     }
 }
 
@@ -245,8 +245,8 @@ fn cell(context: &DrawContext<'_>, tx: &Transaction, shown: ShownColumn, has_lab
     }
 }
 
-/// Returns the ticket, after the person who has the transaction open, if somebody else has, without the role. Without a ticket it is a label,
-/// unless the labels have a column of their own.
+/// Returns the ticket, after the name of another person who has the transaction open. Without a ticket, the cell shows
+/// a label, unless the labels have a column of their own.
 fn ticket<R>(context: &DrawContext<'_>, tx: &Transaction<R>, has_labels: bool) -> String {
     let ticket = if has_labels { tx.params.ticket.as_deref() } else { row_text::ticket_or_label(tx) };
     let person = marks::people_viewing(context, tx).map(text::clean).next();
@@ -256,8 +256,8 @@ fn ticket<R>(context: &DrawContext<'_>, tx: &Transaction<R>, has_labels: bool) -
     }
 }
 
-/// Returns the mark of a transaction whose alerts are all handled: `a` or `z` for acknowledged or snoozed, and the mark of the
-/// most severe alert. Returns `None` if an alert fires, or without alerts.
+/// Returns the mark of a transaction whose alerts are all handled: `a` (acknowledged) or `z` (snoozed), and the most
+/// severe alert's mark. Returns `None` if an alert fires, or without alerts.
 fn handled_mark(alerts: &[Alert]) -> Option<String> {
     let Some((false, severity)) = alert::urgency(alerts) else { return None };
     let is_most_severe = |alert: &&Alert| alert.rule.severity() == severity;
@@ -281,13 +281,13 @@ fn due_style(context: &DrawContext<'_>, tx: &Transaction) -> Style {
 fn empty(context: &DrawContext<'_>) -> Vec<String> {
     let model = context.model;
     let shown = |id| context.key(id);
-    if !model.loaded {
+    if !model.is_loaded {
         return vec![format!("Reading the store{}", context.theme.ellipsis)];
     }
     if model.overview.tabs == [0; 5] && model.list.filter_text.is_empty() && model.list.tab == Tab::All {
         return vec![
             "Nothing is tracked yet.".into(),
-            format!("Press {} and paste a row: transactionId,fromChainId,toChainId,quoteId", shown(Id::Add)),
+            format!("Press {} and paste a row: transactionId,fromChainId,toChainId,quoteId", shown(CommandId::Add)),
             "or import a batch: hoptop import transfers.csv".into(),
         ];
     }
@@ -295,9 +295,9 @@ fn empty(context: &DrawContext<'_>) -> Vec<String> {
         _ if model.list.filter_error.is_some() => {
             vec!["No transaction matches the last valid filter.".into()]
         }
-        "" => vec![format!("No transactions in this view. Press {} to show all.", shown(Id::All))],
+        "" => vec![format!("No transactions in this view. Press {} to show all.", shown(CommandId::All))],
         _ if let Some(complaint) = model.unknown_chain() => vec![complaint],
         _ if matches!(model.dialog, Dialog::Filter(_)) => vec!["The filter hides all transactions.".into()],
-        _ => vec![format!("The filter hides all transactions. Press {} to clear it.", shown(Id::Clear))],
+        _ => vec![format!("The filter hides all transactions. Press {} to clear it.", shown(CommandId::Clear))],
     }
 }

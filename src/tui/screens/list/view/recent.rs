@@ -1,4 +1,4 @@
-//! The pane of the newest changes: when, which transaction, what happened. The newest is on top.
+//! The pane of the newest changes: time, transaction, event. The newest is on top.
 //!
 //! This module must never decide which changes matter: the store's query does.
 
@@ -17,13 +17,13 @@ use crate::{
     },
     presentation::{row_text, width},
     tui::{
-        command::Id,
+        command::CommandId,
         draw::{DrawContext, put_block, put_lines},
     },
 };
 
 pub(crate) fn draw(context: &DrawContext<'_>, pane: Rect, frame: &mut Frame<'_>) {
-    let key = context.key(Id::Recent);
+    let key = context.key(CommandId::Recent);
     let block = context
         .titled_block(" Just now ")
         .border_style(context.theme.dim())
@@ -42,7 +42,7 @@ fn line(context: &DrawContext<'_>, recent: &RecentChange, columns: usize) -> Lin
     let time = recent.change.at.with_timezone(&context.model.setting.zone).format("%H:%M:%S");
     let hash = recent.hash.short(theme.ellipsis);
     let mut spans = vec![Span::styled(format!("{time} "), theme.dim()), Span::raw(format!("{hash} "))];
-    spans.extend(words(context, &recent.change.kind, recent.change.author.as_deref()));
+    spans.extend(change_spans(context, &recent.change.kind, recent.change.author.as_deref()));
     let mut room = columns;
     for span in &mut spans {
         span.content = width::cut_at_word(&span.content, room, theme.ellipsis).into();
@@ -51,8 +51,8 @@ fn line(context: &DrawContext<'_>, recent: &RecentChange, columns: usize) -> Lin
     Line::from(spans)
 }
 
-/// Returns what happened: for a new status its symbol and word, for an alert its rule.
-fn words(context: &DrawContext<'_>, kind: &ChangeKind, author: Option<&str>) -> Vec<Span<'static>> {
+/// Returns the change as text: for a new status its symbol and word, for an alert its rule.
+fn change_spans(context: &DrawContext<'_>, kind: &ChangeKind, author: Option<&str>) -> Vec<Span<'static>> {
     let theme = context.theme;
     match kind {
         ChangeKind::StatusChanged { current, .. } => {
@@ -63,7 +63,9 @@ fn words(context: &DrawContext<'_>, kind: &ChangeKind, author: Option<&str>) -> 
             let mark = row_text::mark(Some(*severity));
             vec![Span::styled(format!("{mark} {}", rule.label()), theme.severity(*severity))]
         }
-        ChangeKind::AlertCleared { rule, .. } => vec![Span::styled(format!("{} resolved", rule.label()), theme.good())],
+        ChangeKind::AlertCleared { rule, .. } => {
+            vec![Span::styled(format!("{} resolved", rule.label()), theme.good())]
+        }
         other => vec![Span::styled(text::clean(&other.sentence_by(author)), Style::new())],
     }
 }

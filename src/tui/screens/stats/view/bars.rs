@@ -12,12 +12,12 @@ use ratatui::{
 use crate::tui::draw::DrawContext;
 
 /// A value and its style; `None` leaves a gap.
-pub(crate) type Value = (Option<f64>, Style);
+pub(crate) type BarValue = (Option<f64>, Style);
 
 /// Draws values from left to right; a bar of the value `greatest` fills the whole height.
 pub(crate) fn draw(
     context: &DrawContext<'_>,
-    values: &[Value],
+    values: &[BarValue],
     greatest: f64,
     pane: Rect,
     cells: usize,
@@ -30,7 +30,7 @@ pub(crate) fn draw(
         value if value > 0.0 && greatest > 0.0 => (value / greatest * SCALE).clamp(least, SCALE).ceil() as u64,
         _ => 0,
     };
-    let bar = |(value, style): &Value| SparklineBar::from(value.map(scaled)).style(Some(*style));
+    let bar = |(value, style): &BarValue| SparklineBar::from(value.map(scaled)).style(Some(*style));
     // A value of three or more cells ends with a gap of one cell.
     let gap = if cells > 2 { 1 } else { 0 };
     let data = values.iter().flat_map(|value| {
@@ -56,8 +56,8 @@ pub(crate) fn row(context: &DrawContext<'_>, counts: impl Iterator<Item = u64>, 
     ];
     let level = |count: u64| {
         let eighths = (count.saturating_mul(8)).div_ceil(greatest.max(1));
-        let place = usize::try_from(eighths).ok().and_then(|eighths| eighths.checked_sub(1));
-        place.map_or(" ", |place| levels.get(place).copied().unwrap_or(set.full))
+        let index = usize::try_from(eighths).ok().and_then(|eighths| eighths.checked_sub(1));
+        index.map_or(" ", |index| levels.get(index).copied().unwrap_or(set.full))
     };
     counts.map(level).collect()
 }

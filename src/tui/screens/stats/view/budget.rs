@@ -56,26 +56,26 @@ impl TimeAxis {
 
 /// What happened in the time of one dot.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Dot {
+struct ChartDot {
     rate: f64,
-    throttled: bool,
+    is_throttled: bool,
     /// Whether any request failed.
-    failed: bool,
+    has_failed: bool,
     /// Whether most requests failed.
-    failed_most: bool,
+    has_mostly_failed: bool,
     oldest: Option<Duration>,
 }
 
 /// Returns a dot for each part of the axis; of several minutes in one part the greatest values count.
-fn dots_of(minutes: &[MinuteStats], axis: TimeAxis, count: usize) -> Vec<Option<Dot>> {
+fn dots_of(minutes: &[MinuteStats], axis: TimeAxis, count: usize) -> Vec<Option<ChartDot>> {
     let mut dots = vec![None; count];
     for minute in minutes {
         for dot in dots.get_mut(axis.dots(minute, count)).into_iter().flatten() {
-            let own: &mut Dot = dot.get_or_insert_default();
+            let own: &mut ChartDot = dot.get_or_insert_default();
             own.rate = own.rate.max(minute.rate());
-            own.throttled |= minute.throttled > 0;
-            own.failed |= minute.failed > 0;
-            own.failed_most |= minute.failed.saturating_mul(2) > minute.requests;
+            own.is_throttled |= minute.throttled > 0;
+            own.has_failed |= minute.failed > 0;
+            own.has_mostly_failed |= minute.failed.saturating_mul(2) > minute.requests;
             own.oldest = own.oldest.max(minute.oldest);
         }
     }
@@ -114,7 +114,7 @@ pub(crate) fn draw(context: &DrawContext<'_>, minutes: &[MinuteStats], pane: Rec
     frame.render_widget(times_line(context, axis, columns), times);
 }
 
-/// Returns the line with the need and the budget, and what is used if that fits.
+/// Returns the line with the need and the budget, and with the use if there is room.
 fn need_line(context: &DrawContext<'_>, columns: usize) -> Line<'static> {
     let Some(report) = context.model.live_poller(context.now.wall) else {
         return Line::styled(" no poller is running", context.theme.warning());
@@ -140,7 +140,7 @@ fn draw_rate(context: &DrawContext<'_>, minutes: &[MinuteStats], axis: TimeAxis,
     let greatest = minutes.iter().map(MinuteStats::rate).fold(limit, f64::max);
     let need = context.model.live_poller(context.now.wall).and_then(|report| report.need).map(|need| need.polls);
     // A single failure has its mark below; red is for minutes in which polling hardly worked.
-    let style = |dot: &Dot| match (dot.throttled, dot.failed_most) {
+    let style = |dot: &ChartDot| match (dot.is_throttled, dot.has_mostly_failed) {
         (true, _) => context.theme.warning(),
         (false, true) => context.theme.critical(),
         (false, false) => context.theme.info(),
@@ -158,7 +158,7 @@ fn draw_area(
     axis: TimeAxis,
     pane: Rect,
     greatest: f64,
-    value: impl Fn(&Dot) -> Option<(f64, Style)>,
+    value: impl Fn(&ChartDot) -> Option<(f64, Style)>,
     lines: &[(f64, Style)],
     frame: &mut Frame<'_>,
 ) {
@@ -190,10 +190,10 @@ fn draw_area(
 }
 
 /// Returns the line with a mark at each column with throttled or failed requests.
-fn marks_line(context: &DrawContext<'_>, dots: &[Option<Dot>]) -> Line<'static> {
-    let mark = |dot: &Option<Dot>| match dot {
-        Some(dot) if dot.throttled => Span::styled("!", context.theme.warning()),
-        Some(dot) if dot.failed => Span::styled("x", context.theme.critical()),
+fn marks_line(context: &DrawContext<'_>, dots: &[Option<ChartDot>]) -> Line<'static> {
+    let mark = |dot: &Option<ChartDot>| match dot {
+        Some(dot) if dot.is_throttled => Span::styled("!", context.theme.warning()),
+        Some(dot) if dot.has_failed => Span::styled("x", context.theme.critical()),
         _ => Span::raw(" "),
     };
     let before = Span::raw(" ".repeat(usize::from(SCALE)));
@@ -217,7 +217,7 @@ fn draw_age(
     };
     frame.render_widget(Line::raw(width::cut(&text, usize::from(line.width), context.theme.ellipsis)), line);
     let greatest = worst.unwrap_or_default().max(need::TARGET);
-    let value = |dot: &Dot| {
+    let value = |dot: &ChartDot| {
         let age = dot.oldest?;
         let style = if age > need::TARGET { context.theme.warning() } else { context.theme.good() };
         Some((age.as_secs_f64(), style))

@@ -16,7 +16,7 @@ use crate::{
     presentation::width,
     tui::{
         draw::{DrawContext, put_lines},
-        screens::stats::state::Spread,
+        screens::stats::state::RouteSummary,
     },
 };
 
@@ -26,7 +26,7 @@ const LABEL: usize = 4;
 const WIDEST: usize = 14;
 
 /// Returns the durations in words, in at most so many columns: first the number of timed transfers is left out.
-pub(crate) fn sentence(spread: &Spread, columns: usize) -> String {
+pub(crate) fn sentence(spread: &RouteSummary, columns: usize) -> String {
     let timed = spread.timed();
     let Some(median) = spread.median else { return " no transfer was timed yet".to_owned() };
     let Some(most) = spread.nine_in_ten else { return format!(" 1 transfer timed: {}", span::long(median)) };
@@ -36,7 +36,7 @@ pub(crate) fn sentence(spread: &Spread, columns: usize) -> String {
     sentences.into_iter().find(|text| width::display_width(text) <= columns).unwrap_or(brief)
 }
 
-pub(crate) fn draw(context: &DrawContext<'_>, spread: &Spread, pane: Rect, frame: &mut Frame<'_>) {
+pub(crate) fn draw(context: &DrawContext<'_>, spread: &RouteSummary, pane: Rect, frame: &mut Frame<'_>) {
     let [words, marks, chart, counts, labels] = Layout::vertical([
         Constraint::Length(1),
         Constraint::Length(u16::from(pane.height > 6)),
@@ -66,11 +66,11 @@ pub(crate) fn draw(context: &DrawContext<'_>, spread: &Spread, pane: Rect, frame
 }
 
 /// Returns the line above the bars with a mark at the median and at nine in ten.
-fn marks_line(context: &DrawContext<'_>, spread: &Spread, buckets: &[Bucket], cells: usize) -> Line<'static> {
+fn marks_line(context: &DrawContext<'_>, spread: &RouteSummary, buckets: &[Bucket], cells: usize) -> Line<'static> {
     let glyphs = context.theme.glyphs();
     let column = |at: Duration| {
-        let place = buckets.iter().rposition(|bucket| bucket.from <= at).unwrap_or(0);
-        place * cells + cells / 2
+        let index = buckets.iter().rposition(|bucket| bucket.from <= at).unwrap_or(0);
+        index * cells + cells / 2
     };
     let marks = [("median", spread.median), ("9 in 10", spread.nine_in_ten)];
     let mut text = String::new();

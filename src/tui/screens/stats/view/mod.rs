@@ -22,12 +22,12 @@ use ratatui::{
     widgets::Block,
 };
 
-use super::state::Spread;
+use super::state::RouteSummary;
 use crate::{
     domain::{span, status::RouterStatus},
     presentation::{glyphs::Glyphs, row_text, width},
     tui::{
-        command::Id,
+        command::CommandId,
         draw::{DrawContext, plain_title, put_block, put_lines},
     },
 };
@@ -39,8 +39,7 @@ const CHARTED: (u16, u16) = (60, 12);
 /// The least columns of the left half with frames; its columns without frames.
 const LEFT: (u16, u16) = (55, 38);
 
-/// The area of each part.
-struct Areas {
+struct StatsAreas {
     outcomes: Rect,
     routes: Rect,
     budget: Rect,
@@ -49,7 +48,7 @@ struct Areas {
 }
 
 /// Returns the area of each part; `None` if the charts don't fit.
-fn areas(body: Rect, outcome_rows: usize) -> Option<Areas> {
+fn areas(body: Rect, outcome_rows: usize) -> Option<StatsAreas> {
     let is_framed = body.width >= FRAMED.0 && body.height >= FRAMED.1;
     if body.width < CHARTED.0 || body.height < CHARTED.1 {
         return None;
@@ -64,10 +63,10 @@ fn areas(body: Rect, outcome_rows: usize) -> Option<Areas> {
         Layout::horizontal([Constraint::Length(left), Constraint::Length(gap), Constraint::Fill(1)]).areas(below);
     let [budget, took] =
         Layout::vertical([Constraint::Length((below.height * 11).div_ceil(20)), Constraint::Fill(1)]).areas(right);
-    Some(Areas { outcomes, routes, budget, took, is_framed })
+    Some(StatsAreas { outcomes, routes, budget, took, is_framed })
 }
 
-fn areas_of(context: &DrawContext<'_>, body: Rect) -> Option<Areas> {
+fn areas_of(context: &DrawContext<'_>, body: Rect) -> Option<StatsAreas> {
     let columns = usize::from(body.width).saturating_sub(if body.width >= FRAMED.0 { 4 } else { 2 });
     let spread = context.model.charts.spread();
     areas(body, spread.map_or(1, |spread| outcomes::rows(context, spread, columns)))
@@ -75,7 +74,7 @@ fn areas_of(context: &DrawContext<'_>, body: Rect) -> Option<Areas> {
 
 /// Returns the number of routes that fit on the screen.
 pub(crate) fn rows_in(context: &DrawContext<'_>, body: Rect) -> usize {
-    let around = |areas: &Areas| if areas.is_framed { 3 } else { 2 };
+    let around = |areas: &StatsAreas| if areas.is_framed { 3 } else { 2 };
     areas_of(context, body).map_or(1, |areas| usize::from(areas.routes.height.saturating_sub(around(&areas))))
 }
 
@@ -91,7 +90,7 @@ pub(crate) fn draw(context: &DrawContext<'_>, body: Rect, frame: &mut Frame<'_>)
         return put_lines(numbers(context, spread, body), body, frame);
     };
     let name = scope(spread, context.theme.glyphs());
-    let range = format!("{} ({} changes the time)", context.model.charts.range.words(), context.key(Id::Range));
+    let range = format!("{} ({} changes the time)", context.model.charts.range.label(), context.key(CommandId::Range));
     let scope = format!("{name}{}{range}", context.theme.separator());
     let pane = draw_heading(context, "OUTCOMES", &scope, areas.outcomes, areas.is_framed, frame);
     outcomes::draw(context, spread, pane, frame);
@@ -105,7 +104,7 @@ pub(crate) fn draw(context: &DrawContext<'_>, body: Rect, frame: &mut Frame<'_>)
 
 /// Returns the order of the routes, and the key of the next order.
 fn routes_remark(context: &DrawContext<'_>) -> String {
-    format!("{} ({} sorts)", context.model.charts.order.words(), context.key(Id::RouteOrder))
+    format!("{} ({} sorts)", context.model.charts.order.label(), context.key(CommandId::RouteOrder))
 }
 
 /// Draws the heading of a part, and its frame if there is one; returns the area of the content.
@@ -118,7 +117,7 @@ fn draw_heading(
     frame: &mut Frame<'_>,
 ) -> Rect {
     let room = usize::from(area.width).saturating_sub(title.len() + 6);
-    // What stands in parentheses is the first to go.
+    // The text in parentheses is dropped first.
     let remark = match remark.split_once(" (") {
         Some((most, _)) if width::display_width(remark) > room => most,
         _ => remark,
@@ -145,7 +144,7 @@ fn draw_heading(
 }
 
 /// Returns the name of the route, or `all routes`.
-fn scope(spread: &Spread, glyphs: Glyphs) -> String {
+fn scope(spread: &RouteSummary, glyphs: Glyphs) -> String {
     spread.route.as_ref().map_or_else(|| "all routes".to_owned(), |route| routes::route(route, glyphs))
 }
 
@@ -174,8 +173,8 @@ pub(crate) fn headline(context: &DrawContext<'_>, columns: u16) -> Line<'static>
     pieces.extend(
         context.model.oldest_age(context.now.wall).map(|age| Span::raw(format!("oldest answer {}", span::long(age)))),
     );
-    for (place, piece) in pieces.into_iter().enumerate() {
-        let gap = if place == 0 { "" } else { "   " };
+    for (index, piece) in pieces.into_iter().enumerate() {
+        let gap = if index == 0 { "" } else { "   " };
         if line.width() + gap.len() + width::display_width(&piece.content) <= usize::from(columns) {
             line.push_span(Span::raw(gap));
             line.push_span(piece);
@@ -185,7 +184,7 @@ pub(crate) fn headline(context: &DrawContext<'_>, columns: u16) -> Line<'static>
 }
 
 /// Returns the numbers alone, for a screen that is too small for charts.
-fn numbers(context: &DrawContext<'_>, spread: Option<&Spread>, body: Rect) -> Vec<Line<'static>> {
+fn numbers(context: &DrawContext<'_>, spread: Option<&RouteSummary>, body: Rect) -> Vec<Line<'static>> {
     let Some(spread) = spread else { return vec![Line::raw(" nothing is tracked yet")] };
     let mut lines = vec![Line::styled(
         format!(" {}: {}", scope(spread, context.theme.glyphs()), outcomes::settled(spread)),

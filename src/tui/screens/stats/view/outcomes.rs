@@ -10,7 +10,7 @@ use crate::{
     presentation::{row_text, width},
     tui::{
         draw::{DrawContext, put_lines},
-        screens::stats::state::Spread,
+        screens::stats::state::RouteSummary,
     },
 };
 
@@ -20,7 +20,7 @@ const COUNT: usize = 7;
 const SHARE: usize = 4;
 
 /// Draws the outcomes as one stacked bar over the width, with its legend below.
-pub(crate) fn draw(context: &DrawContext<'_>, spread: &Spread, pane: Rect, frame: &mut Frame<'_>) {
+pub(crate) fn draw(context: &DrawContext<'_>, spread: &RouteSummary, pane: Rect, frame: &mut Frame<'_>) {
     let columns = usize::from(pane.width).saturating_sub(2);
     let indented = Rect { x: pane.x + 1, width: pane.width.saturating_sub(2), ..pane };
     if spread.tracked == 0 {
@@ -34,12 +34,12 @@ pub(crate) fn draw(context: &DrawContext<'_>, spread: &Spread, pane: Rect, frame
 }
 
 /// Returns the rows of the stacked bar and its legend.
-pub(crate) fn rows(context: &DrawContext<'_>, spread: &Spread, columns: usize) -> usize {
+pub(crate) fn rows(context: &DrawContext<'_>, spread: &RouteSummary, columns: usize) -> usize {
     if spread.tracked == 0 { 2 } else { 1 + legend(context, spread, columns).len() }
 }
 
 /// Returns the stacked bar: each status has its share of the columns, at least one.
-fn stacked_bar(context: &DrawContext<'_>, spread: &Spread, columns: usize) -> Line<'static> {
+fn stacked_bar(context: &DrawContext<'_>, spread: &RouteSummary, columns: usize) -> Line<'static> {
     let full = context.theme.bars().full;
     let mut line = Line::default();
     let mut free = columns;
@@ -57,7 +57,7 @@ fn stacked_bar(context: &DrawContext<'_>, spread: &Spread, columns: usize) -> Li
 }
 
 /// Returns the legend: each status with its symbol, its count and its share, wrapped between statuses.
-fn legend(context: &DrawContext<'_>, spread: &Spread, columns: usize) -> Vec<Line<'static>> {
+fn legend(context: &DrawContext<'_>, spread: &RouteSummary, columns: usize) -> Vec<Line<'static>> {
     let mut lines = vec![Line::raw(settled(spread))];
     for (status, count) in &spread.outcomes {
         let word = row_text::status(status.as_ref(), context.theme.glyphs());
@@ -76,8 +76,7 @@ fn legend(context: &DrawContext<'_>, spread: &Spread, columns: usize) -> Vec<Lin
     lines
 }
 
-/// Returns a line for each status.
-pub(crate) fn lines(context: &DrawContext<'_>, spread: &Spread, columns: usize) -> Vec<Line<'static>> {
+pub(crate) fn lines(context: &DrawContext<'_>, spread: &RouteSummary, columns: usize) -> Vec<Line<'static>> {
     let room = columns.saturating_sub(STATUS + COUNT + SHARE + 5);
     let greatest = spread.outcomes.iter().map(|(_, count)| *count).max().unwrap_or(0);
     let line = |(status, count): &(Option<_>, u64)| {
@@ -111,7 +110,7 @@ pub(crate) fn percent(part: u64, whole: u64) -> String {
 }
 
 /// Returns the number of settled transactions, and the share of success: `41 of 60 settled, 88% of these succeeded`.
-pub(super) fn settled(spread: &Spread) -> String {
+pub(super) fn settled(spread: &RouteSummary) -> String {
     match spread.tracked {
         0 => "nothing is tracked yet".to_owned(),
         tracked => format!("{} of {tracked} settled, {} of these succeeded", spread.settled, success_share(spread)),
@@ -119,7 +118,7 @@ pub(super) fn settled(spread: &Spread) -> String {
 }
 
 /// Returns the share of success among the settled transactions; `-` if none is settled.
-pub(super) fn success_share(spread: &Spread) -> String {
+pub(super) fn success_share(spread: &RouteSummary) -> String {
     if spread.settled == 0 { "-".to_owned() } else { percent(spread.succeeded(), spread.settled) }
 }
 

@@ -1,5 +1,5 @@
-//! The routes, one a row: the number of transfers and of those in progress, the share that succeeded, the durations, the age of the
-//! oldest transfer in progress, and a small histogram, all on one scale.
+//! The routes, one a row: counts, success share, durations, and the age of the oldest transfer in progress. The small
+//! histograms of all rows have one scale.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::{
     presentation::{glyphs::Glyphs, width},
     tui::{
         draw::{DrawContext, put_lines},
-        screens::stats::state::{RouteOrder, Spread},
+        screens::stats::state::{RouteOrder, RouteSummary},
         widgets::columns,
     },
 };
@@ -40,7 +40,7 @@ pub(crate) fn draw(context: &DrawContext<'_>, pane: Rect, frame: &mut Frame<'_>)
     let mut lines = vec![Line::styled(width::cut(&format!("{titles}{spread}"), room, ""), context.theme.dim())];
     let rows = usize::from(pane.height).saturating_sub(1);
     let shown = charts.spreads().iter().enumerate().skip(charts.top).take(rows);
-    lines.extend(shown.map(|(place, spread)| line(context, spread, place == charts.place(), pane.width)));
+    lines.extend(shown.map(|(index, spread)| line(context, spread, index == charts.position(), pane.width)));
     put_lines(lines, pane, frame);
 }
 
@@ -58,7 +58,7 @@ fn cells(columns: usize, order: RouteOrder, texts: [String; 7]) -> String {
     format!("{route:<route_columns$}{all:>COUNT$} {share:>SHARE$} {median:>SPAN$} {last:>SPAN$}")
 }
 
-fn line(context: &DrawContext<'_>, spread: &Spread, is_chosen: bool, pane: u16) -> Line<'static> {
+fn line(context: &DrawContext<'_>, spread: &RouteSummary, is_chosen: bool, pane: u16) -> Line<'static> {
     let columns = usize::from(pane);
     let route_columns = if columns >= AMPLE { ROUTE } else { ROUTE - 2 };
     let words = |took: Option<Duration>| took.map_or_else(|| "-".to_owned(), span::nearest);
@@ -81,7 +81,7 @@ fn line(context: &DrawContext<'_>, spread: &Spread, is_chosen: bool, pane: u16) 
     columns::row(context, vec![Span::raw(text), Span::styled(chart, context.theme.info())], is_chosen, pane)
 }
 
-fn name(spread: &Spread, glyphs: Glyphs) -> String {
+fn name(spread: &RouteSummary, glyphs: Glyphs) -> String {
     spread.route.as_ref().map_or_else(|| "all".to_owned(), |key| route(key, glyphs))
 }
 

@@ -70,16 +70,16 @@ fn minutes() -> Vec<MinuteStats> {
     (0..60).rev().filter(|ago| !(40..46).contains(ago)).map(minute).collect()
 }
 
-fn charts(size: (u16, u16), (routes, minutes): (Vec<RouteStats>, Vec<MinuteStats>)) -> TestDashboard {
+fn charts(size: (u16, u16), routes: Vec<RouteStats>, minutes: Vec<MinuteStats>) -> TestDashboard {
     let mut model = dashboard(size);
     press(&mut model, &["%"], now());
     let read = Statistics::new(routes, minutes, now().wall);
-    model.take(Msg::Statistics(Box::new((Ok(read), Duration::ZERO))), now());
+    model.apply(Msg::Statistics(Box::new((Ok(read), Duration::ZERO))), now());
     model
 }
 
 pub(crate) fn full(size: (u16, u16)) -> TestDashboard {
-    charts(size, (routes(), minutes()))
+    charts(size, routes(), minutes())
 }
 
 #[test]
@@ -139,12 +139,12 @@ fn one_transfer_says_one() {
 
 #[test]
 fn nothing_yet() {
-    insta::assert_snapshot!(screen(&charts(WIDE, (Vec::new(), Vec::new()))));
+    insta::assert_snapshot!(screen(&charts(WIDE, Vec::new(), Vec::new())));
 }
 
 #[test]
 fn nothing_yet_on_a_small_screen() {
-    insta::assert_snapshot!(screen(&charts(SMALL, (Vec::new(), Vec::new()))));
+    insta::assert_snapshot!(screen(&charts(SMALL, Vec::new(), Vec::new())));
 }
 
 #[test]
@@ -181,10 +181,10 @@ fn hostile_names_and_numbers_at_any_size() {
         (minute.requests, minute.limit, minute.polled_for) = (u64::MAX, f64::INFINITY, Duration::ZERO);
     }
     for size in [(200, 60), WIDE, SMALL, (61, 13), (40, 9), (10, 40), (1, 1)] {
-        let mut model = charts(size, (routes.clone(), minutes.clone()));
+        let mut model = charts(size, routes.clone(), minutes.clone());
         press(&mut model, &["j"], now());
         let drawn = screen(&model);
         assert!(!drawn.contains(['\u{1b}', '\u{202e}']), "{size:?}");
     }
-    insta::assert_snapshot!(screen(&charts(SMALL, (routes, minutes))));
+    insta::assert_snapshot!(screen(&charts(SMALL, routes, minutes)));
 }

@@ -197,7 +197,7 @@ impl Finding {
     pub fn expand_chain_names(&mut self, any_chain: bool) {
         let cells = self.cells.iter_mut();
         for cell in cells.filter(|cell| matches!(cell.field, Field::FromChainId | Field::ToChainId)) {
-            if let Some(id) = chain_meant(cell.input.value()) {
+            if let Some(id) = recognised_chain(cell.input.value()) {
                 cell.input = Input::new(id.to_string());
             }
         }
@@ -224,7 +224,7 @@ impl Finding {
 }
 
 /// Returns the chain with this name or beginning of a name, if only one chain matches.
-fn chain_meant(typed: &str) -> Option<&'static ChainId> {
+fn recognised_chain(typed: &str) -> Option<&'static ChainId> {
     match chains::chains_by_name(typed).as_slice() {
         [chain] => Some(&chain.id),
         _ => None,
@@ -242,8 +242,8 @@ fn cells(pasted: &PasteFinding) -> Vec<MissingField> {
             _ => None,
         };
         let guess = guess.filter(|_| written.is_none());
-        let meant = written.and_then(chain_meant).or(guess);
-        let value = meant.map(ToString::to_string).or_else(|| written.map(str::to_owned)).unwrap_or_default();
+        let chain = written.and_then(recognised_chain).or(guess);
+        let value = chain.map(ToString::to_string).or_else(|| written.map(str::to_owned)).unwrap_or_default();
         MissingField { field: *field, input: Input::new(value), is_guess: guess.is_some() }
     };
     missing.iter().map(cell).collect()

@@ -17,10 +17,10 @@ use crate::{
         dialogs::{
             Dialog,
             copy::state::CopyMenu,
-            menu::state::{Choice, Menu, MenuEntry},
+            menu::state::{Menu, MenuChoice, MenuEntry},
         },
         effect::{Effect, TextUse},
-        model::{Model, Screen, Tone},
+        model::{MessageTone, Model, Screen},
         screens::list::update::marks,
     },
 };
@@ -43,7 +43,7 @@ pub(crate) fn choose_audience(model: &mut Model, now: Mono) {
     if model.screen == Screen::List && !marks::end_range(model, now) {
         return;
     }
-    let entry = |key, label, audience| MenuEntry::new(key, label, Choice::Answer(audience));
+    let entry = |key, label, audience| MenuEntry::new(key, label, MenuChoice::ReplyFor(audience));
     let entries = vec![
         entry("c", "the customer: whole sentences", Audience::Customer),
         entry("p", "the provider's support: hash, chains, quoteId, requestId, links", Audience::Provider),
@@ -74,7 +74,7 @@ fn load(model: &mut Model, wanted: TextUse, now: Now) -> Vec<Effect> {
         1..=MOST => vec![Effect::LoadForTexts(model.marks.rows(), wanted)],
         count => {
             let text = format!("{count} transactions are marked; a text can have at most {MOST}.");
-            model.show_message(Tone::Bad, text, now.mono);
+            model.show_message(MessageTone::Bad, text, now.mono);
             Vec::new()
         }
     }
@@ -98,11 +98,11 @@ pub(crate) fn on_loaded(model: &mut Model, read: &[Transaction], wanted: TextUse
             let text = reply::write_reply(&transactions, audience, now.wall, zone, own);
             model.copied = None;
             let title = title(&transactions, audience, &groups);
-            let doubt = if audience == Audience::Customer { doubt(&groups) } else { String::new() };
-            (Dialog::Answer { title, doubt, text: text.clone(), scroll: 0 }, vec![Effect::Copy(text)])
+            let warning = if audience == Audience::Customer { warning(&groups) } else { String::new() };
+            (Dialog::Reply { title, warning, text: text.clone(), scroll: 0 }, vec![Effect::Copy(text)])
         }
     };
-    (model.dialog, model.list.chosen) = (dialog, true);
+    (model.dialog, model.list.is_chosen) = (dialog, true);
     effects
 }
 
@@ -110,7 +110,7 @@ pub(crate) fn on_loaded(model: &mut Model, read: &[Transaction], wanted: TextUse
 fn customers(groups: &[ReplyGroup]) -> Menu {
     let entry = |group: &ReplyGroup| {
         let label = format!("{}: {}", name(&group.of), row_text::transaction_count(group.rows.len()));
-        (label, Choice::Reply(group.rows.clone()))
+        (label, MenuChoice::Reply(group.rows.clone()))
     };
     let title = format!("The marked transactions belong to {} customers: reply to which?", groups.len());
     let remark = "Their tickets or senders differ. A customer must not read about the transfers of another, so each gets a text \
@@ -118,7 +118,7 @@ fn customers(groups: &[ReplyGroup]) -> Menu {
     Menu::numbered(title, remark, groups.iter().map(entry))
 }
 
-/// Returns what the transactions of a customer have in common, in words.
+/// Returns the common customer of some transactions, in words.
 fn name(of: &Customer) -> String {
     match of {
         Customer::Ticket(ticket) => format!("ticket {}", text::clean(ticket)),
@@ -127,9 +127,9 @@ fn name(of: &Customer) -> String {
     }
 }
 
-/// Returns what a text is, and what it is about.
+/// Returns the title of a text: its kind and its subject.
 fn title(transactions: &[&Transaction], audience: Audience, groups: &[ReplyGroup]) -> String {
-    let what = match audience {
+    let subject = match audience {
         Audience::Customer => "Reply to the customer",
         Audience::Provider => "Packet for the provider's support",
         Audience::Team(_) => "Text for the team",
@@ -142,11 +142,11 @@ fn title(transactions: &[&Transaction], audience: Audience, groups: &[ReplyGroup
         (_, [group]) => format!("{}, {}", row_text::transaction_count(transactions.len()), name(&group.of)),
         (_, groups) => format!("{}, {} customers", row_text::transaction_count(transactions.len()), groups.len()),
     };
-    format!("{what}: {about}")
+    format!("{subject}: {about}")
 }
 
-/// Returns the doubt about a text for a customer: nothing says that its transactions belong to one customer.
-fn doubt(groups: &[ReplyGroup]) -> String {
+/// Returns the warning about a text for a customer: its transactions may belong to several customers.
+fn warning(groups: &[ReplyGroup]) -> String {
     match groups {
         [ReplyGroup { of: Customer::Unknown, rows }] if rows.len() > 1 => {
             "Check that all of them belong to this customer.".to_owned()
@@ -157,22 +157,16 @@ fn doubt(groups: &[ReplyGroup]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use chrono::{DateTime, TimeDelta};
-
     use super::*;
     use crate::{
         domain::fixtures as tx,
-        tui::fixtures::{TestDashboard, at_work, blank, change_store, everything, moment, press},
+        tui::fixtures::{TestDashboard, blank, change_store, everything, live_report, now, press},
     };
-
-    fn now() -> Now {
-        moment(DateTime::UNIX_EPOCH + TimeDelta::hours(1))
-    }
 
     fn dashboard(count: i64) -> TestDashboard {
         let mut model = blank((80, 24));
         let transactions = (1..=count).map(tx::transaction).collect();
-        change_store(&mut model, everything(transactions, Vec::new()), Some(at_work(now().wall)), now());
+        change_store(&mut model, everything(transactions, Vec::new()), Some(live_report(now().wall)), now());
         model
     }
 
@@ -192,7 +186,7 @@ mod tests {
             press(&mut model, &["Esc"], now());
             let text = copied(&mut model, &["C", key]);
             assert!(text.starts_with(beginning), "{key}: {text}");
-            assert!(matches!(&model.dialog, Dialog::Answer { text: shown, .. } if *shown == text));
+            assert!(matches!(&model.dialog, Dialog::Reply { text: shown, .. } if *shown == text));
         }
     }
 
@@ -219,7 +213,7 @@ mod tests {
         for (tx, ticket) in transactions.iter_mut().zip(["SUP-1", "SUP-2", "SUP-1"]) {
             tx.params.ticket = Some(ticket.into());
         }
-        change_store(&mut model, everything(transactions, Vec::new()), Some(at_work(now().wall)), now());
+        change_store(&mut model, everything(transactions, Vec::new()), Some(live_report(now().wall)), now());
         assert_eq!(press(&mut model, &["*", "c"], now()), []);
         let Dialog::Menu(menu) = &model.dialog else { panic!("{:?}", model.dialog) };
         assert_eq!(menu.title, "The marked transactions belong to 3 customers: reply to which?");
@@ -227,8 +221,8 @@ mod tests {
         for (key, own, other, count) in [("1", "ticket SUP-1", "SUP-2", 2), ("2", "ticket SUP-2", "SUP-1", 1)] {
             let text = copied(&mut model, &["Esc", "c", key]);
             assert_eq!(text.matches("Transaction: 0x").count(), count, "{text}");
-            let Dialog::Answer { title, doubt, .. } = &model.dialog else { panic!("{:?}", model.dialog) };
-            assert!(title.contains(own) && !title.contains(other) && doubt.is_empty(), "{title} {doubt}");
+            let Dialog::Reply { title, warning, .. } = &model.dialog else { panic!("{:?}", model.dialog) };
+            assert!(title.contains(own) && !title.contains(other) && warning.is_empty(), "{title} {warning}");
         }
         // The menu of texts has no text for all of them either.
         press(&mut model, &["Esc", "y", "c"], now());
@@ -239,17 +233,17 @@ mod tests {
     }
 
     #[test]
-    fn a_text_about_transactions_without_ticket_and_sender_says_to_check_the_customer() {
+    fn text_about_transactions_without_ticket_and_sender_warns_to_check_the_customer() {
         let mut model = dashboard(3);
         copied(&mut model, &["*", "c"]);
-        let doubt = |model: &TestDashboard| match &model.dialog {
-            Dialog::Answer { doubt, .. } => doubt.clone(),
+        let warning = |model: &TestDashboard| match &model.dialog {
+            Dialog::Reply { warning, .. } => warning.clone(),
             other => panic!("{other:?}"),
         };
-        assert_eq!(doubt(&model), "Check that all of them belong to this customer.");
+        assert_eq!(warning(&model), "Check that all of them belong to this customer.");
         press(&mut model, &["Esc", "Esc"], now());
         copied(&mut model, &["c"]);
-        assert_eq!(doubt(&model), "");
+        assert_eq!(warning(&model), "");
     }
 
     #[test]

@@ -3,41 +3,44 @@
 use std::sync::{Arc, Mutex};
 
 use hoptop::internals::{
-    api::{self, Reply},
+    api::{self, HttpAnswer},
     clock::Clock,
     domain::{
         observation::Observation,
         quote::{QuoteObservation, QuoteRequest},
         transaction::TransactionParams,
     },
-    poller::Wire,
-    sim::service::{Method, Request, Service},
+    poller::ServiceTransport,
+    sim::service::{Request, RequestMethod, Service},
 };
 
-const ID: &str = "in-process-wire";
+const ID: &str = "in-process-transport";
 
-/// A [`Wire`] to the simulated service without a network.
-pub(crate) struct InProcessWire {
+/// A [`ServiceTransport`] to the simulated service without a network.
+pub(crate) struct InProcessTransport {
     /// The simulated service.
     pub(crate) service: Arc<Mutex<Service>>,
     /// The clock of the test.
     pub(crate) clock: Clock,
 }
 
-impl Wire for InProcessWire {
+impl ServiceTransport for InProcessTransport {
     async fn status(&self, params: &TransactionParams) -> Observation {
         let request = Request::status(params, ID);
         let arrived = self.clock.now();
-        let reply = self.service.lock().unwrap().handle(&request, arrived);
-        self.clock.sleep_until(arrived.mono + reply.delay).await;
-        let answer =
-            Reply { status: reply.status, retry_after: reply.header("retry-after"), body: reply.body.as_bytes() };
+        let response = self.service.lock().unwrap().handle(&request, arrived);
+        self.clock.sleep_until(arrived.mono + response.delay).await;
+        let answer = HttpAnswer {
+            status: response.status,
+            retry_after: response.header("retry-after"),
+            body: response.body.as_bytes(),
+        };
         let api::StatusAnswer { outcome, chains } = api::interpret(&answer, params, self.clock.now().wall);
         Observation {
             outcome,
-            http_status: Some(reply.status),
-            latency: reply.delay,
-            body: Some(reply.body),
+            http_status: Some(response.status),
+            latency: response.delay,
+            body: Some(response.body),
             chains,
             response_id: None,
         }
@@ -45,18 +48,21 @@ impl Wire for InProcessWire {
 
     async fn quote(&self, quote_request: &QuoteRequest) -> QuoteObservation {
         let request = Request {
-            method: Method::Post,
+            method: RequestMethod::Post,
             path: "/v2/route".into(),
             integrator_id: Some(ID.into()),
             body: serde_json::to_vec(quote_request).ok(),
             ..Request::default()
         };
         let arrived = self.clock.now();
-        let reply = self.service.lock().unwrap().handle(&request, arrived);
-        self.clock.sleep_until(arrived.mono + reply.delay).await;
-        let answer =
-            Reply { status: reply.status, retry_after: reply.header("retry-after"), body: reply.body.as_bytes() };
+        let response = self.service.lock().unwrap().handle(&request, arrived);
+        self.clock.sleep_until(arrived.mono + response.delay).await;
+        let answer = HttpAnswer {
+            status: response.status,
+            retry_after: response.header("retry-after"),
+            body: response.body.as_bytes(),
+        };
         let answer = api::interpret_route(&answer, quote_request.is_quote_only, self.clock.now().wall);
-        QuoteObservation { answer, http_status: Some(reply.status), body: Some(reply.body) }
+        QuoteObservation { answer, http_status: Some(response.status), body: Some(response.body) }
     }
 }

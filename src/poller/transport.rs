@@ -12,7 +12,7 @@ use crate::{
 
 /// A connection to the service. One call is one request. Each call ends in bounded time, and reports a failure only as
 /// a failed observation.
-pub trait Wire: Send + Sync + 'static {
+pub trait ServiceTransport: Send + Sync + 'static {
     /// Requests the status of a transaction once.
     fn status(&self, params: &TransactionParams) -> impl Future<Output = Observation> + Send;
 
@@ -21,14 +21,14 @@ pub trait Wire: Send + Sync + 'static {
 }
 
 /// A connection to the service over HTTP.
-pub struct HttpWire {
+pub struct HttpTransport {
     /// The HTTP client.
     pub client: Client,
     /// The clock that measures the latency.
     pub clock: Clock,
 }
 
-impl Wire for HttpWire {
+impl ServiceTransport for HttpTransport {
     async fn status(&self, params: &TransactionParams) -> Observation {
         self.client.status(params, &self.clock).await
     }

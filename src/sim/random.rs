@@ -14,7 +14,7 @@ const BECH32: &[u8] = b"qpzry9x8gf2tvdw0s3jn54khce6mua7l";
 
 /// The form of a chain's hashes and addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Family {
+pub(super) enum ChainFamily {
     /// `0x` and hex digits; the chain's ID is a number.
     Evm,
     /// Base58.
@@ -23,7 +23,7 @@ pub(super) enum Family {
     Cosmos,
 }
 
-impl Family {
+impl ChainFamily {
     /// Returns the family of a chain, judged by the form of the chain's ID.
     pub(super) fn of(chain: &ChainId) -> Self {
         let id = chain.as_str();
@@ -57,15 +57,14 @@ impl Family {
 
 /// A random number generator.
 #[derive(Clone, Debug)]
-pub(super) struct Chance(Pcg64Mcg);
+pub(super) struct RandomValues(Pcg64Mcg);
 
-impl Chance {
-    /// Creates a generator from a seed.
+impl RandomValues {
     pub(super) fn seeded(seed: u64) -> Self {
         Self(Pcg64Mcg::seed_from_u64(seed))
     }
 
-    /// Creates a generator from a text, whatever the world's seed: a transfer's values depend on its hash alone.
+    /// Creates a generator from a text, independent of the world's seed: a transfer's values depend on its hash alone.
     pub(super) fn of(text: &str) -> Self {
         // FNV-1a, because the standard hasher may change between versions.
         let digest = text
@@ -103,20 +102,20 @@ impl Chance {
     }
 
     /// Returns a transaction hash in the form of the chain's family.
-    pub(super) fn hash(&mut self, family: Family) -> TxHash {
+    pub(super) fn hash(&mut self, family: ChainFamily) -> TxHash {
         TxHash::new(match family {
-            Family::Evm => format!("0x{}", self.letters(HEX, 64)),
-            Family::Solana => self.letters(BASE58, 88),
-            Family::Cosmos => self.letters(UPPER_HEX, 64),
+            ChainFamily::Evm => format!("0x{}", self.letters(HEX, 64)),
+            ChainFamily::Solana => self.letters(BASE58, 88),
+            ChainFamily::Cosmos => self.letters(UPPER_HEX, 64),
         })
     }
 
     /// Returns an account's address in the form of the chain's family.
     pub(super) fn address(&mut self, chain: &ChainId) -> String {
-        match Family::of(chain) {
-            Family::Evm => format!("0x{}", self.letters(HEX, 40)),
-            Family::Solana => self.letters(BASE58, 44),
-            Family::Cosmos => {
+        match ChainFamily::of(chain) {
+            ChainFamily::Evm => format!("0x{}", self.letters(HEX, 40)),
+            ChainFamily::Solana => self.letters(BASE58, 44),
+            ChainFamily::Cosmos => {
                 let prefix: String = chain.as_str().chars().take_while(char::is_ascii_lowercase).take(5).collect();
                 format!("{prefix}1{}", self.letters(BECH32, 38))
             }
@@ -140,19 +139,19 @@ mod tests {
 
     #[test]
     fn same_seed_gives_the_same_numbers() {
-        let draw = |mut chance: Chance| (chance.token(), chance.whole(1, 6), chance.lognormal(60.0, 0.4));
-        assert_eq!(draw(Chance::seeded(7)), draw(Chance::seeded(7)));
-        assert_eq!(draw(Chance::of("0xab")), draw(Chance::of("0xab")));
-        assert_ne!(draw(Chance::of("0xab")), draw(Chance::of("0xac")));
+        let draw = |mut random: RandomValues| (random.token(), random.whole(1, 6), random.lognormal(60.0, 0.4));
+        assert_eq!(draw(RandomValues::seeded(7)), draw(RandomValues::seeded(7)));
+        assert_eq!(draw(RandomValues::of("0xab")), draw(RandomValues::of("0xab")));
+        assert_ne!(draw(RandomValues::of("0xab")), draw(RandomValues::of("0xac")));
     }
 
     #[test]
     fn hashes_and_addresses_have_the_form_of_their_chain() {
-        let mut chance = Chance::seeded(1);
-        assert_eq!(chance.hash(Family::Evm).as_str().len(), 66);
-        assert_eq!(chance.hash(Family::Solana).as_str().len(), 88);
-        assert!(chance.hash(Family::Cosmos).as_str().bytes().all(|byte| b"0123456789ABCDEF".contains(&byte)));
-        assert!(chance.address(&ChainId::new("osmosis-1")).starts_with("osmos1"));
-        assert_eq!(chance.address(&ChainId::new("8453")).len(), 42);
+        let mut random = RandomValues::seeded(1);
+        assert_eq!(random.hash(ChainFamily::Evm).as_str().len(), 66);
+        assert_eq!(random.hash(ChainFamily::Solana).as_str().len(), 88);
+        assert!(random.hash(ChainFamily::Cosmos).as_str().bytes().all(|byte| b"0123456789ABCDEF".contains(&byte)));
+        assert!(random.address(&ChainId::new("osmosis-1")).starts_with("osmos1"));
+        assert_eq!(random.address(&ChainId::new("8453")).len(), 42);
     }
 }

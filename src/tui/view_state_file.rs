@@ -11,17 +11,16 @@ use std::{
 use super::model::view_state::ViewState;
 use crate::process::files;
 
-/// The view state and its file.
 #[derive(Clone, Debug)]
-pub(super) struct Remembered {
+pub(super) struct ViewStateFile {
     path: PathBuf,
     view_state: ViewState,
 }
 
-impl Remembered {
+impl ViewStateFile {
     /// Reads the view state of an earlier dashboard; the default if there is none or it is unreadable.
     pub(super) fn read(path: PathBuf) -> Self {
-        let view_state = ViewState::read(&fs::read_to_string(&path).unwrap_or_default());
+        let view_state = ViewState::parse(&fs::read_to_string(&path).unwrap_or_default());
         Self { path, view_state }
     }
 
@@ -31,7 +30,7 @@ impl Remembered {
     }
 
     /// Notes a view state without writing it. Returns whether it differs from the last.
-    pub(super) fn note(&mut self, view_state: ViewState) -> bool {
+    pub(super) fn replace(&mut self, view_state: ViewState) -> bool {
         let has_changes = view_state != self.view_state;
         self.view_state = view_state;
         has_changes
@@ -39,7 +38,7 @@ impl Remembered {
 
     /// Writes the view state to the file. Blocks for the disk.
     pub(super) fn write(&self) {
-        if let Err(error) = write(&self.path, &self.view_state.written()) {
+        if let Err(error) = write(&self.path, &self.view_state.to_json()) {
             tracing::warn!("can't save the view state to {}: {error}", self.path.display());
         }
     }
@@ -62,13 +61,13 @@ mod tests {
     fn a_noted_view_state_is_read_again_and_an_unwritable_folder_does_no_harm() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("deep/view.json");
-        let mut remembered = Remembered::read(path.clone());
+        let mut view_state_file = ViewStateFile::read(path.clone());
         let view_state = ViewState { view: 2, ..ViewState::default() };
-        assert!(remembered.note(view_state.clone()) && !remembered.note(view_state.clone()));
-        remembered.write();
-        assert_eq!(Remembered::read(path.clone()).view_state(), &view_state);
-        Remembered::read(path.join("below a file/view.json")).write();
+        assert!(view_state_file.replace(view_state.clone()) && !view_state_file.replace(view_state.clone()));
+        view_state_file.write();
+        assert_eq!(ViewStateFile::read(path.clone()).view_state(), &view_state);
+        ViewStateFile::read(path.join("below a file/view.json")).write();
         fs::write(&path, [0xff, 0xfe]).unwrap();
-        assert_eq!(Remembered::read(path).view_state(), &ViewState::default());
+        assert_eq!(ViewStateFile::read(path).view_state(), &ViewState::default());
     }
 }

@@ -1,7 +1,7 @@
 //! The view of the reply for a ticket, or of another text to copy.
 //!
-//! The text must begin in the first column, without a frame at its sides: where no clipboard works, a person selects
-//! the text with the mouse.
+//! The text must begin in the first column, without a frame at its sides: a person without a clipboard selects the text
+//! with the mouse.
 
 use ratatui::{
     Frame,
@@ -13,7 +13,7 @@ use ratatui::{
 use crate::{
     presentation::width,
     tui::{
-        command::Id,
+        command::CommandId,
         draw::{DrawContext, put_lines},
     },
 };
@@ -21,7 +21,7 @@ use crate::{
 /// Draws the title, the result of copying, and the text.
 pub(crate) fn draw(
     context: &DrawContext<'_>,
-    [title, doubt, text]: [&str; 3],
+    [title, warning, text]: [&str; 3],
     scroll: usize,
     pane: Rect,
     frame: &mut Frame<'_>,
@@ -29,16 +29,16 @@ pub(crate) fn draw(
     let room = usize::from(pane.width).saturating_sub(4);
     let title = width::cut(&title.replace('…', context.theme.ellipsis), room, context.theme.ellipsis);
     // A doubt matters more than the way in which the text was copied.
-    let (after, style) = match (doubt, context.model.copied.as_deref()) {
+    let (after, style) = match (warning, context.model.copied.as_deref()) {
         ("", copied) => (copied.unwrap_or_default(), context.theme.dim()),
-        (doubt, _) => (doubt, context.theme.warning()),
+        (warning, _) => (warning, context.theme.warning()),
     };
     let after = width::cut(after, room.saturating_sub(width::display_width(&title)), context.theme.ellipsis);
     let title = Line::from(vec![
         Span::styled(format!(" {title} "), context.theme.label()),
         Span::styled(if after.is_empty() { after } else { format!(" {after} ") }, style),
     ]);
-    let close = context.key(Id::Back);
+    let close = context.key(CommandId::Back);
     let foot = format!(" {close} closes   no clipboard? select the text with the mouse ");
     let block = Block::new()
         .borders(Borders::TOP | Borders::BOTTOM)
