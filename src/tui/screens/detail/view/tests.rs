@@ -167,6 +167,17 @@ fn edits_notes_and_the_import_name_their_authors() {
 }
 
 #[test]
+fn wide_screen_shows_the_summary_beside_each_other_tab() {
+    for tab in [DetailTab::Steps, DetailTab::Timing, DetailTab::History, DetailTab::Raw, DetailTab::Notes] {
+        let narrow = screen(&at_tab(full, (149, 60), tab));
+        let wide = screen(&at_tab(full, (200, 60), tab));
+        assert!(!narrow.contains("quoteId ") && wide.contains("quoteId "), "{wide}");
+    }
+    let summary = screen(&at_tab(full, (200, 60), DetailTab::Summary));
+    assert_eq!(summary.matches("quoteId ").count(), 1, "{summary}");
+}
+
+#[test]
 fn the_note_of_an_acknowledgement_stands_with_the_notes() {
     let mut dashboard = at_tab(full, WIDE, DetailTab::Notes);
     let mut alerts = dashboard.alerts_of(RowId(1)).to_vec();
