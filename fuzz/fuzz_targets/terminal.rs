@@ -41,5 +41,5 @@ fuzz_target!(|input: (Vec<u8>, &[u8])| {
     assert_eq!(framer.deadline(), None);
     frames.clear();
     framer.push(b"q", deadline.unwrap_or_default(), &mut |frame| frames.push(frame));
-    assert_eq!(frames, [InputFrame::Character { character: 'q', escape: false }]);
+    assert_eq!(frames, [InputFrame::Character { character: 'q', has_escape: false }]);
 });

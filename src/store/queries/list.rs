@@ -119,7 +119,7 @@ impl Reader {
         self.list_row_header(row)?.map(|header| self.with_record(header)).transpose()
     }
 
-    /// Adds the record to a transaction that [`Self::listed_header`] read.
+    /// Adds the record to a transaction that [`Self::list_row_header`] read.
     pub fn with_record(&self, listed: ListRow<RecordSummary>) -> Result<ListRow, StoreError> {
         let ListRow { transaction, alerts } = listed;
         Ok(ListRow { alerts, transaction: transactions::whole(self.db(), transaction)? })
