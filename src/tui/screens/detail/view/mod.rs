@@ -94,7 +94,7 @@ impl DetailLayout {
         let content = Rect { y: tabs.y + tabs.height, height: below - tabs.height, ..inner };
         let has_summary =
             is_open && inner.width >= SUMMARY_BESIDE_FROM && context.model.detail.tab != DetailTab::Summary;
-        let summary_width = if has_summary { inner.width * 2 / 5 } else { 0 };
+        let summary_width = if has_summary { inner.width * 9 / 20 } else { 0 };
         let [content, summary] =
             Layout::horizontal([Constraint::Fill(1), Constraint::Length(summary_width)]).areas(content);
         Self { top, rest, tabs, content, summary }
