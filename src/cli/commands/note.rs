@@ -47,27 +47,25 @@ pub(crate) fn note(args: &NoteArgs, cx: &mut Context) -> Result<Exit> {
         writeln!(cx.err, "nothing was changed")?;
         return Ok(Exit::Error);
     };
-    let hash = &tx.params.transaction_id;
-    let text = match (args.remove, text.flatten()) {
-        (false, text) => text.unwrap_or_default(),
-        (true, part) => match note_to_remove(&tx.notes, part.as_deref()) {
-            Ok(note) => note.to_owned(),
-            Err(reason) => {
-                writeln!(cx.err, "{hash}: {reason}; nothing was changed")?;
-                return Ok(Exit::Error);
-            }
-        },
+    let (hash, transactions) = (&tx.params.transaction_id, vec![tx.key()]);
+    if !args.remove {
+        match cx.edit(Edit::AddNote { transactions, text: text.flatten().unwrap_or_default() })? {
+            0 => writeln!(cx.out, "no change: {hash} no longer exists")?,
+            _ => writeln!(cx.out, "added a note to {hash}")?,
+        }
+        return Ok(Exit::Success);
+    }
+    let note = match note_to_remove(&tx.notes, text.flatten().as_deref()) {
+        Ok(note) => note.to_owned(),
+        Err(reason) => {
+            writeln!(cx.err, "{hash}: {reason}; nothing was changed")?;
+            return Ok(Exit::Error);
+        }
     };
-    let transactions = vec![tx.key()];
-    let edit = match args.remove {
-        true => Edit::RemoveNote { transactions, text: text.clone() },
-        false => Edit::AddNote { transactions, text: text.clone() },
-    };
-    match (cx.edit(edit)?, args.remove) {
-        (0, false) => writeln!(cx.out, "no change: {hash} no longer exists")?,
-        (0, true) => writeln!(cx.out, "no change: the note is already removed")?,
-        (_, false) => writeln!(cx.out, "added a note to {hash}")?,
-        (_, true) => writeln!(cx.out, "removed the note from {hash}: {}", text::clean(&text))?,
+    let removed = format!("removed the note from {hash}: {}", text::clean(&note));
+    match cx.edit(Edit::RemoveNote { transactions, text: note })? {
+        0 => writeln!(cx.out, "no change: the note is already removed")?,
+        _ => writeln!(cx.out, "{removed}")?,
     }
     Ok(Exit::Success)
 }
