@@ -102,6 +102,10 @@ pub struct PollerReport {
     pub resting_until: Option<DateTime<Utc>>,
     /// The last failure of a request, with advice on what to do.
     pub last_error: Option<String>,
+    /// The time by the machine's monotonic clock when the report was written. `None` in a team, whose machines have
+    /// clocks of their own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub uptime: Option<Duration>,
 }
 
 impl PollerReport {

@@ -41,7 +41,6 @@ use crate::{
         transaction::Transaction,
     },
     process::lock::KernelLock,
-    schedule,
     store::{AlertQuery, AppliedObservation, FeedReader, OperationResult, Reader, Store, StoreError, WakeKind},
 };
 
@@ -209,11 +208,10 @@ impl<W: ServiceTransport> PollerDriver<W> {
         driver.apply_pending_changes().await?;
         let profile = driver.setup.profile.clone();
         let last = driver.read(move |reader| reader.poller(&profile)).await?;
-        let has_died =
-            last.is_some_and(|last| last.health != PollerHealth::Stopped && last.health != PollerHealth::Waiting);
-        if has_died && driver.setup.shared.is_some() {
-            // It may have asked about any transaction just before, and its answers aren't stored.
-            driver.core.begin_at(driver.setup.clock.now().mono + schedule::LEAST_INTERVAL);
+        if let Some(last) = last.filter(|_| driver.setup.shared.is_some())
+            && let Some(moment) = takeover::begin_after(&last, driver.setup.clock.now())
+        {
+            driver.core.begin_at(moment);
         }
         let alerts = driver.read(|reader| reader.alerts(AlertQuery::OfProfiles)).await?;
         let own = |alert: &&Alert| alert.subject == AlertSubject::Profile && alert.profile == driver.setup.profile;
@@ -498,6 +496,7 @@ impl<W: ServiceTransport> PollerDriver<W> {
             paused_until,
             resting_until: resting.and_then(|until| wall_time_of(now, until)),
             last_error: self.core.budget.fault().map(str::to_owned).or_else(|| self.last_error.clone()),
+            uptime: self.setup.lease.is_none().then_some(now.mono.0),
         };
         if self.reporter.accept(&report, now.mono) || is_stopping {
             report::submit(&self.setup.store, &self.setup.clock, &self.setup.profile, report);
