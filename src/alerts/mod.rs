@@ -28,9 +28,11 @@ use crate::domain::{
 const CLEAN_TO_CLEAR: u32 = 2;
 
 /// Returns the steps for a transaction's alerts after an answer at `at`. `tx` includes that answer; `active` are the
-/// active alerts of the transaction and of its profile.
+/// active alerts of the transaction and of its profile. The answer to a request that was under way when a person stopped
+/// the polling raises nothing: no later answer could clear the alert.
 pub(crate) fn judge(tx: &Transaction, active: &[Alert], at: DateTime<Utc>) -> Vec<AlertStep> {
-    let conditions = advice::conditions(tx, at);
+    let is_untracked = tx.tracking == Tracking::Untracked;
+    let conditions = if is_untracked { Vec::new() } else { advice::conditions(tx, at) };
     let (own, of_profile): (Vec<&Alert>, Vec<&Alert>) =
         active.iter().partition(|alert| alert.subject == AlertSubject::Transaction(tx.id));
     let has_outage = of_profile.iter().any(|alert| alert.rule.is_outage());

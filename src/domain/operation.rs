@@ -21,8 +21,9 @@ use super::{
 /// The version of the [`Envelope`] format that this program writes. A new operation, edit, event or field and another
 /// effect of an operation each need the next version. An older program must then stop, or its replica would differ.
 ///
-/// 2: what the chains say, and the correction of a source chain. 3: the removal of a note.
-pub(crate) const FORMAT: u16 = 3;
+/// 2: what the chains say, and the correction of a source chain. 3: the removal of a note. 4: no alert of a transaction
+/// that isn't polled.
+pub(crate) const FORMAT: u16 = 4;
 
 /// The key of an alert in every store.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -429,6 +430,6 @@ mod tests {
             "untrack add_note remove_note set_ticket change_labels acknowledge snooze unacknowledge correct_source",
             "throttled unauthorized unreachable recovered budget_short budget_sufficient",
         ];
-        assert_eq!((FORMAT, kinds.each_ref().map(String::as_str)), (3, expected), "raise FORMAT");
+        assert_eq!((FORMAT, kinds.each_ref().map(String::as_str)), (4, expected), "raise FORMAT");
     }
 }

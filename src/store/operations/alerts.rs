@@ -1,12 +1,13 @@
 //! Changes of alerts: raising, clearing, handling by a person, and the end of that handling.
 //!
 //! This module writes every change of an alert to the feed. The rules in the crate's `alerts` module decide which
-//! alerts are raised or cleared; this module must never know a rule.
+//! alerts are raised or cleared; this module must never decide that itself.
 
 use chrono::{DateTime, Utc};
 use rusqlite::Connection;
 
 use crate::{
+    alerts::judge,
     domain::{
         alert::{Alert, AlertStep, AlertSubject, Handling, Rule},
         change::ChangeKind,
@@ -18,6 +19,7 @@ use crate::{
         tables::{
             alerts::{self, AlertQuery, NewAlert},
             changes::{self, FeedEntry},
+            transactions,
         },
     },
 };
@@ -81,13 +83,24 @@ pub(super) fn clear_all(db: &Connection, row: RowId, at: DateTime<Utc>) -> Resul
 }
 
 /// Raises again the alerts that were active when the polling of a transaction stopped, with their handling at that
-/// time. No observation came since.
+/// time. An answer may have come since, to a request that was under way or that a person asked for; it raises and clears
+/// alerts now.
 pub(super) fn reactivate(db: &Connection, row: RowId, at: DateTime<Utc>) -> Result<(), StoreError> {
+    let entry = FeedEntry::of_row(row, at);
     let reactivated = alerts::reactivate(db, row)?;
     for (rule, is_flapping) in &reactivated {
-        changes::append(db, &FeedEntry::of_row(row, at), &feed_event(*rule, true, *is_flapping))?;
+        changes::append(db, &entry, &feed_event(*rule, true, *is_flapping))?;
     }
-    if reactivated.is_empty() { Ok(()) } else { alerts::write_severity_rank(db, row) }
+    if !reactivated.is_empty() {
+        alerts::write_severity_rank(db, row)?;
+    }
+    let Some(header) = transactions::header(db, row)? else { return Ok(()) };
+    let transaction = transactions::whole(db, header)?;
+    let Some(answered_at) = transaction.state.last_checked_at else { return Ok(()) };
+    let mut steps = judge(&transaction, &alerts::active_for(db, &transaction.profile, row)?, answered_at);
+    // No answer is counted twice.
+    steps.retain(|step| matches!(step, AlertStep::Raise { .. } | AlertStep::Clear { .. }));
+    carry_out(db, &steps, &entry)
 }
 
 /// Sets how an active alert is handled; `None` ends its handling. The stamp has the author.

@@ -167,7 +167,13 @@ fn untracked_transaction_has_no_alerts() {
     let count = || reader.listing(&attention, at(9)).count().unwrap();
     assert_eq!(count(), 1);
     testing::edit(&store, "default", Edit::Untrack { transactions: vec![row] }, at(2));
-    assert_eq!((count(), reader.alerts(AlertQuery::Active).unwrap().len()), (0, 0));
+    let active = || reader.alerts(AlertQuery::Active).unwrap().iter().map(|alert| alert.rule).collect::<Vec<_>>();
+    assert_eq!((count(), active()), (0, vec![]));
+    // A request was under way. Its answer counts once the transaction is polled again.
+    observe(&store, row, fixtures::says(RouterStatus::PartialSuccess), 3);
+    assert_eq!((count(), active()), (0, vec![]));
+    testing::undo(&store, "default", at(4));
+    assert_eq!((count(), active()), (1, vec![Rule::PartialSuccess]));
 }
 
 #[test]
