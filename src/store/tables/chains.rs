@@ -1,5 +1,7 @@
 //! The `chains` table: the newest description of each chain from the service.
 
+use std::{cell::RefCell, collections::VecDeque, rc::Rc, sync::LazyLock};
+
 use chrono::{DateTime, Utc};
 use rusqlite::{Connection, OptionalExtension, params};
 
@@ -22,15 +24,17 @@ pub(in crate::store) fn save(
     config: &ChainConfig,
     at: DateTime<Utc>,
 ) -> Result<(), StoreError> {
-    let written = serde_json::to_string(config).map_err(|error| columns::unreadable(3, error))?;
     // Nearly every answer describes known chains: for these nothing is written, and one checksum is computed.
-    let is_damaged = row_checksum::is_damaged(CHECKED);
-    let is_known = format!(
-        "SELECT EXISTS (SELECT 1 FROM chains WHERE profile = ?1 AND id = ?2
-             AND (config = ?4 OR (?3 IS NULL AND name IS NOT NULL)) AND ({is_damaged}) IS NOT TRUE)"
-    );
+    static IS_KNOWN: LazyLock<String> = LazyLock::new(|| {
+        let is_damaged = row_checksum::is_damaged(CHECKED);
+        format!(
+            "SELECT EXISTS (SELECT 1 FROM chains WHERE profile = ?1 AND id = ?2
+                 AND (config = ?4 OR (?3 IS NULL AND name IS NOT NULL)) AND ({is_damaged}) IS NOT TRUE)"
+        )
+    });
+    let written = to_json(config)?;
     let id = config.id.as_str();
-    if db.prepare_cached(&is_known)?.query_row(params![profile, id, config.name, written], |row| row.get(0))? {
+    if db.prepare_cached(&IS_KNOWN)?.query_row(params![profile, id, config.name, written], |row| row.get(0))? {
         return Ok(());
     }
     db.prepare_cached(
@@ -41,6 +45,26 @@ pub(in crate::store) fn save(
     )?
     .execute(params![profile, id, config.name, written, columns::moment(at)])?;
     Ok(())
+}
+
+/// The number of chains whose JSON is remembered: more than one profile's answers describe at a time.
+const REMEMBERED: usize = 16;
+
+thread_local! {
+    /// The descriptions that were serialised last, with their JSON: answers describe the same few chains again and again.
+    static SERIALISED: RefCell<VecDeque<(ChainConfig, Rc<str>)>> = const { RefCell::new(VecDeque::new()) };
+}
+
+fn to_json(config: &ChainConfig) -> Result<Rc<str>, StoreError> {
+    SERIALISED.with_borrow_mut(|known| {
+        if let Some((_, json)) = known.iter().find(|(known, _)| known == config) {
+            return Ok(Rc::clone(json));
+        }
+        let json: Rc<str> = serde_json::to_string(config).map_err(|error| columns::unreadable(3, error))?.into();
+        known.truncate(REMEMBERED - 1);
+        known.push_front((config.clone(), Rc::clone(&json)));
+        Ok(json)
+    })
 }
 
 impl Reader {

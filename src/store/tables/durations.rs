@@ -1,6 +1,6 @@
 //! Observed durations: statistics for the forecasts (`forecasts`), and each single duration for display (`durations`).
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, sync::LazyLock, time::Duration};
 
 use chrono::{DateTime, Utc};
 use rusqlite::{Connection, OptionalExtension, params};
@@ -119,12 +119,14 @@ impl<'a> EvidenceKey<'a> {
     fn write<T: Serialize>(&self, db: &Connection, evidence: &T) -> Result<(), StoreError> {
         let json = serde_json::to_string(evidence).map_err(|error| columns::unreadable(4, error))?;
         let values = params![self.profile, self.from, self.to, self.is_gmp, json];
-        let next = row_checksum::of_changed_row(CHECKED, |column| (column == "evidence").then(|| "?5".to_owned()));
-        let update = format!(
-            "UPDATE forecasts SET evidence = ?5, checksum = {next}
-             WHERE profile = ?1 AND from_chain = ?2 AND to_chain = ?3 AND gmp = ?4"
-        );
-        if db.prepare_cached(&update)?.execute(values)? == 0 {
+        static UPDATE: LazyLock<String> = LazyLock::new(|| {
+            let next = row_checksum::of_changed_row(CHECKED, |column| (column == "evidence").then(|| "?5".to_owned()));
+            format!(
+                "UPDATE forecasts SET evidence = ?5, checksum = {next}
+                 WHERE profile = ?1 AND from_chain = ?2 AND to_chain = ?3 AND gmp = ?4"
+            )
+        });
+        if db.prepare_cached(&UPDATE)?.execute(values)? == 0 {
             let insert = "INSERT INTO forecasts (profile, from_chain, to_chain, gmp, evidence, checksum)
                           VALUES (?1, ?2, ?3, ?4, ?5, row_checksum(?1, ?2, ?3, ?4, ?5))";
             db.prepare_cached(insert)?.execute(values)?;

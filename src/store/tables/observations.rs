@@ -4,7 +4,7 @@
 //! Only the count, the last time and the latency of an entry are updated. Retention may delete an entry's body, and the
 //! feed reports the deletion.
 
-use std::time::Duration;
+use std::{sync::LazyLock, time::Duration};
 
 use chrono::{DateTime, Utc};
 use rusqlite::{Connection, OptionalExtension, Row, params};
@@ -153,21 +153,23 @@ pub(in crate::store) fn insert_or_repeat<'a>(
     if let Some((id, true)) = last
         && !has_changed
     {
-        let checksum = row_checksum::of_changed_row(CHECKED, |column| {
-            let value = match column {
-                "last_at" => "?1",
-                "latency" => "?2",
-                "times" => "times + 1",
-                "response_id" => "ifnull(?3, response_id)",
-                _ => return None,
-            };
-            Some(value.to_owned())
+        static REPEAT: LazyLock<String> = LazyLock::new(|| {
+            let checksum = row_checksum::of_changed_row(CHECKED, |column| {
+                let value = match column {
+                    "last_at" => "?1",
+                    "latency" => "?2",
+                    "times" => "times + 1",
+                    "response_id" => "ifnull(?3, response_id)",
+                    _ => return None,
+                };
+                Some(value.to_owned())
+            });
+            format!(
+                "UPDATE observations SET last_at = ?1, latency = ?2, times = times + 1,
+                 response_id = ifnull(?3, response_id), checksum = {checksum} WHERE id = ?4"
+            )
         });
-        db.prepare_cached(&format!(
-            "UPDATE observations SET last_at = ?1, latency = ?2, times = times + 1, response_id = ifnull(?3, response_id),
-             checksum = {checksum} WHERE id = ?4",
-        ))?
-        .execute(params![moment, latency, observation.response_id, id])?;
+        db.prepare_cached(&REPEAT)?.execute(params![moment, latency, observation.response_id, id])?;
         let last = match observation.body.as_deref() {
             None => LastBody::Unchanged,
             Some(text) => match (find_repetition(db, id, text)?, storage) {

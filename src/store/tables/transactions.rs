@@ -3,6 +3,8 @@
 //! The row type names every column once, so that selecting, reading and writing a row always agree. `domain` decides
 //! what an answer or an edit means for a transaction; this module must never decide it.
 
+use std::sync::{LazyLock, OnceLock};
+
 use chrono::{DateTime, Utc};
 use rusqlite::{Connection, OptionalExtension, Row, ToSql, params};
 
@@ -120,17 +122,72 @@ row! {
     on_chain: Option<String> = "(SELECT reading FROM on_chain WHERE transaction_row = transactions.id)",
 }
 
-/// The columns that every answer changes. Most answers leave the other columns, many of which are indexed, unchanged.
-const POLL_COLUMNS: &[&str] =
-    &["message", "last_checked_at", "polls", "failures", "failing_since", "last_error", "conflict"];
-/// The columns that a new status changes.
-const STATUS_COLUMNS: &[&str] =
-    &["status", "status_since", "last_changed_at", "settled_at", "gmp", "from_name", "to_name", "due"];
-/// The columns of the parameters, except those of the transaction's key.
-const PARAMETER_COLUMNS: &[&str] =
-    &["to_chain", "quote_id", "request_id", "estimate", "submitted_at", "from_address", "ticket", "ticket_by"];
-/// The columns that say whether the transaction is polled.
-const TRACKING_COLUMNS: &[&str] = &["untracked", "parked_reason", "poll_requested_at"];
+/// Columns that are written together. Many columns are indexed, and most writes leave most groups unchanged.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ColumnGroup {
+    /// What every answer changes.
+    Poll,
+    /// What a new status changes.
+    Status,
+    /// The parameters, except those of the transaction's key.
+    Parameters,
+    /// Whether the transaction is polled.
+    Tracking,
+    /// The deadline alone: part of several indexes, of which each takes as long to update as the row.
+    Due,
+}
+
+impl ColumnGroup {
+    const ALL: [Self; 5] = [Self::Poll, Self::Status, Self::Parameters, Self::Tracking, Self::Due];
+
+    fn columns(self) -> &'static [&'static str] {
+        match self {
+            Self::Poll => {
+                &["message", "last_checked_at", "polls", "failures", "failing_since", "last_error", "conflict"]
+            }
+            Self::Status => {
+                &["status", "status_since", "last_changed_at", "settled_at", "gmp", "from_name", "to_name", "due"]
+            }
+            Self::Parameters => &[
+                "to_chain",
+                "quote_id",
+                "request_id",
+                "estimate",
+                "submitted_at",
+                "from_address",
+                "ticket",
+                "ticket_by",
+            ],
+            Self::Tracking => &["untracked", "parked_reason", "poll_requested_at"],
+            Self::Due => &["due"],
+        }
+    }
+
+    /// Returns the columns of these groups, in one order whatever the order of the groups.
+    fn columns_of(groups: &[Self]) -> impl Iterator<Item = &'static str> {
+        let sorted = Self::ALL.into_iter().filter(|group| groups.contains(group));
+        sorted.flat_map(|group| group.columns().iter().copied())
+    }
+
+    /// Returns the SQL that updates these groups in a row; its values are the columns in their order, and then the row.
+    fn update_sql(groups: &[Self]) -> &'static str {
+        static BY_GROUPS: [OnceLock<String>; 1 << ColumnGroup::ALL.len()] =
+            [const { OnceLock::new() }; 1 << ColumnGroup::ALL.len()];
+        let is_in = |group: Self| usize::from(groups.contains(&group));
+        let place = Self::ALL.into_iter().fold(0, |bits, group| bits << 1 | is_in(group));
+        let build = || {
+            let columns: Vec<&str> = Self::columns_of(groups).collect();
+            let place_of = |name: &str| columns.iter().position(|column| *column == name).map(|place| place + 1);
+            let assignments: Vec<String> =
+                (1..).zip(&columns).map(|(place, column)| format!("{column} = ?{place}")).collect();
+            let checksum =
+                row_checksum::of_changed_row(CHECKED, |column| place_of(column).map(|place| format!("?{place}")));
+            let (assignments, row) = (assignments.join(", "), columns.len() + 1);
+            format!("UPDATE transactions SET {assignments}, checksum = {checksum} WHERE id = ?{row}")
+        };
+        BY_GROUPS.get(place).map_or("", |sql| sql.get_or_init(build))
+    }
+}
 
 impl TransactionRow {
     /// Converts the row into a transaction header.
@@ -247,22 +304,11 @@ impl TransactionRow {
         }
     }
 
-    /// Updates these columns of the row.
-    fn update(&self, db: &Connection, columns: &[&[&str]]) -> Result<(), StoreError> {
-        let columns: Vec<&str> = columns.iter().copied().flatten().copied().collect();
-        let place =
-            |column: &str| columns.iter().position(|name| *name == column).map(|place| format!("?{}", place + 1));
-        let assignments: Vec<String> =
-            (1..).zip(&columns).map(|(place, column)| format!("{column} = ?{place}")).collect();
-        let checksum = row_checksum::of_changed_row(CHECKED, place);
-        let sql = format!(
-            "UPDATE transactions SET {}, checksum = {checksum} WHERE id = ?{}",
-            assignments.join(", "),
-            columns.len() + 1
-        );
-        let values: Vec<&dyn ToSql> =
-            columns.iter().filter_map(|column| self.value(column)).chain([&self.id as &dyn ToSql]).collect();
-        db.prepare_cached(&sql)?.execute(values.as_slice())?;
+    /// Updates these groups of columns in the row.
+    fn update(&self, db: &Connection, groups: &[ColumnGroup]) -> Result<(), StoreError> {
+        let values = ColumnGroup::columns_of(groups).filter_map(|column| self.value(column));
+        let values: Vec<&dyn ToSql> = values.chain([&self.id as &dyn ToSql]).collect();
+        db.prepare_cached(ColumnGroup::update_sql(groups))?.execute(values.as_slice())?;
         Ok(())
     }
 }
@@ -337,7 +383,8 @@ impl Reader {
 
 /// Returns a transaction with the summary of its record; `None` if there is no such row.
 pub(in crate::store) fn header(db: &Connection, row: RowId) -> Result<Option<TransactionHeader>, StoreError> {
-    Ok(db.prepare_cached(&select("WHERE id = ?"))?.query_row([row.0], read).optional()?)
+    static SQL: LazyLock<String> = LazyLock::new(|| select("WHERE id = ?"));
+    Ok(db.prepare_cached(&SQL)?.query_row([row.0], read).optional()?)
 }
 
 /// Returns the transaction with this key, with the summary of its record.
@@ -345,9 +392,10 @@ pub(in crate::store) fn header_of(
     db: &Connection,
     key: &TransactionKey,
 ) -> Result<Option<TransactionHeader>, StoreError> {
-    let sql = select("WHERE transaction_key = ? AND from_chain = ? AND profile = ?");
+    static SQL: LazyLock<String> =
+        LazyLock::new(|| select("WHERE transaction_key = ? AND from_chain = ? AND profile = ?"));
     let values = params![key.hash.key(), key.from_chain.as_str(), key.profile];
-    Ok(db.prepare_cached(&sql)?.query_row(values, read).optional()?)
+    Ok(db.prepare_cached(&SQL)?.query_row(values, read).optional()?)
 }
 
 /// Adds the full record and the service's IDs of its answers to a transaction header.
@@ -412,7 +460,7 @@ pub(in crate::store) fn write_source(db: &Connection, row: RowId, chain: &ChainI
     db.prepare_cached(&format!("UPDATE transactions SET from_chain = ?1, checksum = {checksum} WHERE id = ?2"))?
         .execute(params![chain.as_str(), row.0])?;
     records::remove(db, row)?;
-    let changed = [POLL_COLUMNS, STATUS_COLUMNS, TRACKING_COLUMNS, PARAMETER_COLUMNS];
+    let changed = [ColumnGroup::Poll, ColumnGroup::Status, ColumnGroup::Tracking, ColumnGroup::Parameters];
     TransactionRow::from_transaction(&after, RecordSummary::default()).update(db, &changed)
 }
 
@@ -422,7 +470,7 @@ pub(in crate::store) fn write_answer(
     before: &Transaction,
     after: &Transaction,
 ) -> Result<(), StoreError> {
-    let mut changed = vec![POLL_COLUMNS];
+    let mut changed = vec![ColumnGroup::Poll];
     // Two answers at the same time may both change something: comparing the times alone isn't enough.
     let (summary_before, summary_after) = (summary(before), summary(after));
     let status = |tx: &Transaction| {
@@ -430,10 +478,10 @@ pub(in crate::store) fn write_answer(
         (status.clone(), *settled_at, *last_changed_at)
     };
     if status(before) != status(after) || summary_before != summary_after {
-        changed.push(STATUS_COLUMNS);
+        changed.push(ColumnGroup::Status);
     }
     if (&before.tracking, before.poll_requested_at) != (&after.tracking, after.poll_requested_at) {
-        changed.push(TRACKING_COLUMNS);
+        changed.push(ColumnGroup::Tracking);
     }
     TransactionRow::from_transaction(after, summary_after).update(db, &changed)
 }
@@ -455,17 +503,16 @@ pub(in crate::store) fn write_params(
     if params.ticket != before.params.ticket {
         header.authors.ticket = ticket_author.map(str::to_owned);
     }
-    let mut changed = vec![PARAMETER_COLUMNS];
+    let mut changed = vec![ColumnGroup::Parameters];
     if params.to_chain != before.params.to_chain {
         // The name of the destination chain comes from the record.
-        changed.push(STATUS_COLUMNS);
+        changed.push(ColumnGroup::Status);
         let whole = whole(db, header)?;
         TransactionRow::from_transaction(&whole, summary(&whole)).update(db, &changed)?;
         return Ok(params);
     }
     if due(&header) != due(before) {
-        // The deadline is part of several indexes; updating each takes as long as updating the row.
-        changed.push(&["due"]);
+        changed.push(ColumnGroup::Due);
     }
     TransactionRow::from_transaction(&header, RecordSummary::default()).update(db, &changed)?;
     Ok(params)
