@@ -3,7 +3,7 @@
 
 #![no_main]
 
-use std::path::Path;
+use std::{fs, path::Path, sync::LazyLock};
 
 use chrono::{DateTime, TimeDelta, Utc};
 use hoptop::internals::{
@@ -11,9 +11,25 @@ use hoptop::internals::{
     store::Store,
 };
 use libfuzzer_sys::fuzz_target;
+use tempfile::TempDir;
 
 /// The most operations of one input: more than a sequence that one can read needs.
 const MOST: usize = 16;
+
+/// The file of an empty store. Each input gets a copy: its migrations take longer than the operations.
+static EMPTY_STORE: LazyLock<Vec<u8>> = LazyLock::new(|| {
+    let folder = folder_in_memory();
+    let path = folder.path().join("hoptop.db");
+    drop(Store::open(&path).expect("an empty store"));
+    fs::read(&path).expect("the file of the store")
+});
+
+/// Returns a folder in memory, if the system has one: nothing here must last.
+fn folder_in_memory() -> TempDir {
+    let shared = Path::new("/dev/shm");
+    let folder = if shared.is_dir() { tempfile::tempdir_in(shared) } else { tempfile::tempdir() };
+    folder.expect("a folder")
+}
 
 fuzz_target!(|lines: &str| {
     let operations: Vec<Operation> =
@@ -21,14 +37,17 @@ fuzz_target!(|lines: &str| {
     if operations.is_empty() {
         return;
     }
-    // In memory, if the system has such a folder: nothing here must last.
-    let shared = Path::new("/dev/shm");
-    let folder = if shared.is_dir() { tempfile::tempdir_in(shared) } else { tempfile::tempdir() };
-    let folder = folder.expect("a folder");
-    let store = Store::open(&folder.path().join("hoptop.db")).expect("an empty store");
-    for (seconds, operation) in (1_795_184_767..).zip(operations) {
-        let at = DateTime::<Utc>::UNIX_EPOCH + TimeDelta::seconds(seconds);
-        if let Err(error) = store.apply(operation, at).wait() {
+    let folder = folder_in_memory();
+    let path = folder.path().join("hoptop.db");
+    fs::write(&path, &*EMPTY_STORE).expect("a copy of the empty store");
+    let at = |second: i64| DateTime::<Utc>::UNIX_EPOCH + TimeDelta::seconds(1_795_184_767 + second);
+    // Without threads, so that an input has the same coverage each time.
+    let (store, writer, _watcher) = Store::open_in_steps(&path, at(0), Box::new(|_, _| ())).expect("an empty store");
+    let mut writer = writer.expect("a store that can be written");
+    for (second, operation) in (0..).zip(operations) {
+        let receipt = store.apply(operation, at(second));
+        writer.write();
+        if let Err(error) = receipt.wait() {
             assert!(!error.to_string().is_empty());
         }
     }

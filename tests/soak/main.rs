@@ -56,6 +56,7 @@ use hoptop::internals::{
     store::Store,
 };
 use load::DailyLoad;
+use mimalloc::MiMalloc;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use observer::Observer;
 use process::{Machine, PROFILE, Process};
@@ -67,6 +68,10 @@ use service::{ServiceBehavior, SimulatedService};
 use tempfile::TempDir;
 use tokio::signal::unix::SignalKind;
 use webhook::WebhookServer;
+
+/// The allocator of the program.
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
 
 /// The longest time without a poll of a transfer while polling is undisturbed. The schedule aims at two minutes, and at
 /// some minutes for a transfer far from its expected end.
@@ -425,9 +430,13 @@ impl Simulation {
         let wrong = self.observer.wrong_alerts();
         self.wrong_since.retain(|known, _| wrong.contains(known));
         for wrong in wrong {
-            let is_settled = self.observer.transfers[&wrong.0].is_settled;
             let since = (*self.wrong_since.entry(wrong.clone()).or_insert(now)).max(self.undisturbed_since);
-            assert!(!is_settled && now - since < 2 * FORGOTTEN_AFTER, "wrong alert: {wrong:?} for {:?}", now - since);
+            let transfer = &self.observer.transfers[&wrong.0];
+            assert!(
+                !transfer.is_settled && now - since < 2 * FORGOTTEN_AFTER,
+                "wrong alert: {wrong:?} for {:?}, {transfer:?}",
+                now - since
+            );
         }
         for event in self.webhook.take_accepted() {
             let greatest = self.notified.last().copied().unwrap_or(i64::MIN);
