@@ -4,6 +4,7 @@
 
 use std::collections::HashSet;
 
+use super::ticket::ticket;
 use crate::domain::ids::{ChainId, TxHash};
 
 fn is_hex(text: &str) -> bool {
@@ -52,13 +53,23 @@ pub(super) fn parse_hash_part(word: &str) -> Option<TxHash> {
     (is_part || TxHash::parse_short(word).is_some()).then(|| TxHash::new(word))
 }
 
-/// Returns the first hash in a text that is shortened as in lists: `0x9f3c…e21b`.
-pub(super) fn find_shortened_hash(text: &str) -> Option<TxHash> {
+/// Returns what a text without a hash names a transaction by: the first hash that is shortened as in lists
+/// (`0x9f3c…e21b`), else the text itself if it is one word, else its only ticket, ID or address.
+pub(super) fn find_part(text: &str) -> Option<TxHash> {
+    /// Shorter words of a sentence name nothing.
+    const MIN_LENGTH: usize = 8;
     let words = text.split(|letter: char| {
-        letter.is_whitespace() || matches!(letter, '"' | '<' | '>' | '(' | ')' | ',' | ':' | ';')
+        letter.is_whitespace() || matches!(letter, '"' | '<' | '>' | '(' | ')' | '[' | ']' | ',' | ':' | ';' | '=')
     });
-    let mut words = words.map(|word| word.trim_end_matches(['.', '!', '?']));
-    words.find(|word| TxHash::parse_short(word).is_some()).map(TxHash::new)
+    let words = words.map(|word| word.trim_matches(['.', '!', '?', '`', '\'']));
+    let is_specific = |word: &&str| word.len() >= MIN_LENGTH && word.bytes().any(|byte| byte.is_ascii_alphabetic());
+    let shortened = || words.clone().find(|word| TxHash::parse_short(word).is_some()).map(TxHash::new);
+    let only_id = || {
+        let mut ids = words.clone().filter(is_specific).filter_map(parse_hash_part);
+        let first = ids.next()?;
+        ids.all(|other| other == first).then_some(first)
+    };
+    parse_hash_part(text.trim()).or_else(shortened).or_else(|| ticket(text).map(TxHash::new)).or_else(only_id)
 }
 
 /// Returns the whole hashes in a text, without duplicates. Every character but ASCII letters and digits ends a word, so

@@ -98,7 +98,7 @@ pub enum PastedContent {
     Nothing {
         /// The reason, and what to paste instead.
         reason: String,
-        /// Text that may be a part of a known hash.
+        /// A word that may name a known transaction: a part of a hash, an ID, an address or a ticket.
         part: Option<TxHash>,
     },
 }
@@ -235,8 +235,7 @@ fn find_in_text(line: usize, text: &str, options: &ReadOptions) -> Vec<PasteFind
         }
     }
     if found.is_empty() {
-        let (reason, part) =
-            (no_hash_reason(text), hashes::parse_hash_part(text.trim()).or_else(|| hashes::find_shortened_hash(text)));
+        let (reason, part) = (no_hash_reason(text), hashes::find_part(text));
         found.push(PasteFinding { line, origin: PasteOrigin::Text, content: PastedContent::Nothing { reason, part } });
     }
     found

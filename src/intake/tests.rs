@@ -393,6 +393,28 @@ fn shortened_hash_is_found_anywhere_in_a_line() {
 }
 
 #[test]
+fn only_ticket_or_id_in_a_sentence_may_name_a_transaction() {
+    let named = |text: &str| match &pasted(text)[..] {
+        [(1, PastedContent::Nothing { part, .. })] => part.as_ref().map(|part| part.as_str().to_owned()),
+        found => panic!("{text}: {found:?}"),
+    };
+    let quote = "8f14e45f-ceea-467f-a3f1-3c2b0c9d1e77";
+    let table = [
+        ("Hi, ticket SUP-4967: where is my money? Since 2026-11-24!", Some("SUP-4967")),
+        ("SUP-4967: where is quote 8f14e45f-ceea?", Some("SUP-4967")),
+        (&format!("the quoteId is {quote}, please"), Some(quote)),
+        (&format!("quoteId={quote}"), Some(quote)),
+        ("sender 0x00000000000000000000000000000000000000aB!", Some("0x00000000000000000000000000000000000000aB")),
+        ("quotes qt-99887766 and qt-99887767", None),
+        ("since 2026-11-24 at 12:30, 1500000 tokens", None),
+        ("it takes 20min or so", None),
+    ];
+    for (text, expected) in table {
+        assert_eq!(named(text).as_deref(), expected, "{text}");
+    }
+}
+
+#[test]
 fn long_paste_is_truncated_with_a_reason_and_repeats_are_marked() {
     let found = pasted(&"x".repeat(10 << 20));
     assert!(matches!(&found[..], [(1, PastedContent::Nothing { reason, .. })] if reason.contains("hoptop import")));

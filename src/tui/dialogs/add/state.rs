@@ -324,7 +324,8 @@ impl AddForm {
         self.findings.get_mut(self.cursor)
     }
 
-    /// Returns the filter that searches the list for the text, if the text is a single short line without a hash.
+    /// Returns the filter that searches the list for the ticket or ID that the text names, or else for the text, if it is a
+    /// single short line without a hash.
     pub fn search_filter(&self) -> Option<String> {
         const MOST: usize = 64;
         let text = self.text();
@@ -332,7 +333,12 @@ impl AddForm {
         let is_line = !line.contains('\n') && line.chars().count() <= MOST;
         let is_nothing =
             !self.findings.is_empty() && self.findings.iter().all(|found| found.verdict() == LineState::NoHash);
-        let words = text::clean_or_none(&line.replace('"', " ")).filter(|_| is_line && is_nothing)?;
+        let mut named = self.findings.iter().filter_map(Finding::hash);
+        let line = match (named.next(), named.next()) {
+            (Some(only), None) if is_nothing => only.as_str(),
+            _ => Some(line).filter(|_| is_line && is_nothing)?,
+        };
+        let words = text::clean_or_none(&line.replace('"', " "))?;
         let words = words.trim();
         let is_word = words.starts_with(char::is_alphanumeric)
             && words.chars().all(|letter| letter.is_alphanumeric() || letter == '-');
