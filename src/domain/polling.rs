@@ -20,12 +20,18 @@ pub(crate) enum Freshness {
     Late,
     /// Older.
     Stale,
+    /// No request of this poller was answered.
+    Unanswered,
 }
 
 impl Freshness {
-    /// Returns the freshness of an oldest answer of this age. `None` means that no transaction is polled.
-    pub(crate) fn of(oldest: Option<Duration>) -> Self {
+    /// Returns the freshness of an oldest answer of this age. `None` means that no transaction is polled. A transaction
+    /// without an answer has an age too: if every request failed, no age is of an answer.
+    fn of(oldest: Option<Duration>, report: Option<&PollerReport>) -> Self {
         match oldest {
+            Some(_) if report.is_some_and(|report| report.requests > 0 && report.failed >= report.requests) => {
+                Self::Unanswered
+            }
             Some(oldest) if oldest > need::TARGET * 3 => Self::Stale,
             Some(oldest) if oldest > need::TARGET => Self::Late,
             _ => Self::Fresh,
@@ -79,7 +85,7 @@ impl PollingVerdict {
             },
         };
         let is_short = report.and_then(|report| report.need).is_some_and(|need| need.is_lasting());
-        Self { obstacle, freshness: Freshness::of(oldest), is_short }
+        Self { obstacle, freshness: Freshness::of(oldest, report), is_short }
     }
 
     /// Whether requests are sent and answered, the budget is large enough, and no answer is older than its target.
@@ -106,6 +112,10 @@ mod tests {
             let verdict = verdict(Some(&live), None, seconds(age));
             assert_eq!((verdict.freshness, verdict.is_good()), (freshness, false), "{age}");
         }
+        let failing = PollerReport { requests: 3, failed: 3, ..live.clone() };
+        assert_eq!(verdict(Some(&failing), None, seconds(9)).freshness, Freshness::Unanswered);
+        let answered = PollerReport { failed: 2, ..failing.clone() };
+        assert_eq!(verdict(Some(&answered), None, seconds(9)).freshness, Freshness::Fresh);
         assert_eq!(verdict(None, None, None).obstacle, Some(PollingObstacle::NoPoller));
         assert_eq!(verdict(Some(&live), Some(at(400)), None).obstacle, Some(PollingObstacle::Paused(at(400))));
         let down =

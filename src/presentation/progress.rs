@@ -9,6 +9,7 @@ use chrono::{DateTime, Utc};
 
 use crate::domain::{
     forecast::{Lognormal, Quantile},
+    on_chain::ChainVerdict,
     settled_duration, span,
     status::RouterStatus,
     transaction::{Tracking, Transaction},
@@ -93,12 +94,28 @@ pub(crate) fn progress(tx: &Transaction, forecast: impl FnOnce() -> Lognormal, n
         (Tracking::Untracked, _) => "not polled".to_owned(),
         (Tracking::Parked(_), _) => "refused".to_owned(),
         (Tracking::Active, Some(RouterStatus::Refund)) => format!("refund {}", since()),
-        (Tracking::Active, Some(RouterStatus::NeedsGas)) => format!("paused {}", since()),
+        (Tracking::Active, Some(RouterStatus::NeedsGas)) => format!("waits {}", since()),
+        (Tracking::Active, Some(RouterStatus::NotFound) | None) if let Some(end) = end_on_source(tx) => end.to_owned(),
         (Tracking::Active, Some(RouterStatus::Ongoing | RouterStatus::NotFound | RouterStatus::Unknown(_)) | None) => {
             return TransferProgress::Waiting(ProgressScale::new(tx, &forecast(), now));
         }
     };
     TransferProgress::Words(words)
+}
+
+/// Returns what the source chain says about a transaction that the service doesn't know, if waiting is of no use then.
+fn end_on_source(tx: &Transaction) -> Option<&'static str> {
+    let known = tx.on_chain.as_ref()?;
+    match known.source.verdict {
+        ChainVerdict::Reverted(_) => Some("reverted"),
+        ChainVerdict::Elsewhere(_) => Some("wrong chain"),
+        ChainVerdict::Dropped if known.is_surely_dropped() => Some("dropped"),
+        ChainVerdict::Dropped
+        | ChainVerdict::Succeeded(_)
+        | ChainVerdict::Pending
+        | ChainVerdict::Unknown(_)
+        | ChainVerdict::CannotBeAsked(_) => None,
+    }
 }
 
 #[cfg(test)]
@@ -139,6 +156,6 @@ mod tests {
         };
         let settled =
             [RouterStatus::Success, RouterStatus::PartialSuccess, RouterStatus::NeedsGas, RouterStatus::Refund];
-        assert_eq!(settled.map(words), ["done in 2m", "ended in 2m", "paused 5m+", "refund 5m+"]);
+        assert_eq!(settled.map(words), ["done in 2m", "ended in 2m", "waits 5m+", "refund 5m+"]);
     }
 }

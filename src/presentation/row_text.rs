@@ -3,7 +3,7 @@
 //! Every status has a symbol and a word, every severity a mark. This module must not choose colours. The command line writes ASCII
 //! symbols, the dashboard those of its terminal.
 
-use std::time::Duration;
+use std::{borrow::Cow, time::Duration};
 
 use chrono::{DateTime, FixedOffset, Utc};
 
@@ -244,6 +244,12 @@ pub(crate) fn changed(tx: &Transaction, now: DateTime<Utc>) -> String {
 /// Returns the ticket, or else the first label, if there is one.
 pub(crate) fn ticket_or_label<R>(tx: &Transaction<R>) -> Option<&str> {
     tx.params.ticket.as_deref().or(tx.labels.first().map(String::as_str))
+}
+
+/// Returns the ticket, or else the first label as `#label`, for a column that is titled as the ticket.
+pub(crate) fn ticket_or_tag<R>(tx: &Transaction<R>) -> Option<Cow<'_, str>> {
+    let tag = || tx.labels.first().map(|label| Cow::Owned(format!("#{label}")));
+    tx.params.ticket.as_deref().map(Cow::Borrowed).or_else(tag)
 }
 
 /// Returns a number of transactions in words, such as `1 transaction`.

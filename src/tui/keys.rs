@@ -128,11 +128,14 @@ impl Keys {
 
     /// Returns the name of a command in a sentence: the first key, or `:name` if the command has no key.
     pub fn shown(&self, id: CommandId) -> String {
-        let command = self.all().find(|(command, _)| command.id == id);
-        let shown = |(command, keys): (&KeyCommand, &[String])| {
-            keys.first().cloned().unwrap_or_else(|| format!(":{}", command.name))
-        };
-        command.map(shown).unwrap_or_default()
+        let name = || COMMANDS.iter().find(|command| command.id == id).map(|command| format!(":{}", command.name));
+        self.first_key(id).map(str::to_owned).or_else(name).unwrap_or_default()
+    }
+
+    /// Returns the first key of a command, if the command has a key.
+    pub fn first_key(&self, id: CommandId) -> Option<&str> {
+        let (_, keys) = self.all().find(|(command, _)| command.id == id)?;
+        keys.first().map(String::as_str)
     }
 
     /// Returns the command of a key. Earlier contexts take precedence.

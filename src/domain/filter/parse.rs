@@ -356,9 +356,15 @@ fn parse_comparison(key: TextSlice, sign: char, value: TextSlice) -> ParseResult
         Some(digits) if *measure == TimeMeasure::Due => (true, digits),
         _ => (false, value.text),
     };
-    let limit = span::parse(digits).map_err(|_| FilterError {
-        at: if value.text.is_empty() { key.start..value.start } else { value.range() },
-        message: format!("`{}` is not a duration; write it as 90s, 30m or 2h", clean(value.text)),
+    let limit = span::parse(digits).map_err(|_| match value.text {
+        "" => FilterError {
+            at: key.start..value.start,
+            message: format!("write a duration after `{}`: 90s, 30m or 2h", key.text),
+        },
+        text => FilterError {
+            at: value.range(),
+            message: format!("`{}` is not a duration; write it as 90s, 30m or 2h", clean(text)),
+        },
     })?;
     let limit = TimeDelta::from_std(limit).unwrap_or(TimeDelta::MAX);
     Ok(FilterTest::Span(*measure, comparison, if negative { -limit } else { limit }))

@@ -3,7 +3,10 @@
 //! Entries of polls that changed nothing are pruned in time; `FeedPage::whole` shows a reader that entries are missing. No
 //! other entry is pruned.
 
-use std::{collections::BTreeSet, ops::RangeInclusive};
+use std::{
+    collections::{BTreeSet, HashSet},
+    ops::RangeInclusive,
+};
 
 use chrono::{DateTime, Utc};
 use rusqlite::{Connection, Row, params};
@@ -12,6 +15,7 @@ use serde_json::{Map, Value};
 use super::columns;
 use crate::{
     domain::{
+        alert::RuleKind,
         change::{Change, ChangeKind, RecentChange},
         ids::{RowId, TxHash},
         notification::NotifiedEvent,
@@ -85,7 +89,8 @@ impl Reader {
     }
 
     /// Returns the newest changes of transactions that matter to people, the newest first, at most `limit`: status changes,
-    /// alerts, and what people did. Costs O(1): only the end of the feed is read.
+    /// alerts, and what people did. The first answer that a transaction is under way is left out, and so is what follows
+    /// from a new status anyway. Costs O(1): only the end of the feed is read.
     pub fn newest_changes(&self, limit: usize) -> Result<Vec<RecentChange>, StoreError> {
         /// The number of entries that are looked through.
         const SEARCHED: i64 = 1_000;
@@ -94,6 +99,7 @@ impl Reader {
              SELECT newest.*, transaction_id FROM newest JOIN transactions ON transactions.id = transaction_row
              WHERE event IN ('{STATUS}', 'alert_raised', 'alert_cleared', 'alert_acknowledged', 'alert_snoozed', 'edited',
                              'untracked', 'rejected')
+                 AND NOT (event = '{STATUS}' AND what IN ('[null,\"ongoing\"]', '[null,\"not_found\"]'))
              ORDER BY seq DESC LIMIT ?2"
         );
         let mut statement = self.db().prepare_cached(&sql)?;
@@ -103,7 +109,18 @@ impl Reader {
             Ok(read(row)?.into_iter().map(move |change| RecentChange { hash: hash.clone(), change }).collect())
         })?;
         let rows: Vec<Vec<RecentChange>> = rows.collect::<Result<_, _>>()?;
-        Ok(rows.into_iter().flatten().collect())
+        let mut newest: Vec<RecentChange> = rows.into_iter().flatten().collect();
+        let subject = |recent: &RecentChange| (recent.change.transaction, recent.change.at);
+        let is_status = |recent: &&RecentChange| matches!(recent.change.kind, ChangeKind::StatusChanged { .. });
+        let with_status: HashSet<_> = newest.iter().filter(is_status).map(subject).collect();
+        newest.retain(|recent| match recent.change.kind {
+            ChangeKind::AlertRaised { rule, .. } if rule.kind() == RuleKind::Answer => {
+                !with_status.contains(&subject(recent))
+            }
+            ChangeKind::AlertCleared { .. } => !with_status.contains(&subject(recent)),
+            _ => true,
+        });
+        Ok(newest)
     }
 
     /// Returns the number of the feed's last entry; 0 if there is none.

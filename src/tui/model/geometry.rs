@@ -17,6 +17,8 @@ pub enum WheelPane {
     Main,
     /// The detail beside the list.
     Detail,
+    /// The newest changes.
+    Recent,
 }
 
 /// The sizes of one screen, in rows.

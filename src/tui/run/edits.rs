@@ -103,8 +103,8 @@ fn edit_outcome(edit: &LocalEdit, count: usize) -> String {
         Edit::Untrack { .. } => format!("Polling stopped for {count} transactions; they are kept"),
         Edit::AddNote { .. } => counted(count, "note added", "notes added"),
         Edit::RemoveNote { .. } => counted(count, "note removed", "notes removed"),
-        Edit::SetTicket { ticket: Some(ticket), .. } => format!("Ticket {} on {count}", text::clean(ticket)),
-        Edit::SetTicket { ticket: None, .. } => format!("Ticket removed from {count}"),
+        Edit::SetTicket { ticket: Some(ticket), .. } => format!("Ticket {} set{}", text::clean(ticket), on_many(count)),
+        Edit::SetTicket { ticket: None, .. } => format!("Ticket removed{}", on_many(count)),
         Edit::ChangeLabels { .. } => counted(count, "label changed", "labels changed"),
         Edit::Acknowledge { .. } => counted(count, "alert acknowledged", "alerts acknowledged"),
         Edit::Snooze { .. } => counted(count, "alert snoozed", "alerts snoozed"),
@@ -130,6 +130,11 @@ fn unchanged_reason(edit: &LocalEdit) -> &'static str {
             "No change: this hash is tracked on that chain already, or the service knows it here."
         }
     }
+}
+
+/// Returns on how many transactions an edit was made; nothing for one.
+fn on_many(count: usize) -> String {
+    if count == 1 { String::new() } else { format!(" on {count} transactions") }
 }
 
 fn counted(count: usize, one: &str, several: &str) -> String {

@@ -85,13 +85,32 @@ pub(crate) fn untrack(model: &mut Model, now: Mono) -> Vec<Effect> {
         rows if rows.is_empty() => Vec::new(),
         rows if rows.len() > 1 => {
             let count = rows.len();
-            let yes = (format!("yes, stop polling all {count}"), MenuChoice::Untrack(rows));
             let title = format!("Stop polling {count} transactions?");
-            model.dialog = Dialog::Menu(Menu::confirm(title, "They are kept, but no longer polled.", yes));
+            let consequences = consequences_of_untrack(model, &rows);
+            let yes = (format!("yes, stop polling all {count}"), MenuChoice::Untrack(rows));
+            model.dialog = Dialog::Menu(Menu::confirm(title, consequences, yes));
             Vec::new()
         }
         rows => vec![Effect::Write(Write::Edit(Edit::Untrack { transactions: rows }))],
     }
+}
+
+/// Returns what happens to these transactions once they are untracked, as far as they are loaded.
+fn consequences_of_untrack(model: &Model, rows: &[RowId]) -> String {
+    let loaded = rows.iter().filter_map(|row| model.transactions.get(row));
+    let settled = loaded.filter(|tx| tx.is_settled()).count();
+    let alerts: usize = rows.iter().map(|row| model.alerts_of(*row).len()).sum();
+    let settled = match settled {
+        0 => String::new(),
+        1 => " One is settled and isn't polled anyway.".to_owned(),
+        many => format!(" {many} are settled and aren't polled anyway."),
+    };
+    let alerts = match alerts {
+        0 => String::new(),
+        1 => " Their alert ends.".to_owned(),
+        many => format!(" Their {many} alerts end."),
+    };
+    format!("They are kept, but no longer polled.{settled}{alerts}")
 }
 
 /// Opens the prompt for a note.

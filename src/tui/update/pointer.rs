@@ -26,6 +26,8 @@ pub(crate) fn on_wheel(model: &mut Model, lines: isize, pane: WheelPane) {
     match (&mut model.dialog, pane) {
         (Dialog::CopyMenu(menu), _) => menu.move_by(lines.signum()),
         (Dialog::None, WheelPane::Detail) => model.detail.move_by(lines, model.geometry.detail_end),
+        // The newest changes move by themselves.
+        (Dialog::None, WheelPane::Recent) => {}
         (Dialog::None | Dialog::Help { .. } | Dialog::Reply { .. }, _) => scroll(model, lines),
         (
             Dialog::Filter(_)

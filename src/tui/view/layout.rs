@@ -10,8 +10,9 @@ use crate::tui::model::{Model, Screen, view_state::Pane};
 const SPLIT_WIDTH: u16 = 100;
 /// The least columns at which the newest changes have a pane.
 const RECENT_WIDTH: u16 = 160;
-/// The columns of that pane: a time, a short hash, an alert.
-const RECENT_COLUMNS: u16 = 42;
+/// The part of the height right of the list that the newest changes take, and their least rows.
+const RECENT_PART: u16 = 3;
+const RECENT_ROWS: u16 = 8;
 /// The share of the width that the detail takes beside the list, in percent, and its most columns.
 const DETAIL_SHARE: u16 = 40;
 const MOST_DETAIL: u16 = 56;
@@ -34,7 +35,7 @@ pub(crate) struct Panes {
     pub(crate) body: Rect,
     pub(crate) list: Option<Rect>,
     pub(crate) detail: Option<Rect>,
-    /// The newest changes, right of the detail.
+    /// The newest changes, below the detail: the list keeps its width.
     pub(crate) recent: Option<Rect>,
     /// The selected transaction's verdict, if the detail isn't shown.
     pub(crate) preview: Option<Rect>,
@@ -73,21 +74,17 @@ pub(crate) fn panes_of(screen: Screen, model: &Model, area: Rect) -> Panes {
         Constraint::Length(status),
     ])
     .areas(area);
-    let with_recent =
-        screen == Screen::List && model.view_state.pane == Pane::Side && wide && area.width >= RECENT_WIDTH;
-    let [main, recent] = if with_recent {
-        Layout::horizontal([Constraint::Fill(1), Constraint::Length(RECENT_COLUMNS)]).areas(body)
-    } else {
-        [body, Rect { width: 0, ..body }]
-    };
-    let recent = with_recent.then_some(recent);
     let high = area.height >= BELOW_HEIGHT;
+    let mut recent = None;
     let (list, detail, preview) = match (screen, model.view_state.pane) {
         (Screen::Detail, _) => (None, Some(body), None),
         (Screen::Alerts | Screen::Stats | Screen::Log, _) => (None, None, None),
         (Screen::List, Pane::Side) if wide => {
-            let detail = (main.width * DETAIL_SHARE / 100).min(MOST_DETAIL);
-            let [list, detail] = Layout::horizontal([Constraint::Fill(1), Constraint::Length(detail)]).areas(main);
+            let columns = (body.width * DETAIL_SHARE / 100).min(MOST_DETAIL);
+            let [list, right] = Layout::horizontal([Constraint::Fill(1), Constraint::Length(columns)]).areas(body);
+            let rows = if area.width < RECENT_WIDTH { 0 } else { (body.height / RECENT_PART).max(RECENT_ROWS) };
+            let [detail, changes] = Layout::vertical([Constraint::Fill(1), Constraint::Length(rows)]).areas(right);
+            recent = Some(changes).filter(|pane| pane.height > 0);
             (Some(list), Some(detail), None)
         }
         (Screen::List, Pane::Below) if high => {

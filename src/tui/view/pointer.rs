@@ -61,8 +61,12 @@ pub(crate) fn target(model: &Model, now: Now, (column, row): (u16, u16)) -> Opti
 /// Returns the pane that the wheel scrolls at a column and a row of the screen.
 pub(crate) fn wheel_pane(model: &Model, (column, row): (u16, u16)) -> WheelPane {
     let panes = layout::panes(model, area(model));
-    let is_over_detail = panes.detail.is_some_and(|pane| pane.contains(Position::new(column, row)));
-    if model.screen == Screen::List && is_over_detail { WheelPane::Detail } else { WheelPane::Main }
+    let is_over = |pane: Option<Rect>| pane.is_some_and(|pane| pane.contains(Position::new(column, row)));
+    match model.screen {
+        Screen::List if is_over(panes.detail) => WheelPane::Detail,
+        Screen::List if is_over(panes.recent) => WheelPane::Recent,
+        Screen::List | Screen::Detail | Screen::Alerts | Screen::Stats | Screen::Log => WheelPane::Main,
+    }
 }
 
 /// Returns the saved view whose title (`[1 Attention 6]`) is at a column of the header.

@@ -24,7 +24,7 @@ use crate::{
     },
     presentation::width,
     tui::{
-        command::CommandId,
+        command::{CommandId, TargetKind},
         dialogs::Dialog,
         draw::{DrawContext, put_lines},
         model::{MessageTone, Screen, polling::BudgetUse},
@@ -124,6 +124,8 @@ fn polling_lines(context: &DrawContext<'_>, columns: usize) -> Vec<Line<'static>
 /// Returns the polling line of a profile: the use of the budget as a gauge, the age of the answers, the obstacle.
 /// Pieces that don't fit are left out whole, the least important ones first.
 fn polling_line(context: &DrawContext<'_>, of: &BudgetUse<'_>, label_columns: usize, columns: usize) -> Line<'static> {
+    /// The least columns of the last error.
+    const LEAST_ERROR: usize = 30;
     let name = if context.model.other_profiles.is_empty() { "Polling" } else { of.profile };
     let theme = context.theme;
     let verdict = PollingVerdict::new(of.report, of.paused_until, of.oldest, context.now.wall);
@@ -148,19 +150,18 @@ fn polling_line(context: &DrawContext<'_>, of: &BudgetUse<'_>, label_columns: us
         }
     }
     let mut line = Line::default();
-    let mut push_if_room = |piece: Span<'static>| {
-        let has_room = line.width() + width::display_width(piece.content.trim_end()) <= columns;
-        line.extend(has_room.then_some(piece));
-        has_room
-    };
     for piece in pieces {
-        push_if_room(piece);
+        if line.width() + width::display_width(piece.content.trim_end()) <= columns {
+            line.push_span(piece);
+        }
     }
-    // A long error is in the log.
-    let error = error.map(|error| Span::styled(format!("last error: {error}"), theme.dim()));
-    if error.is_some_and(|error| !push_if_room(error)) {
-        let hint = format!("last error: {} shows the log", context.key(CommandId::Log));
-        push_if_room(Span::styled(hint, theme.dim()));
+    let Some(error) = error else { return line };
+    // The log has the whole error.
+    let hint = format!(" ({})", context.key(CommandId::Log));
+    let room = columns.saturating_sub(line.width() + width::display_width(&hint));
+    let error = width::cut_at_word(&format!("last error: {error}"), room, theme.ellipsis);
+    if room >= LEAST_ERROR {
+        line.extend([Span::styled(error, theme.dim()), Span::styled(hint, theme.dim())]);
     }
     line
 }
@@ -221,12 +222,7 @@ fn budget_use(context: &DrawContext<'_>, report: &PollerReport) -> Vec<Span<'sta
     let allowed = (report.rps * report.share).max(1e-9);
     let style = if need.is_lasting() { theme.warning() } else { theme.good() };
     let (left, right) = theme.glyphs().choose(("▕", "▏"), ("[", "]"));
-    let bar = ProgressBar {
-        filled: (report.used / allowed).min(1.0),
-        marks: &[],
-        fill_styles: &[(0.0, style)],
-        scale_end: 1.0,
-    };
+    let bar = ProgressBar { filled: (report.used / allowed).min(1.0), marks: &[], fill_style: style, scale_end: 1.0 };
     let mut spans = vec![Span::styled(left, theme.dim())];
     spans.extend(bar.spans(GAUGE, theme));
     spans.push(Span::styled(right, theme.dim()));
@@ -250,6 +246,7 @@ fn freshness(context: &DrawContext<'_>, oldest: Option<Duration>, freshness: Fre
         Freshness::Fresh => theme.good(),
         Freshness::Late => theme.warning(),
         Freshness::Stale => theme.critical(),
+        Freshness::Unanswered => return Span::styled("no answer yet   ", theme.critical()),
     };
     Span::styled(format!("answers {at_most} {} old (target {target})   ", seconds(oldest)), style)
 }
@@ -344,9 +341,38 @@ fn keys(context: &DrawContext<'_>, columns: usize) -> Line<'static> {
             hints(&mut [("Esc", leave), ("Up Down PgUp PgDn", "scroll")].into_iter())
         }
         Dialog::None | Dialog::Reply { .. } => {
-            hints(&mut context.model.setting.keys.hints(context.model.contexts()).map(|(_, key, hint)| (key, hint)))
+            hints(&mut command_hints(context).into_iter().map(|(_, key, hint)| (key, hint)))
         }
     }
+}
+
+/// Returns the commands of the line of keys with their keys: those of the screen, and what the situation asks for.
+fn command_hints<'a>(context: &DrawContext<'a>) -> Vec<(CommandId, &'a str, &'static str)> {
+    let (model, keys) = (context.model, &context.model.setting.keys);
+    // Where these commands stand, and which.
+    let (place, situation): (usize, &[(CommandId, &'static str)]) = match (model.screen, &model.dialog) {
+        (Screen::List, Dialog::None) if !model.marks.is_empty() => (
+            0,
+            &[
+                (CommandId::Acknowledge, "ack"),
+                (CommandId::Note, "note"),
+                (CommandId::Ticket, "ticket"),
+                (CommandId::Labels, "labels"),
+                (CommandId::Untrack, "stop polling"),
+                (CommandId::Clear, "unmark"),
+            ],
+        ),
+        (Screen::Detail, Dialog::None) => (2, &[(CommandId::NextTab, "tab")]),
+        _ => (0, &[]),
+    };
+    let is_nothing_tracked = model.is_loaded && model.overview.tabs == [0; 5];
+    let can_run = |id: CommandId| !is_nothing_tracked || id.target_kind() == TargetKind::Nothing;
+    let is_usual = |id: CommandId| can_run(id) && situation.iter().all(|(own, _)| *own != id);
+    let mut hints: Vec<_> = keys.hints(model.contexts()).filter(|(id, ..)| is_usual(*id)).collect();
+    let situation = situation.iter().filter_map(|(id, hint)| Some((*id, keys.first_key(*id)?, *hint)));
+    let place = place.min(hints.len());
+    hints.splice(place..place, situation);
+    hints
 }
 
 /// Returns the command of the line of keys at a column of the screen.
@@ -362,8 +388,7 @@ pub(crate) fn command_at(context: &DrawContext<'_>, pane: Rect, column: u16) -> 
     })?;
     // After the blank at the start, each command is a key and a hint.
     let key = line.spans.get(place.checked_sub(1)? / 2 * 2 + 1)?.content.clone();
-    let mut hints = context.model.setting.keys.hints(context.model.contexts());
-    hints.find(|(_, own, _)| *own == key).map(|(id, ..)| id)
+    command_hints(context).into_iter().find(|(_, own, _)| *own == key).map(|(id, ..)| id)
 }
 
 /// Returns a line with as many hints as fit whole.

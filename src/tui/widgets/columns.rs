@@ -13,9 +13,6 @@ use crate::{
     tui::draw::DrawContext,
 };
 
-/// The letters of bars.
-const BAR_LETTERS: [char; 9] = ['█', '▉', '▊', '▋', '▍', '▎', '▏', '·', '▶'];
-
 /// A column: its content, its title, its width, and the least width of a pane that shows the column.
 pub(crate) type ColumnLayout<K> = (K, &'static str, usize, u16);
 
@@ -34,14 +31,8 @@ pub(crate) fn row(context: &DrawContext<'_>, spans: Vec<Span<'static>>, is_selec
     if selected.bg.is_some() {
         return filled(spans, selected, pane);
     }
-    // With each cell's colours reversed, the selection is hard to see. Only bars keep their colours.
-    let is_bar = |span: &Span<'_>| span.style.fg.is_some() && span.content.contains(BAR_LETTERS);
-    let plain = |span: Span<'static>| if is_bar(&span) { span } else { Span::raw(span.content) };
-    let mut line = filled(spans.into_iter().map(plain).collect(), Style::new(), pane);
-    for span in line.spans.iter_mut().filter(|span| !is_bar(span)) {
-        span.style = selected;
-    }
-    line
+    // With each cell's colours reversed, the selection is hard to see.
+    filled(spans.into_iter().map(|span| Span::raw(span.content)).collect(), selected, pane)
 }
 
 /// Returns the first column of a row: a mark, or a coloured edge where an alert fires.

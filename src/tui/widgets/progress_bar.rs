@@ -2,7 +2,10 @@
 //!
 //! A position is a part of the bar, from 0 to 1. This module must never know what a bar measures.
 
-use ratatui::{style::Style, text::Span};
+use ratatui::{
+    style::{Modifier, Style},
+    text::Span,
+};
 
 use crate::tui::theme::Theme;
 
@@ -11,8 +14,8 @@ pub(crate) struct ProgressBar<'a> {
     pub(crate) filled: f64,
     /// Symbols at positions; a mark outside the bar isn't drawn.
     pub(crate) marks: &'a [(f64, &'static str)],
-    /// The style of the filled part from each position on, the first position first.
-    pub(crate) fill_styles: &'a [(f64, Style)],
+    /// The style of the filled part.
+    pub(crate) fill_style: Style,
     /// The symbol of a cell that isn't filled, up to a position; the rest is blank.
     pub(crate) scale_end: f64,
 }
@@ -27,23 +30,21 @@ impl ProgressBar<'_> {
             let is_here = |(position, _): &&(f64, &str)| (position * columns as f64).floor() == column as f64;
             self.marks.iter().find(is_here).map(|(_, symbol)| *symbol)
         };
-        let fill_style = |column: usize| {
-            let middle = (column as f64 + 0.5) / columns.max(1) as f64;
-            let begun = self.fill_styles.iter().rev().find(|(from, _)| *from <= middle);
-            begun.or(self.fill_styles.first()).map_or_else(Style::new, |(_, style)| *style)
-        };
+        // A mark inside the filled part is cut out of it.
+        let cut_out = self.fill_style.add_modifier(Modifier::REVERSED);
         let mut spans: Vec<Span<'static>> = Vec::new();
         for column in 0..columns {
             let part = eighths.saturating_sub(column * 8).min(8);
             let is_on_scale = (column as f64) < self.scale_end * columns as f64;
             let rest = if is_on_scale { glyphs.choose("·", ".") } else { " " };
             let (symbol, style) = match (mark_at(column), part) {
-                _ if column + 1 == columns && self.filled > 1.0 => (glyphs.beyond(), fill_style(column)),
+                _ if column + 1 == columns && self.filled > 1.0 => (glyphs.beyond(), self.fill_style),
+                (Some(mark), 8) => (mark, cut_out),
                 (Some(mark), _) => (mark, theme.dim()),
                 (None, 0) => (rest, theme.dim()),
                 (None, part) => match bars.get(part - 1).copied().unwrap_or_default() {
                     "" => (rest, theme.dim()),
-                    bar => (bar, fill_style(column)),
+                    bar => (bar, self.fill_style),
                 },
             };
             match spans.last_mut().filter(|span| span.style == style) {
@@ -62,12 +63,8 @@ mod tests {
     #[test]
     fn a_bar_is_filled_in_eighths_with_its_marks_at_any_width() {
         let drawn = |filled, ascii, columns| {
-            let bar = ProgressBar {
-                filled,
-                marks: &[(0.5, "|"), (0.8, ":")],
-                fill_styles: &[(0.0, Style::new())],
-                scale_end: 1.0,
-            };
+            let bar =
+                ProgressBar { filled, marks: &[(0.5, "|"), (0.8, ":")], fill_style: Style::new(), scale_end: 1.0 };
             let spans = bar.spans(columns, &Theme::new(true, ascii));
             spans.iter().map(|span| span.content.as_ref()).collect::<String>()
         };
@@ -80,14 +77,14 @@ mod tests {
     }
 
     #[test]
-    fn each_part_of_the_filled_bar_has_its_own_style_and_nothing_is_drawn_after_the_scale() {
-        let (early, late) = (Style::new().bold(), Style::new().italic());
-        let fill_styles = [(0.0, early), (0.75, late)];
-        let bar = |filled| ProgressBar { filled, marks: &[], fill_styles: &fill_styles, scale_end: 0.75 };
+    fn a_mark_is_drawn_inside_the_filled_part_and_nothing_after_the_scale() {
+        let fill_style = Style::new().red();
+        let bar = |filled| ProgressBar { filled, marks: &[(0.25, "|")], fill_style, scale_end: 0.75 };
         let theme = Theme::new(true, false);
-        assert_eq!(bar(0.25).spans(8, &theme).iter().map(|span| span.content.as_ref()).collect::<String>(), "██····  ");
+        assert_eq!(bar(0.25).spans(8, &theme).iter().map(|span| span.content.as_ref()).collect::<String>(), "██|···  ");
         let spans = bar(2.0).spans(8, &theme);
         let drawn: Vec<_> = spans.iter().map(|span| (span.content.as_ref(), span.style)).collect();
-        assert_eq!(drawn, [("██████", early), ("█▶", late)]);
+        let mark = fill_style.add_modifier(Modifier::REVERSED);
+        assert_eq!(drawn, [("██", fill_style), ("|", mark), ("████▶", fill_style)]);
     }
 }

@@ -6,6 +6,8 @@
 //! more          the selected alert's message, what to do in full, and its transaction as far as the rows leave room
 //! ```
 
+use std::borrow::Cow;
+
 use chrono::{DateTime, Utc};
 use ratatui::{
     Frame,
@@ -255,7 +257,8 @@ fn cell(context: &DrawContext<'_>, drawn: &DrawnAlert<'_>, column: AlertColumn) 
             (text, context.theme.dim())
         }
         AlertColumn::Ticket => {
-            (of_transaction.and_then(row_text::ticket_or_label).unwrap_or("-").to_owned(), context.theme.dim())
+            let ticket = of_transaction.and_then(row_text::ticket_or_tag);
+            (ticket.map_or_else(|| "-".to_owned(), Cow::into_owned), context.theme.dim())
         }
     }
 }

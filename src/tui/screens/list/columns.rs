@@ -83,7 +83,7 @@ columns! {
     Due "due" "DUE" 5 5 3 right by Due,
     /// The profile, if several profiles are shown.
     Profile "profile" "PROFILE" 7 16 6 left,
-    /// The ticket; without a ticket, the first label.
+    /// The ticket; without a ticket, the first label as `#label`.
     Ticket "ticket" "TICKET" 9 24 7 left by Ticket,
     /// The age of the last answer.
     Checked "checked" "CHECKED" 7 7 8 right by Checked,
@@ -119,7 +119,7 @@ impl ContentWidths {
                 (&mut widths.hash, tx.params.transaction_id.as_str().len()),
                 (&mut widths.route, display_width(&row_text::full_route(tx, Glyphs::Unicode))),
                 (&mut widths.profile, display_width(&tx.profile)),
-                (&mut widths.ticket, row_text::ticket_or_label(tx).map_or(0, display_width)),
+                (&mut widths.ticket, row_text::ticket_or_tag(tx).map_or(0, |shown| display_width(&shown))),
                 (&mut widths.labels, tx.labels.iter().map(|label| display_width(label) + 1).sum::<usize>()),
                 (&mut widths.note, note),
                 (&mut widths.quote, tx.params.quote_id.len()),

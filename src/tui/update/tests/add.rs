@@ -293,6 +293,7 @@ fn text_without_a_hash_searches_all_tracked_transactions() {
     for (pasted_text, filter) in [
         ("0x8376", "0x8376"),
         ("SUP-4231\n", "SUP-4231"),
+        ("Hi, it is about SUP-4231: where is the money of my customer, and why is it so late?", "SUP-4231"),
         (" my swap ", "\"my swap\""),
         ("-vip", "\"-vip\""),
         ("a\"b:c", "\"a b:c\""),

@@ -66,7 +66,7 @@ fn sentences_and_help_name_the_configured_keys() {
     let own = [("clear", "X"), ("all", "a"), ("acknowledge", "^A")];
     let own = own.map(|(name, key)| (name.to_owned(), vec![key.to_owned()]));
     model.setting.keys = crate::tui::keys::Keys::new(&own.into()).unwrap();
-    assert!(screen(&model).contains("The filter hides all transactions. Press X to clear it."));
+    assert!(screen(&model).contains("Press X to clear the filter."));
     press(&mut model, &["?"], now());
     type_in(&mut model, "acknowledge", now());
     assert!(screen(&model).contains("  ^A            acknowledge   acknowledge the active"));

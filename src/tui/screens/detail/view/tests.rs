@@ -208,7 +208,7 @@ fn the_search_in_the_body_is_typed_beside_the_tabs() {
     press(&mut dashboard, &["/"], now());
     type_in(&mut dashboard, "symbol", now());
     insta::assert_snapshot!("raw_search_while_typing", screen(&dashboard));
-    drawn(&dashboard, &Theme::new(true, false)).backend_mut().assert_cursor_position((50, 8));
+    drawn(&dashboard, &Theme::new(true, false)).backend_mut().assert_cursor_position((50, 9));
     press(&mut dashboard, &["Enter"], now());
     insta::assert_snapshot!("raw_search", screen(&dashboard));
 }

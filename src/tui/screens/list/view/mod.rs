@@ -3,7 +3,7 @@
 pub(crate) mod marks;
 pub(crate) mod recent;
 
-use std::time::Duration;
+use std::{borrow::Cow, time::Duration};
 
 use ratatui::{
     Frame,
@@ -182,23 +182,10 @@ fn progress_cell(context: &DrawContext<'_>, tx: &Transaction, columns: usize) ->
                 (scale.position(scale.nine_in_ten), glyphs.choose("┊", ":")),
             ];
             let marks: Vec<_> = marks.into_iter().filter(|(position, _)| *position < ProgressScale::DEADLINE).collect();
-            let mut fill_styles = vec![(0.0, early_style(theme, &scale))];
-            if scale.nine_in_ten < scale.deadline {
-                fill_styles.push((scale.position(scale.nine_in_ten), theme.warning()));
-            }
-            fill_styles.push((ProgressScale::DEADLINE, theme.critical()));
-            let filled = scale.position(scale.age);
+            let (filled, fill_style) = (scale.position(scale.age), zone_style(theme, &scale));
             let scale_end = ProgressScale::DEADLINE;
-            ProgressBar { filled, marks: &marks, fill_styles: &fill_styles, scale_end }.spans(columns, theme)
+            ProgressBar { filled, marks: &marks, fill_style, scale_end }.spans(columns, theme)
         }
-    }
-}
-
-/// Returns the colour of the bar before nine in ten: only unusual bars must stand out.
-fn early_style(theme: &Theme, scale: &ProgressScale) -> Style {
-    match scale.zone() {
-        ProgressZone::Early | ProgressZone::Usual => zone_style(theme, scale),
-        ProgressZone::Slow | ProgressZone::Overdue => theme.dim().add_modifier(Modifier::DIM),
     }
 }
 
@@ -246,13 +233,13 @@ fn cell(context: &DrawContext<'_>, tx: &Transaction, shown: ShownColumn, has_lab
 }
 
 /// Returns the ticket, after the name of another person who has the transaction open. Without a ticket, the cell shows
-/// a label, unless the labels have a column of their own.
+/// a label as `#label`, unless the labels have a column of their own.
 fn ticket<R>(context: &DrawContext<'_>, tx: &Transaction<R>, has_labels: bool) -> String {
-    let ticket = if has_labels { tx.params.ticket.as_deref() } else { row_text::ticket_or_label(tx) };
+    let ticket = row_text::ticket_or_tag(tx).filter(|_| !has_labels || tx.params.ticket.is_some());
     let person = marks::people_viewing(context, tx).map(text::clean).next();
     match person.as_deref().map(|author| author.split_once(" via ").map_or(author, |(given, _)| given)) {
         Some(person) => ticket.map_or_else(|| format!("@{person}"), |ticket| format!("@{person} {ticket}")),
-        None => ticket.unwrap_or("-").to_owned(),
+        None => ticket.map_or_else(|| "-".to_owned(), Cow::into_owned),
     }
 }
 
@@ -297,7 +284,13 @@ fn empty(context: &DrawContext<'_>) -> Vec<String> {
         }
         "" => vec![format!("No transactions in this view. Press {} to show all.", shown(CommandId::All))],
         _ if let Some(complaint) = model.unknown_chain() => vec![complaint],
-        _ if matches!(model.dialog, Dialog::Filter(_)) => vec!["The filter hides all transactions.".into()],
-        _ => vec![format!("The filter hides all transactions. Press {} to clear it.", shown(CommandId::Clear))],
+        text if matches!(model.dialog, Dialog::Filter(_)) => vec![format!("Nothing matches {}.", text::clean(text))],
+        text => {
+            vec![format!(
+                "Nothing matches {}. Press {} to clear the filter.",
+                text::clean(text),
+                shown(CommandId::Clear)
+            )]
+        }
     }
 }

@@ -55,9 +55,16 @@ fn line(context: &DrawContext<'_>, recent: &RecentChange, columns: usize) -> Lin
 fn change_spans(context: &DrawContext<'_>, kind: &ChangeKind, author: Option<&str>) -> Vec<Span<'static>> {
     let theme = context.theme;
     match kind {
-        ChangeKind::StatusChanged { current, .. } => {
+        ChangeKind::StatusChanged { previous, current } => {
+            let glyphs = theme.glyphs();
             let status = RouterStatus::from(text::clean(current));
-            vec![Span::styled(row_text::status(Some(&status), theme.glyphs()), theme.status(Some(&status)))]
+            let before = previous.as_deref().map(|before| RouterStatus::from(text::clean(before)));
+            let before = before.map(|before| {
+                let arrow = glyphs.choose("→", ">");
+                Span::styled(format!("{} {arrow} ", row_text::status(Some(&before), glyphs)), theme.dim())
+            });
+            let status = Span::styled(row_text::status(Some(&status), glyphs), theme.status(Some(&status)));
+            before.into_iter().chain([status]).collect()
         }
         ChangeKind::AlertRaised { rule, severity } => {
             let mark = row_text::mark(Some(*severity));
