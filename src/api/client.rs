@@ -21,7 +21,7 @@ use super::{
 use crate::{
     clock::Clock,
     domain::{
-        observation::{Failure, Observation, Outcome},
+        observation::{Failure, KEPT_OF_LARGE_BODY, Observation, Outcome},
         secret::IntegratorId,
         text,
         transaction::TransactionParams,
@@ -30,8 +30,6 @@ use crate::{
 
 /// The most bytes of a body that are read.
 pub const BODY_LIMIT: usize = 1024 * 1024;
-/// The most bytes that are kept of a body that reaches [`BODY_LIMIT`], for people to read.
-const HEAD_LIMIT: usize = 64 * 1024;
 
 /// The header with the service's ID of an exchange.
 const RESPONSE_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -269,9 +267,9 @@ fn install_crypto() {
     }
 }
 
-/// Returns the first `HEAD_LIMIT` bytes of a body, cut at a character boundary.
+/// Returns the first [`KEPT_OF_LARGE_BODY`] bytes of a body, cut at a character boundary.
 fn truncate_body(body: String) -> String {
-    let end = (0..=HEAD_LIMIT.min(body.len())).rev().find(|end| body.is_char_boundary(*end));
+    let end = (0..=KEPT_OF_LARGE_BODY.min(body.len())).rev().find(|end| body.is_char_boundary(*end));
     end.and_then(|end| body.get(..end)).unwrap_or_default().to_owned()
 }
 
@@ -493,7 +491,7 @@ mod tests {
     async fn endless_body_is_cut_and_its_http_status_still_counts() {
         let (observation, _) = ask(ServerBehavior::Endless("200 OK"), &params(1)).await;
         assert_eq!(failure(&observation), "the answer can't be read: the body is larger than 1 MiB");
-        assert_eq!(observation.body.map(|body| body.len()), Some(HEAD_LIMIT));
+        assert_eq!(observation.body.map(|body| body.len()), Some(KEPT_OF_LARGE_BODY));
         let (observation, _) = ask(ServerBehavior::Endless("429 Slow down\r\nretry-after: 9"), &params(1)).await;
         let rest = Some(Duration::from_secs(9));
         assert!(

@@ -17,9 +17,12 @@ mod plain;
 mod service_clients;
 mod theme;
 
-use std::io::{self, IsTerminal};
+use std::{
+    ffi::OsString,
+    io::{self, IsTerminal},
+};
 
-use clap::{CommandFactory, Parser};
+use clap::{ColorChoice, CommandFactory, FromArgMatches};
 use color_eyre::eyre::{Result, bail};
 
 use self::{
@@ -62,7 +65,8 @@ pub fn main() -> Exit {
     signals::survive_file_size_limit();
     let arguments: Vec<String> = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
     let guided = guide::guide(&arguments, &mut io::stdout().lock());
-    match guided.unwrap_or_else(|| dispatch(&parse_arguments())) {
+    match guided.unwrap_or_else(|| parse_arguments(&arguments).map_or_else(|end| end, |arguments| dispatch(&arguments)))
+    {
         Ok(exit) => exit,
         // Nobody can read the error, and the end of the terminal caused it.
         Err(_) if hang_up::is_any_gone() => Exit::HungUp,
@@ -77,19 +81,41 @@ pub fn main() -> Exit {
     }
 }
 
-/// Parses the arguments of the command line. Ends the process at a wrong one, whose text is cleaned before it is shown.
-fn parse_arguments() -> Cli {
-    Cli::try_parse().unwrap_or_else(|error| {
-        let cleaned = std::env::args_os().map(|word| text::clean(&word.to_string_lossy()));
-        match Cli::try_parse_from(cleaned) {
-            Err(error) => error.exit(),
+/// Parses the arguments of the command line. A wrong one, or the help, is printed with its text cleaned; then there is only
+/// the exit code.
+fn parse_arguments(arguments: &[String]) -> Result<Cli, Result<Exit>> {
+    let parse = |words: &mut dyn Iterator<Item = OsString>| {
+        let command = Cli::command().color(color_of_help(arguments));
+        Cli::from_arg_matches(&command.try_get_matches_from(words)?)
+    };
+    parse(&mut std::env::args_os()).map_err(|error| {
+        let program = std::env::args_os().take(1);
+        let cleaned = arguments.iter().map(|word| text::clean(word).into());
+        let shown = match parse(&mut program.chain(cleaned)) {
+            Err(error) => error,
             // Only the uncleaned arguments are wrong.
             Ok(_) => {
-                let message = "an argument has characters that can't be shown";
-                Cli::command().error(error.kind(), message).exit()
+                let command = Cli::command().color(color_of_help(arguments));
+                command.clone().error(error.kind(), "an argument has characters that can't be shown")
             }
-        }
+        };
+        shown.print()?;
+        Ok(if shown.exit_code() == 0 { Exit::Success } else { Exit::Usage })
     })
+}
+
+/// Returns the colours of the help and of errors about arguments, which are printed before the arguments are parsed.
+fn color_of_help(arguments: &[String]) -> ColorChoice {
+    let after_flag = arguments.windows(2).filter_map(|pair| match pair {
+        [flag, value] if flag == "--color" => Some(value.as_str()),
+        _ => None,
+    });
+    let with_sign = arguments.iter().filter_map(|word| word.strip_prefix("--color="));
+    match after_flag.chain(with_sign).last() {
+        Some("always") => ColorChoice::Always,
+        Some("never") => ColorChoice::Never,
+        _ => ColorChoice::Auto,
+    }
 }
 
 /// Whether the arguments of the command line caused the error.

@@ -59,7 +59,7 @@ pub fn load(mut flags: Flags, env: &Environment) -> Result<Settings, ConfigError
     let default_rps = (DEFAULT_RPS, SettingSource::Default);
     let rps = inputs.rps(flags.rps).or_else(|error| if is_without_polling { Ok(default_rps) } else { Err(error) })?;
     let (beside, beside_entry) =
-        inputs.beside(flags.beside, base_url.as_ref().map(|(url, _)| url), store_url.as_ref())?;
+        inputs.beside(flags.beside, base_url.as_ref().map(|(url, _)| url), &rps, store_url.as_ref())?;
     let color = inputs.color(flags.color);
     let ascii = from_switch_flag(flags.is_ascii, "--ascii").or_else(|| from_file(inputs.file.ascii, "ascii"));
     let plain = from_switch_flag(flags.is_plain, "--plain").or_else(|| from_switch_variable(env, "ACCESSIBLE"));
@@ -343,13 +343,14 @@ impl<'a> SettingInputs<'a> {
         }
     }
 
-    /// Returns the profiles that are polled in addition to the active profile, and the entry that shows them. Flags and
-    /// variables apply to the active profile only, except for the store's. A profile without a base URL uses that of the
-    /// active profile.
+    /// Returns the profiles that are polled in addition to the active profile, and the entry that shows them. A rate from a
+    /// flag or a variable applies to each of them. A base URL and an ID apply to the active profile only, because each
+    /// profile's ID belongs to its own service. A profile without a base URL uses that of the active profile.
     fn beside(
         &self,
         flags: Vec<String>,
         base_url: Option<&String>,
+        active_rps: &SettingValue<f64>,
         store_url: Option<&SettingValue<String>>,
     ) -> Result<(Vec<Account>, SettingEntry), ConfigError> {
         let flags = from_flag(Some(flags).filter(|names| !names.is_empty()), "--beside");
@@ -363,10 +364,11 @@ impl<'a> SettingInputs<'a> {
             }
             let profile = find_profile(&self.file, self.config.as_ref(), &(name.clone(), source.clone()))?;
             let given_by = SettingSource::File(format!("profiles.{name}.rps"));
-            let rps = profile
-                .rps
-                .map_or_else(|| Ok((DEFAULT_RPS, SettingSource::Default)), |rps| check_rps(rps, given_by))?
-                .0;
+            let (rps, _) = match (active_rps, profile.rps) {
+                ((_, SettingSource::Flag(_) | SettingSource::Variable(_)), _) => active_rps.clone(),
+                (_, Some(rps)) => check_rps(rps, given_by)?,
+                (_, None) => (DEFAULT_RPS, SettingSource::Default),
+            };
             let store = self.store_of_profile(&name, &profile, store_url)?.map(|store| (store.address, store.source));
             accounts.push(Account {
                 store,
@@ -654,7 +656,7 @@ mod tests {
             settings.beside.iter().map(of).collect::<Vec<_>>()
         };
         let both = settings(Flags::default(), &variables, Some(&file)).unwrap();
-        assert_eq!(shown(&both), ["test https://env.example 1 true", "default https://env.example 1 false"]);
+        assert_eq!(shown(&both), ["test https://env.example 3 true", "default https://env.example 3 false"]);
         assert_eq!(entry(&both, "beside"), "test, default (beside in the config file)");
         let flags = |name: &str| Flags { beside: vec![name.into()], profile: Some("test".into()), ..Flags::default() };
         let one = settings(flags("prod"), &[("SHOP_ID", CANARY)], Some(&file)).unwrap();

@@ -172,12 +172,12 @@ pub struct PollingSettings {
 }
 
 impl Settings {
-    /// Reads the integrator ID. This may run the profile's command, for up to 10 s.
+    /// Reads the integrator ID, and a warning about its source. This may run the profile's command, for up to 10 s.
     ///
     /// # Errors
     /// If there is no source, or its value can't be an ID.
-    pub fn integrator_id(&self) -> Result<IntegratorId, ConfigError> {
-        self.account().read_id().map(|(id, _)| id)
+    pub fn integrator_id(&self) -> Result<(IntegratorId, Option<String>), ConfigError> {
+        self.account().read_id()
     }
 
     /// Returns a description of the integrator ID's source; `None` if there is no source.

@@ -9,6 +9,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{chain_config::ChainConfig, record::StatusRecord, text};
 
+/// The most bytes that are kept of a body that is too large to be read, for people.
+pub(crate) const KEPT_OF_LARGE_BODY: usize = 64 * 1024;
+
 /// The answer to one request for the status of one transaction, or the reason why none came.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Observation {

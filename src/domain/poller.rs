@@ -130,7 +130,7 @@ impl PollerReport {
                     | PollerHealth::Stopped
                     | PollerHealth::Waiting
                     | PollerHealth::Unknown => {
-                        format!("hoptop sends no requests for {rest} after repeated failures{why}")
+                        format!("hoptop sends no requests for {rest}, because requests failed{why}")
                     }
                 }
             }

@@ -5,6 +5,7 @@
 use std::time::Duration;
 
 use chrono::{DateTime, FixedOffset, SecondsFormat, Utc};
+use serde::Serializer;
 
 const MINUTE: u64 = 60;
 const HOUR: u64 = 60 * MINUTE;
@@ -84,6 +85,11 @@ pub(crate) fn parse_time(text: &str) -> Result<DateTime<Utc>, String> {
 /// Returns a moment as RFC 3339 in UTC with milliseconds, as in the JSON and the store.
 pub(crate) fn rfc3339(moment: DateTime<Utc>) -> String {
     moment.to_rfc3339_opts(SecondsFormat::Millis, true)
+}
+
+/// Serialises a moment as [`rfc3339`] writes it.
+pub(crate) fn serialize_rfc3339<S: Serializer>(moment: &DateTime<Utc>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&rfc3339(*moment))
 }
 
 /// Returns a moment for people, `14:18 UTC+01:00`, with its date if it isn't today.

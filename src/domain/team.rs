@@ -7,7 +7,7 @@ use std::{collections::BTreeMap, fmt};
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-use super::ids::TransactionKey;
+use super::{ids::TransactionKey, span};
 
 /// A random number that identifies an entry of the log, or a member.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -176,6 +176,7 @@ pub struct TeamMember {
     /// The epoch of the lease that the process holds; `None` if it doesn't poll.
     pub epoch: Option<u64>,
     /// When the process was last seen, by the database's clock.
+    #[serde(serialize_with = "span::serialize_rfc3339")]
     pub last_seen: DateTime<Utc>,
 }
 

@@ -12,7 +12,7 @@ use crate::domain::{
 use super::{FileFindings, InputPosition, LineError, ParseEvent, ParsedFile, ReadError, ReadStop, fields};
 
 /// The most bad lines that are listed. A file with more bad lines usually has the same mistake in all of them.
-pub(super) const ERROR_LIMIT: usize = 1_000;
+pub(super) const ERROR_LIMIT: usize = 100_000;
 /// The most warnings of one kind that are listed.
 const WARNING_LIMIT: usize = 10;
 /// The most unknown column names that are remembered. Each line of JSON may bring new names.
@@ -22,23 +22,23 @@ pub(super) const PROFILE_LIMIT: usize = 100;
 
 /// The first warnings of one kind, and the number of all of them.
 #[derive(Default)]
-struct RowWarnings {
+struct RowWarnings<const LIMIT: usize = WARNING_LIMIT> {
     kept: Vec<String>,
     count: usize,
 }
 
-impl RowWarnings {
+impl<const LIMIT: usize> RowWarnings<LIMIT> {
     fn push(&mut self, warning: impl FnOnce() -> String) {
         self.count += 1;
-        if self.kept.len() < WARNING_LIMIT {
+        if self.kept.len() < LIMIT {
             self.kept.push(warning());
         }
     }
 
     fn finish(self, kind: &str) -> Vec<String> {
         let mut warnings = self.kept;
-        if self.count > WARNING_LIMIT {
-            warnings.push(format!("and {} more {kind}", self.count - WARNING_LIMIT));
+        if self.count > LIMIT {
+            warnings.push(format!("and {} more {kind}", self.count - LIMIT));
         }
         warnings
     }
@@ -51,7 +51,7 @@ pub(super) struct RowCollector<'a, E> {
     keep_error: Option<E>,
     is_empty: bool,
     unknown_columns: HashSet<String>,
-    unknown_column_warnings: RowWarnings,
+    unknown_column_warnings: RowWarnings<COLUMN_LIMIT>,
     clamp_warnings: RowWarnings,
     profiles: BTreeMap<String, usize>,
     errors: Vec<LineError>,
@@ -142,7 +142,7 @@ impl<'a, E> RowCollector<'a, E> {
             self.errors.push(LineError { place: InputPosition::File, message });
         }
         if !self.errors.is_empty() {
-            return Err(ReadError::Bad(self.errors));
+            return Err(ReadError::Bad { errors: self.errors, lines: self.error_count });
         }
         let mut warnings = self.unknown_column_warnings.finish("unknown columns");
         warnings.extend(self.clamp_warnings.finish("implausible estimates"));

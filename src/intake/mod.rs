@@ -145,7 +145,12 @@ struct ReadStop;
 #[derive(Debug)]
 pub(crate) enum ReadError<E> {
     /// Some lines are bad. All bad lines are listed, up to a thousand; a last entry counts the rest.
-    Bad(Vec<LineError>),
+    Bad {
+        /// What is wrong with each bad line, or with the file. Of many bad lines the last error says how many more there are.
+        errors: Vec<LineError>,
+        /// The number of bad lines.
+        lines: usize,
+    },
     /// The input can't be read.
     Input(io::Error),
     /// The `keep` function failed for a transaction.
@@ -163,8 +168,12 @@ pub(crate) fn stream<E>(
     options: &ReadOptions,
     keep: &mut dyn FnMut(InputPosition, NewTransaction) -> Result<(), E>,
 ) -> Result<FileFindings, ReadError<E>> {
-    let refuse =
-        |message: &str| Err(ReadError::Bad(vec![LineError { place: InputPosition::File, message: message.into() }]));
+    let refuse = |message: &str| {
+        Err(ReadError::Bad {
+            errors: vec![LineError { place: InputPosition::File, message: message.into() }],
+            lines: 0,
+        })
+    };
     let source = source::SharedInput::new(input).map_err(ReadError::Input)?;
     source.strip_prefix(b"\xef\xbb\xbf");
     let head = source.head();
@@ -202,7 +211,7 @@ pub fn read(bytes: &[u8], options: &ReadOptions) -> Result<ParsedFile, Vec<LineE
     };
     match stream(&mut &*bytes, options, keep) {
         Ok(found) => Ok(rows.finish(found.warnings)),
-        Err(ReadError::Bad(errors)) => Err(errors),
+        Err(ReadError::Bad { errors, .. }) => Err(errors),
         Err(ReadError::Input(fault)) => Err(vec![LineError { place: InputPosition::File, message: fault.to_string() }]),
         Err(ReadError::Keep(never)) => match never {},
     }

@@ -148,7 +148,7 @@ fn line_numbers_match_those_of_an_editor() {
 
 #[test]
 fn listed_errors_are_limited_and_the_rest_are_counted() {
-    let text = format!("{HEADER}\n{}", "x,,,\n".repeat(1_500));
+    let text = format!("{HEADER}\n{}", "x,,,\n".repeat(batch::ERROR_LIMIT + 500));
     let errors = errors(&text);
     assert_eq!(errors.len(), batch::ERROR_LIMIT + 1);
     assert_eq!(errors.last().unwrap(), "and 500 more bad lines");
@@ -231,7 +231,9 @@ fn reading_stops_at_a_record_longer_than_the_limit() {
             kept += 1;
             Ok::<_, ()>(())
         };
-        let Err(ReadError::Bad(errors)) = stream(&mut input, &ReadOptions::default(), keep) else { panic!("{start}") };
+        let Err(ReadError::Bad { errors, .. }) = stream(&mut input, &ReadOptions::default(), keep) else {
+            panic!("{start}")
+        };
         assert!(errors[0].to_string().starts_with(expected), "{start}: {errors:?}");
         assert_eq!((errors.len(), kept), (1, 1), "{start}");
     }
@@ -462,7 +464,7 @@ proptest! {
             let input = &mut Read::take(&mut input, bytes.len() as u64);
             let fragments = stream(input, &options, &mut |_, _| Ok::<_, ()>(()));
             prop_assert_eq!(whole.map_err(Some).err(), fragments.err().map(|error| match error {
-                ReadError::Bad(errors) => Some(errors),
+                ReadError::Bad { errors, .. } => Some(errors),
                 _ => None,
             }));
         }

@@ -236,7 +236,7 @@ fn last_body_is_the_newest_even_without_a_change() {
 }
 
 #[test]
-fn response_ids_are_kept_by_entry_and_of_a_repeated_answer_the_last_one() {
+fn each_response_id_is_kept_and_of_a_repeated_answer_the_newest() {
     let (_folder, store) = open();
     let row = import_one(&store);
     let answer =
@@ -250,7 +250,7 @@ fn response_ids_are_kept_by_entry_and_of_a_repeated_answer_the_last_one() {
         observe(&store, row, answer(status, id), second);
     }
     let reader = store.reader().unwrap();
-    assert_eq!(reader.transaction(row).unwrap().unwrap().response_ids, ["req-2", "req-4"]);
+    assert_eq!(reader.transaction(row).unwrap().unwrap().response_ids, ["req-1", "req-2", "req-4"]);
     assert!(reader.header(row).unwrap().unwrap().response_ids.is_empty());
 }
 

@@ -118,3 +118,23 @@ fn config_file_that_others_can_use_gives_a_warning() {
     assert!(readable.contains("contains the address of a webhook") && !readable.contains("canary"), "{readable}");
     assert!(!warnings(webhook, 0o600).contains("other users"));
 }
+
+#[test]
+#[cfg(unix)]
+fn id_file_that_others_can_read_gives_a_warning() {
+    use std::os::unix::fs::PermissionsExt;
+    let home = Home::new();
+    let file = home.write("id", "an-id-of-the-test-0001");
+    home.configure(&format!(
+        "[profiles.default]\nbase_url = \"http://127.0.0.1:1\"\nintegrator_id_file = \"{file}\"\n"
+    ));
+    for (mode, word) in [(0o644, "warn"), (0o600, "ok")] {
+        fs::set_permissions(&file, fs::Permissions::from_mode(mode)).unwrap();
+        let ended = home.run(&["doctor"]);
+        let id = line(&ended, "id");
+        assert!(
+            id.starts_with(word) && id.contains("other users of this machine can read it") == (word == "warn"),
+            "{id}"
+        );
+    }
+}

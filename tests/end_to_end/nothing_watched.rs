@@ -30,6 +30,10 @@ fn filter_hash_pipe_or_store_without_transactions_ends_with_2() {
         for more in [&[][..], &["--json"], &["--until-settled"]] {
             let ended = watch(home, &simulation.url, &[words, more].concat(), input);
             ended.assert_exit(2, &[sentence, "--allow-empty accepts that nothing is watched"]);
+            if more == ["--json"] {
+                let last = ended.events().pop().unwrap();
+                assert_eq!((&last["event"], &last["counts"]), (&"summary".into(), &serde_json::json!({})));
+            }
         }
         let accepted = watch(home, &simulation.url, &[words, &["--until-settled", "--allow-empty"]].concat(), input);
         accepted.assert_exit(0, &[]);

@@ -102,6 +102,26 @@ fn bash_completes_file_names() {
 }
 
 #[test]
+fn color_flag_also_holds_for_the_help_and_for_errors_about_arguments() {
+    let home = Home::new();
+    let has_colors = |words: &[&str]| {
+        let ended = ProcessOutput::new(home.command(words).env("CLICOLOR_FORCE", "1").output().unwrap());
+        (ended.code, format!("{}{}", ended.out, ended.err).contains('\u{1b}'))
+    };
+    for color in [&["--color", "never"][..], &["--color=never"]] {
+        assert_eq!(has_colors(&[color, &["--help"]].concat()), (Some(0), false));
+        assert_eq!(has_colors(&[&["list", "--nope"], color].concat()), (Some(2), false));
+    }
+    let always = ProcessOutput::new(home.command(&["--color", "always", "--help"]).output().unwrap());
+    assert!(always.out.contains('\u{1b}'), "{always:?}");
+    if Path::new("/dev/full").exists() {
+        let full = fs::File::create("/dev/full").unwrap();
+        let ended = home.command(&["--help"]).stdout(full).status().unwrap();
+        assert_eq!(ended.code(), Some(1), "the help was not printed");
+    }
+}
+
+#[test]
 fn zsh_completes_file_names() {
     if Command::new("zsh").arg("--version").output().is_err() {
         println!("skipped: there is no zsh");

@@ -209,13 +209,11 @@ impl CheckedTransaction {
         Ok(Some(Self { tx, result }))
     }
 
-    /// Whether the transaction needs attention: rejected, in conflict, or settled in anything but `success`.
+    /// Whether the transaction needs attention: rejected, or settled in anything but `success`, or in conflict since.
     fn needs_attention(&self) -> bool {
-        let settled_without_success = self.tx.is_settled() && self.tx.state.status != Some(RouterStatus::Success);
-        settled_without_success
-            || self.tx.state.conflict.is_some()
-            || self.result == CheckResult::Rejected
-            || self.tx.is_parked()
+        let state = &self.tx.state;
+        let is_success = state.status == Some(RouterStatus::Success) && state.conflict.is_none();
+        (self.tx.is_settled() && !is_success) || self.result == CheckResult::Rejected || self.tx.is_parked()
     }
 }
 
@@ -296,6 +294,9 @@ mod tests {
     #[test]
     fn refused_id_and_unreachable_service_have_different_exit_codes_without_an_answer() {
         let rows = [checked(RouterStatus::Ongoing, CheckResult::NotPolled)];
+        let mut regressed = checked(RouterStatus::Ongoing, CheckResult::Answered);
+        regressed.tx.state.conflict = Some("the service no longer knows the transaction".into());
+        assert_eq!(exit_code(&[regressed], None), Exit::Success, "it isn't settled");
         assert_eq!(exit_code(&rows, Some(Exit::Unauthorized)), Exit::Unauthorized);
         assert_eq!(exit_code(&rows, Some(Exit::Unreachable)), Exit::Unreachable);
     }

@@ -59,7 +59,7 @@ pub(crate) fn template(out: &mut dyn Write) -> Result<Exit> {
 
 /// Prints each setting: name, value and source.
 pub(crate) fn config(args: &ConfigArgs, settings: &Settings, out: &mut dyn Write) -> Result<Exit> {
-    let integrator_id = settings.integrator_id();
+    let integrator_id = settings.integrator_id().map(|(id, _)| id);
     let (id, source) = match (settings.id_source(), &integrator_id) {
         (Some(source), Ok(id)) => (id.last4(), source),
         (Some(source), Err(error)) => (format!("unusable: {error}"), source),

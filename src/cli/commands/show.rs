@@ -22,6 +22,7 @@ use crate::{
         chain_config::ChainConfig,
         difference,
         ids::{ChainId, TxHash},
+        observation::KEPT_OF_LARGE_BODY,
         record::{RouteStep, StatusRecord},
         route::{self, RouteKind, TransferEnd, TransferEnds},
         span, text,
@@ -139,6 +140,13 @@ fn write_body(body: &str, cx: &mut Context) -> color_eyre::Result<Exit> {
         }
     } else {
         cx.out.write_all(body.as_bytes())?;
+    }
+    // At most three bytes less, at the boundary of a character.
+    if (KEPT_OF_LARGE_BODY - 3..=KEPT_OF_LARGE_BODY).contains(&body.len()) {
+        writeln!(cx.err, "the body was larger than 1 MiB; hoptop keeps the first 64 KiB of it")?;
+    }
+    if body.contains('\u{fffd}') {
+        writeln!(cx.err, "the body has bytes that aren't UTF-8; U+FFFD stands for each of them")?;
     }
     Ok(Exit::Success)
 }
@@ -484,7 +492,7 @@ mod tests {
         );
         let first = serde_json::json!(
             {"at": "2023-11-14T22:13:20.000Z", "kind": "imported", "text": "tracking started",
-             "answer": null, "changed": []}
+             "author": null, "answer": null, "changed": []}
         );
         assert_eq!(json["history"][0], first);
         assert_eq!(json["history"][1]["kind"], "answer");
@@ -500,6 +508,9 @@ mod tests {
         let body = format!("{{\n  \"a\": \"\u{1b}]52;c;aGk=\u{7}\u{202e}b\"\n}}{}", "y".repeat(2_000));
         bench.observe(row, with_body(&body), 10);
         assert_eq!(run(&mut bench, &raw).0, body);
+        bench.observe(row, with_body(&"z".repeat(KEPT_OF_LARGE_BODY)), 20);
+        assert_eq!(run(&mut bench, &raw).1, "the body was larger than 1 MiB; hoptop keeps the first 64 KiB of it\n");
+        bench.observe(row, with_body(&body), 30);
         bench.is_terminal = true;
         let expected = format!("{{\n  \"a\": \"]52;c;aGk=b\"\n}}{}\n", "y".repeat(2_000));
         assert_eq!(run(&mut bench, &raw).0, expected);

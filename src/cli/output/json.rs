@@ -75,10 +75,9 @@ pub(crate) struct TransactionView<'a> {
     warnings: Vec<String>,
     other: Option<&'a BTreeMap<String, String>>,
     notes: &'a [String],
-    /// Who wrote each note, `null` where nobody set a name; absent if no note has an author.
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    note_authors: &'a [Option<String>],
-    /// The service's IDs of its answers, oldest first: of a repeated answer the last one.
+    /// Who wrote each note, `null` where nobody set a name.
+    note_authors: Vec<Option<&'a str>>,
+    /// The service's IDs of its answers, oldest first: of a repeated answer the newest ones.
     request_ids: &'a [String],
     /// The chain's own answer; `null` if the chain was not asked.
     on_chain: Option<OnChainView<'a>>,
@@ -166,7 +165,8 @@ impl<'a> TransactionView<'a> {
             warnings: damage.chain(route::contradiction(tx)).chain(record_warnings.cloned()).collect(),
             other: record.map(|record| &record.other).filter(|other| !other.is_empty()),
             notes: &tx.notes,
-            note_authors: &tx.authors.notes,
+            // Without any name there is no list of authors.
+            note_authors: (0..tx.notes.len()).map(|note| tx.authors.notes.get(note)?.as_deref()).collect(),
             request_ids: &tx.response_ids,
             on_chain: tx.on_chain.as_ref().map(OnChainView::new),
             submitted_at_is_from_chain: tx.is_submission_from_chain(),
@@ -248,8 +248,7 @@ pub(crate) struct HistoryView<'a> {
     kind: &'static str,
     /// The line as a sentence.
     pub text: String,
-    /// The person who made the change; absent if nobody did, or the person set no name.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The person who made the change; `null` if nobody did, or the person set no name.
     author: Option<&'a str>,
     /// The ID of the answer that this line is, or that showed this change; `hoptop show --body` prints the answer's
     /// body.
@@ -361,11 +360,11 @@ mod tests {
     }
 
     #[test]
-    fn authors_of_notes_are_parallel_to_the_notes_and_absent_without_a_name() {
+    fn authors_of_notes_are_parallel_to_the_notes_and_null_without_a_name() {
         let mut tx = full();
         tx.notes = vec!["one".into(), "two".into()];
         let json = |tx: &Transaction| serde_json::to_value(TransactionView::new(tx, &[], at(10))).unwrap();
-        assert_eq!(json(&tx).get("noteAuthors"), None);
+        assert_eq!(json(&tx)["noteAuthors"], serde_json::json!([null, null]));
         tx.authors.notes = vec![None, Some("Ana".into())];
         assert_eq!(json(&tx)["notes"], serde_json::json!(["one", "two"]));
         assert_eq!(json(&tx)["noteAuthors"], serde_json::json!([null, "Ana"]));
@@ -399,7 +398,7 @@ mod tests {
             r#""say":"We do not have the status of your transfer yet. We will check it and let you know.""#.into(),
             r#""do":"nothing yet; the first poll brings the status","verdict":"NOT CHECKED YET","routeKind":null"#
                 .into(),
-            r#""message":null,"warnings":[],"other":null,"notes":[],"requestIds":[],"onChain":null,"submittedAtIsFromChain":false,"schema":"hoptop/transaction/1"}"#.into(),
+            r#""message":null,"warnings":[],"other":null,"notes":[],"noteAuthors":[],"requestIds":[],"onChain":null,"submittedAtIsFromChain":false,"schema":"hoptop/transaction/1"}"#.into(),
         ];
         assert_eq!(json, expected.join(","));
     }

@@ -48,7 +48,9 @@ impl BackupSchedule {
 fn back_up_if_due(path: &Path, health: &Weak<StoreHealth>, clock: &Clock, stop_receiver: &Receiver<()>) {
     let should_continue = || stop_receiver.try_recv() == Err(TryRecvError::Empty);
     match backup::make_daily(path, clock.now().wall, &should_continue) {
-        Ok(Some(report)) => tracing::info!(?report, "daily backup created"),
+        Ok(Some(report)) => {
+            tracing::info!(transactions = report.transactions, bytes = report.bytes, "daily backup created")
+        }
         Ok(None) => {}
         Err(error) => {
             tracing::error!("{error}");

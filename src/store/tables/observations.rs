@@ -139,18 +139,19 @@ pub(in crate::store) fn insert_or_repeat<'a>(
     let has_changed = transaction.state.last_changed_at == Some(at);
     let last = db
         .prepare_cached(
-            "SELECT id, summary, http_status FROM observations WHERE transaction_row = ? ORDER BY id DESC LIMIT 1",
+            "SELECT id, summary, http_status, response_id FROM observations WHERE transaction_row = ?
+             ORDER BY id DESC LIMIT 1",
         )?
         .query_row([transaction.id.0], |row| {
             // A summary that can't be read is another one.
             let is_same_summary = row.get_ref(1)?.as_str().is_ok_and(|last| last == summary);
             let same =
                 is_same_summary && columns::lenient::<Option<i64>>(row, 2)? == observation.http_status.map(i64::from);
-            Ok((row.get::<_, i64>(0)?, same))
+            Ok((row.get::<_, i64>(0)?, same, columns::lenient::<Option<String>>(row, 3)?))
         })
         .optional()?;
     let (moment, latency) = (columns::moment(at), columns::span(observation.latency));
-    if let Some((id, true)) = last
+    if let Some((id, true, response_ids)) = last
         && !has_changed
     {
         static REPEAT: LazyLock<String> = LazyLock::new(|| {
@@ -159,17 +160,22 @@ pub(in crate::store) fn insert_or_repeat<'a>(
                     "last_at" => "?1",
                     "latency" => "?2",
                     "times" => "times + 1",
-                    "response_id" => "ifnull(?3, response_id)",
+                    "response_id" => "?3",
                     _ => return None,
                 };
                 Some(value.to_owned())
             });
             format!(
                 "UPDATE observations SET last_at = ?1, latency = ?2, times = times + 1,
-                 response_id = ifnull(?3, response_id), checksum = {checksum} WHERE id = ?4"
+                 response_id = ?3, checksum = {checksum} WHERE id = ?4"
             )
         });
-        db.prepare_cached(&REPEAT)?.execute(params![moment, latency, observation.response_id, id])?;
+        db.prepare_cached(&REPEAT)?.execute(params![
+            moment,
+            latency,
+            with_next_id(response_ids, observation.response_id.as_deref()),
+            id
+        ])?;
         let last = match observation.body.as_deref() {
             None => LastBody::Unchanged,
             Some(text) => match (find_repetition(db, id, text)?, storage) {
@@ -211,6 +217,23 @@ pub(in crate::store) fn insert_or_repeat<'a>(
         (Some(_), BodyStorage::Log(_)) => LastBody::InLog(PackedBody::NONE),
     };
     Ok((db.last_insert_rowid(), last))
+}
+
+/// Separates the service's IDs of the answers in one entry: no clean text has a line feed.
+const ID_SEPARATOR: char = '\n';
+
+/// Returns the service's IDs of an entry's answers with that of one more: the newest, without the same one twice in a row.
+fn with_next_id(known: Option<String>, next: Option<&str>) -> Option<String> {
+    /// The most IDs of one entry: a transfer may be polled for days without a change.
+    const MOST: usize = 32;
+    let Some(next) = next else { return known };
+    let known = known.unwrap_or_default();
+    let mut ids: Vec<&str> = known.split(ID_SEPARATOR).filter(|id| !id.is_empty()).collect();
+    if ids.last() != Some(&next) {
+        ids.push(next);
+    }
+    let newest = ids.get(ids.len().saturating_sub(MOST)..).unwrap_or_default();
+    Some(newest.join(&ID_SEPARATOR.to_string()))
 }
 
 /// Whether the body of an entry is the same as another.
@@ -347,12 +370,13 @@ pub(in crate::store) fn of_transaction(
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-/// Returns the service's IDs of the answers about a transaction, oldest first: of a repeated answer the last one.
+/// Returns the service's IDs of the answers about a transaction, oldest first: of a repeated answer the newest ones.
 pub(in crate::store) fn response_ids(db: &Connection, transaction: RowId) -> Result<Vec<String>, StoreError> {
     let sql = "SELECT response_id FROM observations WHERE transaction_row = ? AND response_id IS NOT NULL ORDER BY id";
     let mut statement = db.prepare_cached(sql)?;
-    let rows = statement.query_map([transaction.0], |row| columns::lenient(row, 0))?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    let rows = statement.query_map([transaction.0], |row| columns::lenient::<String>(row, 0))?;
+    let entries = rows.collect::<Result<Vec<_>, _>>()?;
+    Ok(entries.iter().flat_map(|ids| ids.split(ID_SEPARATOR)).map(str::to_owned).collect())
 }
 
 /// Returns the last body in the entries of a transaction.

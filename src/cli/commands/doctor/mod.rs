@@ -284,11 +284,16 @@ fn check_base_url(settings: &Settings) -> Diagnosis {
 /// Checks the integrator ID, and returns the fingerprint that names its budget.
 fn check_id(settings: &Settings) -> (Diagnosis, Option<String>) {
     match settings.integrator_id() {
-        Ok(id) => {
+        Ok((id, warning)) => {
             let source = settings.id_source().unwrap_or_default();
             let base = settings.base_url.as_ref().and_then(|url| BaseUrl::parse(url).ok());
             let fingerprint = base.map(|base| id.fingerprint(&base.budget_name()));
-            (Diagnosis::Ok(format!("{} from {source}, {} requests/s", id.last4(), settings.rps)), fingerprint)
+            let id = format!("{} from {source}, {} requests/s", id.last4(), settings.rps);
+            let diagnosis = match warning {
+                None => Diagnosis::Ok(id),
+                Some(warning) => Diagnosis::Warning(format!("{id}; {warning}")),
+            };
+            (diagnosis, fingerprint)
         }
         Err(error) => (Diagnosis::Error(error.to_string()), None),
     }

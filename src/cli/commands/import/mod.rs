@@ -95,12 +95,11 @@ pub(crate) fn import(args: &ImportArgs, input: &mut dyn Read, cx: &mut Context) 
     let name = display_name(&args.file);
     let (batch, found) = match spool(args, input) {
         Ok(spooled) => spooled,
-        Err(ReadError::Bad(errors)) => {
+        Err(ReadError::Bad { errors, lines }) => {
             print_line_errors(&errors, &name, cx.err)?;
             if args.json {
-                let bad_lines = errors.iter().filter(|error| error.place != InputPosition::File).count();
                 let errors = errors.iter().map(ToString::to_string).collect();
-                ImportView { errors, bad_lines, ..ImportView::unchanged(args.dry_run) }.print(cx.out)?;
+                ImportView { errors, bad_lines: lines, ..ImportView::unchanged(args.dry_run) }.print(cx.out)?;
             }
             return Ok(Exit::Error);
         }

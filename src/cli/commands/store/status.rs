@@ -34,7 +34,8 @@ struct StoreStatus {
     may_append: bool,
     may_poll: bool,
     is_standby: bool,
-    latency_ms: f64,
+    /// In seconds.
+    latency: f64,
     /// The number of the newest entry.
     head: u64,
     entries: u64,
@@ -48,6 +49,7 @@ struct StoreStatus {
 #[serde(rename_all = "camelCase")]
 struct LastSnapshot {
     seq: u64,
+    #[serde(serialize_with = "span::serialize_rfc3339")]
     at: DateTime<Utc>,
     bytes: u64,
     version: String,
@@ -79,7 +81,7 @@ async fn read(access: &TeamAccess) -> Result<StoreStatus> {
     let clock = Clock::system();
     let begun = clock.now().mono;
     let head = database.log_bounds(0).await?.head.seq;
-    let latency_ms = (clock.now().mono.since(begun).as_secs_f64() * 10_000.0).round() / 10.0;
+    let latency = (clock.now().mono.since(begun).as_secs_f64() * 10_000.0).round() / 10_000.0;
     let DatabaseSizes { entries, log_bytes, snapshot_bytes } = database.sizes().await?;
     let newest = database.snapshots().await?.into_iter().next();
     let members =
@@ -91,7 +93,7 @@ async fn read(access: &TeamAccess) -> Result<StoreStatus> {
         may_append: info.may_append,
         may_poll: info.may_poll,
         is_standby: info.in_recovery,
-        latency_ms,
+        latency,
         head,
         entries,
         log_bytes,
@@ -114,7 +116,7 @@ fn print(status: &StoreStatus, now: DateTime<Utc>, out: &mut impl Write) -> Resu
     };
     let standby = if status.is_standby { "; the server is a standby, so nothing can be written" } else { "" };
     writeln!(out, "store      {} as {} ({may}){standby}", status.store, text::clean(&status.role))?;
-    writeln!(out, "latency    {} ms", status.latency_ms)?;
+    writeln!(out, "latency    {:.1} ms", status.latency * 1_000.0)?;
     writeln!(out, "log        {} entries, {}, the newest is {}", status.entries, bytes(status.log_bytes), status.head)?;
     match &status.last_snapshot {
         None => writeln!(out, "snapshot   none yet")?,

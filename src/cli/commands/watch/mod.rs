@@ -47,7 +47,7 @@ use crate::{
         opening::{self, StoreUse},
         output::json,
     },
-    clock::{self, Clock, Mono},
+    clock::{self, Clock, Mono, Now},
     config::{Flags, Settings},
     domain::{
         alert::{Alert, AlertSubject, RuleKind},
@@ -125,6 +125,9 @@ pub(crate) fn watch(args: &WatchArgs, settings: &Settings, flags: &Flags) -> Res
             let reason = snapshot::explain_no_match(&watching.feed, &watching.query(clock.now().wall))?;
             if args.end_rules().needs_transactions() {
                 watching.print_line(&format!("{reason}; --allow-empty accepts that nothing is watched"));
+                if args.json {
+                    watching.print_summary(clock.now())?;
+                }
                 return Ok(Exit::Usage);
             }
             watching.print_line(&reason);
@@ -207,7 +210,7 @@ struct WatchRun<'a> {
     /// The transactions from standard input, if the watch reads them there.
     piped: Option<PipedTransactions>,
     zone: FixedOffset,
-    started: clock::Now,
+    started: Now,
     feed: FeedReader,
     /// Every transaction that has matched the filter once, and its progress. A transaction stays watched when it no
     /// longer matches a filter such as `is:unsettled`.
@@ -507,18 +510,22 @@ impl<'a> WatchRun<'a> {
         }
     }
 
-    /// Prints the summary and returns the exit code. The transactions decide the code if `exit` is `None`.
-    async fn finish(mut self, clock: &Clock, exit: Option<Exit>) -> Result<Exit> {
-        // Answers that were stored while the watch ended count too.
-        while self.process_changes(clock).await? {}
-        self.bar.remove();
-        let now = clock.now();
+    fn print_summary(&self, now: Now) -> Result<()> {
         let seconds = now.mono.since(self.started.mono);
         let summary = WatchSummary::new(self.chosen.values(), now.wall, self.requests, seconds);
         match self.args.json {
             true => writeln!(io::stdout(), "{}", serde_json::to_string(&summary)?)?,
             false => writeln!(io::stdout(), "{summary}")?,
         }
+        Ok(())
+    }
+
+    /// Prints the summary and returns the exit code. The transactions decide the code if `exit` is `None`.
+    async fn finish(mut self, clock: &Clock, exit: Option<Exit>) -> Result<Exit> {
+        // Answers that were stored while the watch ended count too.
+        while self.process_changes(clock).await? {}
+        self.bar.remove();
+        self.print_summary(clock.now())?;
         let exit = exit.unwrap_or_else(|| self.watched().exit());
         if exit == Exit::Unauthorized {
             print_line(
