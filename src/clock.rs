@@ -90,7 +90,8 @@ impl Clock {
         Self::tokio(start, 1.0, true)
     }
 
-    /// Returns a clock like that of [`Clock::starting_at`] for a simulation in one thread: the order of all events depends on
+    /// Returns a clock like that of [`Clock::starting_at`] for a simulation in one thread: the order of all events
+    /// depends on
     /// `seed` alone. Tokio's time must be paused.
     ///
     /// # Errors
@@ -138,8 +139,8 @@ impl Clock {
         }
     }
 
-    /// Returns the time since the machine started, on a clock that goes on while the machine is suspended. For the moments of
-    /// a lease; other clocks than the machine's have no such clock, and return their monotonic time.
+    /// Returns the time since the machine started, on a clock that goes on while the machine is suspended. For the
+    /// moments of a lease; other clocks than the machine's have no such clock, and return their monotonic time.
     pub fn since_boot(&self) -> Mono {
         match &self.0 {
             TimeSource::Machine => including_suspension(),
@@ -170,8 +171,8 @@ impl Clock {
         }
     }
 
-    /// Runs work that blocks on tokio's threads for such work. In a simulation the work runs in the thread of the caller,
-    /// between two seeded delays.
+    /// Runs work that blocks on tokio's threads for such work. In a simulation the work runs in the thread of the
+    /// caller, between two seeded delays.
     ///
     /// # Errors
     /// If the work panics.
@@ -223,8 +224,8 @@ impl Drop for ClockHold {
     }
 }
 
-/// Returns the time since the machine started, by its monotonic clock. The clock is shifted in a time namespace, which a
-/// container may have. The result doesn't contain this shift, so that processes of all namespaces can share moments.
+/// Returns the time since the machine started, by its monotonic clock. The clock is shifted in a time namespace, which
+/// a container may have. The result doesn't contain this shift, so that processes of all namespaces can share moments.
 #[cfg(unix)]
 fn since_boot() -> Mono {
     static SHIFT: OnceLock<i128> = OnceLock::new();
@@ -271,8 +272,8 @@ fn since_boot() -> Mono {
     Mono(ORIGIN.get_or_init(std::time::Instant::now).elapsed())
 }
 
-/// Returns the identifier of the machine's current boot; empty where the system provides none. A process whose clock is shifted
-/// in an unknown way gets another identifier, since its moments mean nothing to others.
+/// Returns the identifier of the machine's current boot; empty where the system provides none. A process whose clock is
+/// shifted in an unknown way gets another identifier, since its moments mean nothing to others.
 pub(crate) fn boot() -> String {
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     // The system tells the shift of the namespace that children get.

@@ -1,8 +1,8 @@
 //! The engine of a poller: budget, schedule and forecast, without I/O and without a clock.
 //!
-//! A program that asks a rate-limited status endpoint about many slow jobs can build its poller on these three parts. The
-//! [`Scheduler`] chooses the job to poll next, the [`Budget`] says when to send a request, and a [`Forecast`] says when a
-//! job probably ends. Moments come in as parameters, so that a simulation runs as fast as the machine.
+//! A program that asks a rate-limited status endpoint about many slow jobs can build its poller on these three parts.
+//! The [`Scheduler`] chooses the job to poll next, the [`Budget`] says when to send a request, and a [`Forecast`] says
+//! when a job probably ends. Moments come in as parameters, so that a simulation runs as fast as the machine.
 //!
 //! ```
 //! use std::time::Duration;

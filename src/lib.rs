@@ -1,8 +1,8 @@
 //! hoptop: top for cross-chain hops.
 //!
-//! A poller asks one status endpoint about many transactions, within the budget of an integrator ID, and writes the answers
-//! into a SQLite store. A terminal dashboard and a command line read the store. They show which transactions need attention,
-//! why, and what to do.
+//! A poller asks one status endpoint about many transactions, within the budget of an integrator ID, and writes the
+//! answers into a SQLite store. A terminal dashboard and a command line read the store. They show which transactions
+//! need attention, why, and what to do.
 //!
 //! ```text
 //!          cli                                tui  model ← update → effects, view

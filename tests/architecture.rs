@@ -333,7 +333,8 @@ fn imports_of(sources: &[SourceFile]) -> Imports {
     Imports::new(sources.iter().map(|source| (source.path.as_path(), source.code.as_str())))
 }
 
-/// Files that import each other by each of the ways in which one can name another, so that the tests above see them all.
+/// Files that import each other by each of the ways in which one can name another, so that the tests above see them
+/// all.
 #[test]
 fn circles_are_found_through_trees_inline_paths_and_re_exports() {
     let circles = |files: &[(&str, &str)]| {

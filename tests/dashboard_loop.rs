@@ -71,7 +71,8 @@ impl User {
         self.send(Event::Key(key));
     }
 
-    /// Waits for a frame that `is_expected` accepts, and returns its text. `expected` names the frame in a failure message.
+    /// Waits for a frame that `is_expected` accepts, and returns its text. `expected` names the frame in a failure
+    /// message.
     async fn wait_for(&mut self, expected: &str, is_expected: impl Fn(&str) -> bool) -> String {
         let wait = async { self.screen.wait_for(|screen| is_expected(screen)).await.unwrap().clone() };
         let frame = tokio::time::timeout(WAIT_LIMIT, wait).await;

@@ -1,5 +1,5 @@
-//! Acknowledged writes survive a kill at any moment: a child process reports the writes that the store has acknowledged,
-//! until the test kills the process.
+//! Acknowledged writes survive a kill at any moment: a child process reports the writes that the store has
+//! acknowledged, until the test kills the process.
 
 #![allow(
     clippy::unwrap_used,

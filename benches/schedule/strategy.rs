@@ -223,8 +223,8 @@ impl Strategy for RuleStrategy {
     }
 }
 
-/// A strategy that compares all transfers for each decision, and knows the true spread of durations. It can't be used in
-/// a product, because a decision costs O(n) and the spread isn't known.
+/// A strategy that compares all transfers for each decision, and knows the true spread of durations. It can't be used
+/// in a product, because a decision costs O(n) and the spread isn't known.
 pub(crate) struct FullComparison {
     rank: RankFormula,
     /// ID, transfer, time of the last answer, and whether a request is in flight.
@@ -241,8 +241,8 @@ pub(crate) enum RankFormula {
     Changed,
     /// The index that hoptop's scheduler uses: optimal if the price of a poll is constant.
     Index,
-    /// The index for a price that falls at its present rate r, as when a batch drains. For a price λ(t), the derivative of
-    /// the cost by the moment of a poll gives (e^ΔH · (1 − r) − 1 − ΔH) / h = λ instead of (e^ΔH − 1 − ΔH) / h = λ.
+    /// The index for a price that falls at its present rate r, as when a batch drains. For a price λ(t), the derivative
+    /// of the cost by the moment of a poll gives (e^ΔH · (1 − r) − 1 − ΔH) / h = λ instead of (e^ΔH − 1 − ΔH) / h = λ.
     LookAhead,
 }
 

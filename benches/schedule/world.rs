@@ -44,8 +44,8 @@ impl BenchTransfer {
         if self.is_submission_known { self.submitted } else { self.arrives }
     }
 
-    /// Returns the moment that counts as the end of the last request. A transfer that was never answered may be polled at
-    /// once.
+    /// Returns the moment that counts as the end of the last request. A transfer that was never answered may be polled
+    /// at once.
     pub(crate) fn last_rest(&self) -> f64 {
         if self.indexed.is_some() { self.arrives - MIN_INTERVAL } else { self.arrives }
     }

@@ -1,5 +1,6 @@
-//! The file of a budget. The first byte says whether the input is the whole file, or the JSON of a ledger that gets the version, the
-//! boot and the checksum that a process writes. A process that opens the budget must stay within its limit.
+//! The file of a budget. The first byte says whether the input is the whole file, or the JSON of a ledger that gets the
+//! version, the boot and the checksum that a process writes. A process that opens the budget must stay within its
+//! limit.
 
 #![no_main]
 

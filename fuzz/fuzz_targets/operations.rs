@@ -1,5 +1,5 @@
-//! Serialised operations, one a line, applied to an empty store: each is applied, or refused with a sentence, and the store stays
-//! sound.
+//! Serialised operations, one a line, applied to an empty store: each is applied, or refused with a sentence, and the
+//! store stays sound.
 
 #![no_main]
 

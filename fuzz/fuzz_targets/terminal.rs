@@ -1,5 +1,5 @@
-//! The bytes of the terminal: the first bytes say where the rest is cut into pieces. However they are cut, the same frames come
-//! out, and nothing incomplete outlives its deadline.
+//! The bytes of the terminal: the first bytes say where the rest is cut into pieces. However they are cut, the same
+//! frames come out, and nothing incomplete outlives its deadline.
 
 #![no_main]
 

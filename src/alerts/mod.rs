@@ -28,8 +28,8 @@ use crate::domain::{
 const CLEAN_TO_CLEAR: u32 = 2;
 
 /// Returns the steps for a transaction's alerts after an answer at `at`. `tx` includes that answer; `active` are the
-/// active alerts of the transaction and of its profile. The answer to a request that was under way when a person stopped
-/// the polling raises nothing: no later answer could clear the alert.
+/// active alerts of the transaction and of its profile. The answer to a request that was under way when a person
+/// stopped the polling raises nothing: no later answer could clear the alert.
 pub(crate) fn judge(tx: &Transaction, active: &[Alert], at: DateTime<Utc>) -> Vec<AlertStep> {
     let is_untracked = tx.tracking == Tracking::Untracked;
     let conditions = if is_untracked { Vec::new() } else { advice::conditions(tx, at) };
@@ -60,8 +60,8 @@ pub(crate) fn judge(tx: &Transaction, active: &[Alert], at: DateTime<Utc>) -> Ve
     steps
 }
 
-/// Returns the steps after the chain itself was asked about a transaction. The chain's answer raises and clears one rule
-/// only: it says nothing about the service.
+/// Returns the steps after the chain itself was asked about a transaction. The chain's answer raises and clears one
+/// rule only: it says nothing about the service.
 pub(crate) fn judge_chain(tx: &Transaction, active: &[Alert]) -> Vec<AlertStep> {
     const RULE: Rule = Rule::ChainDisagrees;
     let is_own = |alert: &&Alert| alert.rule == RULE && alert.subject == AlertSubject::Transaction(tx.id);
@@ -113,9 +113,9 @@ fn message(tx: &Transaction, rule: Rule) -> String {
     }
 }
 
-/// Returns the steps for a profile's alerts after an event. Of the outage alerts only one is active at a time: a new outage
-/// replaces the former one. Only a refused ID hides the other outages until the service answers again. A restarted poller
-/// may be throttled before the service refuses the ID again.
+/// Returns the steps for a profile's alerts after an event. Of the outage alerts only one is active at a time: a new
+/// outage replaces the former one. Only a refused ID hides the other outages until the service answers again. A
+/// restarted poller may be throttled before the service refuses the ID again.
 pub(crate) fn judge_profile(event: &ProfileEvent, active: &[Alert]) -> Vec<AlertStep> {
     let own = || active.iter().filter(|alert| alert.subject == AlertSubject::Profile);
     let clear = |alert: &Alert| AlertStep::Clear { id: alert.id, rule: alert.rule };

@@ -66,7 +66,8 @@ impl BaseUrl {
         &self.0
     }
 
-    /// Returns the URL as it names the budget of an ID: the names of this machine are one, since one service is behind them.
+    /// Returns the URL as it names the budget of an ID: the names of this machine are one, since one service is behind
+    /// them.
     pub fn budget_name(&self) -> String {
         let (host, _) = self.host_and_port();
         let host = host.as_str();

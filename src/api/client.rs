@@ -234,8 +234,8 @@ impl Client {
     }
 }
 
-/// How long the kernel sends bytes again that the other side doesn't acknowledge. It goes on after the process is killed, so
-/// this bounds when a request of a dead process can still arrive (`TEAM.md`, The lease).
+/// How long the kernel sends bytes again that the other side doesn't acknowledge. It goes on after the process is
+/// killed, so this bounds when a request of a dead process can still arrive (`TEAM.md`, The lease).
 #[cfg(target_os = "linux")]
 const UNACKNOWLEDGED_LIMIT: Duration = Duration::from_secs(2);
 

@@ -2,7 +2,8 @@
 //! returns a quote (`service.md` 4, 7).
 //!
 //! This module reports what the service answers and decides nothing: no retries, no waiting, no budget. Besides it only
-//! the webhook client and `chain_rpc` use reqwest. The integrator ID must never be part of a value that it returns or prints.
+//! the webhook client and `chain_rpc` use reqwest. The integrator ID must never be part of a value that it returns or
+//! prints.
 
 mod answer;
 mod base_url;

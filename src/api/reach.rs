@@ -1,5 +1,5 @@
-//! Checks whether a service can be reached: resolves its name, opens a connection, and makes the TLS handshake. No request is
-//! sent, so the check costs no budget.
+//! Checks whether a service can be reached: resolves its name, opens a connection, and makes the TLS handshake. No
+//! request is sent, so the check costs no budget.
 
 use std::{
     io,

@@ -1,7 +1,8 @@
 //! A block: slots that a member takes from the ledger in one update, to send within the next moments.
 //!
-//! Each slot of a block has the earliest moment of its send, and the block reserves a stretch of time for its sends. The module
-//! is pure. A block must never give out a slot before its moment, nor a slot whose send would reach beyond the stretch.
+//! Each slot of a block has the earliest moment of its send, and the block reserves a stretch of time for its sends.
+//! The module is pure. A block must never give out a slot before its moment, nor a slot whose send would reach beyond
+//! the stretch.
 
 use std::{collections::VecDeque, time::Duration};
 
@@ -33,7 +34,8 @@ impl SlotBlock {
         ((rate * SPAN.as_secs_f64()) as usize).max(1)
     }
 
-    /// Creates the block of a reservation that was made at `now`. The first slot, of the number `first`, is in use from then on.
+    /// Creates the block of a reservation that was made at `now`. The first slot, of the number `first`, is in use from
+    /// then on.
     pub(super) fn new(first: u64, reservation: Reservation, rate: f64, now: Mono) -> Self {
         let Reservation { sends, end, spacing, .. } = reservation;
         Self { slots: (first..).zip(sends).skip(1).collect(), end, spacing, rate, next_send: now + spacing }
@@ -71,8 +73,8 @@ impl SlotBlock {
         Some(slot)
     }
 
-    /// Returns whether the block may be used at `now` although the ledger changed since: no member lowered the rate, and the ID
-    /// does not rest.
+    /// Returns whether the block may be used at `now` although the ledger changed since: no member lowered the rate,
+    /// and the ID does not rest.
     pub(super) fn is_allowed_by(&self, ledger: &Ledger, now: Mono) -> bool {
         ledger.rate() >= self.rate && ledger.pace.resting_until() <= now
     }

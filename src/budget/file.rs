@@ -1,8 +1,8 @@
 //! The ledger's file, which all processes of a user share: read and written under a kernel lock.
 //!
-//! Each process is a member with a number and a lock of its own, which the kernel releases when the process dies. The requests
-//! of a dead member count as lost. The content of the file counts only if its checksum is right, it is of this boot and can be
-//! true. This module must never wait for a lock: the process that holds the lock may be stopped.
+//! Each process is a member with a number and a lock of its own, which the kernel releases when the process dies. The
+//! requests of a dead member count as lost. The content of the file counts only if its checksum is right, it is of this
+//! boot and can be true. This module must never wait for a lock: the process that holds the lock may be stopped.
 
 use std::{
     collections::BTreeSet,
@@ -83,8 +83,8 @@ impl LedgerFile {
         self.member
     }
 
-    /// Reads the file without a lock. Returns `None` if the file hasn't changed since this process read or wrote it, else
-    /// the ledger if it is whole and sound.
+    /// Reads the file without a lock. Returns `None` if the file hasn't changed since this process read or wrote it,
+    /// else the ledger if it is whole and sound.
     pub(super) fn read_if_changed(&mut self, now: Mono) -> io::Result<Option<Option<Ledger>>> {
         if let Some((line, _)) = &self.known {
             read_up_to(&mut self.file, line.len() as u64, &mut self.buffer)?;
@@ -98,8 +98,8 @@ impl LedgerFile {
         Ok(Some(found.filter(|ledger| ledger.is_sound(now))))
     }
 
-    /// Reads the ledger, applies `change` with the number of this member, and writes the ledger. Returns `None` while another
-    /// process writes.
+    /// Reads the ledger, applies `change` with the number of this member, and writes the ledger. Returns `None` while
+    /// another process writes.
     pub(super) fn update<T>(
         &mut self,
         now: Mono,

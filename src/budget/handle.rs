@@ -1,8 +1,8 @@
 //! A poller's handle on an ID's budget, alone or shared with the user's other processes.
 //!
-//! A handle remembers the slots of this process and the releases that the ledger doesn't have yet. At a high rate a handle
-//! takes slots in blocks and writes releases with the next block. Few requests then cost an update of the file. The handle
-//! must never give out a slot that the ledger doesn't have as taken.
+//! A handle remembers the slots of this process and the releases that the ledger doesn't have yet. At a high rate a
+//! handle takes slots in blocks and writes releases with the next block. Few requests then cost an update of the file.
+//! The handle must never give out a slot that the ledger doesn't have as taken.
 
 use std::{collections::BTreeMap, path::Path, time::Duration};
 
@@ -28,10 +28,11 @@ const RETRY_AFTER_FAULT: Duration = Duration::from_secs(1);
 const OTHERS_WEIGHT: f64 = 0.1;
 /// The interval at which a member checks whether another process's response arrived.
 const CHECK_OTHERS: Duration = Duration::from_millis(50);
-/// The interval at which a member with requests under way confirms them in the ledger, and the longest delay of a release.
-/// A released slot rests for a second at least, so that no member could use it sooner.
+/// The interval at which a member with requests under way confirms them in the ledger, and the longest delay of a
+/// release. A released slot rests for a second at least, so that no member could use it sooner.
 const CONFIRM: Duration = Duration::from_millis(250);
-/// The longest time for which a refusal counts without the ledger: another process may raise the limit, or the rate may grow.
+/// The longest time for which a refusal counts without the ledger: another process may raise the limit, or the rate may
+/// grow.
 const REFUSAL_LIMIT: Duration = Duration::from_secs(1);
 
 /// A taken slot, to be handed back with the end of its request.
@@ -97,8 +98,8 @@ impl Budget {
         Self::of(Ledger::new(limit, from), None)
     }
 
-    /// Opens the budget that is shared by all processes of this machine with the same folder and fingerprint. The limit that a
-    /// process set last holds for all of them.
+    /// Opens the budget that is shared by all processes of this machine with the same folder and fingerprint. The limit
+    /// that a process set last holds for all of them.
     ///
     /// # Errors
     /// If no file can be created in the folder, or the file system has no locks.
@@ -228,14 +229,14 @@ impl Budget {
         self.file.as_ref().map_or(0, LedgerFile::member)
     }
 
-    /// Returns the refusal that [`Self::take`] is certain to give without reading the ledger. The caller need not choose a
-    /// request then.
+    /// Returns the refusal that [`Self::take`] is certain to give without reading the ledger. The caller need not
+    /// choose a request then.
     pub fn refusal(&self, now: Mono) -> Option<SlotRefusal> {
         self.refused.filter(|(_, until)| now < *until).map(|(refused, _)| refused)
     }
 
-    /// Hands a slot back at `now`; its request ended at `at`, which may be earlier. Returns how long the request took. The ledger
-    /// gets a 429 at once, and other ends of requests at a high rate with the next update.
+    /// Hands a slot back at `now`; its request ended at `at`, which may be earlier. Returns how long the request took.
+    /// The ledger gets a 429 at once, and other ends of requests at a high rate with the next update.
     pub fn release(&mut self, permit: SlotPermit, returned: RequestEnd, at: Mono, now: Mono) -> Duration {
         let SlotPermit(slot) = permit;
         let since = self.taken.remove(&slot).unwrap_or(at);
@@ -291,8 +292,8 @@ impl Budget {
         self.block.as_ref().filter(|block| block.ready_at().is_some())
     }
 
-    /// Returns unused slots and writes pending releases, before this process ends or waits for long. Without this call other
-    /// processes wait until the slots of the dead process have rested.
+    /// Returns unused slots and writes pending releases, before this process ends or waits for long. Without this call
+    /// other processes wait until the slots of the dead process have rested.
     pub fn close(&mut self, now: Mono) {
         let is_settled = self.unused_block().is_none() && self.releases.is_empty();
         if !is_settled && self.update(now, |_, _| ()).is_err() {

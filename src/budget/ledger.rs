@@ -1,8 +1,8 @@
 //! The ledger of one integrator ID: the slots that are in use, and when the next request may be sent.
 //!
 //! There are N slots. A request takes a slot, and the slot is free again one window after the *response* arrived. The
-//! service saw the request before the response arrived. So no window of one second at the service ever holds more than N
-//! requests (`DESIGN.md`, Budget; `service.md` 8). The ledger is pure. It must never give out a slot by a guess.
+//! service saw the request before the response arrived. So no window of one second at the service ever holds more than
+//! N requests (`DESIGN.md`, Budget; `service.md` 8). The ledger is pure. It must never give out a slot by a guess.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -13,7 +13,8 @@ use crate::clock::Mono;
 
 /// The window of the service's limit.
 const SECOND: Duration = Duration::from_secs(1);
-/// The longest time that a request may take. The service sees a request within this time after its process died, or never.
+/// The longest time that a request may take. The service sees a request within this time after its process died, or
+/// never.
 pub(super) const REQUEST_LIMIT: Duration = Duration::from_secs(8);
 /// How long the first member in the queue may be late before another member takes its slot.
 const GRACE: Duration = Duration::from_millis(20);
@@ -79,8 +80,8 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// Creates a ledger for `limit` requests a second (above 0). The first request may be sent at `from`. A limit below one
-    /// gives one slot with a longer window; the fraction of a limit above one is not used.
+    /// Creates a ledger for `limit` requests a second (above 0). The first request may be sent at `from`. A limit below
+    /// one gives one slot with a longer window; the fraction of a limit above one is not used.
     pub fn new(limit: f64, from: Mono) -> Self {
         Self { limit, slots: Vec::new(), next_send: from, queue: Vec::new(), pace: Pace::default() }
     }
@@ -126,8 +127,9 @@ impl Ledger {
         self.free_moments().next()?.map(|free| free.max(self.next_send).max(self.pace.resting_until()))
     }
 
-    /// Returns when the member at this place in the queue should ask again, if the first slot is free at `ready`. That is when a
-    /// slot is free after the members ahead took theirs, or the end of the first member's grace if that is sooner.
+    /// Returns when the member at this place in the queue should ask again, if the first slot is free at `ready`. That
+    /// is when a slot is free after the members ahead took theirs, or the end of the first member's grace if that is
+    /// sooner.
     fn expected_turn(&self, place: usize, ready: Mono, now: Mono) -> Mono {
         let spacing = self.spacing().saturating_mul(u32::try_from(place).unwrap_or(u32::MAX));
         let free = self.free_moments().nth(place).flatten();
@@ -167,9 +169,9 @@ impl Ledger {
         self.queue.iter().all(|waiting| *waiting == member)
     }
 
-    /// Takes a slot to send at `now`, if a slot is free and no other member is first in the queue. Takes up to `most` slots
-    /// in all, to send within `span`. While other members wait, each of them and this one get an equal part of `span`. The
-    /// slots get consecutive numbers from `first` on.
+    /// Takes a slot to send at `now`, if a slot is free and no other member is first in the queue. Takes up to `most`
+    /// slots in all, to send within `span`. While other members wait, each of them and this one get an equal part of
+    /// `span`. The slots get consecutive numbers from `first` on.
     pub(super) fn reserve(
         &mut self,
         first: SlotId,
@@ -212,7 +214,8 @@ impl Ledger {
     fn plan(&mut self, most: usize, spacing: Duration, now: Mono, latest: Mono) -> Vec<Mono> {
         let mut sends = Vec::with_capacity(most);
         for free in self.free_moments().take(most) {
-            // A slot that rests until later counts twice until then, as resting and as taken: other members wait rather longer.
+            // A slot that rests until later counts twice until then, as resting and as taken: other members wait rather
+            // longer.
             let Some(send) = free.map(|free| free.max(self.next_send).max(now)) else { break };
             if !sends.is_empty() && send >= latest {
                 break;
@@ -239,8 +242,8 @@ impl Ledger {
         self.release(&UsedSlot::Taken(id), arrival);
     }
 
-    /// Releases a slot whose request was given up at `now` after `timeout`. The service may see the request later than `now`,
-    /// so the slot rests for the timeout and a window.
+    /// Releases a slot whose request was given up at `now` after `timeout`. The service may see the request later than
+    /// `now`, so the slot rests for the timeout and a window.
     pub(super) fn release_timed_out(&mut self, id: SlotId, now: Mono, timeout: Duration) {
         self.release(&UsedSlot::Taken(id), now + timeout);
     }
@@ -283,8 +286,9 @@ impl Ledger {
         self.slot_members().count()
     }
 
-    /// Returns whether a ledger that was read from a file can be true at `now`. Another process may have a later `now`, and
-    /// a limit that was raised just now leaves longer waits. But no moment may lie further ahead than any rule reaches.
+    /// Returns whether a ledger that was read from a file can be true at `now`. Another process may have a later `now`,
+    /// and a limit that was raised just now leaves longer waits. But no moment may lie further ahead than any rule
+    /// reaches.
     pub(super) fn is_sound(&self, now: Mono) -> bool {
         let latest = now + FURTHEST;
         let is_sound = |slot: &UsedSlot| match slot {

@@ -1,7 +1,7 @@
 //! The rate of an ID after HTTP 429 (`service.md` 7.1, 8; `DESIGN.md`, Budget).
 //!
-//! The module is pure. The rest must never last longer than ten minutes, whatever a header asks for. The rate must never be cut
-//! more than once a second.
+//! The module is pure. The rest must never last longer than ten minutes, whatever a header asks for. The rate must
+//! never be cut more than once a second.
 
 use std::time::Duration;
 
@@ -66,11 +66,11 @@ impl Pace {
         self.resting_until
     }
 
-    /// Applies a 429: the ID rests for `retry_after`, else for 1, 2, 4 … s. `jitter` (0 to 1) prolongs the rest by up to
-    /// half.
+    /// Applies a 429: the ID rests for `retry_after`, else for 1, 2, 4 … s. `jitter` (0 to 1) prolongs the rest by up
+    /// to half.
     ///
-    /// A 429 that arrives during a rest answers a request from before the rest. Such a 429 may prolong the rest, and does not
-    /// double the next one.
+    /// A 429 that arrives during a rest answers a request from before the rest. Such a 429 may prolong the rest, and
+    /// does not double the next one.
     #[allow(clippy::manual_clamp, reason = "clamp lets a NaN through")]
     pub fn apply_throttled(&mut self, retry_after: Option<Duration>, jitter: f64, at: Mono) {
         if at >= self.resting_until {

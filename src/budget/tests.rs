@@ -99,8 +99,8 @@ fn after_429_the_id_rests_and_then_has_a_lower_rate() {
     assert!((68..=80).contains(&sent.count()));
 }
 
-/// One request of an adversarial network: the milliseconds to the service, the milliseconds back, and whether the response
-/// is lost.
+/// One request of an adversarial network: the milliseconds to the service, the milliseconds back, and whether the
+/// response is lost.
 type Trip = (u64, u64, bool);
 
 const TIMEOUT: u64 = 8_000;

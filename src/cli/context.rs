@@ -104,8 +104,8 @@ impl Context<'_> {
 pub(crate) type FoundTransaction = (TransactionKey, Tracking);
 
 impl Context<'_> {
-    /// Returns all transactions with these names, each once. If one can't be found, prints the reason and returns `None`, so that
-    /// the command changes nothing.
+    /// Returns all transactions with these names, each once. If one can't be found, prints the reason and returns
+    /// `None`, so that the command changes nothing.
     pub(crate) fn find_all(&mut self, texts: &[String]) -> color_eyre::Result<Option<Vec<FoundTransaction>>> {
         let mut found: Vec<FoundTransaction> = Vec::new();
         for text in texts {

@@ -42,14 +42,15 @@ pub(crate) fn handle_alerts(
     Ok(Exit::Success)
 }
 
-/// Returns the numbers of the named alerts. A name is an alert's number, or a transaction, which means all its active alerts.
-/// If one can't be found, prints the reason and returns the exit code of the command.
+/// Returns the numbers of the named alerts. A name is an alert's number, or a transaction, which means all its active
+/// alerts. If one can't be found, prints the reason and returns the exit code of the command.
 fn find_alerts(named: &[String], cx: &mut Context) -> Result<Result<Vec<i64>, Exit>> {
     let reader = cx.store.reader()?;
     let active = reader.alerts(AlertQuery::Active)?;
     let mut numbers = BTreeSet::new();
     for name in named {
-        // A name that fits in an `i64` is always a number, never a part of a hash: its alert may just have been cleared.
+        // A name that fits in an `i64` is always a number, never a part of a hash: its alert may just have been
+        // cleared.
         if let Ok(alert) = name.parse::<i64>() {
             if active.iter().all(|active| active.id != alert) {
                 writeln!(cx.err, "no active alert has the number {alert}; `hoptop alerts` lists the numbers")?;

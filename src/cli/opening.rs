@@ -41,12 +41,13 @@ pub(crate) enum StoreUse {
     Created,
     /// The command creates a missing store, and reports on it even if the team's store refuses this machine.
     Inspected,
-    /// The command stores nothing that lasts: it runs on a temporary empty store, and doesn't open the store of the settings.
+    /// The command stores nothing that lasts: it runs on a temporary empty store, and doesn't open the store of the
+    /// settings.
     Temporary,
 }
 
-/// Opens the store and runs a command that doesn't poll. A command that needs an existing store runs on a temporary empty
-/// one if there is none.
+/// Opens the store and runs a command that doesn't poll. A command that needs an existing store runs on a temporary
+/// empty one if there is none.
 pub(crate) fn with_context(
     settings: &Settings,
     team: Option<&TeamAccess>,

@@ -37,8 +37,8 @@ pub(crate) fn clients(settings: &Settings) -> Result<Vec<ServiceClient>> {
         }
         clients.push(client);
     }
-    // The profiles of this process share the pace of a node's host. With a team's store each polls in a process of its own, with
-    // an equal part of the rate.
+    // The profiles of this process share the pace of a node's host. With a team's store each polls in a process of its
+    // own, with an equal part of the rate.
     let (nodes, profiles) = (chain_nodes::open(settings, &Clock::system()), clients.len());
     for client in &mut clients {
         client.chain_nodes.clone_from(&nodes);

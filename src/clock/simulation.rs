@@ -1,7 +1,7 @@
 //! The part of a simulation's clock that orders work without virtual time: blocking work, and other programs.
 //!
-//! In a simulation everything runs in one thread, and the order of events depends on a seed alone. Real threads would make an
-//! order that no seed gives again.
+//! In a simulation everything runs in one thread, and the order of events depends on a seed alone. Real threads would
+//! make an order that no seed gives again.
 
 use std::{
     io,

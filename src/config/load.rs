@@ -1,7 +1,9 @@
 //! Chooses each setting: flag > environment > config file > default.
 //!
-//! It must never choose silently between two values of the same source, nor ignore an invalid value that the command uses.
+//! It must never choose silently between two values of the same source, nor ignore an invalid value that the command
+//! uses.
 
+mod beside;
 mod id_sources;
 
 use std::{
@@ -17,7 +19,7 @@ use super::{
     error::ConfigError,
     file::{self, Argv, ConfigFile, DelayWeight, KeyNames, PollingRank, ProfileEntry, Retention},
     secret::SecretText,
-    settings::{Account, Alerting, SettingEntry, Settings},
+    settings::{Alerting, SettingEntry, Settings},
     source::SettingSource,
     team_store::{SecretKeys, TeamStore, default_store_path, describe_secret},
 };
@@ -130,7 +132,8 @@ pub fn load(mut flags: Flags, env: &Environment) -> Result<Settings, ConfigError
     })
 }
 
-/// Loads the settings as if there were no config file, and without the values that may be wrong: for the checks of `doctor`.
+/// Loads the settings as if there were no config file, and without the values that may be wrong: for the checks of
+/// `doctor`.
 ///
 /// # Errors
 /// If a value of the command line or the environment is invalid nevertheless.
@@ -343,46 +346,6 @@ impl<'a> SettingInputs<'a> {
         }
     }
 
-    /// Returns the profiles that are polled in addition to the active profile, and the entry that shows them. A rate from a
-    /// flag or a variable applies to each of them. A base URL and an ID apply to the active profile only, because each
-    /// profile's ID belongs to its own service. A profile without a base URL uses that of the active profile.
-    fn beside(
-        &self,
-        flags: Vec<String>,
-        base_url: Option<&String>,
-        active_rps: &SettingValue<f64>,
-        store_url: Option<&SettingValue<String>>,
-    ) -> Result<(Vec<Account>, SettingEntry), ConfigError> {
-        let flags = from_flag(Some(flags).filter(|names| !names.is_empty()), "--beside");
-        let named = Some(self.file.beside.clone()).filter(|names| !names.is_empty());
-        let (names, source) =
-            flags.or_else(|| from_file(named, "beside")).unwrap_or((Vec::new(), SettingSource::Default));
-        let mut accounts: Vec<Account> = Vec::new();
-        for name in names {
-            if name == self.name.0 || accounts.iter().any(|account| account.profile == name) {
-                continue;
-            }
-            let profile = find_profile(&self.file, self.config.as_ref(), &(name.clone(), source.clone()))?;
-            let given_by = SettingSource::File(format!("profiles.{name}.rps"));
-            let (rps, _) = match (active_rps, profile.rps) {
-                ((_, SettingSource::Flag(_) | SettingSource::Variable(_)), _) => active_rps.clone(),
-                (_, Some(rps)) => check_rps(rps, given_by)?,
-                (_, None) => (DEFAULT_RPS, SettingSource::Default),
-            };
-            let store = self.store_of_profile(&name, &profile, store_url)?.map(|store| (store.address, store.source));
-            accounts.push(Account {
-                store,
-                base_url: profile.base_url.as_ref().or(base_url).cloned(),
-                id: self.profile_id_source(&profile),
-                config_file: self.config_file(),
-                profile: name,
-                rps,
-            });
-        }
-        let names: Vec<String> = accounts.iter().map(|account| clean(&account.profile)).collect();
-        Ok((accounts, SettingEntry { name: "beside", value: names.join(", "), source }))
-    }
-
     /// Returns when to use colour. `NO_COLOR` overrides every source except the flag (no-color.org).
     fn color(&self, flag: Option<ColorChoice>) -> SettingValue<ColorChoice> {
         let switched = |name, color| from_switch_variable(self.env, name).map(|(_, source)| (color, source));
@@ -542,6 +505,7 @@ fn check_id_keys(profile: &ProfileEntry, name: &str, file: String) -> Result<(),
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::settings::Account;
 
     const CANARY: &str = "canary-integrator-7f3a";
     const FILE: &str = r#"

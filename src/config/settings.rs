@@ -44,8 +44,8 @@ pub struct Settings {
     pub db: PathBuf,
     /// The team's store, if configured.
     pub store: Option<TeamStore>,
-    /// This machine's place in the order in which machines take over polling: 0 to 9, the lowest polls first. `None` means
-    /// that the kind of the process decides.
+    /// This machine's place in the order in which machines take over polling: 0 to 9, the lowest polls first. `None`
+    /// means that the kind of the process decides.
     pub team_rank: Option<u8>,
     /// Whether the replica is light: it leaves the bodies of answers in the team's database.
     pub is_light: bool,
@@ -77,8 +77,8 @@ pub struct Settings {
     pub has_mouse: bool,
     /// How alerts are notified.
     pub alerting: Alerting,
-    /// The variables from which hoptop reads an integrator ID or a password, besides `HOPTOP_INTEGRATOR_ID`. A child process
-    /// must never see them.
+    /// The variables from which hoptop reads an integrator ID or a password, besides `HOPTOP_INTEGRATOR_ID`. A child
+    /// process must never see them.
     pub secret_variables: Vec<String>,
     /// How long bodies of settled transactions are kept; `None` means for ever.
     pub keep_bodies: Option<Duration>,

@@ -1,7 +1,7 @@
 //! The settings of the team's store: its address, the sources of its password, and this machine's part in the team.
 //!
-//! The address may name a connection service, whose file is read here. The password is read when a connection needs it. A
-//! password must never be part of a message or a debug print.
+//! The address may name a connection service, whose file is read here. The password is read when a connection needs it.
+//! A password must never be part of a message or a debug print.
 
 use std::{
     fs, io,

@@ -24,7 +24,8 @@ pub(crate) fn length_warning(hash: &TxHash, from: &ChainId) -> Option<String> {
     Some(format!("the hash has {found} hexadecimal digits; a complete hash has 64"))
 }
 
-/// Whether a word has the form of a whole hash: 64 hexadecimal digits, with or without `0x`, or 80 to 90 characters of base
+/// Whether a word has the form of a whole hash: 64 hexadecimal digits, with or without `0x`, or 80 to 90 characters of
+/// base
 /// 58.
 pub(crate) fn is_hash(word: &str) -> bool {
     let base58 = |byte: u8| byte.is_ascii_alphanumeric() && !matches!(byte, b'0' | b'O' | b'I' | b'l');

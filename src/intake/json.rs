@@ -156,7 +156,8 @@ fn value_text(field: Field, value: &JsonCell) -> Result<Cow<'_, str>, &'static s
         // Numbers past 64 bits or with a fraction lose digits, and an ID with other digits is another ID.
         JsonCell::Number(_) => Err("the number has too many digits or a decimal point; write it as text, in quotes"),
         JsonCell::Flag(flag) if field.is_flag() => Ok(Cow::Borrowed(if *flag { "true" } else { "false" })),
-        // Lists are converted to their CSV form, so a label can't contain `;` in either format, and each line is a note.
+        // Lists are converted to their CSV form, so a label can't contain `;` in either format, and each line is a
+        // note.
         JsonCell::Texts(texts) if field == Field::Labels => Ok(texts.join(";").into()),
         JsonCell::Texts(texts) if field == Field::Notes => Ok(texts.join("\n").into()),
         // Other programs may use the name `profile` for something else.

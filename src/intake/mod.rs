@@ -146,7 +146,8 @@ struct ReadStop;
 pub(crate) enum ReadError<E> {
     /// Some lines are bad. All bad lines are listed, up to a thousand; a last entry counts the rest.
     Bad {
-        /// What is wrong with each bad line, or with the file. Of many bad lines the last error says how many more there are.
+        /// What is wrong with each bad line, or with the file. Of many bad lines the last error says how many more
+        /// there are.
         errors: Vec<LineError>,
         /// The number of bad lines.
         lines: usize,

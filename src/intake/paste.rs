@@ -221,7 +221,8 @@ fn find_in_text(line: usize, text: &str, options: &ReadOptions) -> Vec<PasteFind
                 seen.push(hash.key());
                 let guess =
                     chains::find_by_link(word).map(|chain| chain.id.clone()).or_else(|| hashes::guess_chain(&hash));
-                // hoptop writes `CHAIN:HASH` where the hash alone is ambiguous. The text before the colon may be anything.
+                // hoptop writes `CHAIN:HASH` where the hash alone is ambiguous. The text before the colon may be
+                // anything.
                 let on_chain = TxHash::parse_on_chain(word)
                     .filter(|(_, named)| *named == hash)
                     .and_then(|(from, _)| chains::parse(from.as_str(), options.allows_any_chain).ok());

@@ -7,7 +7,8 @@ use crate::domain::{chains, ids::ChainId};
 /// The greatest number of words of a chain's name.
 const NAME_WORDS: usize = 3;
 
-/// Returns the source and the destination chain that a text names, if it names exactly one route between well-known chains.
+/// Returns the source and the destination chain that a text names, if it names exactly one route between well-known
+/// chains.
 pub(crate) fn route(text: &str) -> Option<(ChainId, ChainId)> {
     let text = text.replace("->", " > ").replace("=>", " > ").replace(['→', '>'], " > ");
     let is_edge = |letter: char| !letter.is_alphanumeric() && letter != '>';

@@ -1,4 +1,5 @@
-//! Counts the requests of this process by outcome: a [`ServiceTransport`] that wraps another one, and reports each request.
+//! Counts the requests of this process by outcome: a [`ServiceTransport`] that wraps another one, and reports each
+//! request.
 //!
 //! This module must never change a request or an answer, nor keep any part of an answer.
 

@@ -149,7 +149,8 @@ async fn metrics_count_transactions_and_requests_and_identify_none() {
     assert!(get(&url.replace("/metrics", "/")).await.0.starts_with("HTTP/1.0 404"));
 }
 
-/// Checks that the metrics in `assets/grafana.json` and in the alert rules are served, under these names and with labels.
+/// Checks that the metrics in `assets/grafana.json` and in the alert rules are served, under these names and with
+/// labels.
 fn assert_metrics_of_the_dashboard_and_rules_are_served(text: &str) {
     let (dashboard, rules) =
         (include_str!("../../assets/grafana.json"), include_str!("../../assets/prometheus/alerts.yml"));

@@ -56,10 +56,12 @@ struct RequestResult {
     stored: Result<Option<Box<AppliedObservation>>, StoreError>,
 }
 
-/// Polls until `stop` resolves, then waits for the requests in flight. While another process polls this profile of this store,
+/// Polls until `stop` resolves, then waits for the requests in flight. While another process polls this profile of this
+/// store,
 /// `run` waits for that process to end.
 ///
-/// Once the store can't be written for good, `run` sends no more requests and waits for `stop`: the screen stays usable.
+/// Once the store can't be written for good, `run` sends no more requests and waits for `stop`: the screen stays
+/// usable.
 pub async fn run<W: ServiceTransport>(
     setup: PollerSetup<W>,
     stop: impl Future<Output = ()>,

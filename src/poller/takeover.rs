@@ -20,15 +20,15 @@ use crate::{
     store::{SharedReader, StoreError},
 };
 
-/// The time between two attempts to take over. The slot of a dead process expires after 9 s (at 1 RPS or more), so the next
-/// request is sent within 10 s.
+/// The time between two attempts to take over. The slot of a dead process expires after 9 s (at 1 RPS or more), so the
+/// next request is sent within 10 s.
 const RETRY_INTERVAL: Duration = Duration::from_millis(500);
 
 /// The largest difference between the clocks that isn't a change of the wall clock, but of its rate.
 const CLOCK_TOLERANCE: TimeDelta = TimeDelta::milliseconds(20);
 
-/// Returns the moment from which this process may poll, if the last report of another process says that it must wait: no
-/// transaction is polled twice within five seconds.
+/// Returns the moment from which this process may poll, if the last report of another process says that it must wait:
+/// no transaction is polled twice within five seconds.
 pub(super) fn begin_after(last: &PollerReport, now: Now) -> Option<Mono> {
     match last.health {
         PollerHealth::Waiting => None,

@@ -1,7 +1,7 @@
 //! Private files and folders: mode 0600 and 0700 where the system has modes (`cases.md` 57).
 //!
-//! Only the creation of files and folders and their permissions belong here. This module must never know the content of a
-//! file.
+//! Only the creation of files and folders and their permissions belong here. This module must never know the content of
+//! a file.
 
 use std::{
     fs::{DirBuilder, Metadata, OpenOptions},
@@ -21,8 +21,8 @@ pub(crate) fn create_private_folder(folder: &Path) -> io::Result<()> {
     builder.create(folder)
 }
 
-/// Returns an error if another user can change the content of the folder. Files in such a folder prove nothing, and a link
-/// could make hoptop write elsewhere.
+/// Returns an error if another user can change the content of the folder. Files in such a folder prove nothing, and a
+/// link could make hoptop write elsewhere.
 ///
 /// # Errors
 /// If the folder belongs to another user, or others can write to it, or its metadata can't be read.
@@ -52,9 +52,9 @@ struct OwnerIds {
 }
 
 /// Returns the other users that can change the content of a folder of this mode and owner, if there are any. A sticky
-/// folder such as /tmp is shared too, since others can create files there first. Root may use a folder of any user: in a
-/// container the owner of a volume is often another one. A folder that the own group can write is private where each user
-/// has a group of that name.
+/// folder such as /tmp is shared too, since others can create files there first. Root may use a folder of any user: in
+/// a container the owner of a volume is often another one. A folder that the own group can write is private where each
+/// user has a group of that name.
 #[cfg(unix)]
 fn shared_by(mode: u32, folder: OwnerIds, process: OwnerIds) -> Option<String> {
     const ROOT: u32 = 0;
@@ -85,8 +85,8 @@ pub(crate) fn others_can_read(file: &Metadata) -> bool {
     has_mode(file, 0o044)
 }
 
-/// Whether other users of this machine can change a file. A group of its owner alone, as many systems make one for each user,
-/// doesn't count.
+/// Whether other users of this machine can change a file. A group of its owner alone, as many systems make one for each
+/// user, doesn't count.
 pub(crate) fn others_can_write(file: &Metadata) -> bool {
     #[cfg(unix)]
     let is_of_own_group = std::os::unix::fs::MetadataExt::gid(file) == rustix::process::getegid().as_raw();

@@ -40,8 +40,8 @@ impl LockError {
 }
 
 impl KernelLock {
-    /// Returns the path of the lock file for a role among the users of `file`, for example to poll a profile of a store.
-    /// The lock file lies beside `file` and is named after the role and `owner`.
+    /// Returns the path of the lock file for a role among the users of `file`, for example to poll a profile of a
+    /// store. The lock file lies beside `file` and is named after the role and `owner`.
     pub(crate) fn beside(file: &Path, role: &str, owner: &str) -> PathBuf {
         let mut name = OsString::from(file);
         name.push(format!(".{role}-"));
@@ -72,8 +72,8 @@ impl KernelLock {
         open(path)?.write_all(b".")
     }
 
-    /// Returns when the holder of the lock on this file last wrote a heartbeat, on the file system's clock. Another value than
-    /// before means that the holder is at work; `None` if the file is missing.
+    /// Returns when the holder of the lock on this file last wrote a heartbeat, on the file system's clock. Another
+    /// value than before means that the holder is at work; `None` if the file is missing.
     pub(crate) fn last_heartbeat(path: &Path) -> Option<SystemTime> {
         path.metadata().and_then(|file| file.modified()).ok()
     }

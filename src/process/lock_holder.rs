@@ -22,8 +22,8 @@ impl fmt::Display for LockHolder {
     }
 }
 
-/// Returns another process that holds an exclusive lock on one of these files; `None` if that isn't known: only Linux has a
-/// list of locks.
+/// Returns another process that holds an exclusive lock on one of these files; `None` if that isn't known: only Linux
+/// has a list of locks.
 pub(crate) fn find(files: &[&Path]) -> Option<LockHolder> {
     let ids: Vec<String> = files.iter().filter_map(|file| file_id(file)).collect();
     let locks = fs::read_to_string("/proc/locks").ok()?;

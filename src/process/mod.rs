@@ -1,8 +1,8 @@
 //! Files and processes of the operating system: private files and folders, kernel locks between processes, other
 //! programs, and where secrets come from.
 //!
-//! Every module may import this one. It knows paths, open files and child processes. It must never know the content of a
-//! file, or the purpose of a lock or a program. It must never import another module of hoptop.
+//! Every module may import this one. It knows paths, open files and child processes. It must never know the content of
+//! a file, or the purpose of a lock or a program. It must never import another module of hoptop.
 
 pub(crate) mod files;
 pub(crate) mod kill_timer;
@@ -15,8 +15,8 @@ use std::sync::OnceLock;
 
 static RUN: OnceLock<u32> = OnceLock::new();
 
-/// Returns a random number that tells the runs of hoptop apart, on all machines of a team. A process that polls on behalf of
-/// another one has that one's number.
+/// Returns a random number that tells the runs of hoptop apart, on all machines of a team. A process that polls on
+/// behalf of another one has that one's number.
 pub fn run_id() -> u32 {
     *RUN.get_or_init(rand::random)
 }

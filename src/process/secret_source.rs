@@ -1,7 +1,7 @@
 //! Reads a secret from a variable, a file or the output of a command.
 //!
-//! The module never knows the purpose of a secret. A value that was read, or the output of a command, must never be part of
-//! a message or a debug print.
+//! The module never knows the purpose of a secret. A value that was read, or the output of a command, must never be
+//! part of a message or a debug print.
 
 use std::{
     fmt, fs,
@@ -103,7 +103,8 @@ fn read_bounded(from: impl Read) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Returns the output of a command, which gets no input. Its error output is discarded, because it may repeat the secret.
+/// Returns the output of a command, which gets no input. Its error output is discarded, because it may repeat the
+/// secret.
 fn run(words: &[String], limit: Duration) -> Result<Vec<u8>, String> {
     let (program, arguments) = words.split_first().ok_or("the command is empty")?;
     let mut command = Command::new(program);

@@ -1,5 +1,5 @@
-//! Ends the process in time. A thread receives the signals that end the process. After the first signal the process ends
-//! in order; if the order takes too long, or a second signal comes, the thread ends the process.
+//! Ends the process in time. A thread receives the signals that end the process. After the first signal the process
+//! ends in order; if the order takes too long, or a second signal comes, the thread ends the process.
 //!
 //! Ending by force loses nothing that was acknowledged: a commit is in the store before it is acknowledged, and the
 //! kernel releases all locks. The thread must never wait for anything that another thread may hold: a lock, the store,

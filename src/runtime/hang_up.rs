@@ -11,7 +11,8 @@ use std::{
 
 use tokio::sync::oneshot;
 
-/// Which standard streams were terminals at the start: input, output, error. A terminal that is closed no longer counts as one.
+/// Which standard streams were terminals at the start: input, output, error. A terminal that is closed no longer counts
+/// as one.
 static TERMINALS: OnceLock<[bool; 3]> = OnceLock::new();
 
 /// Remembers which standard streams are terminals, for [`is_any_gone`].

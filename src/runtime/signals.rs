@@ -1,8 +1,8 @@
 //! The signals that end the program (INT, TERM, HUP), reload its settings (HUP without a terminal) and suspend it
 //! (TSTP).
 //!
-//! The module must never end the process itself: it returns the exit code. [`forced_end`] ends the process if the orderly
-//! end takes too long.
+//! The module must never end the process itself: it returns the exit code. [`forced_end`] ends the process if the
+//! orderly end takes too long.
 
 use std::{
     io::{self, IsTerminal},

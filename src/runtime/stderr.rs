@@ -27,8 +27,8 @@ pub(crate) fn print_line(line: &str) {
     writeln!(io::stderr(), "hoptop: {line}").ok();
 }
 
-/// Prints one short line on standard error past the lock of its handle, which another thread may hold for long. The line
-/// is lost if the write would have to wait.
+/// Prints one short line on standard error past the lock of its handle, which another thread may hold for long. The
+/// line is lost if the write would have to wait.
 pub(crate) fn print_at_once(line: &str) {
     let line = format!("hoptop: {line}\n");
     #[cfg(unix)]

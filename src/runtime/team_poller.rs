@@ -61,8 +61,8 @@ pub(crate) const COMMAND: &str = "poll-for-team";
 const STOP_LIMIT: Duration = Duration::from_secs(6);
 /// The pause before a new child after one was killed because the lease ran out.
 const RESTART_PAUSE: Duration = Duration::from_millis(500);
-/// The pause after a child gave the lease to a machine that comes first, and after one that failed; each further failure
-/// adds as much.
+/// The pause after a child gave the lease to a machine that comes first, and after one that failed; each further
+/// failure adds as much.
 const LONG_RESTART_PAUSE: Duration = Duration::from_secs(3);
 const LONGEST_RESTART_PAUSE: Duration = Duration::from_secs(60);
 /// How long a machine that holds the lease may fail to keep answers before it gives the lease to another one.
@@ -237,8 +237,8 @@ fn spawn() -> Result<Child> {
     Command::from(command).kill_on_drop(true).spawn().wrap_err("the poller can't be started")
 }
 
-/// Runs as the child: a candidate for the lease, and its holder, until standard input ends or a machine that comes first
-/// can poll. Returns [`MAY_NOT_POLL`] with the reason on standard error, or [`WRONG_PASSWORD`].
+/// Runs as the child: a candidate for the lease, and its holder, until standard input ends or a machine that comes
+/// first can poll. Returns [`MAY_NOT_POLL`] with the reason on standard error, or [`WRONG_PASSWORD`].
 ///
 /// # Errors
 /// If the order can't be read, or the replica or the poller fails.

@@ -42,8 +42,8 @@ pub(crate) struct TeamAccess {
 }
 
 impl TeamAccess {
-    /// Returns how a process with these settings takes part in a team; `None` without a team's store. `rank` counts unless
-    /// the settings have one.
+    /// Returns how a process with these settings takes part in a team; `None` without a team's store. `rank` counts
+    /// unless the settings have one.
     ///
     /// # Errors
     /// If the certificate authorities can't be read.

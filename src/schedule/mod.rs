@@ -22,8 +22,8 @@ use crate::{
 
 /// The shortest time between two requests about one transaction (`service.md` 7.4: retry after 5 seconds).
 pub const LEAST_INTERVAL: Duration = Duration::from_secs(5);
-/// The longest wait of a transaction, in sweeps: as many polls as there are watched transactions. So a wrong forecast can't
-/// starve any.
+/// The longest wait of a transaction, in sweeps: as many polls as there are watched transactions. So a wrong forecast
+/// can't starve any.
 pub(crate) const MOST_SWEEPS: f64 = 4.0;
 /// The longest wait after failures in a row.
 const LONGEST_BACKOFF: Duration = Duration::from_secs(60);

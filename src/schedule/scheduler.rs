@@ -1,9 +1,9 @@
 //! The scheduler: polls the transaction for which a longer wait costs most.
 //!
-//! Each item is due when its index crosses the common price, and the price follows the index of the polls that were sent. A
-//! crossing is computed again when its item is first in the queue. Each request also updates a few more items, so that a
-//! decision costs O(log n). Of the first few items that are due, the scheduler chooses the item with the highest index.
-//! While the price lags behind, many items are due, and the order of their crossings says little.
+//! Each item is due when its index crosses the common price, and the price follows the index of the polls that were
+//! sent. A crossing is computed again when its item is first in the queue. Each request also updates a few more items,
+//! so that a decision costs O(log n). Of the first few items that are due, the scheduler chooses the item with the
+//! highest index. While the price lags behind, many items are due, and the order of their crossings says little.
 //!
 //! The scheduler must never poll a transaction twice within five seconds, nor let one wait for longer than
 //! [`MOST_SWEEPS`].

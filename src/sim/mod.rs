@@ -1,5 +1,6 @@
 //! A simulated service for `demo`, `simulate` and the tests: a pure model ([`world`], [`service`]) and an HTTP server
-//! over it ([`server`]). Beside it are simulated chains ([`chain`], [`chain_server`]). Its answers are generated from a seed or read from a scenario file ([`scenario`]).
+//! over it ([`server`]). Beside it are simulated chains ([`chain`], [`chain_server`]). Its answers are generated from a
+//! seed or read from a scenario file ([`scenario`]).
 //!
 //! The service follows `service.md` and knows nothing of our client. This module must never import the modules that it
 //! tests, nor be more lenient than the real service.

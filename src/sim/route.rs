@@ -1,7 +1,7 @@
 //! The simulated `POST /v2/route` (`service.md` 4.2, 7.2, 7.3, 8).
 //!
-//! Pure: the body and the time are parameters, and the result is a response. A wallet must never have to wait because of a
-//! price-only request, nor because of a request that got no route.
+//! Pure: the body and the time are parameters, and the result is a response. A wallet must never have to wait because
+//! of a price-only request, nor because of a request that got no route.
 
 use std::{collections::HashMap, time::Duration};
 

@@ -1,7 +1,7 @@
 //! The simulated `GET /v2/sdk-info`: the chains and tokens that the service's npm client loads first.
 //!
-//! Pure: the body depends on the table of well-known chains alone. `service.md` 4.3 doesn't show the list; the fields are
-//! the ones that the client reads (`@0xsquid/sdk` 2.13.1). hoptop must never rely on this list.
+//! Pure: the body depends on the table of well-known chains alone. `service.md` 4.3 doesn't show the list; the fields
+//! are the ones that the client reads (`@0xsquid/sdk` 2.13.1). hoptop must never rely on this list.
 
 use serde_json::{Value, json};
 

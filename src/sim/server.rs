@@ -1,4 +1,5 @@
-//! Serves the simulated service over HTTP: passes requests to [`Service::handle`] and sends each response after its delay.
+//! Serves the simulated service over HTTP: passes requests to [`Service::handle`] and sends each response after its
+//! delay.
 //!
 //! The server must never decide an answer, and never log a request: the header holds an integrator ID.
 

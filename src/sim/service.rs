@@ -168,9 +168,9 @@ impl Service {
         response
     }
 
-    /// Returns the response with a new request ID, and with the integrator ID of the request if the ID is well-formed. The
-    /// service's npm client reads both headers (`@0xsquid/sdk` 2.13.1); their form is not documented. The headers of a
-    /// scenario win.
+    /// Returns the response with a new request ID, and with the integrator ID of the request if the ID is well-formed.
+    /// The service's npm client reads both headers (`@0xsquid/sdk` 2.13.1); their form is not documented. The headers
+    /// of a scenario win.
     fn identify(&mut self, response: SimulatedResponse, request: &Request) -> SimulatedResponse {
         let response = response.with_default_header(REQUEST_ID, &self.request_ids.token());
         match request.integrator_id.as_deref().map(IntegratorId::new) {

@@ -71,7 +71,8 @@ pub enum StoreError {
         /// The path of the file: the store, or a file beside it.
         path: PathBuf,
     },
-    /// The log was removed while another process has the store open. What this process writes to a new log would be lost.
+    /// The log was removed while another process has the store open. What this process writes to a new log would be
+    /// lost.
     #[error("the write-ahead log of the store {} was removed while another process has the store open; quit all hoptop processes that use it, then try again", path.display())]
     LogGone {
         /// The path of the store.

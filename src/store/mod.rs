@@ -149,7 +149,8 @@ impl Store {
         Self::start(open::open_backup(path)?)
     }
 
-    /// Puts a backup in the place of the store at `path`, at the moment `at`. The store that was there is kept beside it.
+    /// Puts a backup in the place of the store at `path`, at the moment `at`. The store that was there is kept beside
+    /// it.
     ///
     /// # Errors
     /// If the backup isn't sound, or a process has the store open. The store is then as it was.
@@ -157,8 +158,9 @@ impl Store {
         restore::restore(backup, path, at)
     }
 
-    /// Like [`Store::open_lasting`], but a simulation runs the writer and the watcher, instead of threads. Each operation that
-    /// is kept is passed to `on_kept`, in the order of the commits. There is no writer if the store can't be written.
+    /// Like [`Store::open_lasting`], but a simulation runs the writer and the watcher, instead of threads. Each
+    /// operation that is kept is passed to `on_kept`, in the order of the commits. There is no writer if the store
+    /// can't be written.
     pub fn open_in_steps(
         path: &Path,
         at: DateTime<Utc>,
@@ -213,8 +215,8 @@ impl Store {
         &self.path
     }
 
-    /// Submits an operation that happens at `at`. Operations are the only way into the lasting tables. In a replica they
-    /// go to the team's log first, except for operations that concern this machine alone.
+    /// Submits an operation that happens at `at`. Operations are the only way into the lasting tables. In a replica
+    /// they go to the team's log first, except for operations that concern this machine alone.
     pub fn apply(&self, operation: Operation, at: DateTime<Utc>) -> Receipt {
         let log = self.log.as_ref().filter(|_| !operation.is_local());
         let envelope = Box::new(Envelope::new(operation, self.stamp(at)));
@@ -291,8 +293,8 @@ impl Store {
         }
     }
 
-    /// Returns the body of an answer; `None` if it no longer exists. A light replica asks the team's database, which may
-    /// take seconds.
+    /// Returns the body of an answer; `None` if it no longer exists. A light replica asks the team's database, which
+    /// may take seconds.
     ///
     /// # Errors
     /// If the team's database is away.
@@ -356,8 +358,8 @@ impl Store {
         Ok(found)
     }
 
-    /// Rebuilds the records that can't be read from the newest answers in the history, which `decode` decodes. Returns how many it
-    /// rebuilt.
+    /// Rebuilds the records that can't be read from the newest answers in the history, which `decode` decodes. Returns
+    /// how many it rebuilt.
     ///
     /// # Errors
     /// If the store can't be read or written.

@@ -1,7 +1,7 @@
 //! Checksums of rows and of packed texts, so that a value that changed on the disk is known.
 //!
-//! A row without a checksum was written before checksums existed, and counts as intact. A row that is known to be damaged
-//! stays marked when other values of the row are written. This module must never hide damage, nor know a table.
+//! A row without a checksum was written before checksums existed, and counts as intact. A row that is known to be
+//! damaged stays marked when other values of the row are written. This module must never hide damage, nor know a table.
 
 use rusqlite::{
     Connection, Result,
@@ -72,8 +72,8 @@ impl PackedContent<'_> {
     }
 }
 
-/// Returns the content of a stored text; `None` if its checksum is wrong. A text without a checksum begins with zstd's magic
-/// number.
+/// Returns the content of a stored text; `None` if its checksum is wrong. A text without a checksum begins with zstd's
+/// magic number.
 pub(in crate::store) fn without_checksum(stored: &[u8], packed_with: [Option<i64>; 2]) -> Option<PackedContent<'_>> {
     if stored.starts_with(&zstd::zstd_safe::MAGICNUMBER.to_le_bytes()) {
         return Some(PackedContent::Compressed(stored));

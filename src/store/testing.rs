@@ -144,7 +144,8 @@ pub(crate) fn answer_quote(store: &Store, id: i64, observation: QuoteObservation
     apply(store, Operation::AnswerQuote { quote: quote_key(store, id), observation }, at).unwrap();
 }
 
-/// Runs a closure in a write transaction on the writer's connection, for example to change a setting of this connection.
+/// Runs a closure in a write transaction on the writer's connection, for example to change a setting of this
+/// connection.
 pub(crate) fn with_writer(
     store: &Store,
     work: impl Fn(&rusqlite::Connection) -> Result<(), StoreError> + Send + 'static,

@@ -47,13 +47,14 @@ pub(in crate::store) mod steps;
 
 /// The most writes in one transaction. This bounds how long the first write waits for its answer.
 const MAX_BATCH: usize = 256;
-/// How long the writer gathers observations before it commits them together, unless a write is urgent. A commit costs as
-/// much as several observations, and wakes every subscriber. At 200 answers a second, 100 ms instead of 20 ms save a
+/// How long the writer gathers observations before it commits them together, unless a write is urgent. A commit costs
+/// as much as several observations, and wakes every subscriber. At 200 answers a second, 100 ms instead of 20 ms save a
 /// quarter of a poll's processor time. Zero in tests: a paused test clock doesn't advance meanwhile.
 const GATHER_TIME: Duration = if cfg!(test) { Duration::ZERO } else { Duration::from_millis(100) };
 /// This many waiting writes are committed without further gathering.
 const COMMIT_THRESHOLD: usize = 16;
-/// How long a new writer waits before it completes derived data: a command that only reads ends sooner, and must not write.
+/// How long a new writer waits before it completes derived data: a command that only reads ends sooner, and must not
+/// write.
 const DERIVE_DELAY: Duration = if cfg!(test) { Duration::ZERO } else { Duration::from_secs(1) };
 /// After this many answers the writer looks whether anything is left to derive. Small in tests, so that they reach it.
 const ANSWERS_PER_CHECK: usize = if cfg!(test) { 1 } else { 1_000 };

@@ -298,7 +298,8 @@ impl TeamDatabase {
         Ok(row.get::<_, Option<i64>>(0).is_some())
     }
 
-    /// Appends an entry and returns its number. With the nonce of an entry that is in the log, returns that entry's number.
+    /// Appends an entry and returns its number. With the nonce of an entry that is in the log, returns that entry's
+    /// number.
     ///
     /// # Errors
     /// [`TeamError::Fenced`] if `fence` is no longer the tenure of the lease.
@@ -320,8 +321,8 @@ impl TeamDatabase {
         Ok(unsigned(&row, 0))
     }
 
-    /// Carries out a request of [`super::lease`] for the lease of a budget. Returns the reply, and what the last holder left
-    /// for the next one.
+    /// Carries out a request of [`super::lease`] for the lease of a budget. Returns the reply, and what the last holder
+    /// left for the next one.
     pub(crate) async fn lease(
         &self,
         budget: &str,
@@ -421,8 +422,9 @@ impl TeamDatabase {
         })
     }
 
-    /// Whether notices arrive: whether one that this process sends to itself comes back within [`ECHO_LIMIT`]. `other` begins a
-    /// transaction meanwhile: a pooler in transaction mode gives it the server's connection that has subscribed.
+    /// Whether notices arrive: whether one that this process sends to itself comes back within [`ECHO_LIMIT`]. `other`
+    /// begins a transaction meanwhile: a pooler in transaction mode gives it the server's connection that has
+    /// subscribed.
     pub(crate) async fn receives_notifications(&mut self, other: &mut Self) -> Result<bool, TeamError> {
         self.listen().await?;
         let _busy = other.client.transaction().await?;
@@ -483,8 +485,8 @@ impl TeamDatabase {
             .map(drop)
     }
 
-    /// Ends a snapshot whose parts are there; see [`super::snapshot::publish`]. Returns whether it counts: not if the log has
-    /// another entry at its position.
+    /// Ends a snapshot whose parts are there; see [`super::snapshot::publish`]. Returns whether it counts: not if the
+    /// log has another entry at its position.
     pub(crate) async fn end_snapshot(&self, snapshot: &SnapshotInfo, keeps_previous: bool) -> Result<bool, TeamError> {
         let sql = "SELECT hoptop.end_snapshot($1::text::uuid, $2, $3::text::uuid, $4, $5, $6, $7, $8, $9)";
         let row = self
@@ -506,7 +508,8 @@ impl TeamDatabase {
         Ok(row.get(0))
     }
 
-    /// Appends the first entries and ends the snapshot at the last one, in one transaction. Returns whether the snapshot counts.
+    /// Appends the first entries and ends the snapshot at the last one, in one transaction. Returns whether the
+    /// snapshot counts.
     pub(crate) async fn create_log(
         &self,
         nonces: [Nonce; 2],

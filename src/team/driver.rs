@@ -14,7 +14,8 @@ use super::{
 };
 use crate::{clock::Clock, domain::team::Drain};
 
-/// The longest sleep. A suspended machine's sleep is longer than it was meant to be, so the lease looks at the clock often.
+/// The longest sleep. A suspended machine's sleep is longer than it was meant to be, so the lease looks at the clock
+/// often.
 const LONGEST_SLEEP: Duration = Duration::from_millis(500);
 
 /// What a lease permits now.

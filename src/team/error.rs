@@ -207,7 +207,8 @@ impl TeamError {
         }
     }
 
-    /// Returns whether the server says that the statement had no effect. After other failures it may have been committed.
+    /// Returns whether the server says that the statement had no effect. After other failures it may have been
+    /// committed.
     pub(super) fn has_rolled_back(&self) -> bool {
         matches!(self, Self::DiskFull(_) | Self::ReadOnly(_))
     }

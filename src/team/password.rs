@@ -1,6 +1,7 @@
 //! The password of the team's database: where it may stand, and in which order hoptop looks.
 //!
-//! The module blocks, so callers run it on the blocking pool. A password must never be part of a message or a debug print.
+//! The module blocks, so callers run it on the blocking pool. A password must never be part of a message or a debug
+//! print.
 
 use std::path::{Path, PathBuf};
 
@@ -74,7 +75,8 @@ fn read_setting(source: &SecretSource) -> Result<Password, TeamError> {
     }
 }
 
-/// Returns the text of the password file, and why the file was ignored. Like libpq, ignores a file that others can read.
+/// Returns the text of the password file, and why the file was ignored. Like libpq, ignores a file that others can
+/// read.
 fn read_pass_file(path: &Path) -> (String, String) {
     let ignored = |reason: String| (String::new(), format!(" ({} was ignored: {reason})", path.display()));
     match path.metadata() {
@@ -101,8 +103,8 @@ fn is_exposed(_: &std::fs::Metadata) -> bool {
     false
 }
 
-/// Finds the password in the text of a password file: lines of `host:port:database:user:password`, of which the first that
-/// matches counts.
+/// Finds the password in the text of a password file: lines of `host:port:database:user:password`, of which the first
+/// that matches counts.
 fn find_password(text: &str, address: &TeamAddress, user: &str) -> Option<Password> {
     let (host, port) = (host_names(&address.host), address.port.to_string());
     let is = |field: &str, value: &str| field == "*" || unescape(field) == value;

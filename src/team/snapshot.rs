@@ -51,9 +51,9 @@ pub(super) async fn download(
     Ok(decoder.into_inner().into_temp_path())
 }
 
-/// Makes a snapshot of a replica and writes it to the database. With `keeps_previous` the snapshot before it stays, and the log
-/// behind that one goes; without, the log behind the new one goes. Returns whether the snapshot counts: not if the log has
-/// another entry at its position.
+/// Makes a snapshot of a replica and writes it to the database. With `keeps_previous` the snapshot before it stays, and
+/// the log behind that one goes; without, the log behind the new one goes. Returns whether the snapshot counts: not if
+/// the log has another entry at its position.
 ///
 /// # Errors
 /// If the file can't be written, or the database can't take it.

@@ -55,8 +55,8 @@ impl ThreeProcesses {
         processes
     }
 
-    /// Sends new and repeated rows to the import, and waits until `watch` reports them. Meanwhile all three processes use
-    /// the store. One of the repeated rows is deleted first, so the import adds it again.
+    /// Sends new and repeated rows to the import, and waits until `watch` reports them. Meanwhile all three processes
+    /// use the store. One of the repeated rows is deleted first, so the import adds it again.
     fn send_rows(&mut self, rows: &[String], again: &[String]) {
         let removed = again[0].split(',').next().unwrap();
         let deleted = self.home.run(&["delete", removed, "--yes"]);

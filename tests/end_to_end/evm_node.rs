@@ -1,5 +1,5 @@
-//! What the chain itself says, against two real EVM nodes (anvil, from npm). Needs npm and node; npm installs anvil once, into
-//! the target folder.
+//! What the chain itself says, against two real EVM nodes (anvil, from npm). Needs npm and node; npm installs anvil
+//! once, into the target folder.
 
 use std::{
     io::{Read, Write},

@@ -1,4 +1,5 @@
-//! What operators and scripts rely on, from the built program: exit codes, statistics, metrics for Prometheus, imported notes.
+//! What operators and scripts rely on, from the built program: exit codes, statistics, metrics for Prometheus, imported
+//! notes.
 
 use std::{
     io::{Read, Write},

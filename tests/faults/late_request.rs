@@ -1,9 +1,10 @@
 //! A request of a killed process never arrives late: the kernel gives up bytes that nobody acknowledges.
 //!
-//! The sockets are looked at, because the simulated service doesn't count a request whose sender has closed the connection.
+//! The sockets are looked at, because the simulated service doesn't count a request whose sender has closed the
+//! connection.
 //!
-//! Service and poller share a network namespace, whose loopback interface goes down while a request is under way. Without
-//! the right to make a namespace the test says that it is skipped.
+//! Service and poller share a network namespace, whose loopback interface goes down while a request is under way.
+//! Without the right to make a namespace the test says that it is skipped.
 
 #![allow(clippy::disallowed_methods, reason = "waits in real time")]
 
@@ -15,7 +16,8 @@ use std::{
 
 use super::common::{Home, ProgramProcess, ScenarioBatch};
 
-/// What `TEAM.md` assumes of the kernel, and the pause until the next repetition. By default the kernel goes on for 30 s.
+/// What `TEAM.md` assumes of the kernel, and the pause until the next repetition. By default the kernel goes on for 30
+/// s.
 const OUTAGE: Duration = Duration::from_secs(4);
 
 /// A network of its own: nothing but a loopback interface.

@@ -137,8 +137,8 @@ fn create_template() -> FaultSandbox {
     sandbox
 }
 
-/// Calls `run_with_fault_at` for each call of the process, until the fault is beyond the last call. Returns the number of
-/// calls.
+/// Calls `run_with_fault_at` for each call of the process, until the fault is beyond the last call. Returns the number
+/// of calls.
 fn at_each_call(run_with_fault_at: impl Fn(u32) -> bool) -> u32 {
     if shim().is_none() {
         return MOST_CALLS;

@@ -94,8 +94,8 @@ fn bodies_at_the_size_limit_stay_within_time_and_memory() {
     }
 }
 
-/// Returns files of [`FILE_SIZE`] bytes, each with a name. A paste may be this large: 500 rows, or 30,000 of the shortest.
-/// A file has no limit that a test could reach; its cost grows with its size.
+/// Returns files of [`FILE_SIZE`] bytes, each with a name. A paste may be this large: 500 rows, or 30,000 of the
+/// shortest. A file has no limit that a test could reach; its cost grows with its size.
 fn files() -> Vec<(&'static str, String)> {
     const HEADER: &str = "transactionId,fromChainId,toChainId,quoteId,labels,note";
     let fill = |head: &str, piece: &str, tail: &str| {

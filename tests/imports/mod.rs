@@ -1,5 +1,5 @@
-//! The imports of source files, resolved to the files that define what is imported: through `use` trees, inline paths and
-//! re-exports.
+//! The imports of source files, resolved to the files that define what is imported: through `use` trees, inline paths
+//! and re-exports.
 //!
 //! It reads text, no syntax tree: a path in a string literal would count as an import.
 
@@ -176,7 +176,8 @@ impl ImportingFile {
         module.iter().cloned().chain(inner).collect()
     }
 
-    /// Whether the code uses a name that it imports: a type anywhere, another item as a call or as the beginning of a path.
+    /// Whether the code uses a name that it imports: a type anywhere, another item as a call or as the beginning of a
+    /// path.
     fn uses(&self, name: &str) -> bool {
         let is_type = name.starts_with(char::is_uppercase);
         words(&self.code, name).any(|at| is_type || self.code[at + name.len()..].starts_with(['(', ':', '<']))
@@ -281,7 +282,8 @@ fn inner(code: &str) -> Vec<(String, Range<usize>)> {
     words(code, "mod").filter(|at| code[at + "mod".len()..].starts_with(' ')).filter_map(body).collect()
 }
 
-/// The shortest way from a file back to itself, both ends included; `None` unless the file is the first of the circle by name.
+/// The shortest way from a file back to itself, both ends included; `None` unless the file is the first of the circle
+/// by name.
 fn shortest_circle<'a>(start: &'a Module, edges: &'a BTreeMap<&Module, BTreeSet<Module>>) -> Option<Vec<&'a Module>> {
     let mut before: BTreeMap<&Module, &Module> = BTreeMap::new();
     let mut queue = VecDeque::from([start]);

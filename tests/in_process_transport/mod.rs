@@ -1,4 +1,5 @@
-//! The simulated service as a function call, for tests with paused time: a socket would let the time advance while it waits.
+//! The simulated service as a function call, for tests with paused time: a socket would let the time advance while it
+//! waits.
 
 use std::sync::{Arc, Mutex};
 

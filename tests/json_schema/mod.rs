@@ -52,8 +52,8 @@ impl SchemaCheck<'_> {
         }
     }
 
-    /// Checks a value against one of the schemas that apply to it. Returns the properties that the schema names; `None` if it allows
-    /// any, or a value of any kind.
+    /// Checks a value against one of the schemas that apply to it. Returns the properties that the schema names; `None`
+    /// if it allows any, or a value of any kind.
     fn part(&mut self, schema: &Value, value: &Value, path: &str) -> Option<BTreeSet<String>> {
         let unknown = schema.as_object().unwrap().keys().find(|name| !KEYWORDS.contains(&name.as_str()));
         assert_eq!(unknown, None, "a keyword that isn't checked");

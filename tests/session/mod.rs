@@ -99,7 +99,8 @@ impl Session {
         last(b"\x1b[?2026h").is_none_or(|begin| last(b"\x1b[?2026l").is_some_and(|end| end > begin))
     }
 
-    /// Waits until the output contains this text, whether or not the screen shows it. Everything before it is then on the screen.
+    /// Waits until the output contains this text, whether or not the screen shows it. Everything before it is then on
+    /// the screen.
     #[track_caller]
     pub(crate) fn wait_for_output(&mut self, expected: &str) {
         let until = self.clock.now().mono + WAIT_LIMIT;

@@ -1,21 +1,22 @@
 //! The whole program in virtual time: store, pollers, shared budget, alerts and notifiers of two to four processes.
 //! Processes are killed and ended at random. The service, the disk, the webhook and the wall clock have faults.
 //!
-//! A day holds 24 virtual hours and a quiet end of 30 minutes. Each hour has about two kills, one orderly end, one change
-//! of the wall clock and one lock on the store. The disk is full once in 90 minutes, the service has a fault in every
-//! second hour, and the webhook fails one post in six. People import transfers in batches and in one rush, and add notes,
-//! tickets and labels, ask for polls and stop them. By its seed a day has a limit of 1 or 2 requests a second, and 4 to 10
-//! for an eighth of it (`load.rs`).
+//! A day holds 24 virtual hours and a quiet end of 30 minutes. Each hour has about two kills, one orderly end, one
+//! change of the wall clock and one lock on the store. The disk is full once in 90 minutes, the service has a fault in
+//! every second hour, and the webhook fails one post in six. People import transfers in batches and in one rush, and
+//! add notes, tickets and labels, ask for polls and stop them. By its seed a day has a limit of 1 or 2 requests a
+//! second, and 4 to 10 for an eighth of it (`load.rs`).
 //!
-//! After each virtual minute the test checks: no second has more requests than the limit, and two polls of one transfer are
-//! five seconds apart. It also checks that every transfer is polled, that no acknowledged write is lost, that alerts are
-//! raised and cleared, and that events are notified in order. Every six hours the test compares the whole store with two
-//! others. One follows from the change feed, and one from the operations of all processes in the order of their commits. At
-//! the end every event was notified, and the memory and the store are within bounds.
+//! After each virtual minute the test checks: no second has more requests than the limit, and two polls of one transfer
+//! are five seconds apart. It also checks that every transfer is polled, that no acknowledged write is lost, that
+//! alerts are raised and cleared, and that events are notified in order. Every six hours the test compares the whole
+//! store with two others. One follows from the change feed, and one from the operations of all processes in the order
+//! of their commits. At the end every event was notified, and the memory and the store are within bounds.
 //!
-//! Everything runs in one thread, in an order that the seed alone decides. The threads of the store are tasks, and blocking
-//! reads take a seeded time. Not seeded are the port of the webhook, the random number of the run and the names of folders:
-//! no request depends on them. A team's store isn't part of this test; `tests/team/faults.rs` has its faults.
+//! Everything runs in one thread, in an order that the seed alone decides. The threads of the store are tasks, and
+//! blocking reads take a seeded time. Not seeded are the port of the webhook, the random number of the run and the
+//! names of folders: no request depends on them. A team's store isn't part of this test; `tests/team/faults.rs` has its
+//! faults.
 //!
 //! `cargo test --release --test soak -- --ignored` runs 100 seeds for 24 virtual hours. `HOPTOP_SOAK_SEED=7` runs one seed
 //! again, `HOPTOP_SOAK_SEED=7-20` some.
@@ -426,7 +427,8 @@ impl Simulation {
             let idle = now - last.max(self.undisturbed_since);
             assert!(idle < FORGOTTEN_AFTER, "{hash} wasn't polled for {idle:?}, {undisturbed:?} undisturbed");
         }
-        // A second answer clears an alert, and during an outage none is raised; a settled transfer gets no second answer.
+        // A second answer clears an alert, and during an outage none is raised; a settled transfer gets no second
+        // answer.
         let wrong = self.observer.wrong_alerts();
         self.wrong_since.retain(|known, _| wrong.contains(known));
         for wrong in wrong {
@@ -492,7 +494,8 @@ fn resident_memory() -> u64 {
     pages * 4_096
 }
 
-/// Held by the running simulation: a full disk limits the whole process, and the measured memory is the whole process's.
+/// Held by the running simulation: a full disk limits the whole process, and the measured memory is the whole
+/// process's.
 static RUNNING: Mutex<()> = Mutex::new(());
 
 fn run_seed(seed: u64, hours: u64) -> RunOutcome {

@@ -1,4 +1,5 @@
-//! What a reader of the store sees beside the processes: by the change feed each minute, and the whole store now and then.
+//! What a reader of the store sees beside the processes: by the change feed each minute, and the whole store now and
+//! then.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -38,8 +39,8 @@ impl Observer {
         Self { feed, transfers: BTreeMap::new(), events: Vec::new() }
     }
 
-    /// Reads what changed since the last call. Every answer about a transfer has an entry in the feed, so that nothing else
-    /// can have changed. The count or the next [`Self::compare_all`] finds a fault.
+    /// Reads what changed since the last call. Every answer about a transfer has an entry in the feed, so that nothing
+    /// else can have changed. The count or the next [`Self::compare_all`] finds a fault.
     pub(crate) fn catch_up(&mut self, now: DateTime<Utc>) {
         loop {
             let (transfers, events) = (&mut self.transfers, &mut self.events);

@@ -92,8 +92,8 @@ async fn write(
     }
 }
 
-/// Looks for commits of other processes at the next multiple of the interval after each commit: the moments at which a watcher
-/// finds something.
+/// Looks for commits of other processes at the next multiple of the interval after each commit: the moments at which a
+/// watcher finds something.
 async fn watch(mut steps: WatcherSteps, machine: Machine, phase: Duration) {
     let committed: Arc<Notify> = Arc::default();
     machine.watchers.lock().unwrap().push(Arc::clone(&committed));

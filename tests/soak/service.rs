@@ -1,5 +1,5 @@
-//! The service as a function call: its answers, its faults, and the requests that it saw. Requests of a process that was
-//! killed arrive, too.
+//! The service as a function call: its answers, its faults, and the requests that it saw. Requests of a process that
+//! was killed arrive, too.
 
 use std::{
     collections::{HashMap, VecDeque},

@@ -112,7 +112,8 @@ impl Cluster {
         assert_eq!(full.kind(), io::ErrorKind::StorageFull);
     }
 
-    /// Removes from the server's own disk the files of [`Cluster::fill_disk`], and starts the server again if it has ended.
+    /// Removes from the server's own disk the files of [`Cluster::fill_disk`], and starts the server again if it has
+    /// ended.
     pub(crate) fn free_disk(&mut self) {
         fs::remove_file(self.disk.as_ref().unwrap().ballast()).unwrap();
         let server = self.server.as_mut().unwrap();

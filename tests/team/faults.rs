@@ -33,15 +33,16 @@ use super::{
 const MACHINES: usize = 4;
 /// The limit of the integrator ID in requests per second.
 const RPS: usize = 10;
-/// The requests that must have been sent for each fault, on average: the machines must go on polling between the faults.
+/// The requests that must have been sent for each fault, on average: the machines must go on polling between the
+/// faults.
 const LEAST_REQUESTS_PER_FAULT: usize = 2;
 /// How long a holder trusts its lease, from before its last beat, with the possible delay of the kernel's timer.
 const TRUST: Duration = Duration::from_millis(4_100);
 /// The longest pause or outage: longer than a takeover takes to begin.
 const LONG: u64 = 9_000;
 
-/// How long a team may need to poll again. After the promotion of a standby without the newest entries, each replica first
-/// applies the log since the newest snapshot again.
+/// How long a team may need to poll again. After the promotion of a standby without the newest entries, each replica
+/// first applies the log since the newest snapshot again.
 const HEAL_LIMIT: Duration = Duration::from_secs(120);
 
 /// A kind of fault.
@@ -128,8 +129,8 @@ impl ShimFiles {
         self.0.path().join("stop.stopped")
     }
 
-    /// Waits until the process that polls stops right before it sends a request. Returns `None` if no request is sent for a
-    /// while.
+    /// Waits until the process that polls stops right before it sends a request. Returns `None` if no request is sent
+    /// for a while.
     fn stop_next_sender(&self) -> Option<u32> {
         fs::remove_file(self.stopped()).ok();
         fs::write(self.stop(), "").unwrap();
@@ -360,7 +361,8 @@ impl TestTeam {
         signal("CONT", processes);
     }
 
-    /// Stops the poller that sends next between the check of its lease and the bytes of its request. Returns whether one was about to send.
+    /// Stops the poller that sends next between the check of its lease and the bytes of its request. Returns whether
+    /// one was about to send.
     fn stop_before_bytes(&mut self) -> bool {
         let Some(poller) = self.shim_files.stop_next_sender() else { return false };
         let stopped = Instant::now();

@@ -1,4 +1,5 @@
-//! The team's store with real servers: PostgreSQL, a standby, PgBouncer, a network that fails, and a service that counts.
+//! The team's store with real servers: PostgreSQL, a standby, PgBouncer, a network that fails, and a service that
+//! counts.
 //!
 //! `cluster` and `pgbouncer` start servers of their own, and never use a server that runs already. Without the servers'
 //! programs these tests print that they are skipped, and pass, unless `HOPTOP_REQUIRE_POSTGRES` is 1.

@@ -1,5 +1,5 @@
-//! Obstacles for a machine: a suspended process of its own, a full disk of the database, and a newer program. Also a store
-//! that is moved into the team's while the machine is connected.
+//! Obstacles for a machine: a suspended process of its own, a full disk of the database, and a newer program. Also a
+//! store that is moved into the team's while the machine is connected.
 
 #![allow(clippy::disallowed_methods, reason = "waits in real time")]
 

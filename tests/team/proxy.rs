@@ -27,8 +27,8 @@ const CLOSE_DELAY: Duration = Duration::from_millis(100);
 pub(crate) enum ProxyMode {
     /// Forwards all bytes.
     Pass,
-    /// Accepts connections and keeps them open, but forwards nothing. What was sent meanwhile is forwarded later, as TCP
-    /// does after lost packets.
+    /// Accepts connections and keeps them open, but forwards nothing. What was sent meanwhile is forwarded later, as
+    /// TCP does after lost packets.
     Blackhole,
     /// Closes all connections, and refuses new ones.
     Cut,

@@ -15,7 +15,8 @@ use hoptop::internals::clock::Clock;
 
 /// How long a server may take to start or to stop.
 pub(crate) const LIMIT: Duration = Duration::from_secs(20);
-/// The ports for servers. The kernel doesn't give them to outgoing connections, so that a server can use its port again.
+/// The ports for servers. The kernel doesn't give them to outgoing connections, so that a server can use its port
+/// again.
 const PORTS: std::ops::Range<u16> = 20_000..32_000;
 
 /// Says that a test is skipped, because a program isn't installed.
@@ -60,7 +61,8 @@ pub(crate) fn free_port() -> u16 {
     })
 }
 
-/// The user and the group that servers run as: PostgreSQL and PgBouncer refuse root. `None` if this process isn't root's.
+/// The user and the group that servers run as: PostgreSQL and PgBouncer refuse root. `None` if this process isn't
+/// root's.
 fn server_user() -> Option<(u32, u32)> {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let own = status.lines().find_map(|line| line.strip_prefix("Uid:")).unwrap();

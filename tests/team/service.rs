@@ -108,7 +108,8 @@ impl CountingService {
         counts
     }
 
-    /// Returns the number of requests, and how many of them begin a window of one second with more than `limit` requests.
+    /// Returns the number of requests, and how many of them begin a window of one second with more than `limit`
+    /// requests.
     pub(crate) fn windows_over(&self, limit: usize) -> (usize, usize) {
         let moments: Vec<_> = self.arrivals().iter().map(|arrival| arrival.at).collect();
         (moments.len(), windows(&moments).filter(|size| *size > limit).count())

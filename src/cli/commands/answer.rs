@@ -29,7 +29,8 @@ pub(crate) struct AnswerArgs {
     /// A hash, a unique part of one (six or more characters), or a URL that contains a hash
     #[arg(value_name = "TX", add = ArgValueCompleter::new(completers::transactions))]
     pub transaction: String,
-    /// Who reads the text: the customer, the provider or the team. The texts for the customer and the provider are plain text
+    /// Who reads the text: the customer, the provider or the team. The texts for the customer and the provider are
+    /// plain text
     #[arg(long = "for", value_enum, value_name = "READER", default_value_t = ReplyReader::Team)]
     pub reader: ReplyReader,
     /// The format of the reply for the team [default: markdown; text with `--plain`]

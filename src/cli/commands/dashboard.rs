@@ -61,7 +61,8 @@ pub(crate) struct DashboardArgs {
     /// Accept chain IDs of an unknown form
     #[arg(long)]
     pub any_chain: bool,
-    /// Poll this profile too, with its own ID and budget, and show it beside the current one in the dashboard; may be repeated
+    /// Poll this profile too, with its own ID and budget, and show it beside the current one in the dashboard; may be
+    /// repeated
     #[arg(long, value_name = "NAME")]
     pub beside: Vec<String>,
     /// Serve OpenMetrics text at http://ADDR/metrics while the dashboard runs
@@ -151,8 +152,8 @@ enum EndReason {
     Fault(color_eyre::Report),
 }
 
-/// Runs the dashboard on the terminal and the pollers beside it. At the end stops the pollers; the answers of pending requests
-/// are stored.
+/// Runs the dashboard on the terminal and the pollers beside it. At the end stops the pollers; the answers of pending
+/// requests are stored.
 pub(crate) async fn run_screen(
     mut parts: DashboardInputs,
     pollings: Vec<(ServiceClient, PollerOptions<'_>)>,
@@ -203,8 +204,8 @@ pub(crate) async fn run_screen(
     }
 }
 
-/// Starts the pollers, if any, once the first rows are `shown`: a poller first reads everything that is polled, which would delay
-/// these rows. The pollers' task also suspends the program; without pollers a task of its own does.
+/// Starts the pollers, if any, once the first rows are `shown`: a poller first reads everything that is polled, which
+/// would delay these rows. The pollers' task also suspends the program; without pollers a task of its own does.
 fn start_pollers(
     pollings: Vec<(ServiceClient, PollerOptions<'_>)>,
     shown: oneshot::Receiver<()>,

@@ -54,8 +54,8 @@ Examples:
 /// The arguments of `hoptop list`.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct ListArgs {
-    /// Filter terms that must all match, such as `is:overdue`, `chain:base`, `age>30m` or a part of a hash; write `--` before
-    /// a term that starts with `-`
+    /// Filter terms that must all match, such as `is:overdue`, `chain:base`, `age>30m` or a part of a hash; write `--`
+    /// before a term that starts with `-`
     #[arg(add = ArgValueCompleter::new(completers::filters))]
     pub filter: Vec<String>,
     /// Print a JSON array with one transaction per line
@@ -108,8 +108,8 @@ pub(crate) fn list(args: &ListArgs, cx: &mut Context) -> color_eyre::Result<Exit
     Ok(Exit::Success)
 }
 
-/// Returns the filter that the arguments form for a person with this name. If it is invalid, prints the wrong term to `err` and returns `None`; the command
-/// then ends with [`Exit::Usage`].
+/// Returns the filter that the arguments form for a person with this name. If it is invalid, prints the wrong term to
+/// `err` and returns `None`; the command then ends with [`Exit::Usage`].
 pub(crate) fn read_filter(
     arguments: &[String],
     person: Option<&str>,
@@ -125,8 +125,8 @@ pub(crate) fn read_filter(
     }
 }
 
-/// Returns an argument in the filter's grammar. The shell has removed quotation marks, so an argument with blanks gets them
-/// again: all of `exact text`, but only the value of `label:two words`. An argument with several terms, such as
+/// Returns an argument in the filter's grammar. The shell has removed quotation marks, so an argument with blanks gets
+/// them again: all of `exact text`, but only the value of `label:two words`. An argument with several terms, such as
 /// `is:overdue chain:base`, or with quotation marks of its own stays unchanged.
 fn as_term(argument: &str) -> Option<String> {
     let argument = argument.trim();
@@ -222,7 +222,8 @@ mod tests {
         (out, err, exit.unwrap())
     }
 
-    /// Returns a store with an ongoing transaction that has a wide ticket, a partial one, and one that was never polled.
+    /// Returns a store with an ongoing transaction that has a wide ticket, a partial one, and one that was never
+    /// polled.
     fn bench_with_three_transactions() -> CommandFixture {
         let bench = CommandFixture::new();
         let mut new = fixtures::new(1);

@@ -50,7 +50,8 @@ pub(crate) struct SimulateArgs {
     /// The number of generated transactions
     #[arg(long, default_value_t = 60, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
     transactions: u32,
-    /// Also serve simulated chain nodes: http://ADDR/CHAIN is the node of a chain, for `[chains.CHAIN]` in the config file
+    /// Also serve simulated chain nodes: http://ADDR/CHAIN is the node of a chain, for `[chains.CHAIN]` in the config
+    /// file
     #[arg(long, value_name = "ADDR", value_parser = listen::parse)]
     chain_listen: Option<SocketAddr>,
     /// Write the transactions as CSV for `hoptop import`, then serve

@@ -359,7 +359,8 @@ fn table_row(stats: &RouteStats, level: ServiceLevel) -> [String; 9] {
     ]
 }
 
-/// Returns the forecast median and 90th percentile of a transfer without an estimate; `None` without enough observations.
+/// Returns the forecast median and 90th percentile of a transfer without an estimate; `None` without enough
+/// observations.
 fn observed_forecast(stats: &RouteStats) -> Option<[Duration; 2]> {
     let evidence = &stats.past.evidence;
     evidence.route.took.is_enough().then(|| {

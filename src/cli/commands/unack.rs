@@ -20,7 +20,8 @@ pub(crate) struct UnackArgs {
     pub alerts: Vec<String>,
 }
 
-/// Ends the acknowledgement or snooze of all named alerts, or of none if one of them can't be found. The alerts fire again.
+/// Ends the acknowledgement or snooze of all named alerts, or of none if one of them can't be found. The alerts fire
+/// again.
 pub(crate) fn unack(args: &UnackArgs, cx: &mut Context) -> Result<Exit> {
     handle_alerts(&args.alerts, |alerts| Edit::Unacknowledge { alerts }, "no longer acknowledged or snoozed", cx)
 }

@@ -59,7 +59,8 @@ pub(crate) struct TransactionView<'a> {
     last_checked_at: Option<String>,
     last_changed_at: Option<String>,
     settled_at: Option<String>,
-    /// Whether the time from submission to settling is an upper bound; `null` before settling and without a submission time.
+    /// Whether the time from submission to settling is an upper bound; `null` before settling and without a submission
+    /// time.
     duration_is_upper_bound: Option<bool>,
     polls: u64,
     last_error: Option<&'a str>,

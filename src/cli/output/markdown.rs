@@ -177,8 +177,8 @@ impl MarkdownRenderer<'_> {
         self.blank_line();
     }
 
-    /// Writes a table. A narrow table of two columns has a row on a line. In other tables the cells of a row stand below the
-    /// first one, each with the title of its column.
+    /// Writes a table. A narrow table of two columns has a row on a line. In other tables the cells of a row stand
+    /// below the first one, each with the title of its column.
     fn end_table(&mut self) {
         let table = std::mem::take(&mut self.table);
         let Some((titles, rows)) = table.split_first() else { return };

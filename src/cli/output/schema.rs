@@ -1,7 +1,7 @@
 //! The kinds of JSON that hoptop prints, their names, and their JSON Schemas.
 //!
-//! A name and its version are a contract with scripts: a schema only gains properties. `assets/schemas` holds the schemas; the
-//! tests check each output against its schema.
+//! A name and its version are a contract with scripts: a schema only gains properties. `assets/schemas` holds the
+//! schemas; the tests check each output against its schema.
 
 use clap::ValueEnum;
 use serde::{Serialize, Serializer};

@@ -6,7 +6,8 @@ use std::io::{self, Write};
 
 use unicode_width::UnicodeWidthStr;
 
-/// The number of first rows that decide how wide the columns are. A wider cell in a later row widens its column from there on.
+/// The number of first rows that decide how wide the columns are. A wider cell in a later row widens its column from
+/// there on.
 const MEASURED_ROWS: usize = 1_000;
 
 /// The title of a column, and whether its cells are right-aligned, as numbers and durations are.

@@ -1,5 +1,5 @@
-//! A day in virtual time: suspends, jumps of the wall clock, storms of 429, outages, a refused ID. The core decides; the
-//! latencies are random.
+//! A day in virtual time: suspends, jumps of the wall clock, storms of 429, outages, a refused ID. The core decides;
+//! the latencies are random.
 //!
 //! Waits are measured in sweeps, as in the schedule. A bound in time would depend on the number of watched transfers
 //! and on the outages during the wait.

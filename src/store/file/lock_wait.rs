@@ -60,8 +60,8 @@ pub(in crate::store) fn wait_on(connection: &mut Connection) -> rusqlite::Result
     connection.busy_handler(Some(|attempts| wait(u32::try_from(attempts).unwrap_or(u32::MAX), LOCK_TIMEOUT)))
 }
 
-/// Waits a little before the next attempt. Returns `false` if the attempts have taken `limit` already. `attempts` is the
-/// number of attempts before; 0 begins a wait.
+/// Waits a little before the next attempt. Returns `false` if the attempts have taken `limit` already. `attempts` is
+/// the number of attempts before; 0 begins a wait.
 pub(in crate::store) fn wait(attempts: u32, limit: Duration) -> bool {
     let before = wait_duration(attempts);
     let pause = wait_duration(attempts.saturating_add(1)).saturating_sub(before);

@@ -1,7 +1,7 @@
 //! Opens a store: alone or beside other processes, and recovered if it is damaged and the caller allows it.
 //!
-//! This module interprets faults of the file. It must never recover a file that another process may have open, nor a file
-//! that isn't known to be a hoptop store.
+//! This module interprets faults of the file. It must never recover a file that another process may have open, nor a
+//! file that isn't known to be a hoptop store.
 
 use std::{
     fs::File,
@@ -177,8 +177,8 @@ fn recover(path: &Path, reason: &str, marker: Option<OpenMarker>, at: DateTime<U
     Ok(OpenStore { recovery: Some(recovery), ..opened })
 }
 
-/// Whether the file is a backup that no hoptop has opened for writing: complete in itself, and of the latest schema. No process
-/// may have the file open as its store.
+/// Whether the file is a backup that no hoptop has opened for writing: complete in itself, and of the latest schema. No
+/// process may have the file open as its store.
 pub(in crate::store) fn is_unused_backup(path: &Path) -> bool {
     /// The offset of the file format, and the value there for a file without a log.
     const SINGLE_FILE: (u64, [u8; 2]) = (18, [1, 1]);
@@ -232,8 +232,8 @@ fn lock_marker(path: &Path) -> Result<Option<OpenMarker>, StoreError> {
     }
 }
 
-/// Refuses a store whose log was removed while another process has the store open. A process that closes the store in order
-/// removes the log too, so the log is looked for again for a moment.
+/// Refuses a store whose log was removed while another process has the store open. A process that closes the store in
+/// order removes the log too, so the log is looked for again for a moment.
 fn wait_for_log(path: &Path, mut marker: Option<OpenMarker>) -> Result<Option<OpenMarker>, StoreError> {
     const LIMIT: Duration = Duration::from_millis(1_500);
     for attempts in 0.. {

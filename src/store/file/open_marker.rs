@@ -109,8 +109,8 @@ impl OpenMarker {
         }
     }
 
-    /// Shares the lock, as soon as no process has it alone: while it opens, migrates or recovers the store. A recovery may
-    /// take minutes, so the wait has no limit; a long wait is announced.
+    /// Shares the lock, as soon as no process has it alone: while it opens, migrates or recovers the store. A recovery
+    /// may take minutes, so the wait has no limit; a long wait is announced.
     fn wait_for_shared_lock(&self) -> io::Result<()> {
         lock_wait::wait_until(|| match self.file.try_lock_shared() {
             Ok(()) => Ok(true),

@@ -85,8 +85,8 @@ fn repair_header(sound: &Path, damaged: &Path) -> rusqlite::Result<RecoverySourc
 }
 
 /// Copies every row that can be read. The damaged store's row replaces the backup's row with the same key, since it is
-/// newer, unless its checksum is wrong. A table that can be read whole replaces the backup's table, without rows that were deleted since. Rows whose
-/// parent is lost are left out. Must be called in a transaction without foreign keys.
+/// newer, unless its checksum is wrong. A table that can be read whole replaces the backup's table, without rows that
+/// were deleted since. Rows whose parent is lost are left out. Must be called in a transaction without foreign keys.
 pub(in crate::store) fn recover_rows(source: &Connection, target: &Connection) -> rusqlite::Result<RecoveredRows> {
     let mut recovered_rows = RecoveredRows::default();
     let is_newer = is_newer(source, target)?;
@@ -113,8 +113,8 @@ pub(in crate::store) fn recover_rows(source: &Connection, target: &Connection) -
     Ok(recovered_rows)
 }
 
-/// Replaces damaged rows by the same rows of another backup, where these are intact. Returns how many were replaced. Must be
-/// called without foreign keys.
+/// Replaces damaged rows by the same rows of another backup, where these are intact. Returns how many were replaced.
+/// Must be called without foreign keys.
 ///
 /// A row whose key belongs to another row by now stays as it is: the backup has it from before its key changed.
 pub(in crate::store) fn repair_rows(backup: &Path, target: &Connection) -> rusqlite::Result<u64> {

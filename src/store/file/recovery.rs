@@ -185,7 +185,8 @@ fn rebuild_store(path: &Path, at: DateTime<Utc>, damaged_file: &Path) -> Result<
         "INSERT INTO search (search) VALUES ('delete-all'); UPDATE search_progress SET indexed_to = 0;
          DELETE FROM search_outdated",
     )?;
-    // A replica lacks what couldn't be read, whatever its position says: it begins again with a snapshot of the team's store.
+    // A replica lacks what couldn't be read, whatever its position says: it begins again with a snapshot of the team's
+    // store.
     target.execute("UPDATE replica SET seq = 0, nonce = ''", [])?;
     let transactions = integrity::count_transactions(&target)?;
     target.close().map_err(|(_, error)| error)?;

@@ -1,7 +1,7 @@
 //! Puts a backup in the place of a store. The store that was there is kept beside it.
 //!
-//! At every moment the path has a complete store, the previous one or the restored one. So a kill at any step leaves one of
-//! them. The store must never be replaced while another process has it open, nor by a file that isn't sound.
+//! At every moment the path has a complete store, the previous one or the restored one. So a kill at any step leaves
+//! one of them. The store must never be replaced while another process has it open, nor by a file that isn't sound.
 
 use std::{
     fs::{self, File},
@@ -138,8 +138,8 @@ fn verify(copy: &Path) -> Result<u64, StoreError> {
     Ok(count)
 }
 
-/// Copies the present store to another name, with the content of its log, and removes the log. SQLite would apply the log
-/// to the restored store. Returns the path of the copy; `None` if there is no store.
+/// Copies the present store to another name, with the content of its log, and removes the log. SQLite would apply the
+/// log to the restored store. Returns the path of the copy; `None` if there is no store.
 fn keep_previous_store(store: &Path, marker: &OpenMarker, at: DateTime<Utc>) -> io::Result<Option<PathBuf>> {
     let has_log = || COMPANIONS.iter().any(|ending| paths::companion(store, ending).exists());
     if !store.exists() && !has_log() {

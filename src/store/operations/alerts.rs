@@ -83,8 +83,8 @@ pub(super) fn clear_all(db: &Connection, row: RowId, at: DateTime<Utc>) -> Resul
 }
 
 /// Raises again the alerts that were active when the polling of a transaction stopped, with their handling at that
-/// time. An answer may have come since, to a request that was under way or that a person asked for; it raises and clears
-/// alerts now.
+/// time. An answer may have come since, to a request that was under way or that a person asked for; it raises and
+/// clears alerts now.
 pub(super) fn reactivate(db: &Connection, row: RowId, at: DateTime<Utc>) -> Result<(), StoreError> {
     let entry = FeedEntry::of_row(row, at);
     let reactivated = alerts::reactivate(db, row)?;

@@ -121,8 +121,8 @@ fn plan_labels(tx: &TransactionHeader, add: &[String], remove: &[String], author
     added.chain(removed).collect()
 }
 
-/// Returns the steps that set this handling, or end the handling if it is `None`. Alerts that the same person handled so
-/// already get no step.
+/// Returns the steps that set this handling, or end the handling if it is `None`. Alerts that the same person handled
+/// so already get no step.
 fn plan_handling(db: &Connection, keys: &[AlertKey], handling: Option<&Handling>) -> Result<Vec<EditStep>, StoreError> {
     let mut steps = Vec::new();
     for key in keys {

@@ -65,8 +65,8 @@ pub(super) fn ask(
     Ok(QuoteSubmission::Pending { id, quote })
 }
 
-/// Returns the request to send; `None` if another process claimed the request, or no person waits for it any more. If the
-/// wallet has to wait meanwhile, that becomes the answer, and the result is `None`.
+/// Returns the request to send; `None` if another process claimed the request, or no person waits for it any more. If
+/// the wallet has to wait meanwhile, that becomes the answer, and the result is `None`.
 pub(super) fn claim(db: &Connection, quote: &QuoteKey, at: DateTime<Utc>) -> Result<Option<QuoteRequest>, StoreError> {
     if !quotes::claim(db, quote, at)? {
         return Ok(None);

@@ -1,7 +1,7 @@
 //! Rebuilds records that can't be read from the newest answers in the history.
 //!
-//! The store can't decode an answer, so the caller does. A record that can be read must never be replaced, and no record be made of
-//! an answer with another status than the transaction has.
+//! The store can't decode an answer, so the caller does. A record that can be read must never be replaced, and no
+//! record be made of an answer with another status than the transaction has.
 
 use rusqlite::{Connection, TransactionBehavior};
 

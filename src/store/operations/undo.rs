@@ -102,8 +102,8 @@ pub(super) fn undo(db: &Connection, profile: &str, stamp: &Stamp) -> Result<Opti
     replay(db, profile, edit, EditPass { direction: UndoDirection::Undo, stamp, kept: &kept }, &kind).map(Some)
 }
 
-/// Applies again the edit of a person in a profile that was reversed last. Returns `None` if there is none, or the person
-/// made another edit since.
+/// Applies again the edit of a person in a profile that was reversed last. Returns `None` if there is none, or the
+/// person made another edit since.
 pub(super) fn redo(db: &Connection, profile: &str, stamp: &Stamp) -> Result<Option<Reversal>, StoreError> {
     let author = stamp.author.as_deref();
     let Some(edit) = undo_history::last_reversed(db, profile, author)? else { return Ok(None) };
@@ -113,7 +113,8 @@ pub(super) fn redo(db: &Connection, profile: &str, stamp: &Stamp) -> Result<Opti
 }
 
 impl Reader {
-    /// Returns how many transactions the edit that `undo` would reverse imported; 0 if that edit is no import or there is none.
+    /// Returns how many transactions the edit that `undo` would reverse imported; 0 if that edit is no import or there
+    /// is none.
     pub fn last_import(&self, profile: &str, author: Option<&str>) -> Result<u64, StoreError> {
         let Some(edit) = undo_history::last_applied(self.db(), profile, author)? else { return Ok(0) };
         let imported = |step: &EditStep| match step {
@@ -267,7 +268,8 @@ pub(super) fn carry_out(db: &Connection, step: &mut EditStep, pass: EditPass<'_>
     }
 }
 
-/// Writes another source chain of a transaction, unless the hash is tracked on that chain already. Returns whether it did.
+/// Writes another source chain of a transaction, unless the hash is tracked on that chain already. Returns whether it
+/// did.
 fn correct_source(
     db: &Connection,
     row: RowId,
@@ -392,8 +394,8 @@ fn resume_polling(
     Ok(done)
 }
 
-/// Returns the SQL condition that excludes rows whose polling another person stopped or resumed since; empty if there are
-/// none.
+/// Returns the SQL condition that excludes rows whose polling another person stopped or resumed since; empty if there
+/// are none.
 fn except_kept(rows: &RangeInclusive<i64>, pass: EditPass<'_>) -> String {
     let row = |target: &EditTarget| match target {
         EditTarget::Tracking(row) => rows.contains(row).then(|| row.to_string()),

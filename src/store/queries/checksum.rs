@@ -27,8 +27,8 @@ pub struct TableChecksum {
     pub table: &'static str,
     /// The number of rows.
     pub rows: u64,
-    /// The SHA-256 of the rows in their logical order, as hexadecimal digits; [`LEFT_OUT`] for tables that a light replica
-    /// lacks.
+    /// The SHA-256 of the rows in their logical order, as hexadecimal digits; [`LEFT_OUT`] for tables that a light
+    /// replica lacks.
     pub digest: String,
 }
 
@@ -51,9 +51,9 @@ const fn table(name: &'static str, sql: &'static str) -> ChecksumTable {
     ChecksumTable { name, sql, packed: &[], steps: None }
 }
 
-/// The tables that operations write to. Tables with derived data are left out: `identifiers`, `search`, `search_progress`
-/// and `search_outdated` (the search index). So are tables with local data: `attention` (open transactions), `heralds`
-/// (sent notifications), `polls` (polls without a change) and `feed` (the state of the feed).
+/// The tables that operations write to. Tables with derived data are left out: `identifiers`, `search`,
+/// `search_progress` and `search_outdated` (the search index). So are tables with local data: `attention` (open
+/// transactions), `heralds` (sent notifications), `polls` (polls without a change) and `feed` (the state of the feed).
 const TABLES: &[ChecksumTable] = &[
     table(
         "transactions",

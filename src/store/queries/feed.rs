@@ -25,7 +25,8 @@ const MAX_CHANGES: usize = 5_000;
 /// The changes since the last read.
 #[derive(Debug, Default)]
 pub struct Changes {
-    /// Whether this is the first read, or a snapshot took the place of the store's content: the caller must load its data.
+    /// Whether this is the first read, or a snapshot took the place of the store's content: the caller must load its
+    /// data.
     pub needs_resync: bool,
     /// The changes in order; empty if `resync` is set.
     pub changes: Vec<Change>,

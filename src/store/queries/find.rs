@@ -56,10 +56,10 @@ impl Reader {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// Finds `TX` of the command line: a hash on any chain, six or more characters of it, or a URL that contains it. Also
-    /// finds the ID of the quote or of the request (or a part), a ticket, and the sender's address. Finds the receiver's
-    /// address if hoptop asked for the quote. Costs O(1) in the tracked transactions if the search index has few
-    /// candidates, and O(n) otherwise.
+    /// Finds `TX` of the command line: a hash on any chain, six or more characters of it, or a URL that contains it.
+    /// Also finds the ID of the quote or of the request (or a part), a ticket, and the sender's address. Finds the
+    /// receiver's address if hoptop asked for the quote. Costs O(1) in the tracked transactions if the search index has
+    /// few candidates, and O(n) otherwise.
     pub fn find(&self, text: &str) -> Result<Lookup, StoreError> {
         let text = text::clean(text);
         let exact = self.select("transaction_key = ?1", &TxHash::new(text.clone()).key())?;

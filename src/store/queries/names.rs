@@ -1,7 +1,8 @@
 //! Tickets, labels, people and profiles by prefix, for completion.
 //!
 //! A query steps from one distinct name to the next in an index. A name shared by 100,000 transactions costs no more
-//! than any other name. People are the authors of edits. Profiles are those with polled transactions, and those with a report of a poller.
+//! than any other name. People are the authors of edits. Profiles are those with polled transactions, and those with a
+//! report of a poller.
 
 use crate::{
     domain::filter::NameKind,
@@ -13,7 +14,8 @@ use crate::{
 };
 
 impl Reader {
-    /// Returns at most `limit` tickets, labels, people or profiles that begin with a text, without case, in alphabetical order.
+    /// Returns at most `limit` tickets, labels, people or profiles that begin with a text, without case, in
+    /// alphabetical order.
     pub fn names(&self, kind: NameKind, beginning: &str, limit: usize) -> Result<Vec<String>, StoreError> {
         let mut statement = self.db().prepare_cached(&sql(kind))?;
         let rows = statement.query_map((beginning, limit), |row| columns::lenient(row, 0))?;

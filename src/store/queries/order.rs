@@ -164,8 +164,9 @@ impl OrderSegment {
         self.keys.iter().map(|key| key.sql.as_str()).collect::<Vec<_>>().join(", ")
     }
 
-    /// Returns the conditions for the rows after `position`, in the order of their rows. The rows that differ only in their
-    /// number come first. With separate conditions an index finds the start of each part, even if a million rows are equal.
+    /// Returns the conditions for the rows after `position`, in the order of their rows. The rows that differ only in
+    /// their number come first. With separate conditions an index finds the start of each part, even if a million rows
+    /// are equal.
     pub(in crate::store) fn rows_after(&self, position: &[Value], direction: Direction) -> Vec<(String, Vec<Value>)> {
         let Some((id_key, keys)) = self.keys.split_last() else { return Vec::new() };
         let equal = keys.iter().map(|key| format!("{} = ?", key.sql));

@@ -51,14 +51,15 @@ pub(crate) struct ReplicaState {
     pub(crate) position: LogPosition,
     /// The number of operations in the log up to the position. A batch counts as one.
     pub(crate) operations: u64,
-    /// Whether bodies of answers are missing, so that no snapshot can be made of the store: it is or was a light replica.
+    /// Whether bodies of answers are missing, so that no snapshot can be made of the store: it is or was a light
+    /// replica.
     pub(crate) lacks_bodies: bool,
     /// How often a snapshot took the place of the store's content.
     pub(crate) snapshot_loads: u64,
     /// The number of the last entry that deleted something; 0 if none did.
     pub(crate) last_delete: u64,
-    /// What the log lost when this replica last went back to a snapshot for that reason; `None` if it never did. Names no
-    /// entries.
+    /// What the log lost when this replica last went back to a snapshot for that reason; `None` if it never did. Names
+    /// no entries.
     pub(crate) loss: Option<LogLoss>,
 }
 
@@ -227,8 +228,8 @@ impl Reader {
     /// The replica's position in the log of `team`.
     ///
     /// # Errors
-    /// [`StoreError::OtherTeam`] if the store is a replica of another log; [`StoreError::NotReplica`] if it holds data of its
-    /// own.
+    /// [`StoreError::OtherTeam`] if the store is a replica of another log; [`StoreError::NotReplica`] if it holds data
+    /// of its own.
     pub(crate) fn replica_position(&self, team: Nonce) -> Result<LogPosition, StoreError> {
         position(self.db(), team)
     }

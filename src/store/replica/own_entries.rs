@@ -83,8 +83,9 @@ fn join_parts(own: &[LogEntry]) -> Result<Vec<WholePayload>, StoreError> {
     Ok(whole)
 }
 
-/// Saves the operations of entries that a log lost to a file beside the replica, a line of JSON each. `own` are the entries that
-/// this machine has appended, in order; `is_lost` says which of them the log lost. Returns the file and the number of operations;
+/// Saves the operations of entries that a log lost to a file beside the replica, a line of JSON each. `own` are the
+/// entries that this machine has appended, in order; `is_lost` says which of them the log lost. Returns the file and
+/// the number of operations;
 /// `None` if none are lost.
 ///
 /// # Errors

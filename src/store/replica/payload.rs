@@ -172,7 +172,8 @@ fn write_line(encoder: &mut Encoder<'_, Vec<u8>>, value: &impl Serialize) -> io:
     encoder.write_all(b"\n")
 }
 
-/// Splits a payload into the payloads of as many entries as it needs. `entry` identifies the payload if it needs several.
+/// Splits a payload into the payloads of as many entries as it needs. `entry` identifies the payload if it needs
+/// several.
 pub(crate) fn split(payload: Vec<u8>, entry: Nonce) -> Vec<Vec<u8>> {
     if payload.len() <= PART_BYTES {
         return vec![payload];

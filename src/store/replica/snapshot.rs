@@ -22,7 +22,8 @@ use crate::{
     },
 };
 
-/// The tables of one machine that stay when a snapshot is loaded: cursors of notifications, and what its people appended.
+/// The tables of one machine that stay when a snapshot is loaded: cursors of notifications, and what its people
+/// appended.
 const KEPT_TABLES: [&str; 2] = ["heralds", "own_entries"];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,9 +109,9 @@ impl Store {
         self.load_snapshot(&path, team, loss, false)
     }
 
-    /// Puts a snapshot in the place of the replica's content, except for the data of this machine. Other connections see
-    /// the old content or the new. The file of the snapshot is changed. `loss` has the entries that are no longer in the
-    /// log. With `is_light` the bodies of answers are left out.
+    /// Puts a snapshot in the place of the replica's content, except for the data of this machine. Other connections
+    /// see the old content or the new. The file of the snapshot is changed. `loss` has the entries that are no longer
+    /// in the log. With `is_light` the bodies of answers are left out.
     ///
     /// # Errors
     /// If the snapshot is of a newer schema or another team, or the store can't be written.

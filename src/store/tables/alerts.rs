@@ -265,8 +265,8 @@ pub(in crate::store) fn set_handling(db: &Connection, id: i64, handling: Option<
     Ok(())
 }
 
-/// Writes the severity rank of a transaction, the first key of the default order (`filter::reference_order`). The ranks are:
-/// critical alert -3, warning -2, info -1; 0, 1, 2 if all alerts are handled; 3 without alerts.
+/// Writes the severity rank of a transaction, the first key of the default order (`filter::reference_order`). The ranks
+/// are: critical alert -3, warning -2, info -1; 0, 1, 2 if all alerts are handled; 3 without alerts.
 pub(in crate::store) fn write_severity_rank(db: &Connection, row: RowId) -> Result<(), StoreError> {
     let rank = |alert: &Alert| {
         let rank = match alert.rule.severity() {

@@ -23,7 +23,8 @@ use crate::store::{
     row_checksum::{self, PackedContent},
 };
 
-/// The zstd level. For answers of a few kilobytes with a base, level 7 saves less than one percent and takes a sixth longer.
+/// The zstd level. For answers of a few kilobytes with a base, level 7 saves less than one percent and takes a sixth
+/// longer.
 const LEVEL: i32 = 5;
 /// The shortest text to compress, in bytes; shorter texts don't get smaller.
 const MIN_LENGTH: usize = 96;
@@ -60,8 +61,8 @@ impl StoredBody {
     }
 }
 
-/// A packed text as stored in three columns: the value, and the numbers of its dictionary and its base. If the text is in
-/// the team's log, the value is the number of its entry, and the base is its digest.
+/// A packed text as stored in three columns: the value, and the numbers of its dictionary and its base. If the text is
+/// in the team's log, the value is the number of its entry, and the base is its digest.
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::store) struct PackedBody {
     value: Value,

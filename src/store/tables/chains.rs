@@ -16,8 +16,8 @@ use crate::{
 /// The columns of the checksum.
 pub(in crate::store) const CHECKED: &str = "profile, id, name, config, learned_at";
 
-/// Writes a chain's description if it differs from the stored one, or if the stored one is damaged. A description without a
-/// name never replaces a description with a name.
+/// Writes a chain's description if it differs from the stored one, or if the stored one is damaged. A description
+/// without a name never replaces a description with a name.
 pub(in crate::store) fn save(
     db: &Connection,
     profile: &str,
@@ -51,7 +51,8 @@ pub(in crate::store) fn save(
 const REMEMBERED: usize = 16;
 
 thread_local! {
-    /// The descriptions that were serialised last, with their JSON: answers describe the same few chains again and again.
+    /// The descriptions that were serialised last, with their JSON: answers describe the same few chains again and
+    /// again.
     static SERIALISED: RefCell<VecDeque<(ChainConfig, Rc<str>)>> = const { RefCell::new(VecDeque::new()) };
 }
 

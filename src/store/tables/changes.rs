@@ -1,7 +1,7 @@
 //! The change feed (`changes`, `polls`, `feed`): each write appends entries, and readers read them by number.
 //!
-//! Entries of polls that changed nothing are pruned in time; `FeedPage::whole` shows a reader that entries are missing. No
-//! other entry is pruned.
+//! Entries of polls that changed nothing are pruned in time; `FeedPage::whole` shows a reader that entries are missing.
+//! No other entry is pruned.
 
 use std::{
     collections::{BTreeSet, HashSet},
@@ -88,9 +88,9 @@ impl Reader {
         connection::snapshot(self.db(), || load_after(self.db(), seq, limit))
     }
 
-    /// Returns the newest changes of transactions that matter to people, the newest first, at most `limit`: status changes,
-    /// alerts, and what people did. The first answer that a transaction is under way is left out, and so is what follows
-    /// from a new status anyway. Costs O(1): only the end of the feed is read.
+    /// Returns the newest changes of transactions that matter to people, the newest first, at most `limit`: status
+    /// changes, alerts, and what people did. The first answer that a transaction is under way is left out, and so is
+    /// what follows from a new status anyway. Costs O(1): only the end of the feed is read.
     pub fn newest_changes(&self, limit: usize) -> Result<Vec<RecentChange>, StoreError> {
         /// The number of entries that are looked through.
         const SEARCHED: i64 = 1_000;

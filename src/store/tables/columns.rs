@@ -1,7 +1,7 @@
 //! The encoding of values in columns: points in time and durations are whole milliseconds.
 //!
-//! A file can hold values that hoptop never writes: a text that isn't UTF-8, a text where a number belongs. One such value
-//! must not hide the rows beside it, so [`lenient`] reads what can be read of it.
+//! A file can hold values that hoptop never writes: a text that isn't UTF-8, a text where a number belongs. One such
+//! value must not hide the rows beside it, so [`lenient`] reads what can be read of it.
 
 use std::{borrow::Cow, time::Duration};
 

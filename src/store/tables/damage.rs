@@ -5,8 +5,8 @@
 use super::{alerts, chains, changes, durations, notes, observations, on_chain, quotes, transactions};
 use crate::store::row_checksum;
 
-/// The tables whose rows have a checksum, each with the columns that it covers, in the order of the checksum. A new column
-/// is added at the end.
+/// The tables whose rows have a checksum, each with the columns that it covers, in the order of the checksum. A new
+/// column is added at the end.
 const ROWS: [(&str, &str); 10] = [
     ("transactions", transactions::CHECKED),
     ("observations", observations::CHECKED),
@@ -20,8 +20,8 @@ const ROWS: [(&str, &str); 10] = [
     ("on_chain", on_chain::CHECKED),
 ];
 
-/// The tables whose rows come again by themselves: with the service's next answers, or when a chain is asked again. A row that
-/// stays damaged is better deleted.
+/// The tables whose rows come again by themselves: with the service's next answers, or when a chain is asked again. A
+/// row that stays damaged is better deleted.
 pub(in crate::store) const REFETCHED: [&str; 3] = ["chains", "forecasts", "on_chain"];
 
 /// The packed texts, each with its table, and with what else the text depends on.
@@ -41,7 +41,8 @@ fn damaged_text(column: &str, packed: &str) -> String {
     )
 }
 
-/// Returns the SQL conditions for damaged values of a table, each with the name of its column; empty for the row itself.
+/// Returns the SQL conditions for damaged values of a table, each with the name of its column; empty for the row
+/// itself.
 pub(in crate::store) fn conditions(table: &str) -> Vec<(&'static str, String)> {
     let of_table = |name: &str| name == table;
     let rows = ROWS.iter().filter(|(name, _)| of_table(name));

@@ -1,7 +1,8 @@
 //! The tables: the columns of each row, how rows are read, and the single writes of each table.
 //!
-//! Only `operations` may write to the tables. Only `operations` and `queries` may read them directly; other modules read
-//! through the `impl Reader` blocks. A table must never append to the feed by itself, nor interpret what a value means.
+//! Only `operations` may write to the tables. Only `operations` and `queries` may read them directly; other modules
+//! read through the `impl Reader` blocks. A table must never append to the feed by itself, nor interpret what a value
+//! means.
 //!
 //! Most files have the name of their table. The exceptions:
 //!

@@ -1,5 +1,5 @@
-//! The `notes` table: the notes of people on transactions. A note that is undone or removed stays in the table, marked as
-//! withdrawn.
+//! The `notes` table: the notes of people on transactions. A note that is undone or removed stays in the table, marked
+//! as withdrawn.
 
 use chrono::{DateTime, Utc};
 use rusqlite::{Connection, OptionalExtension, params};

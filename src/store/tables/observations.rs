@@ -88,9 +88,9 @@ impl Reader {
         Ok(moments.map(|(before, at)| span::between(before, at)))
     }
 
-    /// Returns at most `limit` transactions that settled before a time and still have bodies, longest settled first. Starts
-    /// at a cursor, and returns the cursor for the next call. Costs O(n) in the settled transactions between the two
-    /// cursors.
+    /// Returns at most `limit` transactions that settled before a time and still have bodies, longest settled first.
+    /// Starts at a cursor, and returns the cursor for the next call. Costs O(n) in the settled transactions between the
+    /// two cursors.
     pub fn with_old_bodies(
         &self,
         from: OldBodyCursor,
@@ -222,7 +222,8 @@ pub(in crate::store) fn insert_or_repeat<'a>(
 /// Separates the service's IDs of the answers in one entry: no clean text has a line feed.
 const ID_SEPARATOR: char = '\n';
 
-/// Returns the service's IDs of an entry's answers with that of one more: the newest, without the same one twice in a row.
+/// Returns the service's IDs of an entry's answers with that of one more: the newest, without the same one twice in a
+/// row.
 fn with_next_id(known: Option<String>, next: Option<&str>) -> Option<String> {
     /// The most IDs of one entry: a transfer may be polled for days without a change.
     const MOST: usize = 32;

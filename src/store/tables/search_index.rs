@@ -1,8 +1,8 @@
 //! The search index (`search`, `search_progress`, `search_outdated`): finds the transactions that contain three given
 //! characters in a row. So a part of a hash is found without reading every transaction.
 //!
-//! The index is derived, and filled while nothing else is written. It may name too many transactions, and must never name
-//! too few: a search compares the texts of the transactions that it names.
+//! The index is derived, and filled while nothing else is written. It may name too many transactions, and must never
+//! name too few: a search compares the texts of the transactions that it names.
 
 use rusqlite::{CachedStatement, Connection, Row, params, types::ValueRef};
 
@@ -12,8 +12,8 @@ use crate::{
     store::error::StoreError,
 };
 
-/// The SQL query for the transactions that may contain a text. The parameter is the text's [`SearchPlan::Index`]. The notes of
-/// acknowledgements aren't in the index: people write few, and each ends with its alert.
+/// The SQL query for the transactions that may contain a text. The parameter is the text's [`SearchPlan::Index`]. The
+/// notes of acknowledgements aren't in the index: people write few, and each ends with its alert.
 pub(in crate::store) const MAY_CONTAIN: &str = "SELECT rowid FROM search WHERE search MATCH ?
     UNION ALL SELECT transaction_row FROM search_outdated
     UNION ALL SELECT later.id FROM transactions AS later WHERE later.id > (SELECT indexed_to FROM search_progress)
@@ -22,8 +22,8 @@ pub(in crate::store) const MAY_CONTAIN: &str = "SELECT rowid FROM search WHERE s
 
 /// The rows that are added in one commit: other writes wait this long.
 const ROWS_PER_COMMIT: i64 = 500;
-/// The number of rows outside the index from which they are added. Fewer rows are searched as fast without an index. Small
-/// in tests, so that they reach it.
+/// The number of rows outside the index from which they are added. Fewer rows are searched as fast without an index.
+/// Small in tests, so that they reach it.
 const LEAST_BACKLOG: i64 = if cfg!(test) { 3 } else { 4_000 };
 /// The most rows that are looked up one by one. From there on reading every transaction is as fast.
 const MOST_CANDIDATES: i64 = 20_000;
@@ -126,8 +126,8 @@ fn add(db: &Connection, insert: &mut CachedStatement<'_>, query: &str, limit: i6
     Ok(last)
 }
 
-/// Removes transactions from the index, which must still be stored. Nothing that the index has of them stays in the file
-/// if `secure_delete` is set.
+/// Removes transactions from the index, which must still be stored. Nothing that the index has of them stays in the
+/// file if `secure_delete` is set.
 pub(in crate::store) fn remove(db: &Connection, rows: &[RowId]) -> Result<(), StoreError> {
     if rows.len() > MOST_REMOVED {
         return clear(db);

@@ -406,8 +406,8 @@ pub(in crate::store) fn whole(db: &Connection, header: TransactionHeader) -> Res
     Ok(Transaction { response_ids, is_damaged, ..header.with_record(record) })
 }
 
-/// Returns the transaction with this key, with its full record. The IDs of the service's answers are left out: no write needs
-/// them, and every answer that is stored reads the transaction.
+/// Returns the transaction with this key, with its full record. The IDs of the service's answers are left out: no write
+/// needs them, and every answer that is stored reads the transaction.
 pub(in crate::store) fn whole_of(db: &Connection, key: &TransactionKey) -> Result<Option<Transaction>, StoreError> {
     let Some(header) = header_of(db, key)? else { return Ok(None) };
     let record = records::record(db, header.id)?;
@@ -486,8 +486,8 @@ pub(in crate::store) fn write_answer(
     TransactionRow::from_transaction(after, summary_after).update(db, &changed)
 }
 
-/// Writes new parameters of a transaction and the columns derived from them; `ticket_author` is the author of the ticket if
-/// the ticket changes. Returns the parameters as stored (milliseconds).
+/// Writes new parameters of a transaction and the columns derived from them; `ticket_author` is the author of the
+/// ticket if the ticket changes. Returns the parameters as stored (milliseconds).
 pub(in crate::store) fn write_params(
     db: &Connection,
     before: &TransactionHeader,

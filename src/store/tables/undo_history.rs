@@ -96,8 +96,8 @@ impl EditStep {
         }
     }
 
-    /// Whether the step repeats what another person did before, and changes nothing. Such a step keeps the other person's
-    /// undo from removing the value.
+    /// Whether the step repeats what another person did before, and changes nothing. Such a step keeps the other
+    /// person's undo from removing the value.
     pub(in crate::store) fn is_repetition(&self) -> bool {
         match self {
             Self::Ticket { before, after, .. } => before == after,
@@ -291,7 +291,8 @@ fn select(
     found.map(|(id, summary, steps)| Ok(RecordedEdit { id, summary, steps: from_json(&steps)? })).transpose()
 }
 
-/// Returns the values that other people changed after an edit, by edits that aren't reversed. Costs O(n) in these edits.
+/// Returns the values that other people changed after an edit, by edits that aren't reversed. Costs O(n) in these
+/// edits.
 pub(in crate::store) fn changed_by_others(
     db: &Connection,
     edit: i64,

@@ -1,4 +1,5 @@
-//! What the chain itself says, in the store: the submission time, the history, the alert and the corrected source chain.
+//! What the chain itself says, in the store: the submission time, the history, the alert and the corrected source
+//! chain.
 
 use super::*;
 use crate::domain::{

@@ -466,8 +466,8 @@ fn apply_together(store: &Store, operations: &[(Operation, DateTime<Utc>, bool)]
     kept
 }
 
-/// Applies operations as a replica reads them from the log, `batch_size` in one entry, and the entries in two turns that
-/// overlap. Returns whether each one succeeded.
+/// Applies operations as a replica reads them from the log, `batch_size` in one entry, and the entries in two turns
+/// that overlap. Returns whether each one succeeded.
 fn apply_from_log(store: &Store, operations: &[(Operation, DateTime<Utc>, bool)], batch_size: usize) -> Vec<bool> {
     type Done = (Operation, DateTime<Utc>, bool);
     let entry = |(seq, chunk): (u64, &[Done])| {

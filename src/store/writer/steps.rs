@@ -41,7 +41,8 @@ impl WriterSteps {
 }
 
 impl Writer {
-    /// Creates a writer without a thread. Each operation that is kept is passed to `on_kept`. Nobody may block on a receipt.
+    /// Creates a writer without a thread. Each operation that is kept is passed to `on_kept`. Nobody may block on a
+    /// receipt.
     pub(in crate::store) fn in_steps(
         connection: Connection,
         path: PathBuf,

@@ -4,18 +4,18 @@
 //! takes the answer. The lease knows one row of the database and this machine's monotonic clock. It must never read a
 //! wall clock, and never trust a server that may have lost its newest writes.
 //!
-//! The holder proves its life by a beat each second, and trusts itself for 4 s from *before* a successful beat was sent. A
-//! candidate takes the lease after the row was unchanged for 5 s by its own clock, on one server. It then sends nothing for
-//! another 3.5 s. A connection gives up after 2 s, and a path takes 1 s. So the last byte of the old holder arrives 1.2 s
-//! before the first byte of the new one. No second at the service holds requests of both:
+//! The holder proves its life by a beat each second, and trusts itself for 4 s from *before* a successful beat was
+//! sent. A candidate takes the lease after the row was unchanged for 5 s by its own clock, on one server. It then sends
+//! nothing for another 3.5 s. A connection gives up after 2 s, and a path takes 1 s. So the last byte of the old holder
+//! arrives 1.2 s before the first byte of the new one. No second at the service holds requests of both:
 //!
 //! ```text
 //!   old holder   beat t0 ─── trust 4 s ──► last byte t0 + 4.05 s ──► arrives by t0 + 7.25 s
 //!   candidate       └ sees it ─── 5 s unchanged ───► takes it ─── 3.5 s ───► first byte after t0 + 8.5 s
 //! ```
 //!
-//! After a failover or a restart of the database nothing that was read before counts: a standby may have lost the newest
-//! beats and takeovers. A server is therefore identified by its start time.
+//! After a failover or a restart of the database nothing that was read before counts: a standby may have lost the
+//! newest beats and takeovers. A server is therefore identified by its start time.
 
 use std::time::Duration;
 
@@ -31,15 +31,16 @@ pub(crate) const TRUST: Duration = Duration::from_secs(4);
 pub(crate) const MARGIN: Duration = Duration::from_millis(500);
 /// How long a new holder sends nothing after it took the lease from a holder that may still be alive.
 pub(crate) const QUARANTINE: Duration = Duration::from_millis(3_500);
-/// How long a new holder sends nothing after it took a lease that was released. The former holder had all of its answers
-/// before it released the lease.
+/// How long a new holder sends nothing after it took a lease that was released. The former holder had all of its
+/// answers before it released the lease.
 pub(crate) const HANDOVER: Duration = Duration::from_secs(1);
 /// A request to the database that isn't answered within this span counts as failed.
 pub(crate) const REPLY_LIMIT: Duration = Duration::from_secs(2);
 /// How long a machine that released the lease lets others take it.
 pub(crate) const COURTESY: Duration = Duration::from_secs(10);
 
-/// Identifies a candidate for as long as its process runs. Random, so that no candidate mistakes another holder for itself.
+/// Identifies a candidate for as long as its process runs. Random, so that no candidate mistakes another holder for
+/// itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct HolderId(pub u128);
 
@@ -191,7 +192,8 @@ struct HeldLease {
 }
 
 impl Lease {
-    /// Creates a candidate. `patience` orders the machines of a team: a machine with less patience takes the lease first.
+    /// Creates a candidate. `patience` orders the machines of a team: a machine with less patience takes the lease
+    /// first.
     pub(crate) fn new(id: HolderId, patience: Duration) -> Self {
         Self {
             id,
@@ -264,8 +266,8 @@ impl Lease {
         }
     }
 
-    /// Applies the reply to a request; `None` if the request failed, was cancelled or timed out. A reply that comes after
-    /// [`REPLY_LIMIT`] is ignored.
+    /// Applies the reply to a request; `None` if the request failed, was cancelled or timed out. A reply that comes
+    /// after [`REPLY_LIMIT`] is ignored.
     pub(crate) fn on_reply(&mut self, number: u64, reply: Option<LeaseReply>, now: Mono) {
         let Some(pending) = self.pending.filter(|pending| pending.number == number) else { return };
         self.pending = None;

@@ -1,5 +1,5 @@
-//! Tests of the lease, with a simulation of a team: clocks of different rates, pauses, lost and late messages, restarts and
-//! failovers of the database.
+//! Tests of the lease, with a simulation of a team: clocks of different rates, pauses, lost and late messages, restarts
+//! and failovers of the database.
 
 use std::{cmp::Reverse, collections::BinaryHeap};
 

@@ -95,8 +95,8 @@ impl LogSession {
         Ok(LogLoss { entries, notice, is_open })
     }
 
-    /// Publishes the notice of lost entries, if a process of this machine has gone back to a snapshot for that reason since
-    /// the last call. The first call publishes the entries that weren't appended again.
+    /// Publishes the notice of lost entries, if a process of this machine has gone back to a snapshot for that reason
+    /// since the last call. The first call publishes the entries that weren't appended again.
     pub(super) fn report_loss(&mut self) -> Result<(), SessionError> {
         let replica = self.reader.replica()?;
         let loads = replica.as_ref().map_or(0, |replica| replica.snapshot_loads);

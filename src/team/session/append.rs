@@ -26,8 +26,8 @@ use crate::{
 const GATHER_TIME: Duration = Duration::from_millis(15);
 
 impl LogSession {
-    /// Waits a moment for more answers of the service, if there is nothing else to write. One entry for many answers costs
-    /// the database and each replica only one transaction.
+    /// Waits a moment for more answers of the service, if there is nothing else to write. One entry for many answers
+    /// costs the database and each replica only one transaction.
     pub(super) async fn gather_answers(&mut self, received: &mut Vec<Submission>) {
         let until = self.clock.now().mono + GATHER_TIME;
         let mut known = 0;

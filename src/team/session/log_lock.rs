@@ -1,8 +1,8 @@
-//! The lock under which one process of a machine appends to the log and applies it. So each process gets the results of its
-//! own writes.
+//! The lock under which one process of a machine appends to the log and applies it. So each process gets the results of
+//! its own writes.
 //!
-//! A process that is suspended must never hold up the others: they wait only while the holder writes heartbeats. The store's own
-//! lock keeps the order of the entries in either case.
+//! A process that is suspended must never hold up the others: they wait only while the holder writes heartbeats. The
+//! store's own lock keeps the order of the entries in either case.
 
 use std::{path::Path, time::Duration};
 

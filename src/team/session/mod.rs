@@ -1,7 +1,8 @@
 //! A session with the team's store: takes the writes of this process to the log, and applies the log to the replica.
 //!
-//! Runs on its own thread, so that commands without a runtime can use it. It knows the order of the log and the result of
-//! each write. It must never decide which machine polls, and never acknowledge a write that the replica hasn't applied.
+//! Runs on its own thread, so that commands without a runtime can use it. It knows the order of the log and the result
+//! of each write. It must never decide which machine polls, and never acknowledge a write that the replica hasn't
+//! applied.
 
 mod align;
 mod append;
@@ -97,7 +98,8 @@ struct LogSession {
     /// The replica, without the log.
     store: Store,
     reader: Reader,
-    /// The lock under which one process of the machine appends and applies, so that each gets the results of its writes.
+    /// The lock under which one process of the machine appends and applies, so that each gets the results of its
+    /// writes.
     lock_path: PathBuf,
     options: SessionOptions,
     clock: Clock,

@@ -1,5 +1,5 @@
-//! Publishes this process's membership and open transaction, and reads those of the other members. Publishes snapshots when
-//! they are due.
+//! Publishes this process's membership and open transaction, and reads those of the other members. Publishes snapshots
+//! when they are due.
 //!
 //! It must never write to the log.
 

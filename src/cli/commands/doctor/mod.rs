@@ -57,8 +57,8 @@ pub(crate) struct DoctorArgs {
     /// Also send one request within the budget, and check the node of each chain
     #[arg(long, conflicts_with_all = ["checksums", "verify_replica"])]
     pub probe: bool,
-    /// Also rebuild unreadable records from the history, and mark other damaged values for repair: the next start takes them from
-    /// the newest backup
+    /// Also rebuild unreadable records from the history, and mark other damaged values for repair: the next start takes
+    /// them from the newest backup
     #[arg(long, conflicts_with_all = ["checksums", "verify_replica"])]
     pub repair: bool,
     /// Print one JSON object

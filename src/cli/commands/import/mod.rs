@@ -53,8 +53,8 @@ pub(crate) struct ImportArgs {
     /// Read and check the whole file, print what would change, and write nothing
     #[arg(long)]
     pub dry_run: bool,
-    /// Keep reading: standard input to its end, or a growing file until ^C. Each line is tracked immediately. A bad line
-    /// is reported and skipped
+    /// Keep reading: standard input to its end, or a growing file until ^C. Each line is tracked immediately. A bad
+    /// line is reported and skipped
     #[arg(long, conflicts_with = "dry_run")]
     pub follow: bool,
     /// Accept chain IDs of an unknown form

@@ -119,7 +119,8 @@ fn subcommands(command: &Command) -> Roff {
     page
 }
 
-/// Returns the text below the help: its examples line by line, all else as notes. The exit codes have a section of their own.
+/// Returns the text below the help: its examples line by line, all else as notes. The exit codes have a section of
+/// their own.
 fn notes_and_examples(help: &str) -> Roff {
     let (mut notes, mut examples) = (Vec::new(), Vec::new());
     for paragraph in help.split("\n\n").filter(|paragraph| !paragraph.trim().is_empty()) {

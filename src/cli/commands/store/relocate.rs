@@ -1,6 +1,7 @@
 //! `hoptop store move`: copies a SQLite file into an empty team's store, or a team's store into a new SQLite file.
 //!
-//! The source stays as it is. The module must never write to a team's store that has entries, nor to a file that exists.
+//! The source stays as it is. The module must never write to a team's store that has entries, nor to a file that
+//! exists.
 
 use std::{
     io::{self, Write},
@@ -90,8 +91,8 @@ fn move_into_team(from: &Path, access: &TeamAccess) -> Result<(StoreContent, Sto
             "{} has entries already; a store can be moved only into an empty one: {EMPTY_IT}",
             access.connector.address()
         );
-        // A log that begins with its second entry can't be read without the snapshot. It begins in one transaction, last, so
-        // that a copy that fails leaves the team's store empty, and no machine reads the first entry.
+        // A log that begins with its second entry can't be read without the snapshot. It begins in one transaction,
+        // last, so that a copy that fails leaves the team's store empty, and no machine reads the first entry.
         let nonces = [Nonce(rand::random()), Nonce(rand::random())];
         let position = LogPosition { seq: 2, nonce: nonces[1] };
         source.write_first_snapshot(&path, info.team, position)?;

@@ -349,8 +349,8 @@ impl<'a> WatchRun<'a> {
         }
     }
 
-    /// Prints changes until the watch ends, at `end` at the latest. Returns the exit code, or `None` if the transactions
-    /// decide it.
+    /// Prints changes until the watch ends, at `end` at the latest. Returns the exit code, or `None` if the
+    /// transactions decide it.
     async fn follow(&mut self, store: &Store, clock: &Clock, end: Option<Mono>) -> Result<Option<Exit>> {
         let mut commits = store.subscribe(WakeKind::AnyCommit)?;
         let mut team = TeamNotices::new(store.team(), self.profiles.names());

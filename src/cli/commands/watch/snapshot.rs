@@ -150,8 +150,8 @@ impl PipedMatch {
     }
 }
 
-/// Returns a sentence for a filter that matches nothing. It names a name in the filter that no transaction has: the name may
-/// be mistyped, or its batch is missing.
+/// Returns a sentence for a filter that matches nothing. It names a name in the filter that no transaction has: the
+/// name may be mistyped, or its batch is missing.
 pub(crate) fn explain_no_match(feed: &FeedReader, query: &SnapshotQuery) -> Result<String, StoreError> {
     const WAY_OUT: &str = "`hoptop list` shows tracked transactions, `hoptop import FILE` adds a batch";
     feed.read(|reader| {

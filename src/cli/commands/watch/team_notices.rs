@@ -1,4 +1,5 @@
-//! The notices of a watch about its team's store: the loss of entries in the database, and the absence of a polling machine.
+//! The notices of a watch about its team's store: the loss of entries in the database, and the absence of a polling
+//! machine.
 //!
 //! The module must never print, nor return a notice twice.
 

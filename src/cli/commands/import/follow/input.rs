@@ -42,8 +42,8 @@ pub(crate) enum RestartReason {
     Replaced,
     /// The file is shorter than before. The end of its incomplete last line is lost.
     Truncated,
-    /// The file has other bytes than those that were read: it was truncated and filled again between two checks. Lines that were
-    /// written after the last check and before the truncation are lost.
+    /// The file has other bytes than those that were read: it was truncated and filled again between two checks. Lines
+    /// that were written after the last check and before the truncation are lost.
     Rewritten,
 }
 
@@ -198,8 +198,8 @@ impl GrowingFile {
         self.rewritten()
     }
 
-    /// Goes to the start if the bytes before the position aren't those that were read, and returns the reason. Rows have hashes, so
-    /// a file that was filled again has the same bytes there only if it has the same rows.
+    /// Goes to the start if the bytes before the position aren't those that were read, and returns the reason. Rows
+    /// have hashes, so a file that was filled again has the same bytes there only if it has the same rows.
     fn rewritten(&mut self) -> io::Result<Option<RestartReason>> {
         let next = self.file.stream_position()?;
         let mut found = Vec::with_capacity(self.tail.len());
