@@ -139,7 +139,7 @@ pub(crate) fn draw(context: &DrawContext<'_>, panes: &Panes, pane: Rect, frame: 
 /// Returns the tab whose title is at a position of the screen.
 pub(crate) fn tab_at(context: &DrawContext<'_>, panes: &Panes, pane: Rect, at: Position) -> Option<DetailTab> {
     let row = DetailLayout::new(context, context.model.selected()?, panes, pane).tabs;
-    row.contains(at).then(|| tabs::at(context, context.model.detail.tab, row, at.x))?
+    row.contains(at).then(|| tabs::at(row, at.x))?
 }
 
 /// Returns the visible lines of the open tab, and the position in the tab in words.

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use ratatui::style::Modifier;
+
 use super::*;
 use crate::{
     domain::{
@@ -167,6 +169,32 @@ fn edits_notes_and_the_import_name_their_authors() {
 }
 
 #[test]
+fn no_title_of_a_tab_moves_when_another_tab_opens() {
+    for size in [SMALL, WIDE, (200, 60)] {
+        let titles = |tab| {
+            let drawn = drawn(&at_tab(full, size, tab), &Theme::new(false, true)).backend().to_string();
+            let line = drawn.lines().find(|line| line.contains("Timing") && line.contains("Raw")).unwrap().to_owned();
+            let end = line.find("Notes").unwrap() + "Notes]".len();
+            line[..end].replace(['[', ']'], " ")
+        };
+        for tab in DetailTab::ALL {
+            assert_eq!(titles(tab), titles(DetailTab::Summary), "{size:?}");
+        }
+    }
+    // The mark of the open tab doesn't touch the next title beside the list either.
+    let mut beside = at_tab(full, WIDE, DetailTab::Steps);
+    press(&mut beside, &["Esc"], now());
+    assert!(screen(&beside).contains(" Summary Steps Timing History Raw Notes "), "{}", screen(&beside));
+    let drawn = drawn(&beside, &Theme::new(true, false));
+    let buffer = drawn.backend().buffer();
+    let is_reversed = |at: &(u16, u16)| buffer[*at].modifier.contains(Modifier::REVERSED);
+    let text = |row: u16| (70..118).map(|column| buffer[(column, row)].symbol()).collect::<String>();
+    let row = (0..36).find(|row| text(*row).contains(" Timing History ")).unwrap();
+    let reversed = (70..118).map(|column| (column, row)).filter(is_reversed);
+    assert_eq!(reversed.map(|at| buffer[at].symbol()).collect::<String>(), "Steps");
+}
+
+#[test]
 fn wide_screen_shows_the_summary_beside_each_other_tab() {
     for tab in [DetailTab::Steps, DetailTab::Timing, DetailTab::History, DetailTab::Raw, DetailTab::Notes] {
         let narrow = screen(&at_tab(full, (149, 60), tab));
@@ -208,7 +236,7 @@ fn the_search_in_the_body_is_typed_beside_the_tabs() {
     press(&mut dashboard, &["/"], now());
     type_in(&mut dashboard, "symbol", now());
     insta::assert_snapshot!("raw_search_while_typing", screen(&dashboard));
-    drawn(&dashboard, &Theme::new(true, false)).backend_mut().assert_cursor_position((50, 8));
+    drawn(&dashboard, &Theme::new(true, false)).backend_mut().assert_cursor_position((56, 8));
     press(&mut dashboard, &["Enter"], now());
     insta::assert_snapshot!("raw_search", screen(&dashboard));
 }

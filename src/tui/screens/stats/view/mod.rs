@@ -24,7 +24,7 @@ use ratatui::{
 
 use super::state::RouteSummary;
 use crate::{
-    domain::{span, status::RouterStatus},
+    domain::status::RouterStatus,
     presentation::{glyphs::Glyphs, row_text, width},
     tui::{
         command::CommandId,
