@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 use crate::{
     domain::{
         alert::Severity,
-        change::{Change, ChangeKind},
+        change::{self, Change, ChangeKind},
         duration_stats::RouteDurations,
         span,
     },
@@ -122,9 +122,14 @@ impl From<&HistoryLine> for HistoryEntry {
         // The kind's word is shown before the text, so the text doesn't repeat it.
         let (kind, subject, text) = match line {
             HistoryLine::Observation(answer, _) => (EntryKind::Poll, EntrySubject::Text, answer.description()),
-            HistoryLine::Change(change) => {
-                let text = change.kind.description_by(change.author.as_deref());
-                (EntryKind::of(&change.kind), EntrySubject::of(&change.kind), text)
+            HistoryLine::Change(entry) => {
+                let text = match &entry.kind {
+                    ChangeKind::StatusChanged { previous: None, current } => {
+                        format!("first answer: {}", change::status_text(current))
+                    }
+                    kind => kind.description_by(entry.author.as_deref()),
+                };
+                (EntryKind::of(&entry.kind), EntrySubject::of(&entry.kind), text)
             }
         };
         Self { at: line.at(), kind, subject, text }

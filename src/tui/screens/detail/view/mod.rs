@@ -93,7 +93,9 @@ impl DetailLayout {
         let tab_rows = if below > AMPLE_BELOW { 2 } else { 1 };
         let tabs = Rect { y: inner.y + above, height: below.min(tab_rows), ..inner };
         let content = Rect { y: tabs.y + tabs.height, height: below - tabs.height, ..inner };
-        let side_width = if is_open && inner.width >= SIDE_FROM { inner.width * 9 / 20 } else { 0 };
+        // The links of the summary need more room than the times beside it.
+        let share = if context.model.detail.tab == DetailTab::Summary { 8 } else { 9 };
+        let side_width = if is_open && inner.width >= SIDE_FROM { inner.width * share / 20 } else { 0 };
         let [content, side] = Layout::horizontal([Constraint::Fill(1), Constraint::Length(side_width)]).areas(content);
         Self { top, rest, tabs, content, side }
     }

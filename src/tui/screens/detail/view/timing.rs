@@ -38,8 +38,10 @@ impl TransferAxis {
     /// latest. The timeline has the same axis.
     fn new(context: &DrawContext<'_>, tx: &Transaction, until: DateTime<Utc>, columns: usize) -> Self {
         let deadline = tx.deadline();
-        let nine_in_ten =
-            tx.is_awaited().then(|| context.model.forecast(tx).quantile(Quantile::P90)).unwrap_or_default();
+        let nine_in_ten = match tx.is_awaited() {
+            true => context.model.forecast(tx).quantile(Quantile::P90),
+            false => Duration::ZERO,
+        };
         let elapsed = span::between(deadline.submitted, until);
         let length = deadline.wait.max(elapsed).max(nine_in_ten).max(Duration::from_secs(1));
         Self { start: deadline.submitted, length, columns: columns.saturating_sub(LABEL + AFTER_BAR).max(1) }
