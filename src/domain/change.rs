@@ -400,7 +400,7 @@ impl ChangeKind {
 }
 
 /// Returns a status in words. A status that isn't documented is unchanged.
-fn status_text(status: &str) -> String {
+pub(crate) fn status_text(status: &str) -> String {
     let is_documented = RouterStatus::DOCUMENTED.iter().any(|documented| documented.name() == status);
     if is_documented { status.replace('_', " ") } else { status.to_owned() }
 }

@@ -92,9 +92,14 @@ pub(crate) fn alert_state(alert: &Alert, now: DateTime<Utc>, zone: FixedOffset) 
     if alert.is_flapping { format!("{words}, flapping") } else { words }
 }
 
-/// Returns the symbol and the word of a status. An undocumented status is shown as received.
+/// Returns the symbol and the word of a status.
 pub(crate) fn status(status: Option<&RouterStatus>, glyphs: Glyphs) -> String {
-    let word = match status {
+    format!("{} {}", glyphs.status(status), status_word(status, glyphs))
+}
+
+/// Returns the word of a status. An undocumented status is shown as received.
+pub(crate) fn status_word(status: Option<&RouterStatus>, glyphs: Glyphs) -> &str {
+    match status {
         None => "no answer",
         Some(RouterStatus::Ongoing) => "ongoing",
         Some(RouterStatus::Success) => "success",
@@ -103,8 +108,7 @@ pub(crate) fn status(status: Option<&RouterStatus>, glyphs: Glyphs) -> String {
         Some(RouterStatus::PartialSuccess) => "partial",
         Some(RouterStatus::Refund) => "refund",
         Some(RouterStatus::Unknown(text)) => text,
-    };
-    format!("{} {word}", glyphs.status(status))
+    }
 }
 
 /// Returns the status cell of a transaction. A transaction that was parked before its first answer is `refused`.

@@ -59,8 +59,8 @@ pub enum HelpSection {
 }
 
 impl HelpSection {
-    /// All groups, in the order of the help.
-    pub const ALL: [Self; 6] = [Self::Move, Self::Find, Self::Triage, Self::Share, Self::Track, Self::View];
+    /// All groups, in the order of the help: the most needed first.
+    pub const ALL: [Self; 6] = [Self::Move, Self::Triage, Self::Share, Self::Find, Self::Track, Self::View];
 
     /// Whether the commands of the section act on transactions, so that none must run by a guess.
     pub fn acts_on_transactions(self) -> bool {
@@ -167,10 +167,10 @@ macro_rules! command_table {
                 => |model, _| model.list.move_by(1);
             PrevRow       Move               [Detail]                        "prev_row"      ""         ["K" "<"]        "open the previous transaction of the list"
                 => |model, _| model.list.move_by(-1);
-            Clear         Find               [List]                          "clear"         ""         ["Esc"]          "clear the marks; if nothing is marked, clear the filter or close the search"
-                => |model, now| clear(model, now.mono);
             Filter        Find               [List]                          "filter"        "filter"   ["/"]            "filter by text or by terms such as is:overdue" <"TERMS">
                 => |model, _| filter::update::open(model);
+            Clear         Find               [List]                          "clear"         ""         ["Esc"]          "clear the marks; if nothing is marked, clear the filter or close the search"
+                => |model, now| clear(model, now.mono);
             CommandLine   View               [List Detail Alerts Stats Log]  "command_line"  "command"  [":" "^P"]       "run any command by its name"
                 => |model, _| palette::update::open(model, "");
             Sort          Find               [List]                          "sort"          ""         ["s"]            "choose the sort order" <"KEY,KEY">
@@ -305,7 +305,7 @@ macro_rules! command_table {
                 => |model, now| open_side_screen(model, Screen::Stats, now.mono);
             OpenRoute     Move               [Stats]                         "open_route"    "list"     ["Enter"]        "charts: show the transfers of the route in the list"
                 => |model, _| stats::update::open_route(model);
-            RouteOrder    View               [Stats]                         "route_order"   "sort"     ["s"]            "charts: sort the routes by number, slowest, or least successful"
+            RouteOrder    View               [Stats]                         "route_order"   "sort"     ["s"]            "charts: sort the routes by number, median, or least successful"
                 => |model, _| model.charts.sort_by(model.charts.order.next());
             Range         View               [Stats]                         "range"         "time"     ["t"]            "charts: all time, 7 days, 24 hours, or 1 hour"
                 => |model, _| stats::update::next_range(model);

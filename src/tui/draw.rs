@@ -75,6 +75,17 @@ impl DrawContext<'_> {
     pub(crate) fn titled_block<'t>(&self, title: impl Into<Cow<'t, str>>) -> Block<'t> {
         Block::bordered().border_set(self.theme.border).title(Span::styled(title, self.theme.label()))
     }
+
+    /// Returns the frame of a pane that is no dialog.
+    pub(crate) fn dim_block<'t>(&self, title: impl Into<Cow<'t, str>>) -> Block<'t> {
+        self.titled_block(title).border_style(self.theme.dim()).title_style(plain_title())
+    }
+}
+
+/// Whether the panes of a screen beside the list have frames: in a wide and not too low body.
+pub(crate) fn has_frames(body: Rect) -> bool {
+    const LEAST: (u16, u16) = (100, 14);
+    body.width >= LEAST.0 && body.height >= LEAST.1
 }
 
 /// Returns the style of a title on a dim frame: as bright as other text.

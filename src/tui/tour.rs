@@ -1,6 +1,7 @@
 //! The tour of the demo: five steps, each with a sentence and the command that leads to the next step.
 //!
-//! The tour must never take a key from anything: it only watches the commands that a person gives.
+//! While its step is drawn, the key that clears the list ends the tour, on every screen. The tour must never take another key: it
+//! only watches the commands that a person gives.
 
 use super::command::CommandId;
 
@@ -68,7 +69,6 @@ impl Tour {
     /// Returns the tour after a command.
     pub(crate) fn after(self, command: CommandId) -> Self {
         match self.step() {
-            // Esc on the list.
             Some(_) if command == CommandId::Clear => Self::Over,
             Some((number, step)) if step.command == command && number < STEPS.len() => Self::At(number),
             Some((_, step)) if step.command == command => Self::Over,

@@ -14,6 +14,7 @@ use crate::{
         evidence::{Evidence, SettlingEvidence},
         ids::{ChainId, RowId},
         service_level::{DeadlineResult, ServiceLevels},
+        status::RouterStatus,
         transaction::Transaction,
     },
     store::{error::StoreError, reader::Reader, row_checksum},
@@ -39,7 +40,7 @@ pub struct RouteStats {
     pub open: u64,
     /// The submission, as far as known, of the oldest transaction in progress.
     pub oldest_open: Option<DateTime<Utc>>,
-    /// The observed durations of the route.
+    /// The observed durations of the route, without those of refunds.
     pub past: RouteDurations,
 }
 
@@ -181,25 +182,38 @@ impl Reader {
 
     /// Returns the newest durations of one route, shortest first, with the route's statistics.
     pub fn route_durations(&self, profile: &str, route: &RouteKey) -> Result<RouteDurations, StoreError> {
-        self.route_durations_since(profile, route, None)
+        // No outcome has the empty name.
+        self.newest_durations(profile, route, i64::MIN, "")
     }
 
-    /// Like [`route_durations`](Self::route_durations), of the transfers that ended since a moment.
-    fn route_durations_since(
+    /// Like [`route_durations`](Self::route_durations), of the transfers that settled since a moment. A refund isn't settled when
+    /// its transfer ends.
+    fn settled_durations(
         &self,
         profile: &str,
         route: &RouteKey,
         since: Option<DateTime<Utc>>,
     ) -> Result<RouteDurations, StoreError> {
+        let since = since.map_or(i64::MIN, columns::moment);
+        self.newest_durations(profile, route, since, RouterStatus::Refund.name())
+    }
+
+    /// Returns the newest durations of one route since a moment, shortest first, except those with an outcome.
+    fn newest_durations(
+        &self,
+        profile: &str,
+        route: &RouteKey,
+        since: i64,
+        except: &str,
+    ) -> Result<RouteDurations, StoreError> {
         let db = self.db();
         let mut statement = db.prepare_cached(
             "SELECT took FROM (SELECT id, took FROM durations WHERE profile = ? AND from_chain = ? AND to_chain = ?
-             AND gmp = ? AND at >= ? ORDER BY id DESC LIMIT ?) ORDER BY took",
+             AND gmp = ? AND at >= ? AND outcome <> ? ORDER BY id DESC LIMIT ?) ORDER BY took",
         )?;
         let (from, to) = (route.from.as_str(), route.to.as_str());
-        let since = since.map_or(i64::MIN, columns::moment);
-        let rows =
-            statement.query_map(params![profile, from, to, route.is_gmp, since, MAX_COMPARED], |row| row.get(0))?;
+        let values = params![profile, from, to, route.is_gmp, since, except, MAX_COMPARED];
+        let rows = statement.query_map(values, |row| row.get(0))?;
         let took = rows.map(|row| row.map(columns::span_from)).collect::<Result<Vec<Duration>, _>>()?;
         Ok(RouteDurations { evidence: settling_evidence(db, profile, route)?, took })
     }
@@ -263,9 +277,8 @@ impl Reader {
             let oldest = row.get::<_, Option<i64>>(7)?.map(columns::moment_from);
             stats.oldest_open = stats.oldest_open.into_iter().chain(oldest).min();
         }
-        let with_durations = |stats: RouteStats| {
-            Ok(RouteStats { past: self.route_durations_since(profile, &stats.route, since)?, ..stats })
-        };
+        let with_durations =
+            |stats: RouteStats| Ok(RouteStats { past: self.settled_durations(profile, &stats.route, since)?, ..stats });
         routes.into_values().map(with_durations).collect()
     }
 }

@@ -84,3 +84,16 @@ fn route_stats_count_settled_transactions() {
     observe(&store, row, fixtures::says(RouterStatus::Success), 5);
     assert_eq!(settled(), 1);
 }
+
+#[test]
+fn route_stats_time_settled_transactions_and_no_refunds() {
+    let (_folder, store) = open();
+    track_and_observe(&store, 1, &[(20, RouterStatus::Ongoing), (34, RouterStatus::Refund)]);
+    let timed = || {
+        let stats = store.reader().unwrap().routes("default", None).unwrap().remove(0);
+        (stats.settled, stats.past.took)
+    };
+    assert_eq!(timed(), (0, Vec::new()));
+    track_and_observe(&store, 2, &[(80, RouterStatus::Ongoing), (100, RouterStatus::Success)]);
+    assert_eq!(timed(), (1, vec![Duration::from_secs(90)]));
+}

@@ -39,6 +39,8 @@ pub struct Geometry {
     pub shows_detail: bool,
     /// The largest scroll offset of the detail beside the list; measured for keys and the wheel only.
     pub detail_end: usize,
+    /// Whether the step of the tour is drawn.
+    pub shows_tour: bool,
 }
 
 /// A clickable target.

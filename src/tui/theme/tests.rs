@@ -85,6 +85,10 @@ fn lab(color: [f64; 3]) -> [f64; 3] {
     [116.0 * y - 16.0, 500.0 * (x - y), 200.0 * (y - z)]
 }
 
+fn distance(one: [f64; 3], other: [f64; 3]) -> f64 {
+    one.iter().zip(other).map(|(one, other)| (one - other).powi(2)).sum::<f64>().sqrt()
+}
+
 #[test]
 fn severities_are_distinguishable_for_every_kind_of_colour_vision() {
     /// Ten times the difference that is just noticeable.
@@ -96,10 +100,42 @@ fn severities_are_distinguishable_for_every_kind_of_colour_vision() {
             let seen = meanings.map(|style| lab(apply(matrix, linear(style.fg.unwrap()))));
             for (place, one) in seen.iter().enumerate() {
                 for (behind, other) in seen.iter().enumerate().skip(place + 1) {
-                    let squares = one.iter().zip(other).map(|(one, other)| (one - other).powi(2));
-                    let distance = squares.sum::<f64>().sqrt();
+                    let distance = distance(*one, *other);
                     assert!(distance >= APART, "{vision} {depth:?}: {place} and {behind} are {distance:.1} apart");
                 }
+            }
+        }
+    }
+}
+
+#[test]
+fn statuses_of_the_outcome_bar_have_different_colours() {
+    let unknown = RouterStatus::Unknown("settling".to_owned());
+    let statuses: Vec<_> = RouterStatus::DOCUMENTED.iter().map(Some).chain([None]).collect();
+    for shipped in ShippedTheme::ALL.into_iter().filter(|shipped| *shipped != ShippedTheme::Mono) {
+        for depth in [ColorDepth::True, ColorDepth::Indexed] {
+            let theme = Theme::shipped(shipped, DisplayOptions { color: true, depth, ..DisplayOptions::default() });
+            let shown = |status| theme.text().patch(theme.status(status)).fg;
+            for (place, one) in statuses.iter().enumerate() {
+                for other in statuses.iter().skip(place + 1) {
+                    assert_ne!(shown(*one), shown(*other), "{} {depth:?}: {one:?} and {other:?}", shipped.name());
+                }
+            }
+            // The bar draws statuses with one colour with different symbols.
+            assert_eq!(shown(Some(&unknown)), shown(Some(&RouterStatus::NeedsGas)));
+        }
+    }
+    // Of the theme for every kind of colour vision, the colours differ enough for every kind.
+    for (vision, matrix) in VISIONS {
+        let theme = Theme::shipped(
+            ShippedTheme::ColourBlind,
+            DisplayOptions { color: true, depth: ColorDepth::True, ..DisplayOptions::default() },
+        );
+        let seen = |status| lab(apply(matrix, linear(theme.text().patch(theme.status(status)).fg.unwrap())));
+        for (place, one) in statuses.iter().enumerate() {
+            for other in statuses.iter().skip(place + 1) {
+                let distance = distance(seen(*one), seen(*other));
+                assert!(distance >= 11.0, "{vision}: {one:?} and {other:?} are {distance:.1} apart");
             }
         }
     }
@@ -109,7 +145,7 @@ fn severities_are_distinguishable_for_every_kind_of_colour_vision() {
 fn severities_use_colours_of_okabe_and_ito_only() {
     const EIGHT: [u32; 8] = [0x00_0000, 0xe6_9f00, 0x56_b4e9, 0x00_9e73, 0xf0_e442, 0x00_72b2, 0xd5_5e00, 0xcc_79a7];
     let palette = palette(ShippedTheme::ColourBlind, ColorDepth::True);
-    for style in [palette.critical, palette.warning, palette.info, palette.good] {
+    for style in [palette.critical, palette.warning, palette.info, palette.good, palette.progress] {
         let Some(Color::Rgb(red, green, blue)) = style.fg else { panic!("{style:?}") };
         assert!(EIGHT.contains(&u32::from_be_bytes([0, red, green, blue])), "{style:?}");
     }

@@ -239,6 +239,11 @@ fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> Vec<Effect> {
         }
         Dialog::None | Dialog::Reply { .. } => {}
     }
+    // The frame of the tour names this key on every screen; elsewhere than in the list the key has another command.
+    let ends_tour = |name: &str| model.setting.keys.lookup(&[KeyContext::List], name) == Some(CommandId::Clear);
+    if model.geometry.shows_tour && name.as_deref().is_some_and(ends_tour) {
+        return dispatch(model, CommandId::Clear, now);
+    }
     let contexts = model.contexts();
     match name.and_then(|name| model.setting.keys.lookup(contexts, &name)) {
         Some(id) => dispatch(model, id, now),

@@ -32,7 +32,7 @@ use crate::{
         screens::{
             alerts::state::AlertTab,
             detail::{
-                history::{EntryKind, HistoryEntry, TransactionHistory},
+                history::{EntryKind, EntrySubject, HistoryEntry, TransactionHistory},
                 raw::ResponseBody,
                 state::DetailTab,
             },
@@ -93,7 +93,12 @@ fn dashboard_in(context: KeyContext, tab: &str) -> TestDashboard {
         }
         KeyContext::History => {
             press(&mut model, &["Enter", "]", "]", "]"], now());
-            let entry = HistoryEntry { at: now().wall, kind: EntryKind::Poll, text: "answer: ongoing".into() };
+            let entry = HistoryEntry {
+                at: now().wall,
+                kind: EntryKind::Poll,
+                subject: EntrySubject::Text,
+                text: "answer: ongoing".into(),
+            };
             let history = TransactionHistory { entries: vec![entry; 40], ..TransactionHistory::default() };
             model.apply(Msg::History(RowId(21), Box::new((None, history))), now());
             press(&mut model, &["j"; 12], now());

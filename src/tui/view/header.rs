@@ -18,6 +18,7 @@ use crate::{
         command::CommandId,
         dialogs::{Dialog, filter::state::FilterLine},
         draw::{DrawContext, put_lines},
+        model::Screen,
         screens::list::tab::Tab,
         widgets::{field, tab},
     },
@@ -43,6 +44,11 @@ pub(crate) fn line(context: &DrawContext<'_>, width: u16) -> Line<'static> {
     let before_tabs = spans.len();
     let list = &context.model.list;
     let narrow = width < 70;
+    // Alerts, charts and log are no part of the open view.
+    let is_list = match context.model.screen {
+        Screen::List | Screen::Detail => true,
+        Screen::Alerts | Screen::Stats | Screen::Log => false,
+    };
     for (tab, count) in Tab::BUILT_IN.into_iter().zip(list.counts) {
         let (long, short) = context.model.view_state.titles(tab);
         let title = format!("{} {} {count}", tab.number(), if wide { long } else { short });
@@ -53,7 +59,8 @@ pub(crate) fn line(context: &DrawContext<'_>, width: u16) -> Line<'static> {
         match tab == list.tab {
             // A narrow screen shows the open view's title alone.
             false if narrow => {}
-            true => spans.push(tab::open(theme, &title)),
+            true if is_list => spans.push(tab::open(theme, &title)),
+            true => spans.push(tab::closed(&title)),
             // A wide screen has the numbers of alerts before the views.
             false if tab == Tab::Attention && count > 0 && !wide => {
                 spans.push(Span::styled(format!(" {title} "), theme.critical()));
@@ -74,7 +81,7 @@ pub(crate) fn line(context: &DrawContext<'_>, width: u16) -> Line<'static> {
         let tab = Tab::Own(own);
         let title = format!("{} {}", tab.number(), view.name);
         if tab == list.tab {
-            spans.push(tab::open(theme, &title));
+            spans.push(if is_list { tab::open(theme, &title) } else { tab::closed(&title) });
         } else if used(&badges) + width::display_width(&time) + width::display_width(&title) + 2 < room(&spans) {
             spans.push(tab::closed(&title));
         }

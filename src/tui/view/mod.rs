@@ -77,10 +77,14 @@ pub fn view(model: &Model, theme: &Theme, now: Now, frame: &mut Frame<'_>) {
     }
     put_lines(status::lines(&context, panes.status), panes.status, frame);
     status::draw_status_message(&context, panes.body, panes.status, frame);
-    // The verdict, what to say and what to do stay visible.
-    tour::draw(&context, panes.list.unwrap_or(panes.body), frame);
+    tour::draw(&context, tour_pane(&panes), frame);
     dialog(&context, frame, &panes);
     fill_background(theme, frame.buffer_mut());
+}
+
+/// Returns the pane over whose end the step of the tour is drawn: the verdict, what to say and what to do stay visible.
+fn tour_pane(panes: &layout::Panes) -> Rect {
+    panes.list.unwrap_or(panes.body)
 }
 
 fn dialog(context: &DrawContext<'_>, frame: &mut Frame<'_>, panes: &layout::Panes) {
@@ -130,6 +134,7 @@ pub(crate) fn measure(model: &Model, now: Now) -> Geometry {
         scroll_end: 0,
         shows_detail: layout::panes(model, area).detail.is_some(),
         detail_end: 0,
+        shows_tour: tour::is_shown(model, tour_pane(&layout::panes(model, area))),
     }
 }
 
@@ -145,7 +150,7 @@ fn page(model: &Model, now: Now) -> usize {
         (_, Screen::List) => list::view::rows_in(&panes),
         (_, Screen::Alerts) => alerts::view::rows_in(&context, panes.body),
         (_, Screen::Stats) => stats::view::rows_in(&context, panes.body),
-        (_, Screen::Log) => log::view::rows_in(panes.body),
+        (_, Screen::Log) => log::view::rows_in(&context, panes.body),
     }
 }
 

@@ -388,6 +388,7 @@ mod hyperlinks;
 mod log;
 mod queue;
 mod quote;
+mod side_screens;
 mod team;
 mod themes;
 

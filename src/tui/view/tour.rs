@@ -13,17 +13,20 @@ use crate::{
         command::CommandId,
         dialogs::{Dialog, menu::view::bottom},
         draw::{DrawContext, put_block, put_lines},
+        model::Model,
     },
 };
 
 /// The least rows of the body at which the step is drawn: on a low screen it would hide the list.
 const LEAST_ROWS: u16 = 12;
 
+/// Whether a step is drawn at the end of this pane.
+pub(crate) fn is_shown(model: &Model, pane: Rect) -> bool {
+    model.tour.step().is_some() && matches!(model.dialog, Dialog::None) && pane.height >= LEAST_ROWS
+}
+
 pub(crate) fn draw(context: &DrawContext<'_>, pane: Rect, frame: &mut Frame<'_>) {
-    let Some((number, step)) = context.model.tour.step() else { return };
-    if !matches!(context.model.dialog, Dialog::None) || pane.height < LEAST_ROWS {
-        return;
-    }
+    let Some((number, step)) = context.model.tour.step().filter(|_| is_shown(context.model, pane)) else { return };
     let columns = usize::from(pane.width.saturating_sub(4)).max(1);
     let mut lines: Vec<Line<'_>> =
         width::wrap(step.text, columns).into_iter().map(|line| Line::raw(format!(" {line}"))).collect();

@@ -2,8 +2,9 @@
 //!
 //! ```text
 //! Search        the typed text
-//! rows          keys and help texts, scrolled
-//! legend        symbols and severities; on a low screen part of the scrolled rows
+//! rows          keys and help texts in columns, scrolled together; no group is torn apart
+//! legend        symbols and severities; on a low screen the last group of the columns
+//! bottom        which rows are shown, if there are more
 //! ```
 
 use ratatui::{
@@ -27,12 +28,15 @@ use crate::{
 
 const PROMPT: &str = "Search: ";
 /// The widths of the keys and of the command names, in columns.
-const KEYS: usize = 13;
+const KEYS: usize = 14;
 const NAME: usize = 13;
-/// The least width of a column of commands.
-const COLUMN: usize = 78;
+/// The least width of a column of commands, and the least width at which it has the names of the commands.
+const COLUMN: usize = 56;
+const COLUMN_WITH_NAMES: usize = 78;
+/// The blanks between two columns.
+const GAP: usize = 2;
 /// With this many rows or fewer, the legend is scrolled together with the commands.
-const LOW_HEIGHT: u16 = 8;
+const LOW_HEIGHT: u16 = 26;
 
 /// The parts of the pane.
 struct HelpLayout {
@@ -55,27 +59,39 @@ impl HelpLayout {
 
     fn scrolled_lines(&self, context: &DrawContext<'_>, page: &HelpPage) -> Vec<Line<'static>> {
         let columns = usize::from(self.rows.width);
-        let mut lines = match &page.found {
-            None => all_commands(context, columns),
-            Some(_) => found(context, page, columns),
-        };
-        if self.legend.height == 0 {
-            lines.push(Line::default());
-            lines.extend(self.lines.iter().cloned());
+        match &page.found {
+            None => all_commands(context, columns, self.legend.height == 0),
+            Some(_) => {
+                let mut lines = found(context, page, columns);
+                if self.legend.height == 0 {
+                    lines.push(Line::default());
+                    lines.extend(self.lines.iter().cloned());
+                }
+                lines
+            }
         }
-        lines
     }
 }
 
 pub(crate) fn draw(context: &DrawContext<'_>, page: &HelpPage, pane: Rect, frame: &mut Frame<'_>) {
+    let parts = HelpLayout::new(context, pane);
+    let lines = parts.scrolled_lines(context, page);
+    let rows = usize::from(parts.rows.height);
+    let scroll = page.scroll.min(lines.len().saturating_sub(rows));
+    let place = match lines.len() > rows {
+        true => format!(" {}-{} of {} ", scroll + 1, scroll + rows, lines.len()),
+        false => String::new(),
+    };
+    let keys = match pane.width {
+        74.. => " Esc closes   change keys under [keys] in the config file ",
+        _ => " Esc closes ",
+    };
     let block = context
         .titled_block(" Help ")
         .title(Span::styled(" type to search keys and commands ", context.theme.dim()))
-        .title_bottom(Span::styled(" Esc closes   change keys under [keys] in the config file ", context.theme.dim()));
+        .title_bottom(Span::styled(keys, context.theme.dim()))
+        .title_bottom(Line::styled(place, context.theme.label()).right_aligned());
     frame.render_widget(block, pane);
-    let parts = HelpLayout::new(context, pane);
-    let lines = parts.scrolled_lines(context, page);
-    let scroll = page.scroll.min(lines.len().saturating_sub(usize::from(parts.rows.height)));
     put_lines(lines.into_iter().skip(scroll), parts.rows, frame);
     let text_area = Rect { y: parts.legend.y.saturating_add(1), ..parts.legend }.intersection(parts.legend);
     put_lines(parts.lines, text_area, frame);
@@ -93,40 +109,54 @@ pub(crate) fn scroll_end(context: &DrawContext<'_>, page: &HelpPage, pane: Rect)
 }
 
 /// Returns all commands, the mouse and the filter, in as many columns as fit.
-fn all_commands(context: &DrawContext<'_>, columns: usize) -> Vec<Line<'static>> {
+fn all_commands(context: &DrawContext<'_>, columns: usize, has_legend: bool) -> Vec<Line<'static>> {
     let count = (columns / COLUMN).clamp(1, 3);
-    let width = (columns + 1) / count - 1;
-    let lines = command_lines(context, width);
-    let rows = lines.len().div_ceil(count);
-    let mut joined = vec![Line::default(); rows];
-    for (index, line) in lines.into_iter().enumerate() {
-        let Some(row) = joined.get_mut(index % rows) else { continue };
-        let start = index / rows * (width + 1);
-        row.push_span(Span::raw(" ".repeat(start.saturating_sub(row.width()))));
-        row.extend(line.spans.into_iter().map(|span| Span::styled(span.content, line.style.patch(span.style))));
+    // One column is blank before the frame.
+    let width = ((columns + GAP).saturating_sub(1) / count).saturating_sub(GAP);
+    // The next group goes into the shortest column, so that the columns begin with the groups that people need most.
+    let mut columns = vec![Vec::new(); count];
+    for block in blocks(context, width, has_legend) {
+        columns
+            .iter_mut()
+            .min_by_key(|column| column.len())
+            .into_iter()
+            .for_each(|column| column.extend(block.clone()));
     }
+    let mut joined = vec![Line::default(); columns.iter().map(Vec::len).max().unwrap_or_default()];
+    for (index, column) in columns.into_iter().enumerate() {
+        for (row, line) in joined.iter_mut().zip(column) {
+            row.push_span(Span::raw(" ".repeat((index * (width + GAP)).saturating_sub(row.width()))));
+            row.extend(line.spans.into_iter().map(|span| Span::styled(span.content, line.style.patch(span.style))));
+        }
+    }
+    // The last group of each column ends with an empty row.
+    joined.truncate(joined.len().saturating_sub(1));
     joined
 }
 
-fn command_lines(context: &DrawContext<'_>, columns: usize) -> Vec<Line<'static>> {
-    let title = |title: &'static str| Line::styled(title, context.theme.accent());
-    let mut lines = Vec::new();
+/// Returns the groups of commands, the mouse, the filter and possibly the legend, the most needed first. Each ends with an empty
+/// row.
+fn blocks(context: &DrawContext<'_>, columns: usize, has_legend: bool) -> Vec<Vec<Line<'static>>> {
+    let keys = &context.model.setting.keys;
+    let mut blocks: Vec<(&str, Vec<Line<'static>>)> = Vec::new();
     for group in HelpSection::ALL {
-        lines.push(title(group.title()));
-        let of_group = context.model.setting.keys.all().filter(|(command, _)| command.group == group);
-        lines.extend(of_group.flat_map(|(command, keys)| row(context, command, keys, columns)));
-        lines.push(Line::default());
+        let of_group = keys.all().filter(|(command, _)| command.group == group);
+        blocks
+            .push((group.title(), of_group.flat_map(|(command, keys)| row(context, command, keys, columns)).collect()));
     }
-    lines.push(title("MOUSE"));
-    lines.extend(MOUSE.iter().flat_map(|text| paragraph(text, columns)));
-    lines.push(Line::default());
-    lines.push(title("FILTER"));
-    lines.extend(paragraph(
-        "Terms side by side must all match, or joins alternatives, ( ) groups, - negates. Bare words match hash, chains, ticket, labels and notes.",
-        columns,
-    ));
-    lines.extend(FILTERS.iter().flat_map(|example| paragraph(example, columns)));
-    lines
+    blocks.push(("MOUSE", MOUSE.iter().flat_map(|text| paragraph(text, columns)).collect()));
+    let terms = "Terms side by side must all match, or joins alternatives, ( ) groups, - negates. Bare words match hash, \
+                 chains, ticket, labels and notes.";
+    let texts = [terms].into_iter().chain(FILTERS);
+    blocks.push(("FILTER", texts.flat_map(|text| paragraph(text, columns)).collect()));
+    if has_legend {
+        blocks.push(("SYMBOLS AND COLUMNS", legend(context, columns)));
+    }
+    let with_title = |(title, lines): (&'static str, Vec<Line<'static>>)| {
+        let title = Line::styled(title, context.theme.accent());
+        [title].into_iter().chain(lines).chain([Line::default()]).collect()
+    };
+    blocks.into_iter().map(with_title).collect()
 }
 
 /// Returns the commands found, best match first, and the matching filter terms.
@@ -146,11 +176,18 @@ fn found(context: &DrawContext<'_>, page: &HelpPage, columns: usize) -> Vec<Line
     lines
 }
 
-/// Returns the keys, the name and the help of a command. A command without a key shows `:`.
+/// Returns the keys, the name and the help of a command. A command without a key shows `:`. In a narrow column only such a
+/// command has its name.
 fn row(context: &DrawContext<'_>, command: &KeyCommand, keys: &[String], columns: usize) -> Vec<Line<'static>> {
-    let keys = if keys.is_empty() { ":".to_owned() } else { keys.join(" ") };
-    let [keys, name] = [(keys.as_str(), KEYS), (command.name, NAME)]
-        .map(|(text, columns)| width::fit(text, columns, context.theme.ellipsis));
+    let has_name = columns >= COLUMN_WITH_NAMES;
+    let keys = match (keys, has_name) {
+        ([], true) => ":".to_owned(),
+        ([], false) => format!(":{}", command.name),
+        (keys, _) => keys.join(" "),
+    };
+    let keys = format!("  {} ", width::fit(&keys, KEYS, context.theme.ellipsis));
+    let name = if has_name { format!("{:<NAME$} ", command.name) } else { String::new() };
+    let indent = width::display_width(&keys) + name.len();
     // A command of a single context names it, since other commands have the same key in other contexts.
     let place = match command.contexts {
         [KeyContext::List] | [_, _, ..] | [] => String::new(),
@@ -160,14 +197,14 @@ fn row(context: &DrawContext<'_>, command: &KeyCommand, keys: &[String], columns
             if is_named { String::new() } else { format!(" ({place})") }
         }
     };
-    let help = width::wrap(&format!("{}{place}", command.help), columns.saturating_sub(KEYS + NAME + 4).max(1));
+    let help = width::wrap(&format!("{}{place}", command.help), columns.saturating_sub(indent).max(1));
     let line = |(place, text): (usize, String)| match place {
         0 => Line::from(vec![
-            Span::styled(format!("  {keys} "), context.theme.key()),
-            Span::styled(format!("{name} "), context.theme.dim()),
+            Span::styled(keys.clone(), context.theme.key()),
+            Span::styled(name.clone(), context.theme.dim()),
             Span::raw(text),
         ]),
-        _ => Line::raw(format!("{}{text}", " ".repeat(KEYS + NAME + 4))),
+        _ => Line::raw(format!("{}{text}", " ".repeat(indent))),
     };
     help.into_iter().enumerate().map(line).collect()
 }

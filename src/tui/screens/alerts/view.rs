@@ -3,15 +3,17 @@
 //! ```text
 //! tabs          the tabs, with the number of alerts in each
 //! rows          severity, rule, for how long, transaction or profile, state, what to do
-//! more          the selected alert's message, what to do in full, and its transaction as far as the rows leave room
+//! more          the selected alert's message, what to say and what to do in full, and its transaction as far as there is room
 //! ```
+//!
+//! On a wide screen rows and details have frames.
 
 use std::borrow::Cow;
 
 use chrono::{DateTime, Utc};
 use ratatui::{
     Frame,
-    layout::{Constraint, Layout, Rect},
+    layout::{Constraint, Layout, Margin, Rect},
     style::Style,
     text::{Line, Span},
 };
@@ -27,7 +29,7 @@ use crate::{
     presentation::{row_text, width},
     tui::{
         command::CommandId,
-        draw::{DrawContext, put_lines},
+        draw::{self, DrawContext, put_block, put_lines},
         screens::detail,
         widgets::{columns, tab},
     },
@@ -58,23 +60,42 @@ const COLUMNS: [columns::ColumnLayout<AlertColumn>; 9] = [
     (AlertColumn::Ticket, "TICKET", 9, 80),
 ];
 /// The least columns at which a row shows the action.
-const WITH_ACTION: u16 = 100;
-/// The least rows for details of the selected alert, if the body has at least twice as many.
+const WITH_ACTION: u16 = 98;
+/// The least rows for details of the selected alert, if the body has at least twice as many, and the least rows on a high screen.
 const MORE: u16 = 6;
+const MORE_ON_HIGH_SCREEN: u16 = 9;
 /// The most rows for these details: advice, both ends and the timeline of the transaction need as many.
 const MOST: u16 = 22;
 
-fn areas(context: &DrawContext<'_>, body: Rect) -> [Rect; 2] {
-    // The titles, the rows, and an empty row.
-    let needed = u16::try_from(context.model.alert_list.rows().len()).unwrap_or(u16::MAX).saturating_add(2);
-    let more = if body.height >= 2 * MORE { body.height.saturating_sub(needed).clamp(MORE, MOST) } else { 0 };
-    Layout::vertical([Constraint::Fill(1), Constraint::Length(more)]).areas(body)
+/// The areas of the rows and of the details, with their frames if there are any.
+struct AlertAreas {
+    list: Rect,
+    /// Empty on a low screen.
+    more: Rect,
+    is_framed: bool,
+}
+
+impl AlertAreas {
+    fn new(context: &DrawContext<'_>, body: Rect) -> Self {
+        let is_framed = draw::has_frames(body);
+        // The titles, the rows, and an empty row or the end of the frame.
+        let needed = u16::try_from(context.model.alert_list.rows().len()).unwrap_or(u16::MAX).saturating_add(2);
+        let needed = needed.saturating_add(u16::from(is_framed));
+        let least = (body.height * 2 / 5).clamp(MORE, MORE_ON_HIGH_SCREEN);
+        let more = if body.height >= 2 * MORE { body.height.saturating_sub(needed).clamp(least, MOST) } else { 0 };
+        let [list, more] = Layout::vertical([Constraint::Fill(1), Constraint::Length(more)]).areas(body);
+        Self { list, more, is_framed }
+    }
+
+    /// Returns the area of titles and rows.
+    fn rows(&self) -> Rect {
+        if self.is_framed { self.list.inner(Margin::new(1, 1)) } else { self.list }
+    }
 }
 
 /// Returns the number of alerts that fit into the body.
 pub(crate) fn rows_in(context: &DrawContext<'_>, body: Rect) -> usize {
-    let [list, _] = areas(context, body);
-    usize::from(list.height.saturating_sub(1))
+    usize::from(AlertAreas::new(context, body).rows().height.saturating_sub(1))
 }
 
 /// Returns the row of tabs, which is shown in place of the filter.
@@ -106,7 +127,8 @@ pub(crate) fn tabs(context: &DrawContext<'_>, columns: u16) -> Line<'static> {
 }
 
 pub(crate) fn draw(context: &DrawContext<'_>, body: Rect, frame: &mut Frame<'_>) {
-    let [pane, more] = areas(context, body);
+    let areas = AlertAreas::new(context, body);
+    let pane = areas.rows();
     let list = &context.model.alert_list;
     let rows = list.rows();
     let columns = shown_columns(context, &rows, pane.width);
@@ -120,8 +142,17 @@ pub(crate) fn draw(context: &DrawContext<'_>, body: Rect, frame: &mut Frame<'_>)
         lines.push(Line::styled(format!(" {}", empty(context)), context.theme.dim()));
     }
     put_lines(lines, pane, frame);
-    if more.area() > 0 {
+    let rule = Line::styled(context.theme.border.horizontal_top.repeat(usize::from(body.width)), context.theme.dim());
+    if areas.is_framed {
+        let place = list.position().map_or_else(String::new, |place| format!(" {} of {} ", place + 1, rows.len()));
+        let title = format!(" {} {} ", list.tab.title(), list.count(list.tab));
+        put_block(context.dim_block(title).title_bottom(Span::styled(place, context.theme.dim())), areas.list, frame);
+        let more = put_block(context.dim_block(" Selected alert "), areas.more, frame);
         put_lines(selected_details(context, more), more, frame);
+    } else if !areas.more.is_empty() {
+        let below = Rect { y: areas.more.y + 1, height: areas.more.height - 1, ..areas.more };
+        put_lines([rule], areas.more, frame);
+        put_lines(selected_details(context, below), below, frame);
     }
 }
 
@@ -300,9 +331,8 @@ fn action(context: &DrawContext<'_>, row: &AlertRow) -> String {
 
 /// Returns the details of the selected alert: message, state, note, action.
 fn selected_details(context: &DrawContext<'_>, pane: Rect) -> Vec<Line<'static>> {
-    let columns = usize::from(pane.width);
-    let mut lines = vec![Line::styled(context.theme.border.horizontal_top.repeat(columns), context.theme.dim())];
-    let Some(row) = context.model.alert_list.row() else { return lines };
+    let (columns, rows) = (usize::from(pane.width), usize::from(pane.height));
+    let Some(row) = context.model.alert_list.row() else { return Vec::new() };
     let stamp = |at: DateTime<Utc>| at.with_timezone(&context.model.setting.zone).format("%m-%d %H:%M:%S").to_string();
     let raised = stamp(advice::condition_began(&row.alert, row.transaction.as_ref()));
     let case = match row.alert.cleared_at {
@@ -315,11 +345,20 @@ fn selected_details(context: &DrawContext<'_>, pane: Rect) -> Vec<Line<'static>>
     let handling = row.alert.handling.as_ref().filter(|_| row.alert.cleared_at.is_none());
     let state = handling.map(|_| row_text::alert_state(&row.alert, context.now.wall, context.model.setting.zone));
     let note = row.alert.acknowledged().filter(|_| state.is_none()).and_then(|acknowledged| acknowledged.note.clone());
-    let say = row.transaction.as_ref().filter(|_| pane.height > MORE);
+    let say = row.transaction.as_ref();
     let say = say.map(|tx| advice::advise(tx, context.now.wall, context.model.setting.zone).say);
+    let wrapped = |text: Option<String>| {
+        text.map(|text| width::wrap(&text, columns.saturating_sub(7).max(1))).unwrap_or_default()
+    };
     let texts = [case, ("NOW", state), ("NOTE", note), ("SAY", say), ("DO", Some(action(context, row)))];
-    for (label, text) in texts {
-        let wrapped = text.map(|text| width::wrap(&text, columns.saturating_sub(7).max(1))).unwrap_or_default();
+    let mut texts = texts.map(|(label, text)| (label, wrapped(text)));
+    // What to say takes the rows that the others leave.
+    let others: usize = texts.iter().filter(|(label, _)| *label != "SAY").map(|(_, lines)| lines.len()).sum();
+    for (_, say) in texts.iter_mut().filter(|(label, _)| *label == "SAY") {
+        cut_rows(context, say, rows.saturating_sub(others));
+    }
+    let mut lines = Vec::new();
+    for (label, wrapped) in texts {
         lines.extend(wrapped.into_iter().enumerate().map(|(place, text)| {
             let label = if place == 0 { label } else { "" };
             Line::from(vec![Span::styled(format!(" {label:<5}"), context.theme.label()), Span::raw(text)])
@@ -327,7 +366,7 @@ fn selected_details(context: &DrawContext<'_>, pane: Rect) -> Vec<Line<'static>>
     }
     if let Some(tx) = &row.transaction {
         let overview = detail::view::overview(context, tx, columns.saturating_sub(2));
-        if lines.len() + 1 + overview.len() <= usize::from(pane.height) {
+        if lines.len() + 1 + overview.len() <= rows {
             lines.push(Line::default());
             lines.extend(overview.into_iter().map(|mut line| {
                 line.spans.insert(0, Span::raw(" "));
@@ -336,4 +375,16 @@ fn selected_details(context: &DrawContext<'_>, pane: Rect) -> Vec<Line<'static>>
         }
     }
     lines
+}
+
+/// Keeps at most so many rows of a text; an ellipsis shows that there is more.
+fn cut_rows(context: &DrawContext<'_>, lines: &mut Vec<String>, rows: usize) {
+    if lines.len() > rows {
+        lines.truncate(rows);
+        lines.last_mut().into_iter().for_each(|last| {
+            let end = last.rfind(' ').unwrap_or(last.len());
+            last.truncate(end);
+            last.push_str(context.theme.ellipsis);
+        });
+    }
 }

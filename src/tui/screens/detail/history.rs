@@ -6,7 +6,8 @@ use chrono::{DateTime, Utc};
 
 use crate::{
     domain::{
-        change::{Change, ChangeKind},
+        alert::Severity,
+        change::{self, Change, ChangeKind},
         duration_stats::RouteDurations,
         span,
     },
@@ -75,12 +76,43 @@ impl EntryKind {
     }
 }
 
+/// What an entry is about, as far as the view shows more than the text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EntrySubject {
+    /// The text says all.
+    #[default]
+    Text,
+    /// The status before and after, with ` > ` between.
+    Status,
+    /// The last change of the step with this index: the transaction's record has the step as it became.
+    Step(usize),
+    /// An alert that was raised, or flaps.
+    Raised(Severity),
+    /// An alert that was cleared.
+    Cleared,
+}
+
+impl EntrySubject {
+    fn of(kind: &ChangeKind) -> Self {
+        match kind {
+            ChangeKind::StatusChanged { .. } => Self::Status,
+            ChangeKind::AlertRaised { severity, .. } | ChangeKind::AlertFlapping { severity, .. } => {
+                Self::Raised(*severity)
+            }
+            ChangeKind::AlertFlipped { rule, is_raised: true } => Self::Raised(rule.severity()),
+            ChangeKind::AlertCleared { .. } | ChangeKind::AlertFlipped { is_raised: false, .. } => Self::Cleared,
+            _ => Self::Text,
+        }
+    }
+}
+
 /// One line of a transaction's history.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HistoryEntry {
     /// When the entry was recorded.
     pub at: DateTime<Utc>,
     pub kind: EntryKind,
+    pub subject: EntrySubject,
     /// The text, without the word of the kind.
     pub text: String,
 }
@@ -88,19 +120,25 @@ pub struct HistoryEntry {
 impl From<&HistoryLine> for HistoryEntry {
     fn from(line: &HistoryLine) -> Self {
         // The kind's word is shown before the text, so the text doesn't repeat it.
-        let (kind, text) = match line {
-            HistoryLine::Observation(answer, _) => (EntryKind::Poll, answer.description()),
-            HistoryLine::Change(change) => {
-                (EntryKind::of(&change.kind), change.kind.description_by(change.author.as_deref()))
+        let (kind, subject, text) = match line {
+            HistoryLine::Observation(answer, _) => (EntryKind::Poll, EntrySubject::Text, answer.description()),
+            HistoryLine::Change(entry) => {
+                let text = match &entry.kind {
+                    ChangeKind::StatusChanged { previous: None, current } => {
+                        format!("first answer: {}", change::status_text(current))
+                    }
+                    kind => kind.description_by(entry.author.as_deref()),
+                };
+                (EntryKind::of(&entry.kind), EntrySubject::of(&entry.kind), text)
             }
         };
-        Self { at: line.at(), kind, text }
+        Self { at: line.at(), kind, subject, text }
     }
 }
 
 impl From<&Note> for HistoryEntry {
     fn from(note: &Note) -> Self {
-        Self { at: note.at, kind: EntryKind::Note, text: note.attributed() }
+        Self { at: note.at, kind: EntryKind::Note, subject: EntrySubject::Text, text: note.attributed() }
     }
 }
 
@@ -128,14 +166,50 @@ pub struct TransactionHistory {
 }
 
 /// Returns the lines without answers that repeat the answer before. The bodies of such answers differ only in running times;
-/// other differences have lines of their own.
+/// other differences have lines of their own. A check of the chains that nobody asked for is left out if the line would repeat
+/// the one before: the check had news of the destination's transaction, which the line doesn't name.
 fn without_repeats(lines: &[HistoryLine]) -> Vec<&HistoryLine> {
-    let mut last = None;
+    let (mut last_answer, mut last_check) = (None, None);
     let has_changes = |line: &&HistoryLine| match line {
-        HistoryLine::Observation(answer, _) => last.replace(answer.summary.clone()) != Some(answer.summary.clone()),
+        HistoryLine::Observation(answer, _) => {
+            last_answer.replace(answer.summary.clone()) != Some(answer.summary.clone())
+        }
+        HistoryLine::Change(Change { kind: ChangeKind::ChainRequested, .. }) => {
+            last_check = None;
+            true
+        }
+        HistoryLine::Change(Change { kind: kind @ ChangeKind::ChainChecked { .. }, .. }) => {
+            last_check.replace(kind.clone()) != Some(kind.clone())
+        }
         HistoryLine::Change(_) => true,
     };
     lines.iter().filter(has_changes).collect()
+}
+
+/// Returns the index of the step that a line is about.
+fn step_of(line: &HistoryLine) -> Option<usize> {
+    match line {
+        HistoryLine::Change(Change { kind: ChangeKind::StepAdded { index }, .. }) => Some(*index),
+        HistoryLine::Change(_) | HistoryLine::Observation(..) => None,
+    }
+}
+
+/// Returns the entries of these lines. An entry about a step says whether the step was added or changed, and the last entry about a
+/// step names the step.
+fn entries_of(lines: &[&HistoryLine]) -> Vec<HistoryEntry> {
+    let entry = |(place, line): (usize, &&HistoryLine)| {
+        let mut entry = HistoryEntry::from(*line);
+        let Some(index) = step_of(line) else { return entry };
+        let (before, after) = lines.split_at(place);
+        let is_about_it = |line: &&HistoryLine| step_of(line) == Some(index);
+        let verb = if before.iter().any(is_about_it) { "changed" } else { "added" };
+        entry.text = format!("step {} {verb}", index + 1);
+        if !after.iter().skip(1).any(is_about_it) {
+            entry.subject = EntrySubject::Step(index);
+        }
+        entry
+    };
+    lines.iter().enumerate().map(entry).collect()
 }
 
 fn steps_seen(lines: &[HistoryLine]) -> BTreeMap<usize, StepSeen> {
@@ -153,7 +227,8 @@ impl TransactionHistory {
     pub fn new(lines: &[HistoryLine], past: RouteDurations) -> Self {
         /// The most entries; `hoptop show` prints all.
         const MOST: usize = 200;
-        let entries = without_repeats(lines).into_iter().rev().take(MOST).map(HistoryEntry::from).collect();
+        let shown = without_repeats(lines);
+        let entries = entries_of(&shown).into_iter().rev().take(MOST).collect();
         let phase = |line: &HistoryLine| match line {
             HistoryLine::Change(Change { at, kind: ChangeKind::StatusChanged { current, .. }, .. }) => {
                 Some((current.clone(), *at))
@@ -187,10 +262,7 @@ impl TransactionHistory {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{
-        alert::{Rule, Severity},
-        fixtures::at,
-    };
+    use crate::domain::{alert::Rule, fixtures::at, ids::ChainId};
 
     fn change(seconds: i64, kind: ChangeKind) -> HistoryLine {
         let (profile, transaction, observation) = ("p".into(), None, None);
@@ -211,6 +283,34 @@ mod tests {
         let history = TransactionHistory::new(&[step(1, 0), step(1, 1), step(9, 1)], RouteDurations::default());
         let seen = |first, as_now| StepSeen { first: at(first), as_now: at(as_now) };
         assert_eq!(history.steps, [(0, seen(1, 1)), (1, seen(1, 9))].into());
+    }
+
+    #[test]
+    fn an_entry_about_a_step_says_whether_the_step_was_added_or_changed() {
+        let step = |seconds, index| change(seconds, ChangeKind::StepAdded { index });
+        let history = TransactionHistory::new(&[step(1, 0), step(1, 1), step(9, 1)], RouteDurations::default());
+        let shown: Vec<_> = history.entries.iter().map(|entry| (entry.text.as_str(), entry.subject)).collect();
+        let expected = [
+            ("step 2 changed", EntrySubject::Step(1)),
+            ("step 2 added", EntrySubject::Text),
+            ("step 1 added", EntrySubject::Step(0)),
+        ];
+        assert_eq!(shown, expected);
+    }
+
+    #[test]
+    fn a_check_of_the_chain_is_repeated_only_if_somebody_asked() {
+        let checked = |seconds| {
+            let (state, chain) = ("succeeded".to_owned(), ChainId::new("59144"));
+            change(seconds, ChangeKind::ChainChecked { state, chain, block: Some(897_824_616) })
+        };
+        let times = |lines: &[HistoryLine]| {
+            let history = TransactionHistory::new(lines, RouteDurations::default());
+            let checks = history.entries.into_iter().filter(|entry| entry.text.contains("says"));
+            checks.map(|entry| entry.at).collect::<Vec<_>>()
+        };
+        assert_eq!(times(&[checked(1), checked(2), checked(3)]), [at(1)]);
+        assert_eq!(times(&[checked(1), change(2, ChangeKind::ChainRequested), checked(3)]), [at(3), at(1)]);
     }
 
     #[test]

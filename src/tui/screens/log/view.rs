@@ -1,9 +1,9 @@
-//! The log's lines, the newest first, and a note on how the integrator ID is shown.
+//! The log's lines, the newest first; below, the whole selected line if it is cut, and how the integrator ID is shown.
 
 use chrono::{DateTime, Utc};
 use ratatui::{
     Frame,
-    layout::{Constraint, Layout, Rect},
+    layout::{Constraint, Layout, Margin, Rect},
     style::Style,
     text::{Line, Span},
 };
@@ -15,7 +15,7 @@ use crate::{
     tui::{
         command::CommandId,
         dialogs::Dialog,
-        draw::{DrawContext, put_lines},
+        draw::{self, DrawContext, put_block, put_lines},
         widgets::{columns, field},
     },
 };
@@ -24,14 +24,33 @@ use crate::{
 const PROMPT: &str = "/ ";
 const LEVEL: usize = 5;
 
-fn areas(body: Rect) -> [Rect; 2] {
-    let below = if body.height >= 6 { 2 } else { 0 };
-    Layout::vertical([Constraint::Fill(1), Constraint::Length(below)]).areas(body)
+/// Returns the area of the lines, and of what stands below them; both inside the frame if there is one.
+fn areas(context: &DrawContext<'_>, body: Rect) -> [Rect; 2] {
+    let inner = if draw::has_frames(body) { body.inner(Margin::new(1, 1)) } else { body };
+    let whole = whole_line(context, inner).len();
+    let below = if inner.height >= 6 { 2 + whole } else { 0 };
+    let below = u16::try_from(below).unwrap_or(u16::MAX);
+    Layout::vertical([Constraint::Fill(1), Constraint::Length(below)]).areas(inner)
+}
+
+/// Returns the text of the line at the cursor in full, if the line is cut above and the body has room.
+fn whole_line(context: &DrawContext<'_>, inner: Rect) -> Vec<String> {
+    /// The least rows of the body for each row of the text.
+    const ROWS: u16 = 3;
+    let log = &context.model.log;
+    let Some(entry) = log.line().filter(|_| !log.is_wrapped) else { return Vec::new() };
+    let (columns, words) = (usize::from(inner.width), words(context, entry));
+    if width::display_width(&words) <= room_of_text(context, entry, columns) {
+        return Vec::new();
+    }
+    let mut lines = width::wrap(&words, columns.saturating_sub(2).max(1));
+    lines.truncate(usize::from(inner.height / ROWS));
+    lines
 }
 
 /// Returns the number of rows for lines of the log.
-pub(crate) fn rows_in(body: Rect) -> usize {
-    let [lines, _] = areas(body);
+pub(crate) fn rows_in(context: &DrawContext<'_>, body: Rect) -> usize {
+    let [lines, _] = areas(context, body);
     usize::from(lines.height)
 }
 
@@ -59,8 +78,13 @@ pub(crate) fn headline(context: &DrawContext<'_>, row: Rect, frame: &mut Frame<'
 }
 
 pub(crate) fn draw(context: &DrawContext<'_>, body: Rect, frame: &mut Frame<'_>) {
-    let [pane, below] = areas(body);
+    let [pane, below] = areas(context, body);
     let log = &context.model.log;
+    if draw::has_frames(body) {
+        let count = log.lines().count();
+        let place = if count > 0 { format!(" {} of {count} ", log.cursor + 1) } else { String::new() };
+        put_block(context.dim_block(" Log ").title_bottom(Span::styled(place, context.theme.dim())), body, frame);
+    }
     let rows = usize::from(pane.height);
     let columns = usize::from(pane.width);
     // From the first visible line to the one at the cursor, and as many lines after it as fit.
@@ -87,28 +111,24 @@ pub(crate) fn draw(context: &DrawContext<'_>, body: Rect, frame: &mut Frame<'_>)
     if below.height > 0 {
         let rule = Line::styled(context.theme.border.horizontal_top.repeat(columns), context.theme.dim());
         let note = Line::styled(width::cut(&id_note(context), columns, context.theme.ellipsis), context.theme.dim());
-        put_lines([rule, note], below, frame);
+        let whole = whole_line(context, Rect { height: pane.height + below.height, ..pane });
+        let whole = whole.into_iter().map(|text| Line::raw(format!(" {text}")));
+        put_lines([rule].into_iter().chain(whole).chain([note]), below, frame);
     }
 }
 
 /// Returns a line of the log, in several rows if lines are wrapped.
 fn entry_lines(context: &DrawContext<'_>, entry: &LogLine, is_selected: bool, columns: usize) -> Vec<Line<'static>> {
     let mark = if is_selected { '>' } else { ' ' };
-    let time = format!("{mark}{} ", time(context, entry.at));
+    let time = format!("{mark}{}", time_text(context, entry));
     let style = match entry.level {
         LogLevel::Error => context.theme.critical(),
         LogLevel::Warn => context.theme.warning(),
         LogLevel::Info => context.theme.dim(),
     };
-    let body = if entry.body.is_empty() { String::new() } else { format!(" | {}", entry.body) };
-    let about = match entry.about.as_str() {
-        "" => String::new(),
-        about => format!(" | {}", TxHash::new(about).short(context.theme.ellipsis)),
-    };
-    let indent = width::display_width(&time) + LEVEL + 1;
-    let room = columns.saturating_sub(indent).max(1);
-    let profile_prefix = context.model.setting.profile_prefix(&entry.profile);
-    let words = format!("{profile_prefix}{}{about}{body}", entry.text);
+    let room = room_of_text(context, entry, columns);
+    let indent = columns.saturating_sub(room);
+    let words = words(context, entry);
     let texts = match context.model.log.is_wrapped {
         true => width::wrap(&words, room),
         false => vec![width::cut(&words, room, context.theme.ellipsis)],
@@ -124,6 +144,27 @@ fn entry_lines(context: &DrawContext<'_>, entry: &LogLine, is_selected: bool, co
     let pane = u16::try_from(columns).unwrap_or(u16::MAX);
     let rows = texts.into_iter().enumerate().map(spans);
     rows.map(|spans| columns::row(context, spans, is_selected, pane)).collect()
+}
+
+/// Returns the time of a line, with the blank after it.
+fn time_text(context: &DrawContext<'_>, entry: &LogLine) -> String {
+    format!("{} ", time(context, entry.at))
+}
+
+/// Returns the columns of the text after mark, time and level.
+fn room_of_text(context: &DrawContext<'_>, entry: &LogLine, columns: usize) -> usize {
+    columns.saturating_sub(width::display_width(&time_text(context, entry)) + LEVEL + 2).max(1)
+}
+
+/// Returns the text of a line: the profile, the message, the transaction and the body.
+fn words(context: &DrawContext<'_>, entry: &LogLine) -> String {
+    let body = if entry.body.is_empty() { String::new() } else { format!(" | {}", entry.body) };
+    let about = match entry.about.as_str() {
+        "" => String::new(),
+        about => format!(" | {}", TxHash::new(about).short(context.theme.ellipsis)),
+    };
+    let profile_prefix = context.model.setting.profile_prefix(&entry.profile);
+    format!("{profile_prefix}{}{about}{body}", entry.text)
 }
 
 /// Returns the time of a moment, with the date if the day isn't today.
@@ -151,9 +192,11 @@ fn empty(context: &DrawContext<'_>) -> String {
 
 /// Returns the note on how the integrator ID is shown.
 fn id_note(context: &DrawContext<'_>) -> String {
-    let shown = match &context.model.setting.shown_id {
-        Some(id) => format!("as {}", id.replace('…', context.theme.ellipsis)),
-        None => "by its last characters only".to_owned(),
-    };
-    format!(" x-integrator-id is shown {shown} everywhere, including copies and exports")
+    match &context.model.setting.shown_id {
+        Some(id) => {
+            let id = id.replace('…', context.theme.ellipsis);
+            format!(" The integrator ID is shown, copied and exported as {id}.")
+        }
+        None => " Only the last characters of the integrator ID are shown, copied and exported.".to_owned(),
+    }
 }

@@ -55,9 +55,10 @@ impl RouteSummary {
         self.outcomes.iter().filter(is_success).map(|(_, count)| count).sum()
     }
 
-    /// Returns the longest time that transfers take or have taken so far: the median, or the age of the oldest one in progress.
-    pub fn slowness(&self) -> Option<Duration> {
-        self.median.max(self.oldest_open)
+    /// Returns the key of the order by slowness: the median. Routes without a median come after the others, in the order of their
+    /// oldest transfer in progress.
+    fn slowness(&self) -> (Option<Duration>, Option<Duration>) {
+        (self.median, self.oldest_open.filter(|_| self.median.is_none()))
     }
 
     fn new(stats: &RouteStats, route: Option<RouteKey>, sorted: &[Duration], now: DateTime<Utc>) -> Self {
@@ -179,7 +180,7 @@ pub enum RouteOrder {
     /// The route with the most transactions first.
     #[default]
     Number,
-    /// The slowest route first, by its median or by its oldest transfer in progress.
+    /// The route with the longest median first.
     Slowest,
     /// The route with the smallest share of success among its settled transactions first.
     Worst,
@@ -199,7 +200,7 @@ impl RouteOrder {
     pub fn label(self) -> &'static str {
         match self {
             Self::Number => "most transfers first",
-            Self::Slowest => "slowest first",
+            Self::Slowest => "longest median first",
             Self::Worst => "least successful first",
         }
     }

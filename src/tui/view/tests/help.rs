@@ -15,9 +15,45 @@ fn help_at(size: (u16, u16), typed: &str) -> TestDashboard {
 fn the_help() {
     insta::assert_snapshot!("help", screen(&help_at(SMALL, "")));
     insta::assert_snapshot!("help_wide", screen(&help_at(WIDE, "")));
+    insta::assert_snapshot!("help_very_wide", screen(&help_at((200, 60), "")));
     let mut model = help_at(SMALL, "");
     press(&mut model, &["End"], now());
     insta::assert_snapshot!("help_scrolled_to_its_end", screen(&model));
+}
+
+#[test]
+fn the_columns_of_the_help_begin_with_the_most_needed_groups_and_tear_no_group_apart() {
+    for (size, tops) in [(WIDE, 2), ((160, 45), 2), ((200, 60), 3)] {
+        let drawn = screen(&help_at(size, ""));
+        let titles = drawn.lines().find(|line| line.contains("MOVE AND OPEN")).unwrap();
+        let found = ["MOVE AND OPEN", "TRIAGE", "REPLY, COPY, EXPORT"].map(|title| titles.contains(title));
+        assert_eq!(found, [true, true, tops > 2], "{size:?}");
+        for needed in [
+            "acknowledge the active",
+            "snooze the",
+            "add a note",
+            "undo the last",
+            "FIND AND",
+            "filter by text",
+            "text for the",
+        ] {
+            assert!(drawn.contains(needed), "{size:?}: {needed}\n{drawn}");
+        }
+    }
+}
+
+#[test]
+fn the_frame_of_the_help_says_which_rows_are_shown_while_there_are_more() {
+    for size in [(40, 12), SMALL, WIDE, (160, 45)] {
+        let mut model = help_at(size, "");
+        assert!(screen(&model).contains(" 1-"), "{size:?}");
+        press(&mut model, &["End"], now());
+        let drawn = screen(&model);
+        let (_, place) = drawn.rsplit_once('╰').unwrap().1.split_once(" of ").unwrap();
+        let count: usize = place.split(' ').next().unwrap().parse().unwrap();
+        assert!(drawn.contains(&format!("-{count} of {count} ")), "{size:?}");
+    }
+    assert!(!screen(&help_at(WIDE, "xyzzy")).contains(" 1-"));
 }
 
 #[test]
@@ -69,7 +105,7 @@ fn sentences_and_help_name_the_configured_keys() {
     assert!(screen(&model).contains("Press X to clear the filter."));
     press(&mut model, &["?"], now());
     type_in(&mut model, "acknowledge", now());
-    assert!(screen(&model).contains("  ^A            acknowledge   acknowledge the active"));
+    assert!(screen(&model).contains("  ^A             acknowledge   acknowledge the active"));
 }
 
 /// Returns a dashboard whose filter matches no transaction.

@@ -35,6 +35,18 @@ fn a_bad_day_on_a_small_screen() {
 }
 
 #[test]
+fn the_line_at_the_cursor_is_shown_in_full_below_the_lines_if_it_is_cut() {
+    let mut model = log(SMALL, LOG);
+    let whole = "no requests for 60.0 s";
+    assert_eq!(screen(&model).matches(whole).count(), 1, "the line fits");
+    press(&mut model, &["j"], now());
+    assert!(screen(&model).contains("\" 60 s | 0x41aa…0fe1 | \"{"), "{}", screen(&model));
+    press(&mut model, &["w"], now());
+    let whole = screen(&model).matches("throttled the integrator ID").count();
+    assert_eq!(whole, 1, "a wrapped line is whole already");
+}
+
+#[test]
 fn long_lines_wrapped() {
     let mut model = log(SMALL, LOG);
     press(&mut model, &["w"], now());

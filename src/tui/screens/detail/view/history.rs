@@ -1,13 +1,17 @@
 //! The history, as observed by hoptop, the newest entry first.
 
-use ratatui::text::{Line, Span};
+use ratatui::{
+    style::Style,
+    text::{Line, Span},
+};
 
-use super::lines::time;
+use super::{lines::time, steps};
 use crate::{
-    presentation::width,
+    domain::{record::RouteStep, route},
+    presentation::{row_text, width},
     tui::{
         draw::DrawContext,
-        screens::detail::history::{EntryKind, HistoryEntry},
+        screens::detail::history::{EntryKind, EntrySubject, HistoryEntry},
     },
 };
 
@@ -18,13 +22,13 @@ pub(crate) fn lines(context: &DrawContext<'_>, columns: usize) -> (Vec<Line<'sta
         return (vec![Line::styled(format!("Reading{}", context.theme.ellipsis), context.theme.dim())], String::new());
     };
     let wanted = detail.filter.to_lowercase();
-    let is_wanted = |entry: &&HistoryEntry| {
-        let passes =
-            wanted.is_empty() || format!("{} {}", entry.kind.label(), entry.text).to_lowercase().contains(&wanted);
+    let steps = context.model.selected().map_or(&[][..], |tx| steps::of(tx));
+    let is_wanted = |(entry, text): &(&HistoryEntry, String)| {
+        let passes = wanted.is_empty() || format!("{} {text}", entry.kind.label()).to_lowercase().contains(&wanted);
         passes && !(detail.shows_changes_only && entry.kind == EntryKind::Poll)
     };
-    let shown = history.entries.iter().filter(is_wanted);
-    let lines: Vec<_> = shown.map(|entry| line(context, entry, columns)).collect();
+    let shown = history.entries.iter().map(|entry| (entry, text(context, entry, steps))).filter(is_wanted);
+    let lines: Vec<_> = shown.map(|(entry, text)| line(context, entry, &text, columns)).collect();
     let hidden = history.entries.len() - lines.len();
     let searched = if wanted.is_empty() { String::new() } else { format!("/{}  ", width::cut(&wanted, 12, "..")) };
     let remark = if hidden > 0 { format!("{searched}{hidden} hidden") } else { searched };
@@ -34,21 +38,37 @@ pub(crate) fn lines(context: &DrawContext<'_>, columns: usize) -> (Vec<Line<'sta
     }
 }
 
-fn line(context: &DrawContext<'_>, entry: &HistoryEntry, columns: usize) -> Line<'static> {
+fn line(context: &DrawContext<'_>, entry: &HistoryEntry, text: &str, columns: usize) -> Line<'static> {
     /// The columns of a time with a date.
     const TIME: usize = 11;
     let kind = format!("  {:<8}", entry.kind.label());
     let time = width::fit(&time(context, entry.at), TIME, "");
     let room = columns.saturating_sub(width::display_width(&time) + width::display_width(&kind));
-    let style = match entry.kind {
-        EntryKind::Poll | EntryKind::Edit => context.theme.dim(),
-        EntryKind::Alert => context.theme.warning(),
-        EntryKind::Note => context.theme.info(),
-        EntryKind::Change => ratatui::style::Style::new(),
+    let style = match (entry.subject, entry.kind) {
+        (EntrySubject::Raised(severity), _) => context.theme.severity(severity),
+        (EntrySubject::Cleared, _) => context.theme.good(),
+        (_, EntryKind::Poll | EntryKind::Edit) => context.theme.dim(),
+        (_, EntryKind::Note) => context.theme.info(),
+        (_, EntryKind::Alert | EntryKind::Change) => Style::new(),
     };
     Line::from(vec![
         Span::styled(time, context.theme.dim()),
         Span::styled(kind, style),
-        Span::styled(width::cut(&entry.text, room, context.theme.ellipsis), style),
+        Span::styled(width::cut(text, room, context.theme.ellipsis), style),
     ])
+}
+
+/// Returns the text of an entry. The last change of a step says what the step became: `step 3 changed: ongoing on Base`.
+fn text(context: &DrawContext<'_>, entry: &HistoryEntry, steps: &[RouteStep]) -> String {
+    match entry.subject {
+        EntrySubject::Status => entry.text.replace(" > ", &format!(" {} ", context.theme.glyphs().arrow())),
+        EntrySubject::Step(index) => {
+            let step = steps.get(index).and_then(|step| Some((step.status.as_deref()?, step.chain_id.as_ref())));
+            let Some((status, chain)) = step else { return entry.text.clone() };
+            let name = |id| context.model.selected().map_or_else(String::new, |tx| route::name_of(tx, id));
+            let place = chain.map_or_else(String::new, |id| format!(" on {}", name(id)));
+            format!("{}: {}{place}", entry.text, row_text::in_words(status))
+        }
+        EntrySubject::Text | EntrySubject::Raised(_) | EntrySubject::Cleared => entry.text.clone(),
+    }
 }

@@ -16,7 +16,7 @@ use crate::{
 /// The columns between the two boxes.
 const BETWEEN: usize = 9;
 /// With fewer columns the destination is below the source.
-const NARROW: usize = 44;
+const NARROW: usize = 42;
 
 /// The columns of a label in a box.
 const LABEL: usize = 3;
@@ -97,7 +97,8 @@ fn stacked(
     let mut lines = vec![Line::styled("SOURCE", context.theme.label())];
     lines.extend(from.iter().map(text));
     let elapsed = span::long(tx.age(context.now.wall));
-    lines.push(Line::styled(width::cut(&format!("  v {elapsed}"), columns, ""), context.theme.info()));
+    let arrow = context.theme.glyphs().choose("▼", "v");
+    lines.push(Line::styled(width::cut(&format!("  {arrow} {elapsed}"), columns, ""), context.theme.info()));
     lines.push(Line::styled("DESTINATION", context.theme.label()));
     lines.extend(to.iter().map(text));
     lines

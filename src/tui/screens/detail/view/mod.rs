@@ -4,7 +4,8 @@
 //! title     hash, route, ticket: in the pane if beside the list, else in the filter's row
 //! top       verdict, limit, SAY, DO: shown above every tab
 //! tabs      the tabs, and the position in the open tab
-//! content   the open tab, which scrolls by itself; on a wide screen the summary is beside each other tab
+//! content   the open tab, which scrolls by itself; on a wide screen the summary is beside each other tab, and the timing and
+//!           the history beside the summary
 //! ```
 //!
 //! Names that the service writes for programs are shown in words; the raw body has these names as received. Drawing a large body
@@ -49,8 +50,8 @@ const LEAST_CONTENT: usize = 5;
 /// With more rows than these below the top, one row above the tabs is empty.
 const AMPLE: usize = 16;
 
-/// From this width on, the summary is beside each other tab of an open transaction.
-const SUMMARY_BESIDE_FROM: u16 = 150;
+/// From this width on, an open transaction has something beside the open tab: the summary, or beside the summary the timing.
+const SIDE_FROM: u16 = 150;
 
 /// With more rows than these from the tabs on, the open tab is underlined.
 const AMPLE_BELOW: u16 = 10;
@@ -62,8 +63,8 @@ struct DetailLayout {
     rest: Vec<Line<'static>>,
     tabs: Rect,
     content: Rect,
-    /// The area of the summary beside another tab; empty if there is none.
-    summary: Rect,
+    /// The area beside the open tab; empty on a narrow screen.
+    side: Rect,
 }
 
 impl DetailLayout {
@@ -92,12 +93,11 @@ impl DetailLayout {
         let tab_rows = if below > AMPLE_BELOW { 2 } else { 1 };
         let tabs = Rect { y: inner.y + above, height: below.min(tab_rows), ..inner };
         let content = Rect { y: tabs.y + tabs.height, height: below - tabs.height, ..inner };
-        let has_summary =
-            is_open && inner.width >= SUMMARY_BESIDE_FROM && context.model.detail.tab != DetailTab::Summary;
-        let summary_width = if has_summary { inner.width * 9 / 20 } else { 0 };
-        let [content, summary] =
-            Layout::horizontal([Constraint::Fill(1), Constraint::Length(summary_width)]).areas(content);
-        Self { top, rest, tabs, content, summary }
+        // The links of the summary need more room than the times beside it.
+        let share = if context.model.detail.tab == DetailTab::Summary { 8 } else { 9 };
+        let side_width = if is_open && inner.width >= SIDE_FROM { inner.width * share / 20 } else { 0 };
+        let [content, side] = Layout::horizontal([Constraint::Fill(1), Constraint::Length(side_width)]).areas(content);
+        Self { top, rest, tabs, content, side }
     }
 }
 
@@ -126,27 +126,38 @@ pub(crate) fn draw(context: &DrawContext<'_>, panes: &Panes, pane: Rect, frame: 
     let top = Rect { height: parts.tabs.y - inner.y, ..inner };
     put_lines(parts.top, top, frame);
     put_lines(content, parts.content, frame);
-    if !parts.summary.is_empty() {
+    if !parts.side.is_empty() {
         let border = Block::new().borders(Borders::LEFT).border_set(context.theme.border);
         let border = border.border_style(context.theme.dim()).padding(Padding::left(1));
-        let area = put_block(border, parts.summary, frame);
-        put_lines(summary::lines(context, tx, usize::from(area.width)), area, frame);
+        let area = put_block(border, parts.side, frame);
+        put_lines(beside(context, tx, usize::from(area.width)), area, frame);
     }
     hyperlink::mark(context, tx, inner, frame.buffer_mut());
     tabs::draw(context, context.model.detail.tab, &place, parts.tabs, frame);
 }
 
+/// Returns the lines beside the open tab: the summary, or beside the summary the timing and the history.
+fn beside(context: &DrawContext<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'static>> {
+    if context.model.detail.tab != DetailTab::Summary {
+        return summary::lines(context, tx, columns);
+    }
+    let mut lines = timing::lines_beside_summary(context, tx, columns);
+    lines.extend([Line::default(), lines::heading(context, "HISTORY", "newest first", columns)]);
+    lines.extend(history::lines(context, columns).0);
+    lines
+}
+
 /// Returns the tab whose title is at a position of the screen.
 pub(crate) fn tab_at(context: &DrawContext<'_>, panes: &Panes, pane: Rect, at: Position) -> Option<DetailTab> {
     let row = DetailLayout::new(context, context.model.selected()?, panes, pane).tabs;
-    row.contains(at).then(|| tabs::at(context, context.model.detail.tab, row, at.x))?
+    row.contains(at).then(|| tabs::at(row, at.x))?
 }
 
 /// Returns the visible lines of the open tab, and the position in the tab in words.
 fn content(context: &DrawContext<'_>, tx: &Transaction, parts: &DetailLayout) -> (Vec<Line<'static>>, String) {
     let (columns, rows) = (usize::from(parts.content.width), usize::from(parts.content.height));
     match context.model.detail.tab {
-        DetailTab::Steps => steps::shown(context, tx, columns, rows),
+        DetailTab::Steps => steps::shown(context, tx, parts.content, !parts.side.is_empty()),
         DetailTab::Raw => raw::shown(context, columns, rows),
         _ => {
             let (lines, remark) = scrolled(context, tx, parts);
@@ -178,7 +189,8 @@ fn content(context: &DrawContext<'_>, tx: &Transaction, parts: &DetailLayout) ->
 fn scrolled(context: &DrawContext<'_>, tx: &Transaction, parts: &DetailLayout) -> (Vec<Line<'static>>, String) {
     let columns = usize::from(parts.content.width);
     match context.model.detail.tab {
-        DetailTab::Timing => (timing::lines(context, tx, columns), String::new()),
+        DetailTab::Timing if parts.side.is_empty() => (timing::lines(context, tx, columns), String::new()),
+        DetailTab::Timing => (timing::lines_beside_summary(context, tx, columns), String::new()),
         DetailTab::History => history::lines(context, columns),
         DetailTab::Notes => (notes::lines(context, tx, columns), String::new()),
         DetailTab::Summary | DetailTab::Steps | DetailTab::Raw => {
@@ -186,7 +198,7 @@ fn scrolled(context: &DrawContext<'_>, tx: &Transaction, parts: &DetailLayout) -
             let mut lines: Vec<_> = rest.chain(summary::lines(context, tx, columns)).collect();
             // A high screen shows the durations below the summary.
             let timing = timing::observed_lines(context, tx, columns);
-            if lines.len() + 1 + timing.len() <= usize::from(parts.content.height) {
+            if parts.side.is_empty() && lines.len() + 1 + timing.len() <= usize::from(parts.content.height) {
                 lines.push(Line::default());
                 lines.extend(timing);
             }

@@ -4,6 +4,7 @@
 
 use chrono::{DateTime, Utc};
 use ratatui::{
+    layout::Rect,
     style::Style,
     text::{Line, Span},
 };
@@ -13,9 +14,9 @@ use super::{
     summary, timing,
 };
 use crate::{
-    domain::{alert::Severity, record::RouteStep, route, transaction::Transaction},
+    domain::{alert::Severity, record::RouteStep, route, status::RouterStatus, transaction::Transaction},
     presentation::{row_text, width},
-    tui::draw::DrawContext,
+    tui::{draw::DrawContext, widgets::columns},
 };
 
 /// With fewer columns the times are left out.
@@ -36,13 +37,15 @@ pub(crate) fn of(tx: &Transaction) -> &[RouteStep] {
     tx.state.record.as_ref().map_or(&[], |record| &record.steps)
 }
 
-/// Returns the visible lines, and the number of the step with the cursor.
+/// Returns the visible lines, and the number of the step with the cursor. Beside the summary the steps stand without the parts
+/// that the summary has.
 pub(crate) fn shown(
     context: &DrawContext<'_>,
     tx: &Transaction,
-    columns: usize,
-    rows: usize,
+    content: Rect,
+    is_beside_summary: bool,
 ) -> (Vec<Line<'static>>, String) {
+    let (columns, rows) = (usize::from(content.width), usize::from(content.height));
     let steps = of(tx);
     let remark = "in the service's order; times are when hoptop saw each step";
     let mut lines = vec![heading(context, "routeStatus", remark, columns)];
@@ -59,7 +62,7 @@ pub(crate) fn shown(
     let first = (cursor + 1).saturating_sub(room);
     let line = |(index, step)| {
         let line = step_line(context, tx, index, step, columns, columns_of_hash);
-        if index == cursor { line.style(context.theme.selected()) } else { line }
+        columns::row(context, line.spans, index == cursor, content.width)
     };
     lines.extend(steps.iter().enumerate().skip(first).take(room).map(line));
     let hash = steps.get(cursor).and_then(|step| step.transaction_id.as_ref());
@@ -68,7 +71,10 @@ pub(crate) fn shown(
         lines.extend(labelled(&format!("step {}", cursor + 1), hash.as_str(), columns, context.theme.dim()));
     }
     // A high screen shows below where the transfer is, and how long its statuses lasted.
-    for more in [summary::overview(context, tx, columns), timing::observed_lines(context, tx, columns)] {
+    let overview = if is_beside_summary { Vec::new() } else { summary::overview(context, tx, columns) };
+    let mut timing = timing::observed_lines(context, tx, columns);
+    timing.extend(if is_beside_summary { Vec::new() } else { timing::forecast_lines(context, tx, columns) });
+    for more in [overview, timing].into_iter().filter(|more| !more.is_empty()) {
         if lines.len() + 1 + more.len() <= rows {
             lines.push(Line::default());
             lines.extend(more);
@@ -97,7 +103,7 @@ fn step_line(
     columns: usize,
     columns_of_hash: usize,
 ) -> Line<'static> {
-    let (symbol, style) = mark(context, step);
+    let (symbol, style) = mark(context, step.status.as_deref());
     let cell = |text: &str, columns: usize| {
         let text = width::fit(text, columns.saturating_sub(1), context.theme.ellipsis);
         Span::raw(format!("{text} "))
@@ -122,12 +128,15 @@ fn step_line(
     Line::from(spans)
 }
 
-/// Returns the symbol and the style of a step. Only the status `success` is documented.
-fn mark(context: &DrawContext<'_>, step: &RouteStep) -> (&'static str, Style) {
-    match step.status.as_deref() {
-        Some("success") => ("+", context.theme.good()),
-        Some("failed" | "error" | "reverted") => ("!", context.theme.severity(Severity::Critical)),
-        Some(_) => ("~", Style::new()),
-        None => (".", context.theme.dim()),
+/// Returns the symbol and the style of a step, as the list has these for a transaction. Only the status `success` is documented.
+fn mark(context: &DrawContext<'_>, status: Option<&str>) -> (&'static str, Style) {
+    let glyphs = context.theme.glyphs();
+    match status {
+        Some("success") => (glyphs.status(Some(&RouterStatus::Success)), context.theme.good()),
+        Some("failed" | "error" | "reverted") => {
+            (glyphs.choose(glyphs.refused(), "!"), context.theme.severity(Severity::Critical))
+        }
+        Some(_) => (glyphs.status(Some(&RouterStatus::Ongoing)), Style::new()),
+        None => (glyphs.status(None), context.theme.dim()),
     }
 }

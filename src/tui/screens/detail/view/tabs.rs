@@ -9,7 +9,7 @@ use ratatui::{
 use tui_input::Input;
 
 use crate::{
-    presentation::width,
+    presentation::{glyphs::Glyphs, width},
     tui::{dialogs::Dialog, draw::DrawContext, screens::detail::state::DetailTab, widgets::field},
 };
 
@@ -17,6 +17,8 @@ use crate::{
 const PROMPT: &str = "/ ";
 /// The fewest columns of the search field.
 const LEAST_FIELD: usize = 16;
+/// From this width on, each title has a blank on both sides.
+const AMPLE: usize = 70;
 
 pub(crate) fn draw(context: &DrawContext<'_>, tab: DetailTab, place: &str, row: Rect, frame: &mut Frame<'_>) {
     let columns = usize::from(row.width);
@@ -38,43 +40,60 @@ pub(crate) fn draw(context: &DrawContext<'_>, tab: DetailTab, place: &str, row: 
 }
 
 /// Returns the tab whose title is at a column of the row.
-pub(crate) fn at(context: &DrawContext<'_>, open: DetailTab, row: Rect, column: u16) -> Option<DetailTab> {
-    let line = titles(context, open, usize::from(row.width));
+pub(crate) fn at(row: Rect, column: u16) -> Option<DetailTab> {
     let mut end = usize::from(row.x);
-    let found = line.spans.iter().position(|span| {
-        end += width::display_width(&span.content);
+    let found = widths(usize::from(row.width))?.into_iter().position(|width| {
+        end += width;
         usize::from(column) < end
     })?;
-    DetailTab::ALL.get(found).copied().filter(|_| line.spans.len() == DetailTab::ALL.len())
+    DetailTab::ALL.get(found).copied()
+}
+
+/// Returns the columns of each title with a blank before it, and after it if there is room; `None` if the titles don't fit. The
+/// columns don't depend on the open tab, so that no title moves when another tab opens.
+fn widths(columns: usize) -> Option<[usize; DetailTab::ALL.len()]> {
+    let blanks = if columns >= AMPLE { 2 } else { 1 };
+    let widths = DetailTab::ALL.map(|tab| tab.title().len() + blanks);
+    // One column is needed for the mark after the last title.
+    (widths.iter().sum::<usize>() < columns).then_some(widths)
 }
 
 /// Returns all titles if they fit, else the open tab's title.
 fn titles(context: &DrawContext<'_>, open: DetailTab, columns: usize) -> Line<'static> {
-    let title = |tab: &DetailTab| match *tab == open {
-        true => Span::styled(
-            context.theme.glyphs().choose(format!(" {} ", tab.title()), format!("[{}]", tab.title())),
-            context.theme.accent().add_modifier(Modifier::BOLD | Modifier::REVERSED),
-        ),
-        false => Span::raw(format!(" {}", tab.title())),
+    let style = context.theme.accent().add_modifier(Modifier::BOLD | Modifier::REVERSED);
+    let (before, after) = context.theme.glyphs().choose((" ", " "), ("[", "]"));
+    let opened = || Span::styled(format!("{before}{}{after}", open.title()), style);
+    let Some(widths) = widths(columns) else {
+        let place = DetailTab::ALL.iter().position(|tab| *tab == open).unwrap_or_default() + 1;
+        let count = format!(" {place} of {}", DetailTab::ALL.len());
+        return Line::from(vec![opened(), Span::styled(count, context.theme.dim())]);
     };
-    let all = Line::from_iter(DetailTab::ALL.iter().map(title));
-    if all.width() <= columns {
-        return all;
-    }
-    let place = DetailTab::ALL.iter().position(|tab| *tab == open).unwrap_or_default() + 1;
-    let count = format!(" {place} of {}", DetailTab::ALL.len());
-    Line::from(vec![title(&open), Span::styled(count, context.theme.dim())])
+    let cell = |(tab, width): (DetailTab, usize)| format!(" {:<1$}", tab.title(), width - 1);
+    // The last title is followed by a blank, too.
+    let text: String = DetailTab::ALL.into_iter().zip(widths).map(cell).chain([" ".to_owned()]).collect();
+    let start = start_of(open, &widths);
+    let piece = |from: usize, to: usize| text.get(from..to).unwrap_or_default().to_owned();
+    let end = start + open.title().len() + 2;
+    let mark = match (columns >= AMPLE, context.theme.glyphs()) {
+        (true, _) | (_, Glyphs::Ascii) => vec![opened()],
+        // Without room for blanks of its own, the mark doesn't touch the next title.
+        (false, Glyphs::Unicode) => vec![Span::raw(" "), Span::styled(open.title(), style), Span::raw(" ")],
+    };
+    let before = Span::raw(piece(0, start));
+    Line::from_iter([before].into_iter().chain(mark).chain([Span::raw(piece(end, text.len()))]))
+}
+
+/// Returns the column of the blank before a title.
+fn start_of(tab: DetailTab, widths: &[usize]) -> usize {
+    let place = DetailTab::ALL.iter().position(|known| *known == tab).unwrap_or_default();
+    widths.iter().take(place).sum()
 }
 
 /// Returns a rule with a thick part below the open tab.
 fn underline(context: &DrawContext<'_>, open: DetailTab, columns: usize) -> Line<'static> {
     let (thin, thick) = context.theme.glyphs().choose(("─", "━"), ("-", "="));
-    let titles = titles(context, open, columns);
-    let place = DetailTab::ALL.iter().position(|tab| *tab == open).unwrap_or_default();
-    let place = if titles.spans.len() == DetailTab::ALL.len() { place } else { 0 };
-    let widths: Vec<usize> = titles.spans.iter().map(|span| width::display_width(&span.content)).collect();
-    let before: usize = widths.iter().take(place).sum();
-    let under = widths.get(place).copied().unwrap_or_default();
+    let before = widths(columns).map_or(0, |widths| start_of(open, &widths));
+    let under = open.title().len() + 2;
     Line::from(vec![
         Span::styled(thin.repeat(before), context.theme.dim()),
         Span::styled(thick.repeat(under), context.theme.accent()),

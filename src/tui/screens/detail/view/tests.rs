@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
+use ratatui::style::Modifier;
+
 use super::*;
 use crate::{
     domain::{
-        alert::{Acknowledgement, Handling, Rule},
+        alert::{Acknowledgement, Handling, Rule, Severity},
         change::{Change, ChangeKind},
         ids::{RowId, TxHash},
         record::RouteStep,
@@ -167,6 +169,96 @@ fn edits_notes_and_the_import_name_their_authors() {
 }
 
 #[test]
+fn the_history_names_the_step_and_shows_a_raised_alert_in_the_colour_of_its_severity() {
+    let change = |minutes, kind| {
+        let (profile, transaction) = ("default".to_owned(), Some(RowId(1)));
+        let at = ago(minutes, 0);
+        HistoryLine::Change(Change { seq: 1, at, profile, transaction, kind, observation: None, author: None })
+    };
+    let lines = [
+        change(9, ChangeKind::StatusChanged { previous: Some("not_found".into()), current: "ongoing".into() }),
+        change(8, ChangeKind::StepAdded { index: 2 }),
+        change(7, ChangeKind::AlertRaised { rule: Rule::Overdue, severity: Severity::Critical }),
+        change(6, ChangeKind::AlertRaised { rule: Rule::NotFoundLong, severity: Severity::Warning }),
+    ];
+    let history = TransactionHistory::new(&lines, Default::default());
+    let mut dashboard = at_tab(detail, WIDE, DetailTab::History);
+    dashboard.apply(Msg::History(RowId(1), Box::new((None, history))), now());
+    let shown = screen(&dashboard);
+    assert!(shown.contains("step 3 added: ongoing on Base") && shown.contains("not found → ongoing"), "{shown}");
+    let theme = Theme::new(true, false);
+    let drawn = drawn(&dashboard, &theme);
+    let buffer = drawn.backend().buffer();
+    let color_of = |text: &str| {
+        let row = |row: u16| (0..120).map(|column| buffer[(column, row)].symbol()).collect::<String>();
+        let found = (0..36).find(|y| row(*y).contains(text)).unwrap();
+        buffer[(20, found)].fg
+    };
+    assert_eq!(Some(color_of("raised: overdue")), theme.critical().fg);
+    assert_eq!(Some(color_of("raised: still not found")), theme.warning().fg);
+}
+
+#[test]
+fn beside_the_summary_no_part_of_it_is_repeated_and_the_summary_has_the_timing_beside_it() {
+    for tab in DetailTab::ALL {
+        let drawn = screen(&at_tab(full, (200, 60), tab));
+        for part in ["SOURCE", "median", "forecast ", "OBSERVED"] {
+            assert!(drawn.matches(part).count() < 2, "{tab:?}: {part}\n{drawn}");
+        }
+        let is_timed = matches!(tab, DetailTab::Summary | DetailTab::Steps | DetailTab::Timing);
+        assert_eq!((drawn.contains("SOURCE"), drawn.contains("OBSERVED")), (true, is_timed), "{tab:?}");
+    }
+    let summary = screen(&at_tab(full, (200, 60), DetailTab::Summary));
+    assert!(summary.contains("REPORTED") && summary.contains("HISTORY"), "{summary}");
+}
+
+#[test]
+fn the_limit_has_one_column_in_the_timeline_and_in_the_chart_of_the_statuses() {
+    for size in [SMALL, WIDE] {
+        let drawn = screen(&at_tab(full, size, DetailTab::Timing));
+        let columns = drawn.lines().filter(|line| line.contains('┃'));
+        let mut columns: Vec<_> = columns.map(|line| line.chars().position(|letter| letter == '┃')).collect();
+        assert!(columns.len() > 3, "{drawn}");
+        columns.dedup();
+        assert_eq!(columns.len(), 1, "{drawn}");
+    }
+}
+
+#[test]
+fn steps_have_the_symbols_of_the_list_and_the_whole_hash_is_in_the_title() {
+    let drawn = screen(&at_tab(full, WIDE, DetailTab::Steps));
+    assert!(drawn.contains("✓ success") && drawn.contains("● ongoing") && !drawn.contains("~ ongoing"), "{drawn}");
+    assert!(drawn.lines().nth(1).unwrap().contains("0x9f3c40000"), "{drawn}");
+    assert!(!drawn.lines().nth(1).unwrap().contains('…'), "{drawn}");
+}
+
+#[test]
+fn no_title_of_a_tab_moves_when_another_tab_opens() {
+    for size in [SMALL, WIDE, (200, 60)] {
+        let titles = |tab| {
+            let drawn = drawn(&at_tab(full, size, tab), &Theme::new(false, true)).backend().to_string();
+            let line = drawn.lines().find(|line| line.contains("Timing") && line.contains("Raw")).unwrap().to_owned();
+            let end = line.find("Notes").unwrap() + "Notes]".len();
+            line[..end].replace(['[', ']'], " ")
+        };
+        for tab in DetailTab::ALL {
+            assert_eq!(titles(tab), titles(DetailTab::Summary), "{size:?}");
+        }
+    }
+    // The mark of the open tab doesn't touch the next title beside the list either.
+    let mut beside = at_tab(full, WIDE, DetailTab::Steps);
+    press(&mut beside, &["Esc"], now());
+    assert!(screen(&beside).contains(" Summary Steps Timing History Raw Notes "), "{}", screen(&beside));
+    let drawn = drawn(&beside, &Theme::new(true, false));
+    let buffer = drawn.backend().buffer();
+    let is_reversed = |at: &(u16, u16)| buffer[*at].modifier.contains(Modifier::REVERSED);
+    let text = |row: u16| (70..118).map(|column| buffer[(column, row)].symbol()).collect::<String>();
+    let row = (0..36).find(|row| text(*row).contains(" Timing History ")).unwrap();
+    let reversed = (70..118).map(|column| (column, row)).filter(is_reversed);
+    assert_eq!(reversed.map(|at| buffer[at].symbol()).collect::<String>(), "Steps");
+}
+
+#[test]
 fn wide_screen_shows_the_summary_beside_each_other_tab() {
     for tab in [DetailTab::Steps, DetailTab::Timing, DetailTab::History, DetailTab::Raw, DetailTab::Notes] {
         let narrow = screen(&at_tab(full, (149, 60), tab));
@@ -208,7 +300,7 @@ fn the_search_in_the_body_is_typed_beside_the_tabs() {
     press(&mut dashboard, &["/"], now());
     type_in(&mut dashboard, "symbol", now());
     insta::assert_snapshot!("raw_search_while_typing", screen(&dashboard));
-    drawn(&dashboard, &Theme::new(true, false)).backend_mut().assert_cursor_position((50, 9));
+    drawn(&dashboard, &Theme::new(true, false)).backend_mut().assert_cursor_position((56, 9));
     press(&mut dashboard, &["Enter"], now());
     insta::assert_snapshot!("raw_search", screen(&dashboard));
 }

@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// With fewer columns there is no timeline.
-const LEAST_COLUMNS: usize = 24;
+const LEAST_COLUMNS: usize = 20;
 
 struct TimelineMark {
     at: Duration,
@@ -52,7 +52,11 @@ pub(super) fn lines(context: &DrawContext<'_>, tx: &Transaction, columns: usize)
     let longest = marks.iter().map(|mark| mark.at).max().unwrap_or_default().max(Duration::from_secs(1));
     // The last column is the arrow: time goes on.
     let last = columns - 2;
-    let column = |at: Duration| (at.as_secs_f64() / longest.as_secs_f64() * last as f64).round() as usize;
+    // As in the chart of the observed statuses, so that a moment has one column in both.
+    let column = |at: Duration| {
+        let share = at.as_secs_f64() / longest.as_secs_f64();
+        ((share * (last + 1) as f64).floor() as usize).min(last)
+    };
     let now = column(scale.age);
     let symbol_at = |place: usize| {
         let here = marks.iter().rev().find(|mark| column(mark.at) == place);

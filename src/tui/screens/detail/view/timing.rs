@@ -34,10 +34,16 @@ struct TransferAxis {
 }
 
 impl TransferAxis {
-    /// Returns an axis from the submission to `until` or to the limit, whichever is later.
-    fn new(tx: &Transaction, until: DateTime<Utc>, columns: usize) -> Self {
+    /// Returns an axis from the submission to `until`, to the limit, or for a transfer in progress to nine in ten, whichever is
+    /// latest. The timeline has the same axis.
+    fn new(context: &DrawContext<'_>, tx: &Transaction, until: DateTime<Utc>, columns: usize) -> Self {
         let deadline = tx.deadline();
-        let length = deadline.wait.max(span::between(deadline.submitted, until)).max(Duration::from_secs(1));
+        let nine_in_ten = match tx.is_awaited() {
+            true => context.model.forecast(tx).quantile(Quantile::P90),
+            false => Duration::ZERO,
+        };
+        let elapsed = span::between(deadline.submitted, until);
+        let length = deadline.wait.max(elapsed).max(nine_in_ten).max(Duration::from_secs(1));
         Self { start: deadline.submitted, length, columns: columns.saturating_sub(LABEL + AFTER_BAR).max(1) }
     }
 
@@ -64,13 +70,32 @@ impl TransferAxis {
     }
 }
 
+/// Returns the timeline, the observed phases with the forecast, and the reported times.
 pub(crate) fn lines(context: &DrawContext<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'static>> {
-    let mut lines = timeline::lines(context, tx, columns);
+    // The timeline begins and ends with the bars below.
+    let mut lines = timeline::lines(context, tx, (columns + 1).saturating_sub(LABEL + AFTER_BAR));
+    for line in &mut lines {
+        line.spans.insert(0, Span::raw(" ".repeat(LABEL)));
+    }
     if !lines.is_empty() {
         lines.push(Line::default());
     }
     lines.extend(observed_lines(context, tx, columns));
-    lines.push(Line::default());
+    lines.extend(forecast_lines(context, tx, columns));
+    lines.extend(reported_lines(context, tx, columns));
+    lines
+}
+
+/// Like [`lines`], beside the summary, which has the timeline and the forecast.
+pub(super) fn lines_beside_summary(context: &DrawContext<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'static>> {
+    let mut lines = observed_lines(context, tx, columns);
+    lines.extend(reported_lines(context, tx, columns));
+    lines
+}
+
+/// Returns the reported times after an empty line, with a heading.
+fn reported_lines(context: &DrawContext<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'static>> {
+    let mut lines = vec![Line::default()];
     lines.push(heading(
         context,
         "REPORTED",
@@ -81,7 +106,7 @@ pub(crate) fn lines(context: &DrawContext<'_>, tx: &Transaction, columns: usize)
     lines
 }
 
-/// Returns the observed phases, the limit and the forecast on one scale, with a heading.
+/// Returns the observed phases, the limit and the bars of the forecast on one scale, with a heading.
 pub(super) fn observed_lines(context: &DrawContext<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'static>> {
     let remark = "by our clock, accurate to the poll interval";
     let mut lines = vec![heading(context, "OBSERVED", remark, columns)];
@@ -91,7 +116,7 @@ pub(super) fn observed_lines(context: &DrawContext<'_>, tx: &Transaction, column
 
 fn observed(context: &DrawContext<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'static>> {
     let until = tx.state.settled_at.unwrap_or(context.now.wall);
-    let axis = TransferAxis::new(tx, until, columns);
+    let axis = TransferAxis::new(context, tx, until, columns);
     let deadline = tx.deadline();
     let (theme, glyphs) = (context.theme, context.theme.glyphs());
     let row = |label: &str, bar: String, style: Style, after: String| {
@@ -119,8 +144,10 @@ fn observed(context: &DrawContext<'_>, tx: &Transaction, columns: usize) -> Vec<
     }
     for ((status, from), to) in phases.into_iter().skip(skipped) {
         let lasted = span::long(span::between(*from, to));
-        let style = theme.status(Some(&RouterStatus::from(status.clone())));
-        lines.push(row(status, bar((to_now(*from), to_now(to)), glyphs.choose("█", "#")), style, lasted));
+        let status = RouterStatus::from(status.clone());
+        let style = theme.status(Some(&status));
+        let word = row_text::status_word(Some(&status), glyphs);
+        lines.push(row(word, bar((to_now(*from), to_now(to)), glyphs.choose("█", "#")), style, lasted));
     }
     if history.phases.is_empty() {
         lines.push(Line::styled("No answer yet.", context.theme.dim()));
@@ -135,16 +162,24 @@ fn observed(context: &DrawContext<'_>, tx: &Transaction, columns: usize) -> Vec<
         let bar = bar((Duration::ZERO, forecast.quantile(quantile)), glyphs.choose("─", "-"));
         lines.push(row(label, bar, theme.dim(), forecast.in_words(quantile)));
     }
+    if !tx.is_awaited() {
+        // The limit of an awaited transaction is shown above the tabs.
+        lines.extend(labelled("limit", &deadline.basis(), columns, context.theme.dim()));
+    }
+    lines
+}
+
+/// Returns the forecast in words.
+pub(super) fn forecast_lines(context: &DrawContext<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'static>> {
+    let Some(history) = context.model.selected_history() else { return Vec::new() };
+    let evidence = context.model.evidence(tx);
+    let mut lines = Vec::new();
     let state = format!(
         "Half of such transfers finish within the first time, 9 in 10 within the second ({}).",
         evidence.basis(tx.params.estimate)
     );
     let sentence = history.past.sentence(&evidence, tx, context.now.wall).unwrap_or(state);
     lines.extend(labelled("forecast", &sentence, columns, context.theme.dim()));
-    if !tx.is_awaited() {
-        // The limit of an awaited transaction is shown above the tabs.
-        lines.extend(labelled("limit", &deadline.basis(), columns, context.theme.dim()));
-    }
     lines
 }
 

@@ -24,16 +24,14 @@ use crate::{
 
 /// Returns hash, route and ticket; with several profiles, first the profile.
 pub(crate) fn title(context: &DrawContext<'_>, tx: &Transaction, columns: usize) -> Line<'static> {
-    let hash_room = columns.saturating_sub(40).max(18);
-    let hash = width::cut_middle(tx.params.transaction_id.as_str(), hash_room, context.theme.ellipsis);
     let ticket = tx.params.ticket.as_deref().unwrap_or("");
     let profile_prefix = context.model.setting.profile_prefix(&tx.profile);
-    let title = format!(
-        "{profile_prefix}{hash}  {} {} {}  {ticket}",
-        tx.from_name(),
-        context.theme.glyphs().arrow(),
-        tx.to_name()
-    );
+    let rest = format!("  {} {} {}  {ticket}", tx.from_name(), context.theme.glyphs().arrow(), tx.to_name());
+    // The hash has the room that the rest leaves, but keeps its ends.
+    let rest_columns = width::display_width(&profile_prefix) + width::display_width(rest.trim_end());
+    let hash_room = columns.saturating_sub(rest_columns).max(18);
+    let hash = width::cut_middle(tx.params.transaction_id.as_str(), hash_room, context.theme.ellipsis);
+    let title = format!("{profile_prefix}{hash}{rest}");
     Line::from(Span::styled(width::cut(title.trim_end(), columns, context.theme.ellipsis), context.theme.label()))
 }
 

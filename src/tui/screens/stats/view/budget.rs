@@ -59,8 +59,6 @@ impl TimeAxis {
 struct ChartDot {
     rate: f64,
     is_throttled: bool,
-    /// Whether any request failed.
-    has_failed: bool,
     /// Whether most requests failed.
     has_mostly_failed: bool,
     oldest: Option<Duration>,
@@ -74,7 +72,6 @@ fn dots_of(minutes: &[MinuteStats], axis: TimeAxis, count: usize) -> Vec<Option<
             let own: &mut ChartDot = dot.get_or_insert_default();
             own.rate = own.rate.max(minute.rate());
             own.is_throttled |= minute.throttled > 0;
-            own.has_failed |= minute.failed > 0;
             own.has_mostly_failed |= minute.failed.saturating_mul(2) > minute.requests;
             own.oldest = own.oldest.max(minute.oldest);
         }
@@ -82,10 +79,10 @@ fn dots_of(minutes: &[MinuteStats], axis: TimeAxis, count: usize) -> Vec<Option<
     dots
 }
 
-/// Returns the remark in the heading: the marks.
+/// Returns the remark in the heading: the marks, and that each stands for a minute.
 pub(crate) fn remark(context: &DrawContext<'_>) -> String {
     let has_data = context.model.charts.read.as_ref().is_some_and(|read| !read.minutes.is_empty());
-    (if has_data { "! HTTP 429  x failed" } else { "" }).to_owned()
+    (if has_data { "! HTTP 429  x failed (number in a minute)" } else { "" }).to_owned()
 }
 
 pub(crate) fn draw(context: &DrawContext<'_>, minutes: &[MinuteStats], pane: Rect, frame: &mut Frame<'_>) {
@@ -109,12 +106,12 @@ pub(crate) fn draw(context: &DrawContext<'_>, minutes: &[MinuteStats], pane: Rec
     .areas(charts);
     let columns = usize::from(pane.width.saturating_sub(SCALE));
     draw_rate(context, minutes, axis, rate, frame);
-    frame.render_widget(marks_line(context, &dots_of(minutes, axis, columns)), marks);
+    frame.render_widget(marks_line(context, minutes, axis, columns), marks);
     draw_age(context, minutes, axis, [words, age], frame);
     frame.render_widget(times_line(context, axis, columns), times);
 }
 
-/// Returns the line with the need and the budget, and with the use if there is room.
+/// Returns the line with the need and the rate that is possible. The limit and the use are left out if there is no room.
 fn need_line(context: &DrawContext<'_>, columns: usize) -> Line<'static> {
     let Some(report) = context.model.live_poller(context.now.wall) else {
         return Line::styled(" no poller is running", context.theme.warning());
@@ -123,15 +120,16 @@ fn need_line(context: &DrawContext<'_>, columns: usize) -> Line<'static> {
         return Line::raw(format!(" used {:.1} requests/s; polls on request only", report.used));
     };
     let style = if need.is_lasting() { context.theme.warning() } else { context.theme.good() };
-    let mut line = Line::from(vec![
-        Span::raw(format!(" needed {:.1} of {:.1} requests/s: ", need.polls, need.allowed)),
-        Span::styled(need.label(), style),
-    ]);
+    // The requests take time, so that the possible rate is lower than the limit.
+    let limit = report.rps * report.share;
+    let line = |numbers: String, used: String| {
+        Line::from(vec![Span::raw(format!(" {numbers}: ")), Span::styled(need.label(), style), Span::raw(used)])
+    };
+    let short = format!("needed {:.1}/s, possible {:.1}/s", need.polls, need.allowed);
+    let long = format!("needed {:.1} requests/s, possible {:.1} (limit {limit:.1})", need.polls, need.allowed);
     let used = format!(", used {:.1}", report.used);
-    if line.width() + used.len() <= columns {
-        line.push_span(Span::raw(used));
-    }
-    line
+    let lines = [line(long.clone(), used), line(long, String::new())];
+    lines.into_iter().find(|line| line.width() < columns).unwrap_or_else(|| line(short, String::new()))
 }
 
 /// Draws the requests a second as a filled area, with a line at the limit and at the need.
@@ -189,15 +187,26 @@ fn draw_area(
     frame.render_widget(canvas, pane);
 }
 
-/// Returns the line with a mark at each column with throttled or failed requests.
-fn marks_line(context: &DrawContext<'_>, dots: &[Option<ChartDot>]) -> Line<'static> {
-    let mark = |dot: &Option<ChartDot>| match dot {
-        Some(dot) if dot.is_throttled => Span::styled("!", context.theme.warning()),
-        Some(dot) if dot.has_failed => Span::styled("x", context.theme.critical()),
-        _ => Span::raw(" "),
-    };
+/// Returns the line with a mark in the middle of each minute with throttled or failed requests, and with their number if there
+/// is room. Throttled requests come first.
+fn marks_line(context: &DrawContext<'_>, minutes: &[MinuteStats], axis: TimeAxis, columns: usize) -> Line<'static> {
+    let mut cells = vec![(' ', Style::new()); columns];
+    let (throttled, others): (Vec<_>, Vec<_>) = minutes.iter().partition(|minute| minute.throttled > 0);
+    let failed = others.into_iter().filter(|minute| minute.failed > 0);
+    let failed = failed.map(|minute| (minute, minute.failed, 'x', context.theme.critical()));
+    let throttled = throttled.into_iter().map(|minute| (minute, minute.throttled, '!', context.theme.warning()));
+    for (minute, count, symbol, style) in failed.chain(throttled) {
+        let room = axis.dots(minute, columns);
+        let long = format!("{symbol}{count}");
+        let text = if long.len() + 2 < room.len() { long } else { symbol.to_string() };
+        let start = room.start + room.len().saturating_sub(text.len()) / 2;
+        for (cell, letter) in cells.iter_mut().skip(start).zip(text.chars()) {
+            *cell = (letter, style);
+        }
+    }
     let before = Span::raw(" ".repeat(usize::from(SCALE)));
-    Line::from_iter([before].into_iter().chain(dots.iter().map(mark)))
+    let marks = cells.into_iter().map(|(letter, style)| Span::styled(letter.to_string(), style));
+    Line::from_iter([before].into_iter().chain(marks))
 }
 
 fn draw_age(
@@ -260,6 +269,10 @@ fn times_line(context: &DrawContext<'_>, axis: TimeAxis, columns: usize) -> Line
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tui::{
+        fixtures::{blank, moment},
+        theme::Theme,
+    };
 
     fn minute(at: DateTime<Utc>, requests: u64) -> MinuteStats {
         MinuteStats {
@@ -284,8 +297,15 @@ mod tests {
         let dots = dots_of(&minutes, old, 100);
         assert_eq!((dots[0].unwrap().rate, dots[99].unwrap().rate), (1.0, 2.0));
         assert!(dots[1..99].iter().all(Option::is_none), "a time without polling leaves a gap");
-        // A minute of a young store fills its fifth of the axis.
+        // A minute of a young store fills its fifth of the axis, and has a single mark.
         let dots = dots_of(&minutes[1..], young, 100);
         assert_eq!(dots.iter().flatten().count(), 20);
+        let model = blank((120, 36));
+        let context = DrawContext { model: &model, theme: &Theme::new(true, false), now: moment(now) };
+        let line = |failed, throttled| {
+            let minutes = [MinuteStats { failed, throttled, ..minute(now - TimeDelta::minutes(1), 60) }];
+            marks_line(&context, &minutes, young, 100).to_string().trim().to_owned()
+        };
+        assert_eq!([line(1, 0), line(12, 0), line(12, 3), line(0, 0)], ["x1", "x12", "!3", ""]);
     }
 }

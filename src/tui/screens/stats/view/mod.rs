@@ -1,7 +1,7 @@
 //! The charts: outcomes, durations, the use of the budget, the age of the oldest answer.
 //!
 //! ```text
-//! headline      settled transactions and those that need attention; the budget; the oldest answer
+//! headline      the number of transfers and routes; beside a chosen route, the outcomes of all routes; a missing poller
 //! outcomes                    of the chosen route or of all routes, as one bar
 //! routes        | budget      the list of routes; requests a second and the oldest answer over time
 //!               | took        the durations of the chosen route
@@ -24,7 +24,7 @@ use ratatui::{
 
 use super::state::RouteSummary;
 use crate::{
-    domain::{span, status::RouterStatus},
+    domain::status::RouterStatus,
     presentation::{glyphs::Glyphs, row_text, width},
     tui::{
         command::CommandId,
@@ -148,12 +148,20 @@ fn scope(spread: &RouteSummary, glyphs: Glyphs) -> String {
     spread.route.as_ref().map_or_else(|| "all routes".to_owned(), |route| routes::route(route, glyphs))
 }
 
-/// Returns the most important numbers of all routes, in place of the filter.
+/// Returns the numbers that no chart below shows, in place of the filter.
 pub(crate) fn headline(context: &DrawContext<'_>, columns: u16) -> Line<'static> {
     let profile_prefix = context.model.setting.profile_prefix(&context.model.setting.profile);
     let mut line = Line::from(Span::styled(format!(" Stats  {profile_prefix}"), context.theme.label()));
     let mut pieces = Vec::new();
-    if let Some(all) = context.model.charts.spreads().first() {
+    let charts = &context.model.charts;
+    if let [all, routes @ ..] = charts.spreads() {
+        let plural = |count: u64| if count == 1 { "" } else { "s" };
+        let count = u64::try_from(routes.len()).unwrap_or(u64::MAX);
+        let words = format!("{} transfer{} on {count} route{}", all.tracked, plural(all.tracked), plural(count));
+        pieces.extend((all.tracked > 0).then(|| Span::raw(words)));
+    }
+    // While a route is chosen, the outcomes below are those of the route.
+    if let Some(all) = charts.spreads().first().filter(|_| charts.position() > 0) {
         pieces.push(Span::raw(outcomes::settled(all)));
         let needs_attention = |status: &RouterStatus| {
             !status.is_waiting() && !matches!(status, RouterStatus::Success | RouterStatus::Refund)
@@ -170,9 +178,6 @@ pub(crate) fn headline(context: &DrawContext<'_>, columns: u16) -> Line<'static>
         Some(need) if need.is_lasting() => pieces.push(Span::styled("budget too small", context.theme.critical())),
         Some(_) => {}
     }
-    pieces.extend(
-        context.model.oldest_age(context.now.wall).map(|age| Span::raw(format!("oldest answer {}", span::long(age)))),
-    );
     for (index, piece) in pieces.into_iter().enumerate() {
         let gap = if index == 0 { "" } else { "   " };
         if line.width() + gap.len() + width::display_width(&piece.content) <= usize::from(columns) {

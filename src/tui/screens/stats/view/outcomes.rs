@@ -38,9 +38,10 @@ pub(crate) fn rows(context: &DrawContext<'_>, spread: &RouteSummary, columns: us
     if spread.tracked == 0 { 2 } else { 1 + legend(context, spread, columns).len() }
 }
 
-/// Returns the stacked bar: each status has its share of the columns, at least one.
+/// Returns the stacked bar: each status has its share of the columns, at least one. Statuses with the same style have different
+/// symbols, also without colours.
 fn stacked_bar(context: &DrawContext<'_>, spread: &RouteSummary, columns: usize) -> Line<'static> {
-    let full = context.theme.bars().full;
+    let fills = context.theme.glyphs().choose(["█", "▓", "▒", "░"], ["#", "=", "-", "."]);
     let mut line = Line::default();
     let mut free = columns;
     let mut statuses = spread.outcomes.len();
@@ -51,7 +52,10 @@ fn stacked_bar(context: &DrawContext<'_>, spread: &RouteSummary, columns: usize)
         let own = (share_of(*count, rest) * free as f64).round() as usize;
         let own = own.max(1).min(free.saturating_sub(statuses));
         (free, rest) = (free - own, rest.saturating_sub(*count));
-        line.push_span(Span::styled(full.repeat(own), context.theme.status(status.as_ref())));
+        let style = context.theme.status(status.as_ref());
+        let same = line.spans.iter().filter(|span| span.style.fg == style.fg).count();
+        let fill = fills.get(same % fills.len()).copied().unwrap_or_default();
+        line.push_span(Span::styled(fill.repeat(own), style));
     }
     line
 }

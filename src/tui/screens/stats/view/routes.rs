@@ -33,20 +33,42 @@ const AMPLE: usize = 52;
 pub(crate) fn draw(context: &DrawContext<'_>, pane: Rect, frame: &mut Frame<'_>) {
     let charts = &context.model.charts;
     let room = usize::from(pane.width);
-    let titles =
-        cells(room, charts.order, ["ROUTE", "ALL", "OPEN", "OK", "MEDIAN", "9IN10", "OLDEST"].map(String::from));
-    let titles = format!(" {titles} ");
-    let spread = if titles.len() + SPREAD.len() <= room { SPREAD } else { "" };
-    let mut lines = vec![Line::styled(width::cut(&format!("{titles}{spread}"), room, ""), context.theme.dim())];
+    let mut lines = vec![titles(context, room)];
     let rows = usize::from(pane.height).saturating_sub(1);
     let shown = charts.spreads().iter().enumerate().skip(charts.top).take(rows);
     lines.extend(shown.map(|(index, spread)| line(context, spread, index == charts.position(), pane.width)));
     put_lines(lines, pane, frame);
 }
 
-/// Returns the cells of a row that fit. A narrow pane that is sorted by slowness has the oldest transfer in progress in place of
-/// nine in ten.
-fn cells(columns: usize, order: RouteOrder, texts: [String; 7]) -> String {
+/// Returns the row of titles; an arrow marks the column that sorts the routes.
+fn titles(context: &DrawContext<'_>, columns: usize) -> Line<'static> {
+    let texts = ["ROUTE", "ALL", "OPEN", "OK", "MEDIAN", "9IN10", "OLDEST"].map(String::from);
+    let cells = format!(" {} ", cells(columns, texts));
+    let spread = if cells.len() + SPREAD.len() <= columns { SPREAD } else { "" };
+    let cells = width::cut(&format!("{cells}{spread}"), columns, "");
+    let glyphs = context.theme.glyphs();
+    let (sorting, arrow) = match context.model.charts.order {
+        RouteOrder::Number => ("ALL", glyphs.choose("▼", "v")),
+        RouteOrder::Slowest => ("MEDIAN", glyphs.choose("▼", "v")),
+        RouteOrder::Worst => ("OK", glyphs.choose("▲", "^")),
+    };
+    let dim = context.theme.dim();
+    let Some((before, after)) = cells.split_once(sorting) else { return Line::styled(cells, dim) };
+    let title = format!("{sorting}{arrow}");
+    // The arrow replaces a blank after the title, or before the title if only one blank follows.
+    let (before, after) = match after.strip_prefix(' ') {
+        Some(rest) if rest.starts_with(' ') => (before, rest),
+        _ => (before.strip_suffix(' ').unwrap_or(before), after),
+    };
+    Line::from(vec![
+        Span::styled(before.to_owned(), dim),
+        Span::styled(title, context.theme.accent()),
+        Span::styled(after.to_owned(), dim),
+    ])
+}
+
+/// Returns the cells of a row that fit.
+fn cells(columns: usize, texts: [String; 7]) -> String {
     let [route, all, open, share, median, most, oldest] = texts;
     if columns >= AMPLE {
         return format!(
@@ -54,8 +76,7 @@ fn cells(columns: usize, order: RouteOrder, texts: [String; 7]) -> String {
         );
     }
     let route_columns = ROUTE - 2;
-    let last = if order == RouteOrder::Slowest { oldest } else { most };
-    format!("{route:<route_columns$}{all:>COUNT$} {share:>SHARE$} {median:>SPAN$} {last:>SPAN$}")
+    format!("{route:<route_columns$}{all:>COUNT$} {share:>SHARE$} {median:>SPAN$} {most:>SPAN$}")
 }
 
 fn line(context: &DrawContext<'_>, spread: &RouteSummary, is_chosen: bool, pane: u16) -> Line<'static> {
@@ -72,7 +93,7 @@ fn line(context: &DrawContext<'_>, spread: &RouteSummary, is_chosen: bool, pane:
         words(spread.nine_in_ten),
         spread.oldest_open.map_or_else(|| "-".to_owned(), span::short),
     ];
-    let text = format!("{mark}{} ", cells(columns, context.model.charts.order, texts));
+    let text = format!("{mark}{} ", cells(columns, texts));
     let room = columns.saturating_sub(width::display_width(&text));
     let all = context.model.charts.spreads().first().map_or(&spread.took, |all| &all.took);
     let buckets = spread.took.buckets_beside(all, room);

@@ -114,13 +114,29 @@ fn enter_shows_the_transfers_of_the_route_and_esc_the_list_as_it_was() {
 }
 
 #[test]
-fn the_slowest_routes_include_those_whose_transfers_are_still_in_progress() {
-    let mut model = full(WIDE);
+fn slow_routes_are_sorted_by_their_median_and_routes_without_a_median_come_last() {
+    let mut all = routes();
+    all.push(route(["56", "1"], 0, 0, &[("not_found", 4)]));
+    let mut model = charts(WIDE, all, minutes());
     press(&mut model, &["s"], now());
-    let routes: Vec<_> = model.charts.spreads().iter().skip(1).filter_map(|spread| spread.route.as_ref()).collect();
-    let sources: Vec<_> = routes.iter().map(|route| route.from.as_str()).collect();
-    // The route from 137 has no settled transfer, and one that waits for 46 minutes.
-    assert_eq!(sources, ["42161", "1", "137", "solana-mainnet-beta", "8453"]);
+    let shown = model.charts.spreads().iter().skip(1);
+    let medians: Vec<_> = shown.clone().map(|spread| spread.median.map(|median| median.as_secs())).collect();
+    assert_eq!(medians, [Some(1_400), Some(619), Some(61), Some(27), None, None]);
+    // Both routes have no settled transfer. The transfer from 137 is in progress for 46 minutes.
+    let sources: Vec<_> = shown.filter_map(|spread| spread.route.as_ref()).map(|route| route.from.as_str()).collect();
+    assert_eq!(sources[4..], ["137", "56"]);
+}
+
+#[test]
+fn an_arrow_marks_the_column_that_sorts_the_routes() {
+    for (size, all, worst) in [(WIDE, " ALL▼ OPEN", " OK▲ MEDIAN"), (SMALL, "  ALL▼  OK", " OK▲ MEDIAN")] {
+        let mut model = full(size);
+        assert!(screen(&model).contains(all), "{size:?}");
+        press(&mut model, &["s"], now());
+        assert!(screen(&model).contains("MEDIAN▼ 9IN10"), "{size:?}");
+        press(&mut model, &["s"], now());
+        assert!(screen(&model).contains(worst), "{size:?}");
+    }
 }
 
 #[test]
