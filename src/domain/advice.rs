@@ -106,8 +106,8 @@ pub(crate) fn conditions(tx: &Transaction, now: DateTime<Utc>) -> Vec<Rule> {
     Rule::ALL.iter().copied().filter(holds).collect()
 }
 
-/// Returns when the condition of an alert began. An alert is raised only once an answer confirms the condition, so this may be
-/// much earlier. If the beginning isn't known, returns when the alert was raised.
+/// Returns when the condition of an alert began. An alert is raised only once an answer confirms the condition, so this
+/// may be much earlier. If the beginning isn't known, returns when the alert was raised.
 pub(crate) fn condition_began(alert: &Alert, tx: Option<&Transaction>) -> DateTime<Utc> {
     let began = tx.and_then(|tx| match alert.rule {
         Rule::Overdue => Some(tx.deadline().at),
@@ -125,7 +125,8 @@ pub(crate) fn condition_began(alert: &Alert, tx: Option<&Transaction>) -> DateTi
     began.map_or(alert.raised_at, |began| began.min(alert.raised_at))
 }
 
-/// Whether the condition of this rule may be older than [`condition_began`] says: hoptop knows only when it first saw the status.
+/// Whether the condition of this rule may be older than [`condition_began`] says: hoptop knows only when it first saw
+/// the status.
 pub(crate) fn may_be_older(rule: Rule) -> bool {
     matches!(rule, Rule::PartialSuccess | Rule::NeedsGas | Rule::Refund | Rule::RefundSlow)
 }

@@ -240,8 +240,8 @@ impl Alert {
     }
 }
 
-/// Returns the urgency of alerts: whether one is unhandled, and the highest severity of the unhandled alerts, or else of
-/// all.
+/// Returns the urgency of alerts: whether one is unhandled, and the highest severity of the unhandled alerts, or else
+/// of all.
 pub(crate) fn urgency(alerts: &[Alert]) -> Option<(bool, Severity)> {
     alerts.iter().map(|alert| (alert.handling.is_none(), alert.rule.severity())).max()
 }

@@ -15,8 +15,8 @@ use super::{
     text,
 };
 
-/// The name under which stores keep a change of a transaction's parameters in [`ChangeKind::Edited`]. Replicas compare stored
-/// entries, so this name must not change; [`ChangeKind::sentence`] shows another.
+/// The name under which stores keep a change of a transaction's parameters in [`ChangeKind::Edited`]. Replicas compare
+/// stored entries, so this name must not change; [`ChangeKind::sentence`] shows another.
 pub(crate) const PARAMS_FIELD: &str = "what we were told";
 
 /// The name under which stores keep an added note in [`ChangeKind::Edited`].
@@ -292,8 +292,8 @@ impl ChangeKind {
         }
     }
 
-    /// Whether the event concerns actions of people rather than the service, or repeats an event that was already reported.
-    /// A display of the service doesn't need such events.
+    /// Whether the event concerns actions of people rather than the service, or repeats an event that was already
+    /// reported. A display of the service doesn't need such events.
     pub fn is_routine(&self) -> bool {
         match self.properties().1 {
             EventClass::Action | EventClass::AlertAction => true,

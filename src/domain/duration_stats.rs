@@ -1,7 +1,7 @@
 //! Statistics of durations: how long transfers and indexing took so far, per route and per source chain.
 //!
-//! A transfer that ended yields the interval between two answers. An indexing yields a sample only if its moment is known
-//! well enough: soon after the previous answer, or soon after the submission.
+//! A transfer that ended yields the interval between two answers. An indexing yields a sample only if its moment is
+//! known well enough: soon after the previous answer, or soon after the submission.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -159,8 +159,8 @@ impl RouteDurations {
     }
 
     /// Returns a sentence on when this transfer will probably settle, and how many transfers on the route had settled
-    /// by its age. `None` if the transfer doesn't wait for time alone. `evidence` is that of the forecasts elsewhere on the
-    /// screen, which may be newer than these durations.
+    /// by its age. `None` if the transfer doesn't wait for time alone. `evidence` is that of the forecasts elsewhere on
+    /// the screen, which may be newer than these durations.
     pub fn sentence(&self, evidence: &SettlingEvidence, tx: &Transaction, now: DateTime<Utc>) -> Option<String> {
         if !tx.is_waiting() {
             return None;

@@ -1,31 +1,31 @@
 //! Evidence: what observed durations say about the next one, for forecasts (`DESIGN.md`, Schedule).
 //!
-//! It knows sums over logarithms of durations and of estimates. It must never know what a duration measures, nor trust a
-//! few of them.
+//! It knows sums over logarithms of durations and of estimates. It must never know what a duration measures, nor trust
+//! a few of them.
 //!
 //! # The model
 //!
-//! The logarithm of a duration is normal. Its mean and variance aren't known. A [`Belief`] holds a normal distribution over
-//! the mean and a scaled inverse-χ² distribution over the variance. Durations update both (Gelman et al., "Bayesian Data
-//! Analysis", 3rd ed., 2.6 and 3.3). The two are independent: that a mean differs from the prior's says nothing about the
-//! spread around it.
+//! The logarithm of a duration is normal. Its mean and variance aren't known. A [`Belief`] holds a normal distribution
+//! over the mean and a scaled inverse-χ² distribution over the variance. Durations update both (Gelman et al.,
+//! "Bayesian Data Analysis", 3rd ed., 2.6 and 3.3). The two are independent: that a mean differs from the prior's says
+//! nothing about the spread around it.
 //!
 //! For a transfer with an estimate, the learned quantity is y = ln(duration ÷ estimate). An estimate is made for one
 //! transfer, and two kinds of transfer on one route may differ by a factor of ten. The belief has two levels. The prior
 //! says that estimates are right, with the standard deviation [`PRIOR_SIGMA`]. The transfers of all routes update the
 //! prior. The result, with a limited strength, is the prior of each route, which the route's own transfers update.
 //!
-//! Where estimates say nothing, y falls by one for each unit of x = ln(estimate), and where they are right, y doesn't depend
-//! on x. So the slope of y over x is learned as well, within a route, by ridge regression towards zero (Hoerl and Kennard,
-//! 1970). For a transfer without an estimate, the durations of the route themselves take the place of y.
+//! Where estimates say nothing, y falls by one for each unit of x = ln(estimate), and where they are right, y doesn't
+//! depend on x. So the slope of y over x is learned as well, within a route, by ridge regression towards zero (Hoerl
+//! and Kennard, 1970). For a transfer without an estimate, the durations of the route themselves take the place of y.
 //!
 //! # What an answer says
 //!
 //! A transfer settled between two answers, and in a batch these are far apart. Its y is therefore the mean under the
 //! present belief, given the interval. The remaining variance is added to the sum of squares (the expectation step of
-//! Dempster, Laird and Rubin, 1977, once for each transfer). The middle of the interval would make the learned spread too
-//! wide, which costs 2 to 7 % of the delay in the `schedule` benchmark. An interval that leaves [`MOST_UNCERTAINTY`] of the
-//! variance is no evidence.
+//! Dempster, Laird and Rubin, 1977, once for each transfer). The middle of the interval would make the learned spread
+//! too wide, which costs 2 to 7 % of the delay in the `schedule` benchmark. An interval that leaves
+//! [`MOST_UNCERTAINTY`] of the variance is no evidence.
 
 use std::time::Duration;
 
@@ -43,8 +43,8 @@ const MAX_COUNTED: u64 = 500;
 const PRIOR_STRENGTH: (f64, f64) = (10.0, 20.0);
 /// The largest strengths of what all routes say, as the prior of one route.
 const POOLED_STRENGTH: (f64, f64) = (10.0, 30.0);
-/// The standard deviation, between routes, of the mean logarithm of duration ÷ estimate. So what one busy route says is no
-/// certainty about another.
+/// The standard deviation, between routes, of the mean logarithm of duration ÷ estimate. So what one busy route says is
+/// no certainty about another.
 const BETWEEN_ROUTES_SIGMA: f64 = 0.4;
 /// The same for durations without an estimate: other routes say little about this one's durations.
 const POOLED_DURATION_STRENGTH: (f64, f64) = (2.0, 5.0);
@@ -135,7 +135,8 @@ impl RatioEvidence {
     fn slope(&self) -> (f64, f64) {
         let [xx, xy, yy] = [(self.xx, self.x, self.x), (self.xy, self.x, self.y), (self.yy, self.y, self.y)]
             .map(|(sum, left, right)| self.centred(sum, left, right));
-        // From "estimates are right" to "estimates say nothing": outside of that, a forecast would leave all that was seen.
+        // From "estimates are right" to "estimates say nothing": outside of that, a forecast would leave all that was
+        // seen.
         let slope = (xy / (xx.max(0.0) + SLOPE_STRENGTH)).clamp(-1.0, 0.0);
         (slope, yy - 2.0 * slope * xy + slope * slope * xx)
     }
@@ -221,8 +222,8 @@ impl SettlingEvidence {
         let prior = all.limited(POOLED_STRENGTH);
         let (prior_strength, _) = prior.strength;
         let mut belief = prior.updated(route.count, route.mean(route.y), squares);
-        // The part of the mean that comes from other routes is as uncertain as routes differ. The prior of no route is wide
-        // enough by itself.
+        // The part of the mean that comes from other routes is as uncertain as routes differ. The prior of no route is
+        // wide enough by itself.
         let (own_prior, _) = PRIOR_STRENGTH;
         let borrowed = prior_strength / (prior_strength + route.count) * pooled.count / (own_prior + pooled.count);
         belief.variance += (BETWEEN_ROUTES_SIGMA * borrowed).powi(2);

@@ -1,7 +1,7 @@
 //! Forecasts: how long an event that hasn't happened yet will take, as a distribution (`DESIGN.md`, Schedule).
 //!
-//! Most distributions are lognormal. Their parameters are learned elsewhere (`evidence`). This file must never know what
-//! the durations measure.
+//! Most distributions are lognormal. Their parameters are learned elsewhere (`evidence`). This file must never know
+//! what the durations measure.
 
 use std::time::Duration;
 
@@ -107,7 +107,8 @@ impl Lognormal {
         self.sigma
     }
 
-    /// Returns the expected time in seconds from the event to the age `to`, given that the event hasn't happened by the age
+    /// Returns the expected time in seconds from the event to the age `to`, given that the event hasn't happened by the
+    /// age
     /// `from`. An event after `to` counts as zero.
     pub(crate) fn expected_delay(&self, from: f64, to: f64) -> f64 {
         if to <= from.max(0.0) {
@@ -174,8 +175,9 @@ fn below(deviations: f64) -> f64 {
     0.5 * libm::erfc(-deviations * std::f64::consts::FRAC_1_SQRT_2)
 }
 
-/// Returns the mean and variance of a standard normal variable between two bounds; `None` if nearly nothing lies between
-/// them. See Johnson, Kotz, Balakrishnan, "Continuous Univariate Distributions 1", 1994, 10.1. The lower bound may be −∞.
+/// Returns the mean and variance of a standard normal variable between two bounds; `None` if nearly nothing lies
+/// between them. See Johnson, Kotz, Balakrishnan, "Continuous Univariate Distributions 1", 1994, 10.1. The lower bound
+/// may be −∞.
 fn truncated_normal(lower: f64, upper: f64) -> Option<(f64, f64)> {
     let mass = if lower > 0.0 { below(-lower) - below(-upper) } else { below(upper) - below(lower) };
     if mass < LEAST_MASS {

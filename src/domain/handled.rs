@@ -7,8 +7,8 @@ use super::{
     people, span, text,
 };
 
-/// Returns a sentence about the handling of the most urgent alert: the person, the age and the note. Returns `None` without
-/// alerts, or while one fires. `own` is the reader's name.
+/// Returns a sentence about the handling of the most urgent alert: the person, the age and the note. Returns `None`
+/// without alerts, or while one fires. `own` is the reader's name.
 pub(crate) fn handling_sentence(
     alerts: &[Alert],
     own: Option<&str>,

@@ -1,6 +1,7 @@
 //! Identifiers, as opaque text: chains, hashes, rows.
 //!
-//! Nothing here may assume a shape that `service.md` doesn't give; only EVM hashes compare without case (`DESIGN.md`, Words).
+//! Nothing here may assume a shape that `service.md` doesn't give; only EVM hashes compare without case (`DESIGN.md`,
+//! Words).
 
 use std::fmt;
 

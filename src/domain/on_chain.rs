@@ -115,7 +115,8 @@ impl ChainReading {
         Self { verdict, from: None, to: None, nonce: None, node: String::new() }
     }
 
-    /// Returns the sender and the nonce, if the chain has known the transaction. The nonce on another chain says nothing.
+    /// Returns the sender and the nonce, if the chain has known the transaction. The nonce on another chain says
+    /// nothing.
     pub fn sender(&self) -> Option<(&str, u64)> {
         match self.verdict {
             ChainVerdict::Elsewhere(_) => None,
@@ -152,8 +153,8 @@ pub struct OnChain {
 }
 
 impl OnChain {
-    /// Returns the state after another question at `at`. `second` is the chain and the hash of the second transaction with its
-    /// reading; without one the previous reading is kept.
+    /// Returns the state after another question at `at`. `second` is the chain and the hash of the second transaction
+    /// with its reading; without one the previous reading is kept.
     pub fn after(
         previous: Option<&Self>,
         source: ChainReading,
@@ -170,14 +171,15 @@ impl OnChain {
         Self { source, second, second_of, checked_at: at, repeats, is_submission_given }
     }
 
-    /// Returns the reading of a second transaction, unless the status has changed since and another transaction counts now.
+    /// Returns the reading of a second transaction, unless the status has changed since and another transaction counts
+    /// now.
     pub fn second_reading(&self, chain: &ChainId, hash: &TxHash) -> Option<&ChainReading> {
         let is_of = |(known, known_hash): &(ChainId, TxHash)| known == chain && known_hash.key() == hash.key();
         self.second.as_ref().filter(|_| self.second_of.as_ref().is_none_or(is_of))
     }
 
-    /// Returns the new state. Keeps the previous verdict if the source chain can't be asked: a machine without a node must not
-    /// erase the result of another machine.
+    /// Returns the new state. Keeps the previous verdict if the source chain can't be asked: a machine without a node
+    /// must not erase the result of another machine.
     pub(crate) fn with_second_of(self, previous: Option<&Self>) -> Self {
         match (&self.source.verdict, previous) {
             (ChainVerdict::CannotBeAsked(_), Some(previous)) => {
@@ -187,7 +189,8 @@ impl OnChain {
         }
     }
 
-    /// Whether two questions in a row found the transaction dropped. One question may miss a block between its requests.
+    /// Whether two questions in a row found the transaction dropped. One question may miss a block between its
+    /// requests.
     pub(crate) fn is_surely_dropped(&self) -> bool {
         self.source.verdict == ChainVerdict::Dropped && self.repeats > 0
     }

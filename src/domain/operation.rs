@@ -75,8 +75,8 @@ pub enum Operation {
         /// The result of the request.
         observation: Box<Observation>,
     },
-    /// Stores a chain's reading of one transaction, and updates its alerts. Without a given submission time, the block's
-    /// time becomes the submission time.
+    /// Stores a chain's reading of one transaction, and updates its alerts. Without a given submission time, the
+    /// block's time becomes the submission time.
     ObserveChain {
         transaction: TransactionKey,
         /// What the chain says.
@@ -269,8 +269,8 @@ pub enum Edit<T = TransactionKey, A = AlertKey> {
     },
     /// Ends acknowledgements and snoozes, so that the alerts fire again.
     Unacknowledge { alerts: Vec<A> },
-    /// Corrects the source chain of a transaction, which is then polled like a new one. Nothing changes if the hash is tracked
-    /// on that chain already.
+    /// Corrects the source chain of a transaction, which is then polled like a new one. Nothing changes if the hash is
+    /// tracked on that chain already.
     CorrectSource {
         transactions: Vec<T>,
         /// The chain on which the transaction was sent.
@@ -282,8 +282,8 @@ pub enum Edit<T = TransactionKey, A = AlertKey> {
 pub type LocalEdit = Edit<super::ids::RowId, i64>;
 
 impl<T, A> Edit<T, A> {
-    /// Returns the same edit with transactions and alerts identified in another way. Each name resolves to any number of names;
-    /// a name that resolves to none is left out.
+    /// Returns the same edit with transactions and alerts identified in another way. Each name resolves to any number
+    /// of names; a name that resolves to none is left out.
     ///
     /// # Errors
     /// The first error of either function.

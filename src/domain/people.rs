@@ -25,8 +25,8 @@ pub(crate) fn author_prefix(author: Option<&str>) -> String {
     author.map_or_else(String::new, |author| format!("{}: ", text::clean(author)))
 }
 
-/// Whether an author has the name `lower`, ignoring case: the whole name, or the name before ` via `. `lower` must be in
-/// lower case.
+/// Whether an author has the name `lower`, ignoring case: the whole name, or the name before ` via `. `lower` must be
+/// in lower case.
 pub(crate) fn is_author(author: &str, lower: &str) -> bool {
     let author = author.to_lowercase();
     author == lower || author.strip_prefix(lower).is_some_and(|rest| rest.starts_with(VIA))

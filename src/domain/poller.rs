@@ -74,7 +74,8 @@ pub struct PollerReport {
     pub process: u32,
     /// The part of the integrator ID that may be shown: `…7f3a`.
     pub id: String,
-    /// Stands for the base URL and the integrator ID: the budget that the poller spends. In a team the key of the lease.
+    /// Stands for the base URL and the integrator ID: the budget that the poller spends. In a team the key of the
+    /// lease.
     pub fingerprint: String,
     /// The limit of the ID, in requests per second.
     pub rps: f64,

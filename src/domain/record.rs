@@ -206,8 +206,8 @@ impl RecordView for RecordSummary {
     }
 }
 
-/// Returns a chain's name for people: the service's name in this record, else the shipped table's, else the service's in
-/// other answers, else the ID. The table comes before other answers, so that one odd answer doesn't rename a chain
+/// Returns a chain's name for people: the service's name in this record, else the shipped table's, else the service's
+/// in other answers, else the ID. The table comes before other answers, so that one odd answer doesn't rename a chain
 /// everywhere.
 pub(crate) fn chain_name(in_record: Option<&str>, name_elsewhere: Option<&str>, id: &ChainId) -> String {
     in_record

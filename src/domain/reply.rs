@@ -1,4 +1,5 @@
-//! The texts about transactions for three readers: the customer, the provider's support, the own team (`DESIGN.md`, Alerts).
+//! The texts about transactions for three readers: the customer, the provider's support, the own team (`DESIGN.md`,
+//! Alerts).
 //!
 //! Each text is a template, built in or from the config; its values come from one table, `FIELDS`. A line whose values
 //! are all empty is left out. Text from outside must never act as markup: in Markdown every value is escaped.
@@ -51,8 +52,8 @@ impl ReplyFormat {
     }
 }
 
-/// The template of the customer's text about one transaction, without the salutation. Times are in minutes; a moment that isn't
-/// known is left out.
+/// The template of the customer's text about one transaction, without the salutation. Times are in minutes; a moment
+/// that isn't known is left out.
 const CUSTOMER: &str = "\
     {say}\n\nTransfer: {from} to {to}\nTransaction: {hash}\nSubmitted: {submitted}\nOn the source chain: {source_link}\n\
     On the destination chain: {destination_link}\nOn the bridge: {bridge_link}\nLast checked: {as_of}\n";
@@ -324,8 +325,8 @@ fn is_www(before: &str) -> bool {
     before.get(before.len().saturating_sub(3)..).is_some_and(|end| end.eq_ignore_ascii_case("www"))
 }
 
-/// Escapes text for Markdown: the result has no emphasis, HTML, mention or link, and no list, heading or rule at a line's
-/// start.
+/// Escapes text for Markdown: the result has no emphasis, HTML, mention or link, and no list, heading or rule at a
+/// line's start.
 pub(crate) fn escape_markdown(text: &str) -> String {
     let mut written = String::with_capacity(text.len());
     let starts_a_list = text.split_once(['.', ')']).is_some_and(|(number, _)| number.parse::<u32>().is_ok());
@@ -348,7 +349,8 @@ pub(crate) fn escape_markdown(text: &str) -> String {
     written
 }
 
-/// Returns the text about these transactions for a reader at `now`, with times in `zone`. `custom` holds the user's templates.
+/// Returns the text about these transactions for a reader at `now`, with times in `zone`. `custom` holds the user's
+/// templates.
 pub(crate) fn write_reply(
     transactions: &[&Transaction],
     audience: Audience,

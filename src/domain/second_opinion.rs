@@ -1,7 +1,7 @@
 //! When a chain is asked about a transaction, and how its verdict compares with the service's status.
 //!
-//! The chain's verdict is shown beside the status. It must never replace a status, and never decide whether a transaction
-//! is settled.
+//! The chain's verdict is shown beside the status. It must never replace a status, and never decide whether a
+//! transaction is settled.
 
 use chrono::{DateTime, Utc};
 
@@ -39,8 +39,8 @@ pub(crate) fn second_transaction(tx: &Transaction) -> Option<(ChainId, TxHash)> 
 
 /// Returns when the source chain should be asked about a transaction next; `None` if there is no reason.
 ///
-/// The reasons: no submission time is known; the transaction isn't found for longer than the chain's 95th percentile; its
-/// deadline has passed. What is final isn't asked again.
+/// The reasons: no submission time is known; the transaction isn't found for longer than the chain's 95th percentile;
+/// its deadline has passed. What is final isn't asked again.
 pub(crate) fn next_question<R>(tx: &Transaction<R>) -> Option<DateTime<Utc>> {
     if tx.is_settled() || tx.tracking == Tracking::Untracked {
         return None;

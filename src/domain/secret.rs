@@ -1,5 +1,5 @@
-//! Secrets as values that can't be printed (`service.md` 5, `DESIGN.md`, Secrets): the integrator ID, and the password of
-//! the team's store.
+//! Secrets as values that can't be printed (`service.md` 5, `DESIGN.md`, Secrets): the integrator ID, and the password
+//! of the team's store.
 //!
 //! They must never reach a log, a file, a panic or a screen; only the ID's last four characters and a fingerprint may.
 

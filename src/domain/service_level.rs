@@ -24,9 +24,9 @@ impl DeadlineResult {
     /// All results.
     pub(crate) const ALL: [Self; 3] = [Self::Met, Self::Missed, Self::Unknown];
 
-    /// Returns the result of a transfer that ended at `ended_at` (`Transaction::ended_at`). `waited_until` is the time of
-    /// the last answer that showed the transfer under way. Returns `None` for a transfer that may still end in time, or whose
-    /// answers all came before the deadline.
+    /// Returns the result of a transfer that ended at `ended_at` (`Transaction::ended_at`). `waited_until` is the time
+    /// of the last answer that showed the transfer under way. Returns `None` for a transfer that may still end in time,
+    /// or whose answers all came before the deadline.
     pub(crate) fn of(
         deadline: &Deadline,
         ended_at: Option<DateTime<Utc>>,
@@ -141,8 +141,8 @@ mod tests {
     use super::*;
     use crate::domain::fixtures;
 
-    /// Returns the result of a transfer with a deadline 15 minutes after its submission. `ended` and `waited` are the minutes
-    /// until its end and until the last answer that showed it under way.
+    /// Returns the result of a transfer with a deadline 15 minutes after its submission. `ended` and `waited` are the
+    /// minutes until its end and until the last answer that showed it under way.
     fn result(ended: Option<i64>, waited: Option<i64>) -> Option<DeadlineResult> {
         let submitted = DateTime::UNIX_EPOCH;
         let deadline = Deadline::new(Some(submitted), submitted, Some(Duration::from_secs(450)));

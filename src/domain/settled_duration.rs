@@ -1,6 +1,7 @@
 //! How long a settled transfer took, and how well that is known.
 //!
-//! Every display and every statistic of single transfers must use this, so that a bound is never shown as a measurement.
+//! Every display and every statistic of single transfers must use this, so that a bound is never shown as a
+//! measurement.
 
 use std::time::Duration;
 

@@ -66,8 +66,8 @@ impl RouterStatus {
         }
     }
 
-    /// Returns the rank of a status in the order by status: statuses that may need action first, completed last. `None` is a
-    /// transaction without an answer.
+    /// Returns the rank of a status in the order by status: statuses that may need action first, completed last. `None`
+    /// is a transaction without an answer.
     pub fn sort_rank(status: Option<&Self>) -> u8 {
         match status {
             Some(Self::PartialSuccess) => 0,

@@ -1,7 +1,7 @@
 //! The address of a team's store: a PostgreSQL URL without secrets.
 //!
-//! Settings, the connection and the replica's file need the same address, so the type belongs here and not to `team`. An
-//! address must never hold a password, and an error must never repeat a part of the URL that may be one.
+//! Settings, the connection and the replica's file need the same address, so the type belongs here and not to `team`.
+//! An address must never hold a password, and an error must never repeat a part of the URL that may be one.
 
 use std::{
     collections::BTreeMap,
@@ -171,8 +171,8 @@ impl TeamAddress {
         Self::parse_with_service(url, None, no_file).map(|(address, _)| address)
     }
 
-    /// Parses a URL. The URL's service, or else `default_service`, provides the missing parameters. Returns the address and
-    /// the service's password.
+    /// Parses a URL. The URL's service, or else `default_service`, provides the missing parameters. Returns the address
+    /// and the service's password.
     ///
     /// # Errors
     /// Like [`parse`](Self::parse), or if `find` fails.

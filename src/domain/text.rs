@@ -12,8 +12,8 @@ pub const FIELD_LIMIT: usize = 512;
 const MARK_LIMIT: usize = 4;
 
 /// Returns one line of clean text: no control, format, separator, private-use, unassigned or bidi characters. It has at
-/// most four combining marks per character, and at most [`FIELD_LIMIT`] characters. Line ends, tabs and other blanks become
-/// one space; blanks at both ends are removed. A text cut at the limit ends with `…`.
+/// most four combining marks per character, and at most [`FIELD_LIMIT`] characters. Line ends, tabs and other blanks
+/// become one space; blanks at both ends are removed. A text cut at the limit ends with `…`.
 pub fn clean(raw: &str) -> String {
     // The fast path for nearly all input; an import of 100,000 rows would spend most of its time below.
     if raw.len() < FIELD_LIMIT && raw.bytes().all(|byte| byte.is_ascii_graphic()) {

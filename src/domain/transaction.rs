@@ -258,15 +258,15 @@ impl<R> Transaction<R> {
         waiting && self.state.last_checked_at.is_some_and(|checked| checked >= self.deadline().at)
     }
 
-    /// Returns the age at which a transaction without a record is probably in trouble (`DESIGN.md`, Alerts). This is three
-    /// times the 95th percentile of the source chain's indexing times, at least three minutes.
+    /// Returns the age at which a transaction without a record is probably in trouble (`DESIGN.md`, Alerts). This is
+    /// three times the 95th percentile of the source chain's indexing times, at least three minutes.
     pub fn not_found_limit(&self) -> Duration {
         const SHORTEST: Duration = Duration::from_secs(3 * 60);
         evidence::indexing(&self.indexing).quantile(Quantile::P95).saturating_mul(3).max(SHORTEST)
     }
 
-    /// Returns when the transfer ended: a refund when it was first seen, although it is watched for longer, and any other
-    /// transfer when it settled.
+    /// Returns when the transfer ended: a refund when it was first seen, although it is watched for longer, and any
+    /// other transfer when it settled.
     pub fn ended_at(&self) -> Option<DateTime<Utc>> {
         match self.state.status {
             Some(RouterStatus::Refund) => self.state.status_since,

@@ -17,8 +17,8 @@ pub(crate) enum Glyphs {
 }
 
 impl Glyphs {
-    /// Returns the symbols that the variables `LC_ALL`, `LC_CTYPE`, `LANG` and `TERM` allow. A locale that isn't set allows
-    /// Unicode. In Chinese, Japanese and Korean locales terminals may draw these symbols two columns wide.
+    /// Returns the symbols that the variables `LC_ALL`, `LC_CTYPE`, `LANG` and `TERM` allow. A locale that isn't set
+    /// allows Unicode. In Chinese, Japanese and Korean locales terminals may draw these symbols two columns wide.
     pub(crate) fn from_environment(variable: impl Fn(&str) -> Option<OsString>) -> Self {
         let text = |name| variable(name).and_then(|value| value.into_string().ok()).filter(|text| !text.is_empty());
         let is_wide = |locale: &str| ["zh", "ja", "ko"].iter().any(|language| locale.starts_with(language));

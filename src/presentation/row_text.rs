@@ -1,7 +1,7 @@
 //! The text of a transaction's row: the symbols, words and cells that the dashboard's list and `hoptop list` share.
 //!
-//! Every status has a symbol and a word, every severity a mark. This module must not choose colours. The command line writes ASCII
-//! symbols, the dashboard those of its terminal.
+//! Every status has a symbol and a word, every severity a mark. This module must not choose colours. The command line
+//! writes ASCII symbols, the dashboard those of its terminal.
 
 use std::{borrow::Cow, time::Duration};
 
@@ -133,7 +133,8 @@ pub(crate) fn listed_status<R>(tx: &Transaction<R>, glyphs: Glyphs) -> String {
     if tx.is_stopped() { format!("{} untracked", glyphs.untracked()) } else { status_of(tx, glyphs) }
 }
 
-/// Returns a name that the service writes for programs in words: `source_gateway_called` and `CrossMulticallExecuted` become
+/// Returns a name that the service writes for programs in words: `source_gateway_called` and `CrossMulticallExecuted`
+/// become
 /// `Source gateway called` and `Cross multicall executed`. Other text is unchanged.
 pub(crate) fn in_words(name: &str) -> String {
     let is_name = name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_');

@@ -4,7 +4,8 @@
 //! field. A key that is held down over a slow line arrives as a burst too, but always as the same letter. Typed keys
 //! that count as a paste do no harm; a paste that counts as keys would run commands on the selected transaction.
 //!
-//! A terminal that puts brackets around its pastes is never second-guessed: there, keys are keys, however fast they come.
+//! A terminal that puts brackets around its pastes is never second-guessed: there, keys are keys, however fast they
+//! come.
 
 use std::{collections::HashSet, time::Duration};
 
@@ -71,8 +72,9 @@ impl BurstDetector {
     }
 }
 
-/// Whether a text is one line that begins with a key of [`FIELDS`] and goes on as a filter, a command or a word does. A pasted path or
-/// link has a slash further on, and a pasted hash has `0x`. A command with its Enter is a paste: a paste must never run a command.
+/// Whether a text is one line that begins with a key of [`FIELDS`] and goes on as a filter, a command or a word does. A
+/// pasted path or link has a slash further on, and a pasted hash has `0x`. A command with its Enter is a paste: a paste
+/// must never run a command.
 fn opens_field(text: &str) -> bool {
     let line = if text.starts_with(':') { text } else { text.strip_suffix('\n').unwrap_or(text) };
     let Some(typed) = line.strip_prefix(FIELDS) else { return false };

@@ -1,7 +1,7 @@
 //! The table of all commands: name, help, default keys, contexts, and the function that performs each.
 //!
-//! Dispatch, the footer, the help and the table of `assets/docs/keys.md` all follow this table. A key must never do anything
-//! outside of it.
+//! Dispatch, the footer, the help and the table of `assets/docs/keys.md` all follow this table. A key must never do
+//! anything outside of it.
 
 /// A part of the screen in which a command applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

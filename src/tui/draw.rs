@@ -16,8 +16,8 @@ use ratatui::{
 use super::{command::CommandId, model::Model, theme::Theme};
 use crate::{clock::Now, presentation::width};
 
-/// Draws lines below one another, left-aligned and cut at the right end of the pane. Lines aren't wrapped: a `Paragraph`
-/// wraps, and costs three times as much.
+/// Draws lines below one another, left-aligned and cut at the right end of the pane. Lines aren't wrapped: a
+/// `Paragraph` wraps, and costs three times as much.
 pub(crate) fn put_lines<'a>(lines: impl IntoIterator<Item = Line<'a>>, pane: Rect, frame: &mut Frame<'_>) {
     let pane = pane.intersection(frame.area());
     for (y, line) in (pane.y..pane.bottom()).zip(lines) {
@@ -34,14 +34,15 @@ pub(crate) fn put_lines<'a>(lines: impl IntoIterator<Item = Line<'a>>, pane: Rec
     }
 }
 
-/// Whether a letter takes one column and never joins its neighbours: ASCII, box lines, block elements, braille, our symbols.
+/// Whether a letter takes one column and never joins its neighbours: ASCII, box lines, block elements, braille, our
+/// symbols.
 fn is_simple(letter: char) -> bool {
     matches!(letter, ' '..='~' | '\u{2500}'..='\u{259f}' | '\u{2800}'..='\u{28ff}')
         || matches!(letter, '…' | '·' | '→' | '–' | '●' | '○' | '◐' | '◆' | '◇' | '▶' | '▲' | '▼' | '✓' | '✗' | '↩')
 }
 
-/// Draws a text in at most `room` columns; returns the column after the text. Most texts consist of letters that take one column
-/// each, and aren't measured.
+/// Draws a text in at most `room` columns; returns the column after the text. Most texts consist of letters that take
+/// one column each, and aren't measured.
 pub(crate) fn put_text(buffer: &mut Buffer, (x, y): (u16, u16), text: &str, room: usize, style: Style) -> u16 {
     if text.is_empty() || room == 0 {
         return x;

@@ -86,8 +86,8 @@ impl Write {
         matches!(self, Self::Edit(Edit::Acknowledge { .. } | Edit::Snooze { .. }))
     }
 
-    /// Returns the transactions that need nobody after this write: their alerts are acknowledged or snoozed, or their polling
-    /// stops.
+    /// Returns the transactions that need nobody after this write: their alerts are acknowledged or snoozed, or their
+    /// polling stops.
     pub fn handled_transactions(&self) -> Vec<RowId> {
         match self {
             Self::Edit(Edit::Untrack { transactions }) => transactions.clone(),

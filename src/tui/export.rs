@@ -1,6 +1,7 @@
 //! Export orders of the dashboard: which transactions to write, and to which file.
 //!
-//! [`run::DashboardInputs`](super::run::DashboardInputs) has the function that writes. This module must never touch a file.
+//! [`run::DashboardInputs`](super::run::DashboardInputs) has the function that writes. This module must never touch a
+//! file.
 
 use std::sync::{
     Arc,

@@ -80,8 +80,8 @@ impl Keys {
         keys.conflict().map_or(Ok(keys), Err)
     }
 
-    /// Removes default keys that a person gave to another command, but never the last key of a command. So a new default key
-    /// breaks no older settings.
+    /// Removes default keys that a person gave to another command, but never the last key of a command. So a new
+    /// default key breaks no older settings.
     fn drop_reassigned_keys(&mut self, own: &BTreeMap<String, Vec<String>>) {
         let is_own = |command: &KeyCommand| own.contains_key(command.name);
         let taken: Vec<(&KeyCommand, Vec<String>)> = self

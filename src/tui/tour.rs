@@ -1,7 +1,7 @@
 //! The tour of the demo: five steps, each with a sentence and the command that leads to the next step.
 //!
-//! While its step is drawn, the key that clears the list ends the tour, on every screen. The tour must never take another key: it
-//! only watches the commands that a person gives.
+//! While its step is drawn, the key that clears the list ends the tour, on every screen. The tour must never take
+//! another key: it only watches the commands that a person gives.
 
 use super::command::CommandId;
 

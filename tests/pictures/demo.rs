@@ -46,7 +46,8 @@ const PROFILE: &str = "demo";
 const RPS: f64 = 10.0;
 /// How long the poller runs before the dashboard starts.
 const POLLED_BEFORE: Duration = Duration::from_secs(150);
-/// How far the clock advances after a key. Not a multiple of the interval of anything, so that nothing happens at its end.
+/// How far the clock advances after a key. Not a multiple of the interval of anything, so that nothing happens at its
+/// end.
 const STEP: Duration = Duration::from_millis(437);
 
 /// Returns the end of the output for a key: the title of the terminal, which the screen doesn't show.

@@ -1,7 +1,7 @@
 //! Draws the screen of a terminal as SVG: one screen, or several that follow each other.
 //!
-//! Each run of text has its length, and lines and bars are shapes, so that every font shows the same. The files use no script and no
-//! other file, so that every viewer of images shows them.
+//! Each run of text has its length, and lines and bars are shapes, so that every font shows the same. The files use no
+//! script and no other file, so that every viewer of images shows them.
 
 use std::fmt::Write;
 
@@ -35,8 +35,8 @@ pub(crate) fn still(screen: &Screen) -> String {
     svg + "</svg>\n"
 }
 
-/// Returns a picture that shows the frames one after the other. Viewers without animation, or whose user wants less motion, show the
-/// first frame.
+/// Returns a picture that shows the frames one after the other. Viewers without animation, or whose user wants less
+/// motion, show the first frame.
 pub(crate) fn moving(frames: &[PictureFrame<'_>]) -> String {
     let share = 100.0 / frames.len() as f32;
     let total = FRAME_SECONDS * frames.len() as f32;

@@ -144,8 +144,8 @@ impl Filter {
         &self.expression
     }
 
-    /// Returns a filter that requires both filters. The order is this filter's, or the other one's if this filter has the
-    /// default order.
+    /// Returns a filter that requires both filters. The order is this filter's, or the other one's if this filter has
+    /// the default order.
     #[must_use]
     pub fn and(&self, other: &Self) -> Self {
         let mut required = other.expression.clone().into_required();
@@ -154,8 +154,8 @@ impl Filter {
         Self { expression: Expression::all(required), sort: sort.clone() }
     }
 
-    /// Returns the terms that ask for a name or a text, such as `label:batch-17`, each with a filter of that term alone. Negated
-    /// terms are left out.
+    /// Returns the terms that ask for a name or a text, such as `label:batch-17`, each with a filter of that term
+    /// alone. Negated terms are left out.
     pub fn named_terms(&self) -> Vec<(String, Self)> {
         let mut named = Vec::new();
         self.expression.for_each_test(&mut |test| {
@@ -178,8 +178,8 @@ impl Filter {
         named
     }
 
-    /// Returns a complaint about the first chain of the filter that has no known name, with the nearest name. `is_known` says
-    /// whether the service has a chain of this name. An ID may be any text with a digit.
+    /// Returns a complaint about the first chain of the filter that has no known name, with the nearest name.
+    /// `is_known` says whether the service has a chain of this name. An ID may be any text with a digit.
     pub fn chain_name_error(&self, is_known: impl Fn(&str) -> bool) -> Option<String> {
         let mut unknown = None;
         let mut check = |name: &str| {

@@ -241,8 +241,8 @@ fn parse_test(
     }
 }
 
-/// Parses a route as the lists show it: `ARB→BASE` or `ARB>BASE`, in quotation marks if a name contains spaces. Returns `None` for
-/// other text.
+/// Parses a route as the lists show it: `ARB→BASE` or `ARB>BASE`, in quotation marks if a name contains spaces. Returns
+/// `None` for other text.
 fn parse_displayed_route(piece: TextSlice) -> Option<ParseResult<FilterTest>> {
     let is_quoted = piece.text.len() > 2 && piece.text.starts_with('"') && piece.text.ends_with('"');
     let inner = if is_quoted { piece.suffix_from(1).prefix_to(piece.text.len() - 2) } else { piece };

@@ -41,7 +41,8 @@ impl SortKey {
         }
     }
 
-    /// Compares optional values. Absent values come last in both directions: a person doesn't reverse a list to see them.
+    /// Compares optional values. Absent values come last in both directions: a person doesn't reverse a list to see
+    /// them.
     fn present_first<T: Ord>(self, a: Option<T>, b: Option<T>) -> Ordering {
         match (a, b) {
             (Some(a), Some(b)) if self.is_reversed => b.cmp(&a),

@@ -52,9 +52,9 @@ macro_rules! keys {
 }
 
 keys! {
-    /// The severity of the most severe unhandled alert, the most severe first. Transactions whose alerts are all handled
-    /// follow in the same order, and then those without alerts. A snooze counts until it is ended; while a poller runs,
-    /// that is seconds after its moment.
+    /// The severity of the most severe unhandled alert, the most severe first. Transactions whose alerts are all
+    /// handled follow in the same order, and then those without alerts. A snooze counts until it is ended; while a
+    /// poller runs, that is seconds after its moment.
     Severity "sev" "the most severe alert first" "the least severe alert first",
     /// The deadline, the soonest first. Transactions that don't wait come last in both directions.
     Due "due" "the soonest deadline first" "the latest deadline first",

@@ -1,6 +1,7 @@
 //! The tokens of a filter: terms, parentheses, and the words between terms.
 //!
-//! It knows where a term ends, and must never know which terms there are. The byte range of each token is kept for errors.
+//! It knows where a term ends, and must never know which terms there are. The byte range of each token is kept for
+//! errors.
 
 use std::ops::Range;
 

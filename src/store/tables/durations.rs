@@ -186,8 +186,8 @@ impl Reader {
         self.newest_durations(profile, route, i64::MIN, "")
     }
 
-    /// Like [`route_durations`](Self::route_durations), of the transfers that settled since a moment. A refund isn't settled when
-    /// its transfer ends.
+    /// Like [`route_durations`](Self::route_durations), of the transfers that settled since a moment. A refund isn't
+    /// settled when its transfer ends.
     fn settled_durations(
         &self,
         profile: &str,
@@ -218,8 +218,8 @@ impl Reader {
         Ok(RouteDurations { evidence: settling_evidence(db, profile, route)?, took })
     }
 
-    /// Returns how many transactions of a profile ended within their deadline, by route and by week. Costs O(n) in the tracked
-    /// transactions.
+    /// Returns how many transactions of a profile ended within their deadline, by route and by week. Costs O(n) in the
+    /// tracked transactions.
     pub fn service_levels(&self, profile: &str) -> Result<ServiceLevels, StoreError> {
         let mut statement = self.db().prepare_cached(
             "SELECT id, from_chain, to_chain, ifnull(gmp, 0), submitted_at, first_seen_at, estimate,
@@ -249,8 +249,8 @@ impl Reader {
         deadline_result(self.db(), tx.id, &tx.deadline(), tx.ended_at(), tx.state.last_checked_at)
     }
 
-    /// Returns every route of a profile with the outcomes of its transactions. With `since`, leaves out the transactions that
-    /// settled before that moment. Costs O(n) in the tracked transactions.
+    /// Returns every route of a profile with the outcomes of its transactions. With `since`, leaves out the
+    /// transactions that settled before that moment. Costs O(n) in the tracked transactions.
     pub fn routes(&self, profile: &str, since: Option<DateTime<Utc>>) -> Result<Vec<RouteStats>, StoreError> {
         let mut statement = self.db().prepare_cached(
             "SELECT from_chain, to_chain, ifnull(gmp, 0), ifnull(status, ''), count(*), count(settled_at),

@@ -99,7 +99,8 @@ fn number(parameter: Option<&str>) -> Option<u32> {
     parameter?.split(':').next()?.parse().ok()
 }
 
-/// Returns the modifiers and the kind of a parameter such as `5:3`: 1 plus a bit for each modifier; press, repeat or release.
+/// Returns the modifiers and the kind of a parameter such as `5:3`: 1 plus a bit for each modifier; press, repeat or
+/// release.
 fn modifiers(parameter: &str) -> (KeyModifiers, KeyEventKind) {
     const BITS: [KeyModifiers; 6] = [
         KeyModifiers::SHIFT,

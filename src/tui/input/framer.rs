@@ -11,7 +11,8 @@ use crate::clock::Mono;
 const INPUT_LIMIT: Duration = Duration::from_secs(1);
 /// The longest time between Esc and the next byte of the same sequence. Esc alone is a key.
 const ESCAPE_LIMIT: Duration = Duration::from_millis(50);
-/// The silence before a ^C that a person types while a paste has no end. A terminal sends the bytes of a paste without pauses.
+/// The silence before a ^C that a person types while a paste has no end. A terminal sends the bytes of a paste without
+/// pauses.
 const TYPING_PAUSE: Duration = Duration::from_millis(50);
 /// The most bytes that are kept of one paste: more than the dashboard takes, so that the rest counts as cut.
 pub(super) const PASTE_LIMIT: usize = 1 << 20;
@@ -28,7 +29,8 @@ const PASTE_END: &[u8] = b"\x1b[201~";
 /// One complete input of the terminal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum InputFrame {
-    /// A character, which may be a control character. With `has_escape` it follows an Esc: the key is pressed together with Alt.
+    /// A character, which may be a control character. With `has_escape` it follows an Esc: the key is pressed together
+    /// with Alt.
     Character {
         /// The character.
         character: char,
@@ -105,8 +107,8 @@ impl InputFramer {
         }
     }
 
-    /// Ends incomplete input whose deadline has passed: Esc is a key, a paste is complete, and anything else is dropped. Must
-    /// only be called if no bytes wait to be read.
+    /// Ends incomplete input whose deadline has passed: Esc is a key, a paste is complete, and anything else is
+    /// dropped. Must only be called if no bytes wait to be read.
     pub fn expire(&mut self, now: Mono, emit: &mut impl FnMut(InputFrame)) {
         if self.deadline().is_some_and(|deadline| deadline <= now) {
             self.end(emit);

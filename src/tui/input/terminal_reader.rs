@@ -52,8 +52,8 @@ impl TerminalReader {
         Ok(Self { terminal: io::stdin(), resizes, framer: InputFramer::default(), clock })
     }
 
-    /// Waits for an event, and returns it with those that arrived together with it, up to `most` and those of one read. Fails at
-    /// the end of the input.
+    /// Waits for an event, and returns it with those that arrived together with it, up to `most` and those of one read.
+    /// Fails at the end of the input.
     pub(super) fn read_batch(&mut self, most: usize) -> io::Result<Vec<Event>> {
         let mut batch = Vec::new();
         while batch.len() < most {

@@ -422,7 +422,8 @@ impl Model {
         }
     }
 
-    /// Returns a complaint if the filter names a chain that neither hoptop nor the service knows, as far as rows are loaded.
+    /// Returns a complaint if the filter names a chain that neither hoptop nor the service knows, as far as rows are
+    /// loaded.
     pub fn unknown_chain(&self) -> Option<String> {
         let is_loaded = |name: &str| {
             let names = self.transactions.values().flat_map(|tx| [tx.from_name(), tx.to_name()]);
@@ -455,8 +456,8 @@ impl Model {
         self.own.oldest_age(now)
     }
 
-    /// Returns the report of the active profile's poller; `None` if no poller runs, or nothing is known of it because the team's
-    /// store is unreachable.
+    /// Returns the report of the active profile's poller; `None` if no poller runs, or nothing is known of it because
+    /// the team's store is unreachable.
     pub fn live_poller(&self, now: DateTime<Utc>) -> Option<&PollerReport> {
         self.own.live_poller(now).filter(|_| self.has_polling_reports())
     }

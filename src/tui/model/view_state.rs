@@ -195,8 +195,8 @@ impl ViewState {
         self.own_views().find(|(_, view)| view.name.to_lowercase() == name.to_lowercase()).map(|(own, _)| own)
     }
 
-    /// Saves a view in the place of the view with this name, or else in the first free place. Returns a sentence if every place is
-    /// taken.
+    /// Saves a view in the place of the view with this name, or else in the first free place. Returns a sentence if
+    /// every place is taken.
     pub fn save_view(&mut self, name: &str, filter: String) -> Result<OwnTab, String> {
         let free = || OwnTab::ALL.into_iter().find(|own| self.own_view(*own).is_none());
         let Some(own) = self.own_view_named(name).or_else(free) else {
@@ -224,8 +224,8 @@ impl ViewState {
     }
 }
 
-/// A temporary view: the whole list around a transaction that was searched for, or the matches of a pasted word. It holds the
-/// view to return to.
+/// A temporary view: the whole list around a transaction that was searched for, or the matches of a pasted word. It
+/// holds the view to return to.
 ///
 /// A temporary view must end when a person chooses another view, and is never saved for the next start.
 #[derive(Debug)]

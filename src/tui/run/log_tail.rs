@@ -22,8 +22,8 @@ pub struct LogSource {
     pub store: String,
 }
 
-/// Returns the end of the log, without the entries of other stores; `None` if its length is still `known`. After a rotation
-/// the end of the previous log comes first.
+/// Returns the end of the log, without the entries of other stores; `None` if its length is still `known`. After a
+/// rotation the end of the previous log comes first.
 pub(crate) fn read(LogSource { path, store }: &LogSource, known: Option<u64>) -> Result<Option<LogTail>, String> {
     let failed = |error: io::Error| format!("the log {} can't be read: {error}", path.display());
     let length = match path.metadata() {

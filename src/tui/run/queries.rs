@@ -81,7 +81,8 @@ pub(crate) fn last_bodies(reader: &Reader, row: RowId) -> Result<Option<LastBodi
     Ok(Some(LastBodies { last, body, before }))
 }
 
-/// Returns a transaction's last body, and the changes since the previous one. A light replica reads them from the team's log.
+/// Returns a transaction's last body, and the changes since the previous one. A light replica reads them from the
+/// team's log.
 pub(crate) fn body(store: &Store, found: LastBodies) -> Result<Option<ResponseBody>, StoreError> {
     let LastBodies { last, body, before } = found;
     let Some(body) = store.body_text(body)? else { return Ok(None) };
@@ -217,8 +218,8 @@ pub(crate) fn known(
 const RECENT: usize = 100;
 
 /// Returns the counts of all saved views and of alerts, and the most urgent alert. Of the listed view also the length
-/// and the number of rows before `first`. Also returns the duration statistics of these profiles. `whole` is the saved view
-/// that the list shows without a filter, if any.
+/// and the number of rows before `first`. Also returns the duration statistics of these profiles. `whole` is the saved
+/// view that the list shows without a filter, if any.
 pub(crate) fn overview(
     reader: &Reader,
     listed: &Filter,

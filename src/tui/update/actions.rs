@@ -217,8 +217,8 @@ pub(crate) fn snooze(model: &mut Model, now: Mono) {
     model.dialog = Dialog::Menu(Menu::new(title, "Snoozed alerts stay in the list, below firing ones.", entries));
 }
 
-/// Opens the prompt for the ticket. For a single transaction the prompt begins with the ticket that a paste named for it, or
-/// else with the present ticket.
+/// Opens the prompt for the ticket. For a single transaction the prompt begins with the ticket that a paste named for
+/// it, or else with the present ticket.
 pub(crate) fn ticket(model: &mut Model, now: Mono) {
     let rows = targets(model, now);
     let present = match rows.as_slice() {

@@ -57,8 +57,8 @@ pub(crate) fn update(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
     effects
 }
 
-/// Notes the next row of the list that needs somebody, before a write handles the selected row. If the selected row needs
-/// nobody, the cursor stays.
+/// Notes the next row of the list that needs somebody, before a write handles the selected row. If the selected row
+/// needs nobody, the cursor stays.
 fn note_next_to_handle(model: &mut Model, effects: &[Effect]) {
     let Some(selected) = model.list.selected.filter(|_| model.screen == Screen::List) else { return };
     for effect in effects {

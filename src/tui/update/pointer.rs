@@ -1,4 +1,5 @@
-//! The mouse: a click selects, sorts, or runs a command of the footer; a second click opens; the wheel scrolls the pane below it.
+//! The mouse: a click selects, sorts, or runs a command of the footer; a second click opens; the wheel scrolls the pane
+//! below it.
 //!
 //! The mouse must never do anything that no key does.
 

@@ -1,4 +1,5 @@
-//! The top of the screen: the ID, the poller's health, the saved views with their counts, the time; a banner; the filter.
+//! The top of the screen: the ID, the poller's health, the saved views with their counts, the time; a banner; the
+//! filter.
 
 use std::collections::BTreeSet;
 

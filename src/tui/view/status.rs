@@ -57,8 +57,8 @@ pub(crate) fn lines(context: &DrawContext<'_>, pane: Rect) -> Vec<Line<'static>>
     }
 }
 
-/// Draws the status message above the line of keys, if there is one. The status message covers the poller's line first, which matters least,
-/// then more lines of the status, and at most two rows of the body.
+/// Draws the status message above the line of keys, if there is one. The status message covers the poller's line first,
+/// which matters least, then more lines of the status, and at most two rows of the body.
 pub(crate) fn draw_status_message(context: &DrawContext<'_>, body: Rect, pane: Rect, frame: &mut Frame<'_>) {
     // The rows of the body that the message may cover: none if a dialog is drawn there.
     let covered =

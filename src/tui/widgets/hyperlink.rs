@@ -1,7 +1,7 @@
 //! Terminal hyperlinks (OSC 8) for the hashes and links on the screen, if the config file enables these.
 //!
-//! Each cell has its own escape sequences, with a forced width of one column, so that a partial redraw keeps the link. Only a URL
-//! that `domain::link` accepts may be put into an escape sequence.
+//! Each cell has its own escape sequences, with a forced width of one column, so that a partial redraw keeps the link.
+//! Only a URL that `domain::link` accepts may be put into an escape sequence.
 
 use std::num::NonZeroU16;
 

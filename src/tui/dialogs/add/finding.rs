@@ -1,7 +1,7 @@
 //! A finding in pasted text: the parsed values, the missing values, and the values that a person filled in.
 //!
-//! A chain that the text suggests is a guess, and shown as a guess until a person edits it. The pasted text must never be
-//! changed.
+//! A chain that the text suggests is a guess, and shown as a guess until a person edits it. The pasted text must never
+//! be changed.
 
 use tui_input::Input;
 

@@ -268,7 +268,8 @@ impl AddForm {
         written.and_then(|field| text::clean_or_none(field.value()))
     }
 
-    /// Returns the hashes to look up in the store. The caller must pass the answers to [`apply_known`](Self::apply_known).
+    /// Returns the hashes to look up in the store. The caller must pass the answers to
+    /// [`apply_known`](Self::apply_known).
     pub fn hashes_to_look_up(&mut self) -> Vec<TxHash> {
         let mut seen = HashSet::new();
         let hashes = self.findings.iter().filter_map(Finding::lookup_hash);
@@ -324,8 +325,8 @@ impl AddForm {
         self.findings.get_mut(self.cursor)
     }
 
-    /// Returns the filter that searches the list for the ticket or ID that the text names, or else for the text, if it is a
-    /// single short line without a hash.
+    /// Returns the filter that searches the list for the ticket or ID that the text names, or else for the text, if it
+    /// is a single short line without a hash.
     pub fn search_filter(&self) -> Option<String> {
         const MOST: usize = 64;
         let text = self.text();
@@ -463,8 +464,8 @@ impl AddForm {
         }
     }
 
-    /// Returns the transactions to track, with the values for all of them; nothing if a value is invalid. A line's own value has
-    /// precedence.
+    /// Returns the transactions to track, with the values for all of them; nothing if a value is invalid. A line's own
+    /// value has precedence.
     pub fn batch(&mut self) -> Option<Vec<NewTransaction>> {
         let value = |extra: ExtraField| self.extras.get(extra as usize).map_or("", Input::value);
         let ticket = text::clean_or_none(value(ExtraField::Ticket));

@@ -57,8 +57,9 @@ pub struct CopyMenu {
 }
 
 impl CopyMenu {
-    /// Returns the menu of texts to copy. Values of several transactions have a line each. `zone` is the time zone of the texts.
-    /// Transactions of several customers have no common text for the customer: its item is empty, and asks for the customer.
+    /// Returns the menu of texts to copy. Values of several transactions have a line each. `zone` is the time zone of
+    /// the texts. Transactions of several customers have no common text for the customer: its item is empty, and asks
+    /// for the customer.
     pub fn texts(
         transactions: &[&Transaction],
         customers: usize,

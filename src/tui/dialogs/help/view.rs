@@ -134,8 +134,8 @@ fn all_commands(context: &DrawContext<'_>, columns: usize, has_legend: bool) -> 
     joined
 }
 
-/// Returns the groups of commands, the mouse, the filter and possibly the legend, the most needed first. Each ends with an empty
-/// row.
+/// Returns the groups of commands, the mouse, the filter and possibly the legend, the most needed first. Each ends with
+/// an empty row.
 fn blocks(context: &DrawContext<'_>, columns: usize, has_legend: bool) -> Vec<Vec<Line<'static>>> {
     let keys = &context.model.setting.keys;
     let mut blocks: Vec<(&str, Vec<Line<'static>>)> = Vec::new();
@@ -176,8 +176,8 @@ fn found(context: &DrawContext<'_>, page: &HelpPage, columns: usize) -> Vec<Line
     lines
 }
 
-/// Returns the keys, the name and the help of a command. A command without a key shows `:`. In a narrow column only such a
-/// command has its name.
+/// Returns the keys, the name and the help of a command. A command without a key shows `:`. In a narrow column only
+/// such a command has its name.
 fn row(context: &DrawContext<'_>, command: &KeyCommand, keys: &[String], columns: usize) -> Vec<Line<'static>> {
     let has_name = columns >= COLUMN_WITH_NAMES;
     let keys = match (keys, has_name) {

@@ -1,5 +1,5 @@
-//! Texts about transactions for the customer, the provider and the team: for the selected transaction, or one text for all
-//! marked ones. A text for a customer must never be about transactions of several customers.
+//! Texts about transactions for the customer, the provider and the team: for the selected transaction, or one text for
+//! all marked ones. A text for a customer must never be about transactions of several customers.
 //!
 //! The sentences must come from `domain::reply`.
 

@@ -139,7 +139,8 @@ impl AlertList {
         alert.cleared_at.is_none() && self.folded.contains(&alert.rule)
     }
 
-    /// Returns the IDs of the alerts that an action applies to: the selected one, or all of its group if that is folded.
+    /// Returns the IDs of the alerts that an action applies to: the selected one, or all of its group if that is
+    /// folded.
     pub fn targets(&self) -> Vec<i64> {
         match self.row() {
             None => Vec::new(),
@@ -189,7 +190,8 @@ impl AlertList {
     /// Shows the loaded alerts. If the selected alert isn't among these, its neighbour is selected.
     pub fn apply_page(&mut self, mut page: AlertPage) {
         let position = self.position().unwrap_or(0);
-        // Handled alerts come last, but are still shown. The sort keeps the order within a group, and of resolved alerts.
+        // Handled alerts come last, but are still shown. The sort keeps the order within a group, and of resolved
+        // alerts.
         page.rows.sort_by_key(|row| {
             (row.alert.cleared_at.is_some(), row.alert.cleared_at.is_none().then(|| group_of(&row.alert)))
         });
@@ -218,7 +220,8 @@ impl AlertList {
         self.scroll_into_view();
     }
 
-    /// Plans the next selection while the selected alert is acknowledged or snoozed: the next firing alert, or the previous one.
+    /// Plans the next selection while the selected alert is acknowledged or snoozed: the next firing alert, or the
+    /// previous one.
     pub fn select_next_firing(&mut self) {
         let rows = self.rows();
         let here = self.position().unwrap_or(0);

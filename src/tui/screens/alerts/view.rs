@@ -1,4 +1,5 @@
-//! The list of alerts: one alert a row, the most severe first, handled alerts last; below, details of the selected alert.
+//! The list of alerts: one alert a row, the most severe first, handled alerts last; below, details of the selected
+//! alert.
 //!
 //! ```text
 //! tabs          the tabs, with the number of alerts in each
@@ -61,7 +62,8 @@ const COLUMNS: [columns::ColumnLayout<AlertColumn>; 9] = [
 ];
 /// The least columns at which a row shows the action.
 const WITH_ACTION: u16 = 98;
-/// The least rows for details of the selected alert, if the body has at least twice as many, and the least rows on a high screen.
+/// The least rows for details of the selected alert, if the body has at least twice as many, and the least rows on a
+/// high screen.
 const MORE: u16 = 6;
 const MORE_ON_HIGH_SCREEN: u16 = 9;
 /// The most rows for these details: advice, both ends and the timeline of the transaction need as many.
@@ -170,8 +172,8 @@ fn empty(context: &DrawContext<'_>) -> String {
     text.to_owned()
 }
 
-/// Returns the columns of the rows. While every alert fires, the columns of the state would say the same in each row: the tab
-/// says this, and what to do gets their room. Costs O(n) in the rows.
+/// Returns the columns of the rows. While every alert fires, the columns of the state would say the same in each row:
+/// the tab says this, and what to do gets their room. Costs O(n) in the rows.
 fn shown_columns(context: &DrawContext<'_>, rows: &[&AlertRow], width: u16) -> Vec<(AlertColumn, &'static str, usize)> {
     let fires = |row: &&AlertRow| row.alert.state(context.now.wall) == AlertState::Firing && !row.alert.is_flapping;
     let all_fire = rows.iter().all(fires);

@@ -165,9 +165,9 @@ pub struct TransactionHistory {
     pub past: RouteDurations,
 }
 
-/// Returns the lines without answers that repeat the answer before. The bodies of such answers differ only in running times;
-/// other differences have lines of their own. A check of the chains that nobody asked for is left out if the line would repeat
-/// the one before: the check had news of the destination's transaction, which the line doesn't name.
+/// Returns the lines without answers that repeat the answer before. The bodies of such answers differ only in running
+/// times; other differences have lines of their own. A check of the chains that nobody asked for is left out if the
+/// line would repeat the one before: the check had news of the destination's transaction, which the line doesn't name.
 fn without_repeats(lines: &[HistoryLine]) -> Vec<&HistoryLine> {
     let (mut last_answer, mut last_check) = (None, None);
     let has_changes = |line: &&HistoryLine| match line {
@@ -194,8 +194,8 @@ fn step_of(line: &HistoryLine) -> Option<usize> {
     }
 }
 
-/// Returns the entries of these lines. An entry about a step says whether the step was added or changed, and the last entry about a
-/// step names the step.
+/// Returns the entries of these lines. An entry about a step says whether the step was added or changed, and the last
+/// entry about a step names the step.
 fn entries_of(lines: &[&HistoryLine]) -> Vec<HistoryEntry> {
     let entry = |(place, line): (usize, &&HistoryLine)| {
         let mut entry = HistoryEntry::from(*line);

@@ -199,7 +199,8 @@ impl RawTabState {
         &self.search_text
     }
 
-    /// Searches for a text: moves the cursor to the first match from the cursor on, and unfolds the nodes around the match.
+    /// Searches for a text: moves the cursor to the first match from the cursor on, and unfolds the nodes around the
+    /// match.
     pub fn set_search(&mut self, text: &str) {
         text.clone_into(&mut self.search_text);
         self.matches = self.json_tree().map_or_else(Vec::new, |json_tree| json_tree.matches(text));

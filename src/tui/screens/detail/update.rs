@@ -17,7 +17,8 @@ use crate::{
     },
 };
 
-/// Runs after each message: loads the body if its tab is open and the body isn't loaded, and keeps the cursor on the screen.
+/// Runs after each message: loads the body if its tab is open and the body isn't loaded, and keeps the cursor on the
+/// screen.
 pub(crate) fn load_body_if_needed(model: &mut Model) -> Option<Effect> {
     if !model.geometry.shows_detail || model.detail.tab != DetailTab::Raw {
         return None;

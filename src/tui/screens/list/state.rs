@@ -80,7 +80,8 @@ pub struct ListState {
     pub is_held: bool,
     /// The transaction that is selected as soon as it is loaded.
     pub pending_selection: Option<RowId>,
-    /// The row that a command handles, and the next row that needs somebody: once the command is done, the selection goes there.
+    /// The row that a command handles, and the next row that needs somebody: once the command is done, the selection
+    /// goes there.
     pub handled_and_next: Option<(RowId, RowId)>,
     /// The index of the first row on the screen, in the loaded part.
     pub top: usize,
@@ -256,8 +257,8 @@ impl ListState {
         }
     }
 
-    /// Returns the rows around the selected one, first those after it. If the selected transaction leaves the list, the first
-    /// of these that is still in the list is selected.
+    /// Returns the rows around the selected one, first those after it. If the selected transaction leaves the list, the
+    /// first of these that is still in the list is selected.
     fn neighbours(&self) -> Vec<RowId> {
         let here = self.position().unwrap_or(self.top).min(self.part.rows.len());
         let (before, after) = self.part.rows.split_at(here);
@@ -320,7 +321,8 @@ impl ListState {
         }
     }
 
-    /// Sets the number of rows. Without a filter that is also the number of the saved view, so that both agree on screen.
+    /// Sets the number of rows. Without a filter that is also the number of the saved view, so that both agree on
+    /// screen.
     fn set_total(&mut self, total: u64) {
         self.total = Some(total);
         if self.whole_tab().is_some()
@@ -330,8 +332,8 @@ impl ListState {
         }
     }
 
-    /// Keeps the selected transaction at its row on the screen. If `on_screen` is `None`, the first row stays visible if the
-    /// selected row allows that. If the selected transaction left the list, selects its neighbour.
+    /// Keeps the selected transaction at its row on the screen. If `on_screen` is `None`, the first row stays visible
+    /// if the selected row allows that. If the selected transaction left the list, selects its neighbour.
     fn restore_selection(&mut self, on_screen: Option<usize>, near: &[RowId]) {
         if let Some(wanted) = self.pending_selection.filter(|wanted| self.part.rows.contains(wanted)) {
             (self.selected, self.pending_selection, self.is_chosen) = (Some(wanted), None, true);
@@ -356,7 +358,8 @@ impl ListState {
         self.scroll_into_view();
     }
 
-    /// Moves the selection down by so many rows, or up; stops at the ends. `isize::MIN` and `isize::MAX` jump to the ends.
+    /// Moves the selection down by so many rows, or up; stops at the ends. `isize::MIN` and `isize::MAX` jump to the
+    /// ends.
     pub fn move_by(&mut self, rows: isize) {
         // A move cancels the wait for another transaction.
         (self.pending_selection, self.handled_and_next) = (None, None);
@@ -404,7 +407,8 @@ impl ListState {
         self.scroll_into_view();
     }
 
-    /// Selects the next row that needs somebody, once the selected row is handled. The selected row may have left the list.
+    /// Selects the next row that needs somebody, once the selected row is handled. The selected row may have left the
+    /// list.
     pub fn select_next_after_handled(&mut self) {
         let Some((handled, next)) = self.handled_and_next.take() else { return };
         if self.selected != Some(handled) && self.part.rows.contains(&handled) {

@@ -1,6 +1,7 @@
 //! The end of the log, the newest line first, filtered by level and text.
 //!
-//! At most [`LogTail::MOST`] lines are held, each cleaned and cut. A line must never hold an integrator ID: none is logged.
+//! At most [`LogTail::MOST`] lines are held, each cleaned and cut. A line must never hold an integrator ID: none is
+//! logged.
 
 use chrono::{DateTime, Utc};
 
@@ -59,8 +60,8 @@ pub struct LogLine {
 }
 
 impl LogLine {
-    /// Parses a line of the log: a moment, the mark of the store, a level, a message, then optionally `profile`, `about` and `body`. Returns `None` if the
-    /// line doesn't begin with a moment and a level.
+    /// Parses a line of the log: a moment, the mark of the store, a level, a message, then optionally `profile`,
+    /// `about` and `body`. Returns `None` if the line doesn't begin with a moment and a level.
     pub fn parse(line: &str) -> Option<Self> {
         let (at, rest) = line.split_once(' ')?;
         let at = DateTime::parse_from_rfc3339(at).ok()?.to_utc();
@@ -96,8 +97,8 @@ impl LogTail {
     /// The most lines that are kept.
     pub const MOST: usize = 2_000;
 
-    /// Parses the end of a log, and leaves out the lines of other stores than the one with this mark. A line without a moment and
-    /// a level belongs to the line before it.
+    /// Parses the end of a log, and leaves out the lines of other stores than the one with this mark. A line without a
+    /// moment and a level belongs to the line before it.
     pub fn parse(text: &str, store: &str) -> Vec<LogLine> {
         let mut lines: Vec<LogLine> = Vec::new();
         for line in text.lines() {
@@ -173,7 +174,8 @@ impl LogPane {
         self.lines().nth(self.cursor)
     }
 
-    /// Shows the log that was read. Unless the cursor is at the newest line, it stays at its line, and the line at its row.
+    /// Shows the log that was read. Unless the cursor is at the newest line, it stays at its line, and the line at its
+    /// row.
     pub fn apply_read(&mut self, read: Result<LogTail, String>) {
         let line = self.line().filter(|_| self.cursor > 0).cloned();
         self.read = Some(read);
@@ -200,8 +202,8 @@ impl LogPane {
         (self.search_text, self.cursor, self.top) = (text.to_owned(), 0, 0);
     }
 
-    /// Moves the cursor down by so many lines, or up, and scrolls as little as needed in a pane of so many rows. If lines are
-    /// wrapped, the view scrolls further down until the line at the cursor is visible.
+    /// Moves the cursor down by so many lines, or up, and scrolls as little as needed in a pane of so many rows. If
+    /// lines are wrapped, the view scrolls further down until the line at the cursor is visible.
     pub fn move_by(&mut self, lines: isize, rows: usize) {
         let last = self.lines().count().saturating_sub(1);
         self.cursor = self.cursor.saturating_add_signed(lines).min(last);

@@ -1,7 +1,7 @@
 //! The state of the charts: the loaded outcomes, durations and budget, and the chosen route.
 //!
-//! The size of the loaded data depends on the number of routes, not of transactions. The selection must follow the route, never
-//! the row.
+//! The size of the loaded data depends on the number of routes, not of transactions. The selection must follow the
+//! route, never the row.
 
 use std::{cmp::Reverse, collections::BTreeMap, time::Duration};
 
@@ -55,8 +55,8 @@ impl RouteSummary {
         self.outcomes.iter().filter(is_success).map(|(_, count)| count).sum()
     }
 
-    /// Returns the key of the order by slowness: the median. Routes without a median come after the others, in the order of their
-    /// oldest transfer in progress.
+    /// Returns the key of the order by slowness: the median. Routes without a median come after the others, in the
+    /// order of their oldest transfer in progress.
     fn slowness(&self) -> (Option<Duration>, Option<Duration>) {
         (self.median, self.oldest_open.filter(|_| self.median.is_none()))
     }

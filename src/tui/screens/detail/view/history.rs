@@ -58,7 +58,8 @@ fn line(context: &DrawContext<'_>, entry: &HistoryEntry, text: &str, columns: us
     ])
 }
 
-/// Returns the text of an entry. The last change of a step says what the step became: `step 3 changed: ongoing on Base`.
+/// Returns the text of an entry. The last change of a step says what the step became: `step 3 changed: ongoing on
+/// Base`.
 fn text(context: &DrawContext<'_>, entry: &HistoryEntry, steps: &[RouteStep]) -> String {
     match entry.subject {
         EntrySubject::Status => entry.text.replace(" > ", &format!(" {} ", context.theme.glyphs().arrow())),

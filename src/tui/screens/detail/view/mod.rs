@@ -8,8 +8,8 @@
 //!           the history beside the summary
 //! ```
 //!
-//! Names that the service writes for programs are shown in words; the raw body has these names as received. Drawing a large body
-//! must never cost more than drawing a small one.
+//! Names that the service writes for programs are shown in words; the raw body has these names as received. Drawing a
+//! large body must never cost more than drawing a small one.
 
 mod history;
 mod legs;
@@ -50,7 +50,8 @@ const LEAST_CONTENT: usize = 5;
 /// With more rows than these below the top, one row above the tabs is empty.
 const AMPLE: usize = 16;
 
-/// From this width on, an open transaction has something beside the open tab: the summary, or beside the summary the timing.
+/// From this width on, an open transaction has something beside the open tab: the summary, or beside the summary the
+/// timing.
 const SIDE_FROM: u16 = 150;
 
 /// With more rows than these from the tabs on, the open tab is underlined.

@@ -37,8 +37,8 @@ pub(crate) fn of(tx: &Transaction) -> &[RouteStep] {
     tx.state.record.as_ref().map_or(&[], |record| &record.steps)
 }
 
-/// Returns the visible lines, and the number of the step with the cursor. Beside the summary the steps stand without the parts
-/// that the summary has.
+/// Returns the visible lines, and the number of the step with the cursor. Beside the summary the steps stand without
+/// the parts that the summary has.
 pub(crate) fn shown(
     context: &DrawContext<'_>,
     tx: &Transaction,
@@ -128,7 +128,8 @@ fn step_line(
     Line::from(spans)
 }
 
-/// Returns the symbol and the style of a step, as the list has these for a transaction. Only the status `success` is documented.
+/// Returns the symbol and the style of a step, as the list has these for a transaction. Only the status `success` is
+/// documented.
 fn mark(context: &DrawContext<'_>, status: Option<&str>) -> (&'static str, Style) {
     let glyphs = context.theme.glyphs();
     match status {

@@ -49,8 +49,8 @@ pub(crate) fn at(row: Rect, column: u16) -> Option<DetailTab> {
     DetailTab::ALL.get(found).copied()
 }
 
-/// Returns the columns of each title with a blank before it, and after it if there is room; `None` if the titles don't fit. The
-/// columns don't depend on the open tab, so that no title moves when another tab opens.
+/// Returns the columns of each title with a blank before it, and after it if there is room; `None` if the titles don't
+/// fit. The columns don't depend on the open tab, so that no title moves when another tab opens.
 fn widths(columns: usize) -> Option<[usize; DetailTab::ALL.len()]> {
     let blanks = if columns >= AMPLE { 2 } else { 1 };
     let widths = DetailTab::ALL.map(|tab| tab.title().len() + blanks);

@@ -1,4 +1,5 @@
-//! The timeline of a transfer: its age between submission, median, nine in ten and deadline, on one line with its marks below.
+//! The timeline of a transfer: its age between submission, median, nine in ten and deadline, on one line with its marks
+//! below.
 //!
 //! The line grows with the age, so that a transfer past its deadline stays on the line.
 

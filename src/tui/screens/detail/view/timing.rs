@@ -34,8 +34,8 @@ struct TransferAxis {
 }
 
 impl TransferAxis {
-    /// Returns an axis from the submission to `until`, to the limit, or for a transfer in progress to nine in ten, whichever is
-    /// latest. The timeline has the same axis.
+    /// Returns an axis from the submission to `until`, to the limit, or for a transfer in progress to nine in ten,
+    /// whichever is latest. The timeline has the same axis.
     fn new(context: &DrawContext<'_>, tx: &Transaction, until: DateTime<Utc>, columns: usize) -> Self {
         let deadline = tx.deadline();
         let nine_in_ten = match tx.is_awaited() {
@@ -54,8 +54,8 @@ impl TransferAxis {
         if column >= self.columns as f64 { self.columns } else { column as usize }
     }
 
-    /// Returns a bar between two elapsed times, at least one column wide, with a mark at the limit. An arrow shows that the bar
-    /// continues beyond the axis.
+    /// Returns a bar between two elapsed times, at least one column wide, with a mark at the limit. An arrow shows that
+    /// the bar continues beyond the axis.
     fn bar(&self, from: Duration, to: Duration, fill: &'static str, limit: Duration, glyphs: Glyphs) -> String {
         let first = self.column(from).min(self.columns - 1);
         let last = self.column(to).max(first + 1);

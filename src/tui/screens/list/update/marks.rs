@@ -39,8 +39,8 @@ pub(crate) fn range(model: &mut Model, now: Mono) -> Vec<Effect> {
     begin.map(|begin| Effect::FindMarks(MarkRequest::Between(begin, here))).into_iter().collect()
 }
 
-/// Marks the open range up to the selected transaction. Returns whether no range is open then. A range that reaches beyond the
-/// loaded part stays open, and a notice says so.
+/// Marks the open range up to the selected transaction. Returns whether no range is open then. A range that reaches
+/// beyond the loaded part stays open, and a notice says so.
 pub(crate) fn end_range(model: &mut Model, now: Mono) -> bool {
     if model.marks.range.is_none() {
         return true;

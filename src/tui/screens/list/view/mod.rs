@@ -252,7 +252,8 @@ fn handled_mark(alerts: &[Alert]) -> Option<String> {
     Some(format!("{}{}", if is_snoozed { "z" } else { "a" }, row_text::mark(Some(severity))))
 }
 
-/// Returns the style of the time until the deadline: a warning near or past the deadline, critical if overdue is confirmed.
+/// Returns the style of the time until the deadline: a warning near or past the deadline, critical if overdue is
+/// confirmed.
 fn due_style(context: &DrawContext<'_>, tx: &Transaction) -> Style {
     /// The time before the deadline that counts as near.
     const SOON: Duration = Duration::from_secs(5 * 60);

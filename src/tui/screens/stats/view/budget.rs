@@ -1,4 +1,5 @@
-//! The requests a second against the limit, and the age of the oldest answer against its target, over the time that has data.
+//! The requests a second against the limit, and the age of the oldest answer against its target, over the time that has
+//! data.
 //!
 //! Both charts have one time axis, from five minutes to seven days. A minute in which nothing polled leaves a gap.
 
@@ -111,7 +112,8 @@ pub(crate) fn draw(context: &DrawContext<'_>, minutes: &[MinuteStats], pane: Rec
     frame.render_widget(times_line(context, axis, columns), times);
 }
 
-/// Returns the line with the need and the rate that is possible. The limit and the use are left out if there is no room.
+/// Returns the line with the need and the rate that is possible. The limit and the use are left out if there is no
+/// room.
 fn need_line(context: &DrawContext<'_>, columns: usize) -> Line<'static> {
     let Some(report) = context.model.live_poller(context.now.wall) else {
         return Line::styled(" no poller is running", context.theme.warning());
@@ -187,8 +189,8 @@ fn draw_area(
     frame.render_widget(canvas, pane);
 }
 
-/// Returns the line with a mark in the middle of each minute with throttled or failed requests, and with their number if there
-/// is room. Throttled requests come first.
+/// Returns the line with a mark in the middle of each minute with throttled or failed requests, and with their number
+/// if there is room. Throttled requests come first.
 fn marks_line(context: &DrawContext<'_>, minutes: &[MinuteStats], axis: TimeAxis, columns: usize) -> Line<'static> {
     let mut cells = vec![(' ', Style::new()); columns];
     let (throttled, others): (Vec<_>, Vec<_>) = minutes.iter().partition(|minute| minute.throttled > 0);

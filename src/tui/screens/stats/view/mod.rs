@@ -7,7 +7,8 @@
 //!               | took        the durations of the chosen route
 //! ```
 //!
-//! A very small screen shows only the numbers. A bar must never be the only form of a value: each value is also in words.
+//! A very small screen shows only the numbers. A bar must never be the only form of a value: each value is also in
+//! words.
 
 mod bars;
 mod budget;

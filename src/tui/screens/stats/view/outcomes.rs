@@ -38,8 +38,8 @@ pub(crate) fn rows(context: &DrawContext<'_>, spread: &RouteSummary, columns: us
     if spread.tracked == 0 { 2 } else { 1 + legend(context, spread, columns).len() }
 }
 
-/// Returns the stacked bar: each status has its share of the columns, at least one. Statuses with the same style have different
-/// symbols, also without colours.
+/// Returns the stacked bar: each status has its share of the columns, at least one. Statuses with the same style have
+/// different symbols, also without colours.
 fn stacked_bar(context: &DrawContext<'_>, spread: &RouteSummary, columns: usize) -> Line<'static> {
     let fills = context.theme.glyphs().choose(["█", "▓", "▒", "░"], ["#", "=", "-", "."]);
     let mut line = Line::default();
