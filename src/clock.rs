@@ -91,8 +91,7 @@ impl Clock {
     }
 
     /// Returns a clock like that of [`Clock::starting_at`] for a simulation in one thread: the order of all events
-    /// depends on
-    /// `seed` alone. Tokio's time must be paused.
+    /// depends on `seed` alone. Tokio's time must be paused.
     ///
     /// # Errors
     /// If the system can't provide the means to reach other programs.

@@ -61,11 +61,13 @@ pub(crate) fn judge(tx: &Transaction, active: &[Alert], at: DateTime<Utc>) -> Ve
 }
 
 /// Returns the steps after the chain itself was asked about a transaction. The chain's answer raises and clears one
-/// rule only: it says nothing about the service.
+/// rule only: it says nothing about the service. Like an answer of the service it raises nothing once a person stopped
+/// the polling.
 pub(crate) fn judge_chain(tx: &Transaction, active: &[Alert]) -> Vec<AlertStep> {
     const RULE: Rule = Rule::ChainDisagrees;
     let is_own = |alert: &&Alert| alert.rule == RULE && alert.subject == AlertSubject::Transaction(tx.id);
-    match (active.iter().find(is_own), second_opinion::contradiction(tx)) {
+    let is_tracked = tx.tracking != Tracking::Untracked;
+    match (active.iter().find(is_own), second_opinion::contradiction(tx).filter(|_| is_tracked)) {
         (None, Some(message)) => vec![AlertStep::Raise { rule: RULE, message }],
         (Some(alert), None) => vec![AlertStep::Clear { id: alert.id, rule: RULE }],
         (Some(_), Some(_)) | (None, None) => Vec::new(),

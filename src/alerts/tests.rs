@@ -63,6 +63,10 @@ fn chain_verdict_raises_and_clears_only_its_own_rule_and_an_agreeing_status_clea
     assert_eq!(judge_chain(&tx, &active), []);
     tx.on_chain = says(ChainVerdict::Succeeded(Mined::default()));
     assert_eq!(judge_chain(&tx, &active), [AlertStep::Clear { id: 1, rule: Rule::ChainDisagrees }]);
+    tx.on_chain = says(ChainVerdict::Reverted(Mined::default()));
+    let untracked = Transaction { tracking: Tracking::Untracked, ..tx.clone() };
+    assert_eq!(judge_chain(&untracked, &[]), [], "nobody polls it");
+    tx.on_chain = says(ChainVerdict::Succeeded(Mined::default()));
     let of_another = [alert(1, Rule::ChainDisagrees, AlertSubject::Transaction(crate::domain::ids::RowId(99)), 0)];
     assert_eq!(judge_chain(&tx, &of_another), []);
     // An answer of the service judges the rule like the others.

@@ -99,8 +99,12 @@ fn parse_arguments(arguments: &[String]) -> Result<Cli, Result<Exit>> {
                 command.clone().error(error.kind(), "an argument has characters that can't be shown")
             }
         };
-        shown.print()?;
-        Ok(if shown.exit_code() == 0 { Exit::Success } else { Exit::Usage })
+        let printed = shown.print();
+        match shown.exit_code() {
+            0 => Ok(printed.map(|()| Exit::Success)?),
+            // Whether or not anybody can read why.
+            _ => Ok(Exit::Usage),
+        }
     })
 }
 

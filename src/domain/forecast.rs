@@ -108,8 +108,7 @@ impl Lognormal {
     }
 
     /// Returns the expected time in seconds from the event to the age `to`, given that the event hasn't happened by the
-    /// age
-    /// `from`. An event after `to` counts as zero.
+    /// age `from`. An event after `to` counts as zero.
     pub(crate) fn expected_delay(&self, from: f64, to: f64) -> f64 {
         if to <= from.max(0.0) {
             return 0.0;

@@ -103,6 +103,12 @@ pub struct PollerReport {
     pub resting_until: Option<DateTime<Utc>>,
     /// The last failure of a request, with advice on what to do.
     pub last_error: Option<String>,
+    /// The number of requests that were answered otherwise; `None` in a report of an earlier version.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answered: Option<u64>,
+    /// The time by the machine's monotonic clock when the wall clock was last seen to be set forward.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clock_set_at: Option<Duration>,
     /// The time by the machine's monotonic clock when the report was written. `None` in a team, whose machines have
     /// clocks of their own.
     #[serde(skip_serializing_if = "Option::is_none")]

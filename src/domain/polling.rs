@@ -20,18 +20,19 @@ pub(crate) enum Freshness {
     Late,
     /// Older.
     Stale,
-    /// No request of this poller was answered.
-    Unanswered,
+    /// No request of this poller was answered since its start, so long ago.
+    Unanswered(Duration),
 }
 
 impl Freshness {
     /// Returns the freshness of an oldest answer of this age. `None` means that no transaction is polled. A transaction
-    /// without an answer has an age too: if every request failed, no age is of an answer.
+    /// without an answer has an age too, so the age alone doesn't show that nothing was answered.
     fn of(oldest: Option<Duration>, report: Option<&PollerReport>) -> Self {
+        let is_unanswered = |report: &&PollerReport| report.failed > 0 && report.answered == Some(0);
+        if let (Some(_), Some(report)) = (oldest, report.filter(is_unanswered)) {
+            return Self::Unanswered(report.running);
+        }
         match oldest {
-            Some(_) if report.is_some_and(|report| report.requests > 0 && report.failed >= report.requests) => {
-                Self::Unanswered
-            }
             Some(oldest) if oldest > need::TARGET * 3 => Self::Stale,
             Some(oldest) if oldest > need::TARGET => Self::Late,
             _ => Self::Fresh,
@@ -112,10 +113,15 @@ mod tests {
             let verdict = verdict(Some(&live), None, seconds(age));
             assert_eq!((verdict.freshness, verdict.is_good()), (freshness, false), "{age}");
         }
-        let failing = PollerReport { requests: 3, failed: 3, ..live.clone() };
-        assert_eq!(verdict(Some(&failing), None, seconds(9)).freshness, Freshness::Unanswered);
-        let answered = PollerReport { failed: 2, ..failing.clone() };
+        // One request is under way.
+        let running = Duration::from_secs(20);
+        let failing = PollerReport { requests: 4, failed: 3, answered: Some(0), running, ..live.clone() };
+        assert_eq!(verdict(Some(&failing), None, seconds(9)).freshness, Freshness::Unanswered(running));
+        assert_eq!(verdict(Some(&failing), None, None).freshness, Freshness::Fresh, "nothing is polled");
+        let answered = PollerReport { answered: Some(1), ..failing.clone() };
         assert_eq!(verdict(Some(&answered), None, seconds(9)).freshness, Freshness::Fresh);
+        let of_an_earlier_version = PollerReport { answered: None, ..failing.clone() };
+        assert_eq!(verdict(Some(&of_an_earlier_version), None, seconds(9)).freshness, Freshness::Fresh);
         assert_eq!(verdict(None, None, None).obstacle, Some(PollingObstacle::NoPoller));
         assert_eq!(verdict(Some(&live), Some(at(400)), None).obstacle, Some(PollingObstacle::Paused(at(400))));
         let down =

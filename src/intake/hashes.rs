@@ -4,6 +4,8 @@
 
 use std::collections::HashSet;
 
+use chrono::NaiveDate;
+
 use super::ticket::ticket;
 use crate::domain::ids::{ChainId, TxHash};
 
@@ -25,8 +27,7 @@ pub(crate) fn length_warning(hash: &TxHash, from: &ChainId) -> Option<String> {
 }
 
 /// Whether a word has the form of a whole hash: 64 hexadecimal digits, with or without `0x`, or 80 to 90 characters of
-/// base
-/// 58.
+/// base 58.
 pub(crate) fn is_hash(word: &str) -> bool {
     let base58 = |byte: u8| byte.is_ascii_alphanumeric() && !matches!(byte, b'0' | b'O' | b'I' | b'l');
     hex_digits(word).is_some_and(|digits| digits.len() == 64)
@@ -63,7 +64,10 @@ pub(super) fn find_part(text: &str) -> Option<TxHash> {
         letter.is_whitespace() || matches!(letter, '"' | '<' | '>' | '(' | ')' | '[' | ']' | ',' | ':' | ';' | '=')
     });
     let words = words.map(|word| word.trim_matches(['.', '!', '?', '`', '\'']));
-    let is_specific = |word: &&str| word.len() >= MIN_LENGTH && word.bytes().any(|byte| byte.is_ascii_alphabetic());
+    // A date, or a date with a time: `2026-11-24T12`.
+    let is_date = |word: &str| word.get(..10).is_some_and(|date| NaiveDate::parse_from_str(date, "%Y-%m-%d").is_ok());
+    let is_specific =
+        |word: &&str| word.len() >= MIN_LENGTH && word.bytes().any(|byte| byte.is_ascii_alphabetic()) && !is_date(word);
     let shortened = || words.clone().find(|word| TxHash::parse_short(word).is_some()).map(TxHash::new);
     let only_id = || {
         let mut ids = words.clone().filter(is_specific).filter_map(parse_hash_part);

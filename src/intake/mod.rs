@@ -144,7 +144,7 @@ struct ReadStop;
 /// Why a file was rejected.
 #[derive(Debug)]
 pub(crate) enum ReadError<E> {
-    /// Some lines are bad. All bad lines are listed, up to a thousand; a last entry counts the rest.
+    /// Some lines are bad. All bad lines are listed, up to 100,000; a last entry counts the rest.
     Bad {
         /// What is wrong with each bad line, or with the file. Of many bad lines the last error says how many more
         /// there are.
@@ -203,7 +203,7 @@ pub(crate) fn stream<E>(
 /// Reads a whole file from memory.
 ///
 /// # Errors
-/// If any line is bad. All bad lines are listed, up to a thousand; a last entry counts the rest.
+/// If any line is bad. All bad lines are listed, up to 100,000; a last entry counts the rest.
 pub fn read(bytes: &[u8], options: &ReadOptions) -> Result<ParsedFile, Vec<LineError>> {
     let mut rows = batch::InMemoryRows::default();
     let keep = &mut |place, new| {

@@ -410,6 +410,8 @@ fn only_ticket_or_id_in_a_sentence_may_name_a_transaction() {
         ("quotes qt-99887766 and qt-99887767", None),
         ("since 2026-11-24 at 12:30, 1500000 tokens", None),
         ("it takes 20min or so", None),
+        ("failed at 2026-11-24T12:30:00Z, please help", None),
+        (&format!("failed at 2026-11-24T12:30:00Z, quote {quote}"), Some(quote)),
     ];
     for (text, expected) in table {
         assert_eq!(named(text).as_deref(), expected, "{text}");

@@ -59,6 +59,8 @@ pub(crate) struct RequestCounts {
     pub throttled: u64,
     /// The number that failed for another reason.
     pub failed: u64,
+    /// The number that were answered otherwise.
+    pub answered: u64,
 }
 
 /// A request that ended, with its result.
@@ -208,6 +210,7 @@ impl PollerCore {
         self.round_trip_seconds += ROUND_TRIP_WEIGHT * (round_trip.as_secs_f64() - self.round_trip_seconds);
         let is_throttled = matches!(failure, Some(Failure::Throttled { .. }));
         self.counts.failed += u64::from(failure.is_some() && !is_throttled);
+        self.counts.answered += u64::from(failure.is_none());
         let ending = match failure {
             Some(Failure::Throttled { .. }) => {
                 self.counts.throttled += 1;
@@ -444,7 +447,7 @@ mod tests {
         let throttled = Failure::Throttled { message: None, retry_after: Some(Duration::from_secs(7)) };
         assert!(matches!(end(&mut core, first, Some(&throttled), at(50)), Some(ProfileEvent::Throttled(_))));
         assert_eq!(core.next(at(100)), PollerAction::WaitUntil(at(7_050).mono));
-        assert_eq!(core.counts(), RequestCounts { requests: 1, throttled: 1, failed: 0 });
+        assert_eq!(core.counts(), RequestCounts { requests: 1, throttled: 1, failed: 0, answered: 0 });
     }
 
     #[test]

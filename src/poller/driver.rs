@@ -21,7 +21,7 @@ use super::{
     report::{self, REPORT_VALIDITY, Reporter},
     setup::{LeasePermit, PollScope, PollerError, PollerSetup},
     shortage::Shortage,
-    takeover,
+    takeover::{self, ClockWatch},
     transport::ServiceTransport,
 };
 use crate::{
@@ -57,8 +57,7 @@ struct RequestResult {
 }
 
 /// Polls until `stop` resolves, then waits for the requests in flight. While another process polls this profile of this
-/// store,
-/// `run` waits for that process to end.
+/// store, `run` waits for that process to end.
 ///
 /// Once the store can't be written for good, `run` sends no more requests and waits for `stop`: the screen stays
 /// usable.
@@ -169,6 +168,7 @@ struct PollerDriver<W> {
     shortage: Shortage,
     jitter: Pcg64Mcg,
     reporter: Reporter,
+    clock_watch: ClockWatch,
     last_error: Option<String>,
 }
 
@@ -204,6 +204,7 @@ impl<W: ServiceTransport> PollerDriver<W> {
             shortage: Shortage::default(),
             jitter: Pcg64Mcg::seed_from_u64(setup.seed),
             reporter: Reporter::default(),
+            clock_watch: ClockWatch::new(now),
             last_error: None,
             setup,
         };
@@ -463,10 +464,11 @@ impl<W: ServiceTransport> PollerDriver<W> {
 
     /// Submits a report if one is due, or if the poller stops.
     fn report(&mut self, now: Now, is_stopping: bool) {
+        self.clock_watch.look(now);
         if !is_stopping && !self.reporter.try_start_report(now.mono) {
             return;
         }
-        let RequestCounts { requests, throttled, failed } = self.core.counts();
+        let RequestCounts { requests, throttled, failed, answered } = self.core.counts();
         let need = self.core.need();
         let (health, resting) = self.core.health(now.mono);
         let paused_until = self.core.paused_until(now.wall);
@@ -498,6 +500,8 @@ impl<W: ServiceTransport> PollerDriver<W> {
             paused_until,
             resting_until: resting.and_then(|until| wall_time_of(now, until)),
             last_error: self.core.budget.fault().map(str::to_owned).or_else(|| self.last_error.clone()),
+            answered: Some(answered),
+            clock_set_at: self.clock_watch.set_forward_at.map(|at| at.0),
             uptime: self.setup.lease.is_none().then_some(now.mono.0),
         };
         if self.reporter.accept(&report, now.mono) || is_stopping {

@@ -27,17 +27,46 @@ const RETRY_INTERVAL: Duration = Duration::from_millis(500);
 /// The largest difference between the clocks that isn't a change of the wall clock, but of its rate.
 const CLOCK_TOLERANCE: TimeDelta = TimeDelta::milliseconds(20);
 
+/// Notices when the wall clock is set forward: the moments of earlier answers then seem to lie longer ago.
+#[derive(Debug)]
+pub(super) struct ClockWatch {
+    last: Now,
+    /// When the wall clock was last seen to be set forward.
+    pub(super) set_forward_at: Option<Mono>,
+}
+
+impl ClockWatch {
+    pub(super) fn new(now: Now) -> Self {
+        Self { last: now, set_forward_at: None }
+    }
+
+    /// Compares the clocks at `now` with those of the last call.
+    pub(super) fn look(&mut self, now: Now) {
+        if was_set_forward(now.wall - self.last.wall, now.mono.since(self.last.mono)) {
+            self.set_forward_at = Some(now.mono);
+        }
+        self.last = now;
+    }
+}
+
+/// Whether the wall clock was set forward in a time in which it went on by `wall`, and the monotonic clock by `mono`.
+fn was_set_forward(wall: TimeDelta, mono: Duration) -> bool {
+    TimeDelta::from_std(mono).is_ok_and(|mono| wall > mono + CLOCK_TOLERANCE)
+}
+
 /// Returns the moment from which this process may poll, if the last report of another process says that it must wait:
 /// no transaction is polled twice within five seconds.
 pub(super) fn begin_after(last: &PollerReport, now: Now) -> Option<Mono> {
     match last.health {
         PollerHealth::Waiting => None,
         PollerHealth::Stopped => {
+            let stopped_at = last.uptime?;
             // After a restart of the machine the uptime is smaller.
-            let since_stop = now.mono.0.checked_sub(last.uptime?)?;
-            let was_set_forward = now.wall - last.at > TimeDelta::from_std(since_stop).ok()? + CLOCK_TOLERANCE;
-            // The moments of the stored answers are too far in the past by the new time.
-            was_set_forward.then(|| now.mono + schedule::LEAST_INTERVAL.saturating_sub(since_stop))
+            let since_stop = now.mono.0.checked_sub(stopped_at)?;
+            // The moments of the answers that were stored before are too far in the past by the new time.
+            let is_set_since = was_set_forward(now.wall - last.at, since_stop);
+            let set_at = if is_set_since { Some(stopped_at) } else { last.clock_set_at };
+            Some(Mono(set_at?) + schedule::LEAST_INTERVAL).filter(|moment| *moment > now.mono)
         }
         // It has died. It may have asked about any transaction just before, and its answers aren't stored.
         PollerHealth::Live
@@ -120,6 +149,21 @@ mod tests {
     }
 
     #[test]
+    fn only_a_wall_clock_that_was_set_forward_is_noticed() {
+        let now = |mono, wall| Now {
+            mono: Mono(Duration::from_secs(mono)),
+            wall: DateTime::from_timestamp(wall, 0).unwrap(),
+        };
+        let mut watch = ClockWatch::new(now(0, 100));
+        for (mono, wall, expected) in
+            [(1, 101, None), (2, 90, None), (3, 91, None), (4, 117, Some(4)), (9, 122, Some(4))]
+        {
+            watch.look(now(mono, wall));
+            assert_eq!(watch.set_forward_at, expected.map(|at| Mono(Duration::from_secs(at))), "{mono}");
+        }
+    }
+
+    #[test]
     fn poller_waits_out_what_the_last_one_may_have_asked() {
         let report =
             |health, uptime| PollerReport { at: DateTime::UNIX_EPOCH, health, uptime, ..PollerReport::default() };
@@ -129,7 +173,11 @@ mod tests {
         assert_eq!(wait_after(&stopped, seconds(1), unchanged), None, "the moments of the answers are right");
         assert_eq!(wait_after(&stopped, seconds(1), TimeDelta::milliseconds(2)), None, "the clock only runs faster");
         assert_eq!(wait_after(&stopped, seconds(1), hour), Some(seconds(4)));
-        assert_eq!(wait_after(&stopped, seconds(60), hour), Some(seconds(0)));
+        assert_eq!(wait_after(&stopped, seconds(60), hour), None);
+        let set_before = PollerReport { clock_set_at: Some(STOPPED_AT - seconds(1)), ..stopped.clone() };
+        assert_eq!(wait_after(&set_before, seconds(1), unchanged), Some(seconds(3)), "set while the last one polled");
+        assert_eq!(wait_after(&set_before, seconds(1), hour), Some(seconds(4)), "and again since");
+        assert_eq!(wait_after(&set_before, seconds(9), unchanged), None);
         assert_eq!(wait_after(&stopped, seconds(1), -hour), None, "the answers are in the future: the schedule waits");
         let before_a_restart = report(PollerHealth::Stopped, Some(STOPPED_AT * 2));
         assert_eq!(wait_after(&before_a_restart, seconds(1), hour), None);

@@ -134,8 +134,7 @@ pub(crate) fn listed_status<R>(tx: &Transaction<R>, glyphs: Glyphs) -> String {
 }
 
 /// Returns a name that the service writes for programs in words: `source_gateway_called` and `CrossMulticallExecuted`
-/// become
-/// `Source gateway called` and `Cross multicall executed`. Other text is unchanged.
+/// become `Source gateway called` and `Cross multicall executed`. Other text is unchanged.
 pub(crate) fn in_words(name: &str) -> String {
     let is_name = name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
     let has_hump = name.as_bytes().windows(2).any(|pair| matches!(pair, [b'a'..=b'z', b'A'..=b'Z']));

@@ -7,8 +7,7 @@
 //! useless. After a minute the event has almost surely happened and e^ΔH is huge. A batch would begin with a sweep over
 //! all its transactions, whatever their estimates say. Therefore the accrued delay counts, E\[(t − X)⁺\] for a first
 //! answer possible from X on. Its weight is small: a person learns more from "it arrived" than from "it was seen". By
-//! the
-//! `schedule` benchmark a weight of 0.02 costs under 1 % of the delay of settlements, and 0.1 up to 4 %.
+//! the `schedule` benchmark a weight of 0.02 costs under 1 % of the delay of settlements, and 0.1 up to 4 %.
 
 use super::Expectation;
 use crate::domain::forecast::{Forecast, Lognormal};

@@ -74,8 +74,7 @@ pub(super) struct Writer {
 pub(super) enum WriteJob {
     /// Applies an operation.
     Apply(Box<Envelope>),
-    /// Applies [`Operation::Track`] for a batch that may be too large for
-    /// memory.
+    /// Applies [`Operation::Track`] for a batch that may be too large for memory.
     Track { profile: String, batch: Box<dyn Batch>, stamp: Stamp },
     /// Records which transaction a dashboard of this machine has open. Not an operation: the mark means nothing on
     /// another machine.

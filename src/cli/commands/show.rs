@@ -143,10 +143,10 @@ fn write_body(body: &str, cx: &mut Context) -> color_eyre::Result<Exit> {
     }
     // At most three bytes less, at the boundary of a character.
     if (KEPT_OF_LARGE_BODY - 3..=KEPT_OF_LARGE_BODY).contains(&body.len()) {
-        writeln!(cx.err, "the body was larger than 1 MiB; hoptop keeps the first 64 KiB of it")?;
+        writeln!(cx.err, "hoptop keeps only the first 64 KiB of a body that is larger than 1 MiB")?;
     }
     if body.contains('\u{fffd}') {
-        writeln!(cx.err, "the body has bytes that aren't UTF-8; U+FFFD stands for each of them")?;
+        writeln!(cx.err, "U+FFFD in the body may stand for bytes that aren't UTF-8")?;
     }
     Ok(Exit::Success)
 }
@@ -509,7 +509,7 @@ mod tests {
         bench.observe(row, with_body(&body), 10);
         assert_eq!(run(&mut bench, &raw).0, body);
         bench.observe(row, with_body(&"z".repeat(KEPT_OF_LARGE_BODY)), 20);
-        assert_eq!(run(&mut bench, &raw).1, "the body was larger than 1 MiB; hoptop keeps the first 64 KiB of it\n");
+        assert_eq!(run(&mut bench, &raw).1, "hoptop keeps only the first 64 KiB of a body that is larger than 1 MiB\n");
         bench.observe(row, with_body(&body), 30);
         bench.is_terminal = true;
         let expected = format!("{{\n  \"a\": \"]52;c;aGk=b\"\n}}{}\n", "y".repeat(2_000));

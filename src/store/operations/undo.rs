@@ -382,15 +382,20 @@ fn resume_polling(
     let which = format!("{which}{}", except_kept(&rows, pass));
     let resumed = ChangeKind::Edited { fields: vec!["polled again".to_owned()], reversal: Some(ReversalKind::Redone) };
     changes::append_to_each(db, rows.clone(), &which, &resumed, pass.stamp)?;
+    // An alert was cleared with the end of the polling, or an answer came since.
+    let may_alert = format!(
+        "SELECT id FROM transactions WHERE id BETWEEN ? AND ? AND {which}
+         AND (EXISTS (SELECT 1 FROM alerts WHERE transaction_row = transactions.id AND cleared_at IS NOT NULL)
+              OR last_checked_at >= (SELECT max(at) FROM changes
+                                     WHERE transaction_row = transactions.id AND event = '{}'))",
+        ChangeKind::Untracked.name()
+    );
+    let mut may_alert = db.prepare(&may_alert)?;
+    let may_alert = may_alert.query_map([rows.start(), rows.end()], |row| row.get(0).map(RowId))?;
+    let may_alert = may_alert.collect::<Result<Vec<_>, _>>()?;
     let polled = format!("UPDATE transactions SET untracked = 0 WHERE id BETWEEN ? AND ? AND {which}");
     let done = db.prepare(&polled)?.execute([rows.start(), rows.end()])? > 0;
-    let mut had_alerts = db.prepare_cached(
-        "SELECT DISTINCT transaction_row FROM alerts JOIN transactions ON transactions.id = transaction_row
-         WHERE transaction_row BETWEEN ? AND ? AND cleared_at IS NOT NULL AND untracked = 0",
-    )?;
-    let had_alerts = had_alerts.query_map([rows.start(), rows.end()], |row| row.get(0).map(RowId))?;
-    let had_alerts = had_alerts.collect::<Result<Vec<_>, _>>()?;
-    had_alerts.into_iter().try_for_each(|row| alert_changes::reactivate(db, row, pass.stamp.at))?;
+    may_alert.into_iter().try_for_each(|row| alert_changes::reactivate(db, row, pass.stamp.at))?;
     Ok(done)
 }
 

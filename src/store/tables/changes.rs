@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 use super::columns;
 use crate::{
     domain::{
-        alert::RuleKind,
+        alert::Rule,
         change::{Change, ChangeKind, RecentChange},
         ids::{RowId, TxHash},
         notification::NotifiedEvent,
@@ -114,7 +114,7 @@ impl Reader {
         let is_status = |recent: &&RecentChange| matches!(recent.change.kind, ChangeKind::StatusChanged { .. });
         let with_status: HashSet<_> = newest.iter().filter(is_status).map(subject).collect();
         newest.retain(|recent| match recent.change.kind {
-            ChangeKind::AlertRaised { rule, .. } if rule.kind() == RuleKind::Answer => {
+            ChangeKind::AlertRaised { rule: Rule::PartialSuccess | Rule::NeedsGas | Rule::Refund, .. } => {
                 !with_status.contains(&subject(recent))
             }
             ChangeKind::AlertCleared { .. } => !with_status.contains(&subject(recent)),

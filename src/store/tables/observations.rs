@@ -1,7 +1,7 @@
 //! The `observations` table: answers that changed something are stored with their bodies; repeated answers are only
 //! counted.
 //!
-//! Only the count, the last time and the latency of an entry are updated. Retention may delete an entry's body, and the
+//! Only the count, the last time, the latency and the service's IDs of an entry are updated. Retention may delete an entry's body, and the
 //! feed reports the deletion.
 
 use std::{sync::LazyLock, time::Duration};

@@ -177,6 +177,18 @@ fn untracked_transaction_has_no_alerts() {
 }
 
 #[test]
+fn answer_that_came_after_the_undo_of_an_import_counts_with_its_redo() {
+    let (_folder, store) = open();
+    let row = import_one(&store);
+    testing::undo(&store, "default", at(1));
+    observe(&store, row, fixtures::says(RouterStatus::PartialSuccess), 2);
+    let active = || store.reader().unwrap().alerts(AlertQuery::OfTransaction(row)).unwrap().len();
+    assert_eq!(active(), 0);
+    testing::redo(&store, "default", at(3));
+    assert_eq!(active(), 1, "it is settled, so no later answer would raise the alert");
+}
+
+#[test]
 fn undoing_untrack_restores_the_alerts_that_it_cleared() {
     let (_folder, store) = open();
     let row = import_one(&store);

@@ -13,6 +13,8 @@ const RECENT_WIDTH: u16 = 160;
 /// The part of the height right of the list that the newest changes take, and their least rows.
 const RECENT_PART: u16 = 3;
 const RECENT_ROWS: u16 = 8;
+/// The least rows of the detail above them.
+const DETAIL_ROWS: u16 = 18;
 /// The share of the width that the detail takes beside the list, in percent, and its most columns.
 const DETAIL_SHARE: u16 = 40;
 const MOST_DETAIL: u16 = 56;
@@ -82,7 +84,8 @@ pub(crate) fn panes_of(screen: Screen, model: &Model, area: Rect) -> Panes {
         (Screen::List, Pane::Side) if wide => {
             let columns = (body.width * DETAIL_SHARE / 100).min(MOST_DETAIL);
             let [list, right] = Layout::horizontal([Constraint::Fill(1), Constraint::Length(columns)]).areas(body);
-            let rows = if area.width < RECENT_WIDTH { 0 } else { (body.height / RECENT_PART).max(RECENT_ROWS) };
+            let has_room = area.width >= RECENT_WIDTH && body.height >= RECENT_ROWS + DETAIL_ROWS;
+            let rows = if has_room { (body.height / RECENT_PART).max(RECENT_ROWS) } else { 0 };
             let [detail, changes] = Layout::vertical([Constraint::Fill(1), Constraint::Length(rows)]).areas(right);
             recent = Some(changes).filter(|pane| pane.height > 0);
             (Some(list), Some(detail), None)

@@ -157,11 +157,15 @@ fn polling_line(context: &DrawContext<'_>, of: &BudgetUse<'_>, label_columns: us
     }
     let Some(error) = error else { return line };
     // The log has the whole error.
-    let hint = format!(" ({})", context.key(CommandId::Log));
+    let key = context.key(CommandId::Log);
+    let hint = format!(" ({key}: log)");
     let room = columns.saturating_sub(line.width() + width::display_width(&hint));
-    let error = width::cut_at_word(&format!("last error: {error}"), room, theme.ellipsis);
-    if room >= LEAST_ERROR {
-        line.extend([Span::styled(error, theme.dim()), Span::styled(hint, theme.dim())]);
+    let shown = match room >= LEAST_ERROR {
+        true => format!("{}{hint}", width::cut_at_word(&format!("last error: {error}"), room, theme.ellipsis)),
+        false => format!("last error: {key} shows the log"),
+    };
+    if line.width() + width::display_width(&shown) <= columns {
+        line.push_span(Span::styled(shown, theme.dim()));
     }
     line
 }
@@ -246,7 +250,10 @@ fn freshness(context: &DrawContext<'_>, oldest: Option<Duration>, freshness: Fre
         Freshness::Fresh => theme.good(),
         Freshness::Late => theme.warning(),
         Freshness::Stale => theme.critical(),
-        Freshness::Unanswered => return Span::styled("no answer yet   ", theme.critical()),
+        Freshness::Unanswered(running) => {
+            let since = span::long(running);
+            return Span::styled(format!("no answer since the start {since} ago   "), theme.critical());
+        }
     };
     Span::styled(format!("answers {at_most} {} old (target {target})   ", seconds(oldest)), style)
 }

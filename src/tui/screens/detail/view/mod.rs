@@ -81,7 +81,7 @@ impl DetailLayout {
         let kept = match (top.len() <= room, is_open) {
             (true, _) => top.len(),
             // No partial sentences: all but the title and the verdict is shown in the summary.
-            (false, true) => usize::from(titled) + 1,
+            (false, true) => usize::from(titled) + verdict::verdict_rows(context, tx, columns),
             (false, false) => room,
         };
         let rest = top.split_off(kept.min(top.len()));

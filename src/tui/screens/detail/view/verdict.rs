@@ -59,6 +59,12 @@ pub(crate) fn lines(context: &DrawContext<'_>, tx: &Transaction, columns: usize)
     lines
 }
 
+/// Returns how many of [`lines`] are of the verdict itself.
+pub(crate) fn verdict_rows(context: &DrawContext<'_>, tx: &Transaction, columns: usize) -> usize {
+    let advice = advice::advise(tx, context.now.wall, context.model.setting.zone);
+    verdict(context, tx, &advice, columns).len()
+}
+
 /// Returns the people who handle these alerts; `None` if an alert fires.
 pub(crate) fn handled_by(context: &DrawContext<'_>, alerts: &[Alert]) -> Option<String> {
     let (now, zone) = (context.now.wall, context.model.setting.zone);
