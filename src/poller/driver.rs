@@ -484,13 +484,13 @@ impl<W: ServiceTransport> PollerDriver<W> {
             id: self.setup.shown_id.clone(),
             fingerprint: self.setup.shown_fingerprint(),
             rps: self.core.budget.ledger().limit(),
-            share: round(self.core.budget.ledger().pace.share()),
+            share: report::round(self.core.budget.ledger().pace.share()),
             need: (self.setup.scope == PollScope::Everything).then(|| Need {
-                polls: round(need.polls),
-                allowed: round(need.allowed),
+                polls: report::round(need.polls),
+                allowed: report::round(need.allowed),
                 ..need
             }),
-            used: round(self.core.used(now.mono)),
+            used: report::round(self.core.used(now.mono)),
             requests,
             throttled,
             failed,
@@ -542,11 +542,6 @@ async fn apply_operation(
 ) -> Result<OperationResult, StoreError> {
     let _hold = clock.hold();
     store.apply(operation, at.wall).await
-}
-
-/// Rounds to two decimal places: smaller changes aren't worth a report.
-fn round(number: f64) -> f64 {
-    (number * 100.0).round() / 100.0
 }
 
 /// Converts a monotonic moment to wall time. Returns `None` beyond the range of the calendar.

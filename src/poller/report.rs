@@ -67,6 +67,11 @@ fn state(report: &PollerReport) -> impl PartialEq {
     (rps, share, throttled, failed, health, paused_until, last_error)
 }
 
+/// Rounds to two decimal places: smaller changes aren't worth a report.
+pub(super) fn round(number: f64) -> f64 {
+    (number * 100.0).round() / 100.0
+}
+
 /// Saves a report in the background. A failed save is logged; the next report replaces it.
 pub(super) fn submit(store: &Store, clock: &Clock, profile: &str, report: PollerReport) {
     let at = report.at;
