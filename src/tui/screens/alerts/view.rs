@@ -177,7 +177,16 @@ fn empty(context: &DrawContext<'_>) -> String {
 fn shown_columns(context: &DrawContext<'_>, rows: &[&AlertRow], width: u16) -> Vec<(AlertColumn, &'static str, usize)> {
     let fires = |row: &&AlertRow| row.alert.state(context.now.wall) == AlertState::Firing && !row.alert.is_flapping;
     let all_fire = rows.iter().all(fires);
-    let is_redundant = |column| all_fire && matches!(column, AlertColumn::State | AlertColumn::By);
+    let is_redundant = |column| match column {
+        AlertColumn::State | AlertColumn::By => all_fire,
+        AlertColumn::Severity
+        | AlertColumn::Rule
+        | AlertColumn::Since
+        | AlertColumn::Count
+        | AlertColumn::Item
+        | AlertColumn::Route
+        | AlertColumn::Ticket => false,
+    };
     columns::shown(&COLUMNS, width).filter(|(column, ..)| !is_redundant(*column)).collect()
 }
 
