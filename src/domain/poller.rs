@@ -106,9 +106,10 @@ pub struct PollerReport {
     /// The number of requests that were answered otherwise; `None` in a report of an earlier version.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answered: Option<u64>,
-    /// The time by the machine's monotonic clock when the wall clock was last seen to be set forward.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub clock_set_at: Option<Duration>,
+    /// The last time by the machine's monotonic clock up to which a transaction may have been asked about later than its
+    /// answers in the store say: a request failed, an answer wasn't stored, or the wall clock was set forward.
+    #[serde(skip_serializing_if = "Option::is_none", alias = "clock_set_at")]
+    pub unrecorded_at: Option<Duration>,
     /// The time by the machine's monotonic clock when the report was written. `None` in a team, whose machines have
     /// clocks of their own.
     #[serde(skip_serializing_if = "Option::is_none")]

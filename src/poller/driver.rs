@@ -21,7 +21,7 @@ use super::{
     report::{self, REPORT_VALIDITY, Reporter},
     setup::{LeasePermit, PollScope, PollerError, PollerSetup},
     shortage::Shortage,
-    takeover::{self, ClockWatch},
+    takeover::{self, Unrecorded},
     transport::ServiceTransport,
 };
 use crate::{
@@ -168,7 +168,7 @@ struct PollerDriver<W> {
     shortage: Shortage,
     jitter: Pcg64Mcg,
     reporter: Reporter,
-    clock_watch: ClockWatch,
+    unrecorded: Unrecorded,
     last_error: Option<String>,
 }
 
@@ -204,7 +204,7 @@ impl<W: ServiceTransport> PollerDriver<W> {
             shortage: Shortage::default(),
             jitter: Pcg64Mcg::seed_from_u64(setup.seed),
             reporter: Reporter::default(),
-            clock_watch: ClockWatch::new(now),
+            unrecorded: Unrecorded::new(now),
             last_error: None,
             setup,
         };
@@ -360,9 +360,14 @@ impl<W: ServiceTransport> PollerDriver<W> {
             ServiceRequest::Status(id) => self.in_flight.remove(&id).unwrap_or(false),
             ServiceRequest::Quote(_) => false,
         };
-        // A failure that concerns a quote alone is shown to the person who asked for the quote.
-        if let (Some(failure), ServiceRequest::Status(_)) = (&failure, request) {
-            self.last_error = Some(failure.one_line());
+        if let ServiceRequest::Status(_) = request {
+            if failure.is_some() || stored.is_err() {
+                self.unrecorded.add(at.mono);
+            }
+            // A failure that concerns a quote alone is shown to the person who asked for the quote.
+            if let Some(failure) = &failure {
+                self.last_error = Some(failure.one_line());
+            }
         }
         // A status is asked for again, and may be stored then. A quote is lost, and the person who waits gets no
         // answer.
@@ -464,7 +469,7 @@ impl<W: ServiceTransport> PollerDriver<W> {
 
     /// Submits a report if one is due, or if the poller stops.
     fn report(&mut self, now: Now, is_stopping: bool) {
-        self.clock_watch.look(now);
+        self.unrecorded.compare_clocks(now);
         if !is_stopping && !self.reporter.try_start_report(now.mono) {
             return;
         }
@@ -501,7 +506,7 @@ impl<W: ServiceTransport> PollerDriver<W> {
             resting_until: resting.and_then(|until| wall_time_of(now, until)),
             last_error: self.core.budget.fault().map(str::to_owned).or_else(|| self.last_error.clone()),
             answered: Some(answered),
-            clock_set_at: self.clock_watch.set_forward_at.map(|at| at.0),
+            unrecorded_at: self.unrecorded.last.map(|at| at.0),
             uptime: self.setup.lease.is_none().then_some(now.mono.0),
         };
         if self.reporter.accept(&report, now.mono) || is_stopping {
@@ -527,6 +532,9 @@ impl<W: ServiceTransport> PollerDriver<W> {
             }
         };
         let now = clock.now();
+        if drain == Drain::Incomplete {
+            self.unrecorded.add(now.mono);
+        }
         self.core.budget.close(now.mono);
         self.report(now, true);
         Ok(drain)

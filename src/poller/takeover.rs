@@ -27,25 +27,30 @@ const RETRY_INTERVAL: Duration = Duration::from_millis(500);
 /// The largest difference between the clocks that isn't a change of the wall clock, but of its rate.
 const CLOCK_TOLERANCE: TimeDelta = TimeDelta::milliseconds(20);
 
-/// Notices when the wall clock is set forward: the moments of earlier answers then seem to lie longer ago.
+/// Remembers until when transactions may have been asked about later than the store says.
 #[derive(Debug)]
-pub(super) struct ClockWatch {
-    last: Now,
-    /// When the wall clock was last seen to be set forward.
-    pub(super) set_forward_at: Option<Mono>,
+pub(super) struct Unrecorded {
+    pub(super) last: Option<Mono>,
+    compared_at: Now,
 }
 
-impl ClockWatch {
+impl Unrecorded {
     pub(super) fn new(now: Now) -> Self {
-        Self { last: now, set_forward_at: None }
+        Self { last: None, compared_at: now }
     }
 
-    /// Compares the clocks at `now` with those of the last call.
-    pub(super) fn look(&mut self, now: Now) {
-        if was_set_forward(now.wall - self.last.wall, now.mono.since(self.last.mono)) {
-            self.set_forward_at = Some(now.mono);
+    /// Adds a moment at which the answer to a request about a transaction wasn't stored.
+    pub(super) fn add(&mut self, at: Mono) {
+        self.last = self.last.max(Some(at));
+    }
+
+    /// Compares the clocks at `now` with those of the last call: when the wall clock is set forward, the moments of
+    /// earlier answers seem to lie longer ago.
+    pub(super) fn compare_clocks(&mut self, now: Now) {
+        if was_set_forward(now.wall - self.compared_at.wall, now.mono.since(self.compared_at.mono)) {
+            self.add(now.mono);
         }
-        self.last = now;
+        self.compared_at = now;
     }
 }
 
@@ -65,8 +70,8 @@ pub(super) fn begin_after(last: &PollerReport, now: Now) -> Option<Mono> {
             let since_stop = now.mono.0.checked_sub(stopped_at)?;
             // The moments of the answers that were stored before are too far in the past by the new time.
             let is_set_since = was_set_forward(now.wall - last.at, since_stop);
-            let set_at = if is_set_since { Some(stopped_at) } else { last.clock_set_at };
-            Some(Mono(set_at?) + schedule::LEAST_INTERVAL).filter(|moment| *moment > now.mono)
+            let unrecorded_at = if is_set_since { Some(stopped_at) } else { last.unrecorded_at };
+            Some(Mono(unrecorded_at?) + schedule::LEAST_INTERVAL).filter(|moment| *moment > now.mono)
         }
         // It has died. It may have asked about any transaction just before, and its answers aren't stored.
         PollerHealth::Live
@@ -154,12 +159,12 @@ mod tests {
             mono: Mono(Duration::from_secs(mono)),
             wall: DateTime::from_timestamp(wall, 0).unwrap(),
         };
-        let mut watch = ClockWatch::new(now(0, 100));
+        let mut unrecorded = Unrecorded::new(now(0, 100));
         for (mono, wall, expected) in
             [(1, 101, None), (2, 90, None), (3, 91, None), (4, 117, Some(4)), (9, 122, Some(4))]
         {
-            watch.look(now(mono, wall));
-            assert_eq!(watch.set_forward_at, expected.map(|at| Mono(Duration::from_secs(at))), "{mono}");
+            unrecorded.compare_clocks(now(mono, wall));
+            assert_eq!(unrecorded.last, expected.map(|at| Mono(Duration::from_secs(at))), "{mono}");
         }
     }
 
@@ -174,10 +179,10 @@ mod tests {
         assert_eq!(wait_after(&stopped, seconds(1), TimeDelta::milliseconds(2)), None, "the clock only runs faster");
         assert_eq!(wait_after(&stopped, seconds(1), hour), Some(seconds(4)));
         assert_eq!(wait_after(&stopped, seconds(60), hour), None);
-        let set_before = PollerReport { clock_set_at: Some(STOPPED_AT - seconds(1)), ..stopped.clone() };
-        assert_eq!(wait_after(&set_before, seconds(1), unchanged), Some(seconds(3)), "set while the last one polled");
-        assert_eq!(wait_after(&set_before, seconds(1), hour), Some(seconds(4)), "and again since");
-        assert_eq!(wait_after(&set_before, seconds(9), unchanged), None);
+        let unrecorded = PollerReport { unrecorded_at: Some(STOPPED_AT - seconds(1)), ..stopped.clone() };
+        assert_eq!(wait_after(&unrecorded, seconds(1), unchanged), Some(seconds(3)), "failed before");
+        assert_eq!(wait_after(&unrecorded, seconds(1), hour), Some(seconds(4)), "and set forward since");
+        assert_eq!(wait_after(&unrecorded, seconds(9), unchanged), None);
         assert_eq!(wait_after(&stopped, seconds(1), -hour), None, "the answers are in the future: the schedule waits");
         let before_a_restart = report(PollerHealth::Stopped, Some(STOPPED_AT * 2));
         assert_eq!(wait_after(&before_a_restart, seconds(1), hour), None);

@@ -66,6 +66,25 @@ async fn after_a_poller_dies_no_transaction_is_polled_again_within_five_seconds(
     second.stop().await.unwrap();
 }
 
+/// The poller ends in order, but the store doesn't know when the service was asked.
+#[tokio::test(start_paused = true)]
+async fn after_a_request_without_an_answer_the_next_poller_waits_five_seconds() {
+    for behavior in [|_| ConnectionBehavior::Refused, |_| ConnectionBehavior::Silent] {
+        let bench = PollerFixture::new(&scenario(1, "", ONGOING), 10.0).await;
+        let folder = || Some(bench.folder.path().join("state"));
+        let first = bench.start_with(behavior, folder());
+        first.wait_for_requests(1).await;
+        let asked = first.requests()[0].0;
+        bench.advance(Duration::from_millis(100)).await;
+        first.stop().await.unwrap();
+        let second = bench.start_with(|_| ConnectionBehavior::Fine, folder());
+        second.wait_for_requests(1).await;
+        let waited = second.requests()[0].0.since(asked);
+        assert!((Duration::from_secs(5)..Duration::from_secs(8)).contains(&waited), "{waited:?}");
+        second.stop().await.unwrap();
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn pollers_of_two_stores_share_one_id_s_budget_fairly() {
     let text = scenario(40, "", ONGOING).replace("rps = 10.0", "rps = 4.0");
