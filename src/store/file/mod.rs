@@ -16,6 +16,7 @@ pub(super) mod open_marker;
 mod partial_recovery;
 pub(super) mod paths;
 pub(super) mod recovery;
+mod recovery_source;
 pub(super) mod restore;
 mod sql_functions;
 pub(super) mod store_files;

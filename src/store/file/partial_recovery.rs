@@ -3,17 +3,11 @@
 //! This module knows no table by name, so that it works for every schema. Packed texts are the exception: they refer to
 //! each other without SQLite's knowledge. It must never write to the damaged file.
 
-use std::{
-    collections::BTreeSet,
-    fs::{self, File},
-    io::{self, Read, Write},
-    path::Path,
-};
+use std::{collections::BTreeSet, path::Path};
 
-use rusqlite::{Connection, OpenFlags, Row, config::DbConfig, params_from_iter, types::Value};
-use tempfile::TempDir;
+use rusqlite::{Connection, Row, params_from_iter, types::Value};
 
-use super::{migrate, paths, sql_functions};
+use super::recovery_source::connect;
 use crate::store::tables::{columns, damage};
 
 /// The most rows that are looked up one by one where a scan of the table can't continue.
@@ -26,62 +20,6 @@ pub(in crate::store) struct RecoveredRows {
     pub(in crate::store) rows: u64,
     /// Whether some tables, or parts of tables, couldn't be read.
     pub(in crate::store) has_holes: bool,
-}
-
-/// A damaged store that can be read in part, or a copy of it.
-pub(in crate::store) struct RecoverySource {
-    pub(in crate::store) connection: Connection,
-    /// The folder of the copy, removed when this value is dropped.
-    _folder: Option<TempDir>,
-}
-
-/// Opens a damaged store without changing it. If its header is unreadable, opens a copy with the header of a sound
-/// store. Returns `None` if the copy is unreadable too.
-pub(in crate::store) fn open(damaged: &Path, sound: &Path) -> Option<RecoverySource> {
-    let in_place = || Ok(RecoverySource { connection: connect(damaged)?, _folder: None });
-    let opened = in_place().or_else(|_: rusqlite::Error| repair_header(sound, damaged));
-    opened.inspect_err(|error| tracing::error!("the damaged store {} can't be read: {error}", damaged.display())).ok()
-}
-
-fn connect(damaged: &Path) -> rusqlite::Result<Connection> {
-    let source =
-        Connection::open_with_flags(damaged, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
-    source.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
-    // This setting lets SQLite read the tables whose schema entries are sound, and a truncated file up to its end.
-    source.set_db_config(DbConfig::SQLITE_DBCONFIG_WRITABLE_SCHEMA, true)?;
-    source.pragma_update(None, "writable_schema", true)?;
-    source.query_row("SELECT 1 FROM sqlite_schema LIMIT 1", [], |_| Ok(()))?;
-    sql_functions::register(&source)?;
-    Ok(source)
-}
-
-/// Makes a copy of a damaged store and its log, with the header of a sound store.
-fn repair_header(sound: &Path, damaged: &Path) -> rusqlite::Result<RecoverySource> {
-    let copy = || -> io::Result<_> {
-        let folder = tempfile::tempdir_in(damaged.parent().unwrap_or(Path::new(".")))?;
-        let copy = folder.path().join("copy");
-        fs::copy(damaged, &copy)?;
-        let log = paths::companion(damaged, "-wal");
-        let has_log = log.metadata().is_ok_and(|log| log.len() > 0);
-        if has_log {
-            fs::copy(log, paths::companion(&copy, "-wal"))?;
-        }
-        let mut header = [0; 100];
-        File::open(sound)?.read_exact(&mut header)?;
-        let mode = if has_log { 2 } else { 1 };
-        // SQLite keeps `user_version` in four bytes. The bytes after it belong to the next field.
-        let version = u32::try_from(migrate::LATEST).unwrap_or_default().to_be_bytes();
-        // The file format, the number of pages (0: by the file's size), no free pages, and the schema version.
-        let parts: [(usize, &[u8]); 4] = [(18, &[mode, mode]), (28, &[0; 4]), (32, &[0; 8]), (60, &version)];
-        for (at, bytes) in parts {
-            let part = header.get_mut(at..).and_then(|rest| rest.get_mut(..bytes.len()));
-            part.into_iter().for_each(|part| part.copy_from_slice(bytes));
-        }
-        File::options().write(true).open(&copy)?.write_all(&header)?;
-        Ok((folder, copy))
-    };
-    let (folder, copy) = copy().map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
-    Ok(RecoverySource { connection: connect(&copy)?, _folder: Some(folder) })
 }
 
 /// Copies every row that can be read. The damaged store's row replaces the backup's row with the same key, since it is
@@ -429,26 +367,4 @@ fn delete_orphans(target: &Connection) -> rusqlite::Result<()> {
         }
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn copy_with_a_sound_header_has_the_latest_schema_version() {
-        let folder = tempfile::tempdir().unwrap();
-        let [sound, damaged] = ["sound", "damaged"].map(|name| folder.path().join(name));
-        migrate::migrate(&mut Connection::open(&damaged).unwrap(), migrate::LATEST).unwrap();
-        // A new store in place of the damaged one, as it is before it gets its schema.
-        Connection::open(&sound).unwrap().execute_batch("PRAGMA user_version = 1; VACUUM").unwrap();
-        let mut bytes = fs::read(&damaged).unwrap();
-        bytes[..100].fill(0xff);
-        fs::write(&damaged, bytes).unwrap();
-        assert!(connect(&damaged).is_err());
-        let source = open(&damaged, &sound).unwrap();
-        assert_eq!(migrate::version(&source.connection).unwrap(), migrate::LATEST);
-        let header = fs::read(source.connection.path().unwrap()).unwrap();
-        assert_eq!(header[64..68], [0; 4], "the next field is unchanged");
-    }
 }

@@ -22,7 +22,7 @@ use super::{
     open_marker::{ExitState, OpenMarker},
     partial_recovery::{self, RecoveredRows},
     paths::{self, COMPANIONS, TIMESTAMP_FORMAT},
-    sql_functions,
+    recovery_source, sql_functions,
 };
 use crate::{process::files, store::error::StoreError};
 
@@ -169,11 +169,16 @@ fn move_damaged_file(path: &Path, damaged_file: &Path) -> io::Result<()> {
 fn rebuild_store(path: &Path, at: DateTime<Utc>, damaged_file: &Path) -> Result<Recovery, StoreError> {
     let unfinished = paths::companion(path, ".mending");
     let (backup, mut target) = restore_newest(path, at, &unfinished)?;
-    let source = partial_recovery::open(damaged_file, &unfinished);
+    let mut source = recovery_source::open(damaged_file, &unfinished);
     let damaged_version = source.as_ref().and_then(|source| migrate::version(&source.connection).ok());
     let version = damaged_version.filter(|version| (1..=migrate::LATEST).contains(version)).unwrap_or(migrate::LATEST);
     // The rows of the damaged store must find the same columns that they have there.
     migrate::migrate(&mut target, version)?;
+    if let Some(source) = &mut source
+        && let Err(error) = source.repair_definitions(&target, damaged_file)
+    {
+        tracing::error!("the definitions of the damaged store's tables can't be repaired: {error}");
+    }
     let recovered_rows = match &source {
         Some(source) => copy_readable_rows(&source.connection, &mut target)?,
         None => RecoveredRows { rows: 0, has_holes: true },

@@ -1,0 +1,181 @@
+//! Opens a damaged store for reading, with a header and table definitions that SQLite can read.
+//!
+//! Only a copy is repaired: this module must never write to the damaged file.
+
+use std::{
+    fs::{self, File},
+    io::{self, Read, Write},
+    path::{Path, PathBuf},
+};
+
+use rusqlite::{Connection, OpenFlags, config::DbConfig};
+use tempfile::TempDir;
+
+use super::{migrate, paths, sql_functions};
+
+/// A damaged store that can be read in part, or a copy of it.
+pub(in crate::store) struct RecoverySource {
+    pub(in crate::store) connection: Connection,
+    /// The copy, in a folder that is removed when this value is dropped; `None` if the damaged file itself is read.
+    copy: Option<Copy>,
+}
+
+struct Copy {
+    path: PathBuf,
+    _folder: TempDir,
+}
+
+/// Opens a damaged store. If its header is unreadable, opens a copy with the header of a sound store. Returns `None` if
+/// the copy is unreadable too.
+pub(in crate::store) fn open(damaged: &Path, sound: &Path) -> Option<RecoverySource> {
+    let in_place = || Ok(RecoverySource { connection: connect(damaged)?, copy: None });
+    let opened = in_place().or_else(|_: rusqlite::Error| repair_header(sound, damaged));
+    opened.inspect_err(|error| tracing::error!("the damaged store {} can't be read: {error}", damaged.display())).ok()
+}
+
+/// Opens a store for reading as far as it can be read.
+pub(super) fn connect(damaged: &Path) -> rusqlite::Result<Connection> {
+    let source =
+        Connection::open_with_flags(damaged, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+    source.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+    // This setting lets SQLite read the tables whose schema entries are sound, and a truncated file up to its end.
+    source.set_db_config(DbConfig::SQLITE_DBCONFIG_WRITABLE_SCHEMA, true)?;
+    source.pragma_update(None, "writable_schema", true)?;
+    source.query_row("SELECT 1 FROM sqlite_schema LIMIT 1", [], |_| Ok(()))?;
+    sql_functions::register(&source)?;
+    Ok(source)
+}
+
+/// Makes a copy of a damaged store and its log, with the header of a sound store.
+fn repair_header(sound: &Path, damaged: &Path) -> rusqlite::Result<RecoverySource> {
+    let repair = || {
+        let copy = Copy::of(damaged)?;
+        let mut header = [0; 100];
+        File::open(sound)?.read_exact(&mut header)?;
+        let mode = if has_log(damaged) { 2 } else { 1 };
+        // SQLite keeps `user_version` in four bytes. The bytes after it belong to the next field.
+        let version = u32::try_from(migrate::LATEST).unwrap_or_default().to_be_bytes();
+        // The file format, the number of pages (0: by the file's size), no free pages, and the schema version.
+        let parts: [(usize, &[u8]); 4] = [(18, &[mode, mode]), (28, &[0; 4]), (32, &[0; 8]), (60, &version)];
+        for (at, bytes) in parts {
+            let part = header.get_mut(at..).and_then(|rest| rest.get_mut(..bytes.len()));
+            part.into_iter().for_each(|part| part.copy_from_slice(bytes));
+        }
+        File::options().write(true).open(&copy.path)?.write_all(&header)?;
+        Ok(copy)
+    };
+    let copy = repair().map_err(unreadable)?;
+    Ok(RecoverySource { connection: connect(&copy.path)?, copy: Some(copy) })
+}
+
+impl RecoverySource {
+    /// Takes the definitions of tables from a store with the same schema version, in a copy, if the damaged store's
+    /// definitions differ: one changed letter of a definition would hide all rows of its table.
+    pub(in crate::store) fn repair_definitions(&mut self, sound: &Connection, damaged: &Path) -> rusqlite::Result<()> {
+        const DEFINITIONS: &str = "SELECT name, sql FROM sqlite_schema WHERE type = 'table' AND rootpage > 0";
+        let mut definitions = sound.prepare(DEFINITIONS)?;
+        let definitions = definitions.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let definitions: Vec<(String, String)> = definitions.collect::<Result<_, _>>()?;
+        let is_intact = |(name, definition): &(String, String)| {
+            let sql = format!("SELECT EXISTS ({DEFINITIONS} AND name = ? AND sql = ?)");
+            self.connection.query_row(&sql, [name, definition], |row| row.get(0)).unwrap_or(false)
+        };
+        if definitions.iter().all(is_intact) {
+            return Ok(());
+        }
+        let copy = match self.copy.take() {
+            Some(copy) => copy,
+            None => Copy::of(damaged).map_err(unreadable)?,
+        };
+        let writer = Connection::open(&copy.path)?;
+        writer.pragma_update(None, "writable_schema", true)?;
+        for (name, definition) in &definitions {
+            let sql = "UPDATE sqlite_schema SET type = 'table', name = ?1, tbl_name = ?1, sql = ?2
+                       WHERE (name = ?1 OR sql = ?2) AND rootpage > 0 AND type NOT IN ('index', 'trigger', 'view')";
+            // A part of the schema that can't be read stays as it is.
+            let repaired = writer.execute(sql, [name, definition]);
+            repaired.map_or_else(|error| tracing::error!("the definition of {name} can't be repaired: {error}"), drop);
+        }
+        drop(writer);
+        self.connection = connect(&copy.path)?;
+        self.copy = Some(copy);
+        Ok(())
+    }
+}
+
+impl Copy {
+    /// Copies a damaged store and its log.
+    fn of(damaged: &Path) -> io::Result<Self> {
+        let folder = tempfile::tempdir_in(damaged.parent().unwrap_or(Path::new(".")))?;
+        let path = folder.path().join("copy");
+        fs::copy(damaged, &path)?;
+        if has_log(damaged) {
+            fs::copy(paths::companion(damaged, "-wal"), paths::companion(&path, "-wal"))?;
+        }
+        Ok(Self { path, _folder: folder })
+    }
+}
+
+fn has_log(damaged: &Path) -> bool {
+    paths::companion(damaged, "-wal").metadata().is_ok_and(|log| log.len() > 0)
+}
+
+fn unreadable(error: io::Error) -> rusqlite::Error {
+    rusqlite::Error::ToSqlConversionFailure(error.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn copy_with_a_sound_header_has_the_latest_schema_version() {
+        let folder = tempfile::tempdir().unwrap();
+        let [sound, damaged] = ["sound", "damaged"].map(|name| folder.path().join(name));
+        migrate::migrate(&mut Connection::open(&damaged).unwrap(), migrate::LATEST).unwrap();
+        // A new store in place of the damaged one, as it is before it gets its schema.
+        Connection::open(&sound).unwrap().execute_batch("PRAGMA user_version = 1; VACUUM").unwrap();
+        let mut bytes = fs::read(&damaged).unwrap();
+        bytes[..100].fill(0xff);
+        fs::write(&damaged, bytes).unwrap();
+        assert!(connect(&damaged).is_err());
+        let source = open(&damaged, &sound).unwrap();
+        assert_eq!(migrate::version(&source.connection).unwrap(), migrate::LATEST);
+        let header = fs::read(source.connection.path().unwrap()).unwrap();
+        assert_eq!(header[64..68], [0; 4], "the next field is unchanged");
+    }
+
+    #[test]
+    fn table_is_read_whose_definition_changed_by_one_bit() {
+        let folder = tempfile::tempdir().unwrap();
+        let damaged = folder.path().join("damaged");
+        let mut sound = Connection::open_in_memory().unwrap();
+        let mut db = Connection::open(&damaged).unwrap();
+        for db in [&mut sound, &mut db] {
+            migrate::migrate(db, migrate::LATEST).unwrap();
+        }
+        db.execute_batch("INSERT INTO pauses (profile, until) VALUES ('default', 7)").unwrap();
+        drop(db);
+        let intact = fs::read(&damaged).unwrap();
+        let definition = b"CREATE TABLE pauses (";
+        let at = intact.windows(definition.len()).position(|bytes| bytes == definition).unwrap();
+        let read = |source: &RecoverySource| {
+            source.connection.query_row("SELECT until FROM pauses", [], |row| row.get::<_, i64>(0))
+        };
+        // In `CREATE`, in the table's name, and in the name of a column.
+        for place in [at, at + 13, at + definition.len() + 10] {
+            let mut bytes = intact.clone();
+            bytes[place] ^= 0x20;
+            bytes[place + 1] ^= 1;
+            fs::write(&damaged, &bytes).unwrap();
+            let mut source = open(&damaged, &damaged).unwrap();
+            source.repair_definitions(&sound, &damaged).unwrap();
+            assert_eq!(read(&source).unwrap(), 7, "{place}");
+            assert_eq!(fs::read(&damaged).unwrap(), bytes);
+        }
+        fs::write(&damaged, &intact).unwrap();
+        let mut source = open(&damaged, &damaged).unwrap();
+        source.repair_definitions(&sound, &damaged).unwrap();
+        assert!(source.copy.is_none(), "a store with sound definitions isn't copied");
+    }
+}
