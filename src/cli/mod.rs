@@ -171,9 +171,13 @@ fn dispatch(cli: &Cli) -> Result<Exit> {
         Command::List(args) => with_store(read, &|_, context| list::list(args, context)),
         Command::Export(args) => with_store(read, &|_, context| export::export(args, context)),
         Command::Show(args) => with_store(read, &|_, context| show::show(args, context)),
-        Command::Check(args) if args.is_untracked() => with_store(StoreUse::Temporary, &|loaded, context| {
-            check::untracked::check(args, &loaded.settings, loaded.team.as_ref(), context)
-        }),
+        Command::Check(args) if args.is_untracked() => {
+            let LoadedSettings { settings, team } = LoadedSettings::new(cli)?;
+            let store_use = if team.is_some() { created } else { StoreUse::Temporary };
+            with_context(&settings, team.as_ref(), store_use, |context| {
+                check::untracked::check(args, &settings, team.as_ref(), context)
+            })
+        }
         Command::Check(args) => {
             with_store(created, &|loaded, context| check::check(args, &loaded.settings, loaded.team.as_ref(), context))
         }

@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use color_eyre::eyre::{Result, eyre};
 use tokio::task::spawn_blocking;
 
@@ -16,8 +16,11 @@ use crate::{
     domain::{
         alert::Outage,
         change::{Change, OutageChange},
+        observation::Observation,
+        operation::Operation,
         poller::{PollerHealth, PollerReport, UNRESPONSIVE},
         team::NOBODY_POLLS,
+        transaction::TransactionParams,
     },
     poller::PollScope,
     process,
@@ -29,7 +32,7 @@ use crate::{
         team_store::{TeamAccess, wait_until_unpolled},
         tokio_runtime,
     },
-    store::{FeedPage, Reader, Store, StoreError, WakeKind},
+    store::{FeedPage, Reader, StatusRequest, Store, StoreError, WakeKind},
     team::budget_key,
 };
 
@@ -58,7 +61,30 @@ pub(super) struct OneShotPoll<'a> {
     pub patience: Duration,
 }
 
+/// The answer about a transaction that isn't tracked, and when it arrived.
+pub(super) type StatusAnswer = Option<(Observation, DateTime<Utc>)>;
+
 impl OneShotPoll<'_> {
+    /// Asks for the status of a transaction that isn't tracked, and waits for the answer. The store keeps neither.
+    pub(super) fn request_status(
+        &self,
+        params: TransactionParams,
+        polling: ServiceClient,
+    ) -> Result<(OneShotOutcome, StatusAnswer)> {
+        let at = Clock::system().now().wall;
+        let wanted_until = at + TimeDelta::from_std(self.patience)?;
+        let request = Operation::RequestStatus { profile: self.settings.profile.clone(), params, wanted_until };
+        let StatusRequest { id, key } = *self.store.apply(request, at).wait()?.status_requested()?;
+        let ended = self.run(polling, move |reader| Ok(reader.status_answer(id)?.is_some()));
+        let answer = self.store.reader()?.status_answer(id);
+        let forgotten = self.store.apply(Operation::ForgetStatus { request: key }, Clock::system().now().wall).wait();
+        if let Err(error) = forgotten {
+            // The next request deletes it.
+            tracing::warn!("the answer to a request is still in the store: {error}");
+        }
+        Ok((ended?, answer?))
+    }
+
     /// Polls and waits until `done` returns `true` for the store.
     pub(super) fn run(
         &self,

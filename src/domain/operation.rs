@@ -15,15 +15,15 @@ use super::{
     on_chain::OnChain,
     poller::PollerReport,
     quote::{QuoteObservation, QuoteRequest},
-    transaction::NewTransaction,
+    transaction::{NewTransaction, TransactionParams},
 };
 
 /// The version of the [`Envelope`] format that this program writes. A new operation, edit, event or field and another
 /// effect of an operation each need the next version. An older program must then stop, or its replica would differ.
 ///
 /// 2: what the chains say, and the correction of a source chain. 3: the removal of a note. 4: no alert of a transaction
-/// that isn't polled, and each ID of a repeated answer.
-pub(crate) const FORMAT: u16 = 4;
+/// that isn't polled, and each ID of a repeated answer. 5: the status of a transaction that isn't tracked.
+pub(crate) const FORMAT: u16 = 5;
 
 /// The key of an alert in every store.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -53,6 +53,17 @@ pub struct QuoteKey {
     /// The parameters of the request.
     pub request: QuoteRequest,
     /// When the route was asked for.
+    pub asked_at: DateTime<Utc>,
+}
+
+/// The key of a request for the status of a transaction that isn't tracked, in every store.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StatusRequestKey {
+    /// The profile whose budget the request is spent from.
+    pub profile: String,
+    /// The parameters of the transaction.
+    pub params: TransactionParams,
+    /// When the status was asked for.
     pub asked_at: DateTime<Utc>,
 }
 
@@ -134,6 +145,23 @@ pub enum Operation {
         /// The answer.
         observation: QuoteObservation,
     },
+    /// Asks the poller for the status of a transaction that isn't tracked.
+    RequestStatus {
+        /// The profile whose budget the request is spent from.
+        profile: String,
+        /// The parameters of the transaction.
+        params: TransactionParams,
+        /// The moment until which a person waits for the answer.
+        wanted_until: DateTime<Utc>,
+    },
+    /// Stores the answer to a request for a status.
+    AnswerStatus {
+        request: StatusRequestKey,
+        /// The result of the request.
+        observation: Box<Observation>,
+    },
+    /// Deletes a request for a status with its answer: the person has read it, or no longer waits.
+    ForgetStatus { request: StatusRequestKey },
     /// Stores an event that concerns a profile as a whole, and updates its alerts.
     RecordProfileEvent { profile: String, event: ProfileEvent },
     /// Stores the report of a profile's poller, and ends snoozes whose moment has come.
@@ -166,6 +194,9 @@ impl Operation {
             | Self::WithdrawQuote { .. }
             | Self::ClaimQuote { .. }
             | Self::AnswerQuote { .. }
+            | Self::RequestStatus { .. }
+            | Self::AnswerStatus { .. }
+            | Self::ForgetStatus { .. }
             | Self::RecordProfileEvent { .. }
             | Self::ReportPolling { .. } => false,
         }
@@ -177,6 +208,7 @@ impl Operation {
             Self::Observe { .. }
             | Self::ClaimQuote { .. }
             | Self::AnswerQuote { .. }
+            | Self::AnswerStatus { .. }
             | Self::RecordProfileEvent { .. }
             | Self::ReportPolling { .. } => true,
             Self::Track { .. }
@@ -191,6 +223,8 @@ impl Operation {
             | Self::Pause { .. }
             | Self::AskQuote { .. }
             | Self::WithdrawQuote { .. }
+            | Self::RequestStatus { .. }
+            | Self::ForgetStatus { .. }
             | Self::MoveNotificationCursor { .. } => false,
         }
     }
@@ -213,6 +247,9 @@ impl Operation {
             | Self::AskQuote { .. }
             | Self::WithdrawQuote { .. }
             | Self::ClaimQuote { .. }
+            | Self::RequestStatus { .. }
+            | Self::AnswerStatus { .. }
+            | Self::ForgetStatus { .. }
             | Self::RecordProfileEvent { .. }
             | Self::ReportPolling { .. }
             | Self::MoveNotificationCursor { .. } => false,
@@ -426,10 +463,11 @@ mod tests {
         let kinds = [names::<Operation>("operation"), names::<Edit>("edit"), names::<ProfileEvent>("event")];
         let expected = [
             "track observe observe_chain request_chain edit undo redo delete drop_bodies request_poll pause ask_quote \
-             withdraw_quote claim_quote answer_quote record_profile_event report_polling move_notification_cursor",
+             withdraw_quote claim_quote answer_quote request_status answer_status forget_status record_profile_event \
+             report_polling move_notification_cursor",
             "untrack add_note remove_note set_ticket change_labels acknowledge snooze unacknowledge correct_source",
             "throttled unauthorized unreachable recovered budget_short budget_sufficient",
         ];
-        assert_eq!((FORMAT, kinds.each_ref().map(String::as_str)), (4, expected), "raise FORMAT");
+        assert_eq!((FORMAT, kinds.each_ref().map(String::as_str)), (5, expected), "raise FORMAT");
     }
 }

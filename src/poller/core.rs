@@ -28,6 +28,9 @@ pub(crate) enum ServiceRequest {
     Status(RowId),
     /// A quote that a person asked for, by its number in the store.
     Quote(i64),
+    /// The status of a transaction that isn't tracked, which a person asked for, by the number of the person's request
+    /// in the store.
+    Untracked(i64),
 }
 
 /// An action of the driver.
@@ -84,8 +87,8 @@ pub(crate) struct PollerCore {
     pub scheduler: Scheduler,
     /// Decides when a request may be sent.
     pub budget: Budget,
-    /// The quotes that people asked for, the oldest first, each once.
-    quotes: VecDeque<i64>,
+    /// The requests that people asked for and that poll no tracked transaction, the oldest first, each once.
+    single_requests: VecDeque<ServiceRequest>,
     health: ProfileHealth,
     /// The end of the pause that a person set, if there is one.
     paused_until: Option<DateTime<Utc>>,
@@ -105,7 +108,7 @@ impl PollerCore {
         Self {
             scheduler: Scheduler::default(),
             budget,
-            quotes: VecDeque::new(),
+            single_requests: VecDeque::new(),
             health: ProfileHealth::default(),
             paused_until: None,
             in_flight: 0,
@@ -137,10 +140,11 @@ impl PollerCore {
         self.paused_until.filter(|until| *until > now)
     }
 
-    /// Queues a quote that a person asked for. Quotes go ahead of polling.
-    pub(crate) fn request_quote(&mut self, id: i64) {
-        if !self.quotes.contains(&id) {
-            self.quotes.push_back(id);
+    /// Queues a request that a person asked for and that polls no tracked transaction. Such requests go ahead of
+    /// polling.
+    pub(crate) fn request_once(&mut self, request: ServiceRequest) {
+        if !self.single_requests.contains(&request) {
+            self.single_requests.push_back(request);
         }
     }
 
@@ -157,14 +161,14 @@ impl PollerCore {
         };
         let gate = gate.max(self.begins_at);
         // With something to ask, the core waits for the gate, and chooses the request then.
-        if now.mono < gate && (self.scheduler.item_count() > 0 || !self.quotes.is_empty()) {
+        if now.mono < gate && (self.scheduler.item_count() > 0 || !self.single_requests.is_empty()) {
             return PollerAction::WaitUntil(gate);
         }
         self.scheduler.set_paused(self.paused_until(now.wall).is_some());
-        let request = match (self.scheduler.next_poll(now), self.quotes.front()) {
+        let request = match (self.scheduler.next_poll(now), self.single_requests.front()) {
             (NextPoll::Poll(id), None) => ServiceRequest::Status(id),
             (NextPoll::Poll(id), Some(_)) if self.scheduler.was_last_request() => ServiceRequest::Status(id),
-            (_, Some(quote)) => ServiceRequest::Quote(*quote),
+            (_, Some(request)) => *request,
             (NextPoll::Idle, None) => return PollerAction::WaitForEvent,
             (NextPoll::WaitUntil(moment), None) => return PollerAction::WaitUntil(moment.max(gate)),
         };
@@ -175,8 +179,8 @@ impl PollerCore {
             Ok(permit) => {
                 match request {
                     ServiceRequest::Status(id) => self.scheduler.record_sent(id, now),
-                    ServiceRequest::Quote(_) => {
-                        self.quotes.pop_front();
+                    ServiceRequest::Quote(_) | ServiceRequest::Untracked(_) => {
+                        self.single_requests.pop_front();
                         self.scheduler.record_user_request();
                     }
                 }
@@ -239,7 +243,7 @@ impl PollerCore {
         if idle { self.health.reset() } else { None }
     }
 
-    /// Takes back a request that the driver didn't send, because its transaction or quote is gone or claimed.
+    /// Takes back a request that the driver didn't send, because what it asks about is gone or claimed.
     pub(crate) fn cancel_request(&mut self, request: ServiceRequest, permit: SlotPermit, now: Now) {
         self.in_flight = self.in_flight.saturating_sub(1);
         self.counts.requests = self.counts.requests.saturating_sub(1);
@@ -368,7 +372,7 @@ mod tests {
         core.scheduler.set_open(vec![RowId(1)]);
         assert_eq!(core.next(at(0)), PollerAction::WaitForEvent);
         core.scheduler.request(RowId(2), at(0));
-        core.request_quote(7);
+        core.request_once(ServiceRequest::Quote(7));
         let asked: Vec<_> = [0, 1_000]
             .map(|moment| {
                 let sent = send(&mut core, at(moment));
@@ -387,7 +391,7 @@ mod tests {
     fn quotes_go_ahead_of_polling_and_take_at_most_every_second_request() {
         let mut core = core(10.0, 20);
         for quote in [7, 8, 7] {
-            core.request_quote(quote);
+            core.request_once(ServiceRequest::Quote(quote));
         }
         let requests: Vec<_> = (0..4)
             .map(|turn| {
@@ -428,7 +432,7 @@ mod tests {
         let mut core = core(10.0, 40);
         let mut polls = 0;
         for turn in 0..20 {
-            core.request_quote(turn);
+            core.request_once(ServiceRequest::Quote(turn));
             core.scheduler.request(RowId(40 - turn), at(0));
         }
         for turn in 0..20 {
@@ -466,7 +470,7 @@ mod tests {
     #[test]
     fn without_transactions_a_refused_id_stays_refused_until_its_probe_is_due() {
         let mut core = core(10.0, 0);
-        core.request_quote(7);
+        core.request_once(ServiceRequest::Quote(7));
         let quote = send(&mut core, at(0));
         let refused = Failure::Unauthorized("invalid".into());
         assert!(end(&mut core, quote, Some(&refused), at(100)).is_some());

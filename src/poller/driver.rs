@@ -5,7 +5,12 @@
 //! slot. A stopped driver sends no more requests and waits for those in flight. After another process stopped the
 //! polling of a transaction, one more request may go out before the driver reads that change.
 
-use std::{collections::HashMap, pin::pin, sync::Arc, time::Duration};
+use std::{
+    collections::{HashMap, HashSet, hash_map::Entry},
+    pin::pin,
+    sync::Arc,
+    time::Duration,
+};
 
 use chrono::{DateTime, TimeDelta, Utc};
 use futures_util::FutureExt;
@@ -19,6 +24,7 @@ use super::{
     journal,
     poll_plan::{PlanContext, PollPlan, PollTarget, StoreChanges},
     report::{self, REPORT_VALIDITY, Reporter},
+    requests::{RequestResult, RequestSender, apply_operation},
     setup::{LeasePermit, PollScope, PollerError, PollerSetup},
     shortage::Shortage,
     takeover::{self, Unrecorded},
@@ -26,35 +32,25 @@ use super::{
 };
 use crate::{
     budget::{Budget, SlotPermit},
-    clock::{Clock, Mono, Now},
+    clock::{Mono, Now},
     domain::{
         alert::{Alert, AlertSubject, Rule},
         change::ChangeKind,
-        ids::{RowId, TransactionKey},
+        ids::RowId,
         need::Need,
         observation::Failure,
-        operation::{Operation, ProfileEvent, QuoteKey},
+        operation::{Operation, ProfileEvent, QuoteKey, StatusRequestKey},
         poller::{PollerHealth, PollerReport},
-        quote::QuoteObservation,
         record::RecordView,
         team::Drain,
         transaction::Transaction,
     },
     process::lock::KernelLock,
-    store::{AlertQuery, AppliedObservation, FeedReader, OperationResult, Reader, Store, StoreError, WakeKind},
+    store::{AlertQuery, AppliedObservation, FeedReader, Reader, StatusRequest, StoreError, WakeKind},
 };
 
 /// How long a stopped poller waits for the answers that are in flight.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
-
-struct RequestResult {
-    request: ServiceRequest,
-    permit: SlotPermit,
-    at: Now,
-    failure: Option<Failure>,
-    /// The result of storing the answer; `None` for a quote.
-    stored: Result<Option<Box<AppliedObservation>>, StoreError>,
-}
 
 /// Polls until `stop` resolves, then waits for the requests in flight. While another process polls this profile of this
 /// store, `run` waits for that process to end.
@@ -110,6 +106,10 @@ async fn poll<W: ServiceTransport>(
                 driver.send_quote_request(id, permit).await?;
                 continue;
             }
+            PollerAction::Send(ServiceRequest::Untracked(id), permit) => {
+                driver.send_untracked(id, permit, now);
+                continue;
+            }
             PollerAction::WaitUntil(moment) => moment.min(driver.reporter.next_report(now.mono)),
             PollerAction::WaitForEvent => {
                 // A poller that sends only requests of people doesn't know whether anything is left to ask.
@@ -163,6 +163,9 @@ struct PollerDriver<W> {
     in_flight: HashMap<RowId, bool>,
     /// The quotes to ask for, by their number in the store.
     quotes: HashMap<i64, QuoteKey>,
+    /// The requests for the status of transactions that aren't tracked, by their number in the store; `None` for a
+    /// request that was sent.
+    untracked: HashMap<i64, Option<StatusRequestKey>>,
     /// The inputs of every poll plan.
     context: PlanContext,
     shortage: Shortage,
@@ -195,6 +198,7 @@ impl<W: ServiceTransport> PollerDriver<W> {
             targets: HashMap::new(),
             in_flight: HashMap::new(),
             quotes: HashMap::new(),
+            untracked: HashMap::new(),
             context: PlanContext {
                 profile: setup.profile.clone(),
                 scope: setup.scope,
@@ -280,8 +284,16 @@ impl<W: ServiceTransport> PollerDriver<W> {
             }
         }
         for quote in read.requests.quotes {
-            self.core.request_quote(quote.id);
+            self.core.request_once(ServiceRequest::Quote(quote.id));
             self.quotes.insert(quote.id, quote.key());
+        }
+        let wanted: HashSet<i64> = read.requests.statuses.iter().map(|request| request.id).collect();
+        self.untracked.retain(|id, _| wanted.contains(id));
+        for StatusRequest { id, key } in read.requests.statuses {
+            if let Entry::Vacant(entry) = self.untracked.entry(id) {
+                entry.insert(Some(key));
+                self.core.request_once(ServiceRequest::Untracked(id));
+            }
         }
         let own = changes.changes.iter().filter(|change| change.profile == self.setup.profile);
         for change in own {
@@ -292,6 +304,12 @@ impl<W: ServiceTransport> PollerDriver<W> {
         Ok(changes.has_more)
     }
 
+    fn sender(&self, request: ServiceRequest, permit: SlotPermit) -> RequestSender<W> {
+        let (store, clock) = (self.setup.store.clone(), self.setup.clock.clone());
+        let (transport, profile) = (Arc::clone(&self.setup.transport), self.setup.profile.clone());
+        RequestSender { request, permit, store, transport, clock, profile }
+    }
+
     fn send_status(&mut self, id: RowId, permit: SlotPermit, now: Now) {
         let request = ServiceRequest::Status(id);
         let Some(PollTarget { params, status }) = self.targets.get(&id).cloned() else {
@@ -299,21 +317,7 @@ impl<W: ServiceTransport> PollerDriver<W> {
             return;
         };
         self.in_flight.insert(id, false);
-        let (store, transport, clock) =
-            (self.setup.store.clone(), Arc::clone(&self.setup.transport), self.setup.clock.clone());
-        let profile = self.setup.profile.clone();
-        self.requests.spawn(async move {
-            let observation = transport.status(&params).await;
-            let at = clock.now();
-            let failure = observation.outcome.failure().cloned();
-            journal::log_answer(&profile, &params, status.as_ref(), &observation);
-            let (from_chain, hash) = (params.from_chain.clone(), params.transaction_id.clone());
-            let transaction = TransactionKey { profile, from_chain, hash };
-            let operation = Operation::Observe { transaction, observation: Box::new(observation) };
-            let stored =
-                apply_operation(&store, &clock, operation, at).await.and_then(|outcome| outcome.observed().map(Some));
-            RequestResult { request, permit, at, failure, stored }
-        });
+        self.requests.spawn(self.sender(request, permit).ask_status(params, status));
     }
 
     async fn send_quote_request(&mut self, id: i64, permit: SlotPermit) -> Result<(), PollerError> {
@@ -330,47 +334,39 @@ impl<W: ServiceTransport> PollerDriver<W> {
             self.core.cancel_request(request, permit, now);
             return Ok(());
         };
-        let (store, transport, clock) =
-            (self.setup.store.clone(), Arc::clone(&self.setup.transport), self.setup.clock.clone());
-        let profile = self.setup.profile.clone();
         // Claiming takes as long as the team's database does.
-        let is_permitted = self.setup.lease.as_ref().is_none_or(|lease| lease.is_granted(&clock));
-        self.requests.spawn(async move {
-            let observation = match is_permitted {
-                true => transport.quote(&quote_request).await,
-                false => QuoteObservation::failed(Failure::Transport(
-                    "another machine of the team polls by now; ask for the quote again".into(),
-                )),
-            };
-            let at = clock.now();
-            let failure = observation.answer.failure().cloned();
-            if let Some(failure) = &failure {
-                journal::log_failure(failure, observation.body.as_deref(), &profile, "a quote");
-            }
-            let operation = Operation::AnswerQuote { quote, observation };
-            let stored = apply_operation(&store, &clock, operation, at).await.map(|_| None);
-            RequestResult { request, permit, at, failure, stored }
-        });
+        let is_permitted = self.setup.lease.as_ref().is_none_or(|lease| lease.is_granted(&self.setup.clock));
+        self.requests.spawn(self.sender(request, permit).ask_quote(quote, quote_request, is_permitted));
         Ok(())
+    }
+
+    /// Sends a request for the status of a transaction that isn't tracked.
+    fn send_untracked(&mut self, id: i64, permit: SlotPermit, now: Now) {
+        let request = ServiceRequest::Untracked(id);
+        let Some(key) = self.untracked.get_mut(&id).and_then(Option::take) else {
+            self.core.cancel_request(request, permit, now);
+            return;
+        };
+        self.requests.spawn(self.sender(request, permit).ask_untracked(key));
     }
 
     async fn finish_request(&mut self, done: RequestResult) -> Result<(), PollerError> {
         let RequestResult { request, permit, at, failure, stored } = done;
         let has_changed = match request {
             ServiceRequest::Status(id) => self.in_flight.remove(&id).unwrap_or(false),
-            ServiceRequest::Quote(_) => false,
+            ServiceRequest::Quote(_) | ServiceRequest::Untracked(_) => false,
         };
         if let ServiceRequest::Status(_) = request {
             if failure.is_some() || stored.is_err() {
                 self.unrecorded.add(at.mono);
             }
-            // A failure that concerns a quote alone is shown to the person who asked for the quote.
+            // Any other failure is shown to the person who made the request.
             if let Some(failure) = &failure {
                 self.last_error = Some(failure.one_line());
             }
         }
-        // A status is asked for again, and may be stored then. A quote is lost, and the person who waits gets no
-        // answer.
+        // A status of a tracked transaction is asked for again, and may be stored then. Another answer is lost, and the
+        // person who waits gets none.
         let observed = stored.or_else(|error| self.handle_write_error(error).map(|()| None))?;
         let jitter = self.jitter.random();
         let ended = EndedRequest { request, permit, at, now: self.setup.clock.now().mono, failure: failure.as_ref() };
@@ -539,17 +535,6 @@ impl<W: ServiceTransport> PollerDriver<W> {
         self.report(now, true);
         Ok(drain)
     }
-}
-
-/// Applies an operation. A paused clock does not advance meanwhile.
-async fn apply_operation(
-    store: &Store,
-    clock: &Clock,
-    operation: Operation,
-    at: Now,
-) -> Result<OperationResult, StoreError> {
-    let _hold = clock.hold();
-    store.apply(operation, at.wall).await
 }
 
 /// Converts a monotonic moment to wall time. Returns `None` beyond the range of the calendar.

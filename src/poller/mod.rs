@@ -11,6 +11,7 @@ mod heartbeat;
 mod journal;
 mod poll_plan;
 mod report;
+mod requests;
 mod setup;
 mod shortage;
 mod takeover;

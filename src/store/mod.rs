@@ -67,6 +67,7 @@ pub(crate) use self::{
         open_transactions::OpenMark,
         pollers::PollerRequests,
         quotes::StoredQuote,
+        status_requests::StatusRequest,
     },
 };
 use self::{

@@ -772,7 +772,7 @@ fn transaction_is_found_by_every_text_that_a_user_may_send() {
         .execute_batch(
             "DROP TRIGGER search_after_transaction; DROP TRIGGER search_after_label; DROP TRIGGER search_after_note;
              DROP TABLE search; DROP TABLE search_progress; DROP TABLE search_outdated;
-             DROP TABLE identifiers; DROP TABLE unindexed_records; DROP TABLE on_chain;
+             DROP TABLE identifiers; DROP TABLE unindexed_records; DROP TABLE on_chain; DROP TABLE status_requests;
              ALTER TABLE observations DROP COLUMN response_id; ALTER TABLE transactions DROP COLUMN checksum;
              ALTER TABLE observations DROP COLUMN checksum; ALTER TABLE notes DROP COLUMN checksum;
              ALTER TABLE alerts DROP COLUMN checksum; ALTER TABLE changes DROP COLUMN checksum;

@@ -154,7 +154,7 @@ fn described_transaction_is_polled_within_the_budget_of_a_running_watch() {
 }
 
 #[test]
-fn wrong_description_or_a_team_sends_no_request() {
+fn wrong_description_or_an_unreachable_team_sends_no_request() {
     let fixture = OneShotFixture::new(&[SUCCESS]);
     let hash = format!("0x{:064x}", 1);
     let check = |from: &str, more: &[&str]| {
@@ -166,7 +166,7 @@ fn wrong_description_or_a_team_sends_no_request() {
     check("42161", &["0xabcdefabcdef"]).assert_exit(2, &["describe one transaction"]);
     fixture.run(&["check", &hash, "--from", "42161"]).assert_exit(2, &["--to <CHAIN>", "--quote-id <ID>"]);
     check("42161", &["--store", "postgres://127.0.0.1:9/hoptop"])
-        .assert_exit(1, &["with a team's store", "hoptop add"]);
+        .assert_exit(1, &["the team's store is away", "127.0.0.1:9 refuses"]);
     assert_eq!(fixture.simulation.end_within_budget(), 0);
 }
 

@@ -320,6 +320,27 @@ fn quotes_and_polls_that_others_ask_for_are_sent_by_the_holder() {
     let quoted = ProcessOutput::new(second.polling_command(service.url(), &quote).output().unwrap());
     assert_eq!(quoted.code, Some(0), "{quoted:?}");
     assert!(quoted.out.contains("quoteId"), "{quoted:?}");
+    let (known, tracked) = (&first.list()[0], second.list().len());
+    let value = |name: &str| known[name].as_str().unwrap().to_owned();
+    first.run(&["delete", &value("transactionId"), "--yes"]).assert_exit(0, &[]);
+    wait_for("deletion", || second.list().is_empty().then_some(()));
+    let untracked = [
+        "check",
+        &value("transactionId"),
+        "--from",
+        &value("fromChainId"),
+        "--to",
+        &value("toChainId"),
+        "--quote-id",
+        &value("quoteId"),
+        "--json",
+    ];
+    let checked = ProcessOutput::new(second.polling_command(service.url(), &untracked).output().unwrap());
+    assert_eq!(checked.code, Some(0), "{checked:?}");
+    assert!(checked.out.contains(r#""status":"ongoing""#) && tracked == 1, "{checked:?}");
+    let probed = ProcessOutput::new(second.polling_command(service.url(), &["doctor", "--probe"]).output().unwrap());
+    assert!(probed.out.contains("the ID is accepted"), "{probed:?}");
+    assert_eq!((first.list().len(), second.list().len()), (0, 0));
     assert_eq!(cluster.execute("select holder, epoch from hoptop.lease"), holder);
     drop(watcher);
     assert!(service.most_in_a_second() <= 10);

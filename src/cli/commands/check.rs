@@ -34,13 +34,12 @@ Examples:
   hoptop check 0x9f3c41                            poll one tracked transaction
   hoptop check 0x9f3c41 0x41aa90 --json            poll two, and print JSON
   hoptop check HASH --from 42161 --to 8453 --quote-id ID
-                                                   poll a transaction that isn't tracked; nothing is stored
+                                                   poll a transaction that isn't tracked; the answer isn't kept
   hoptop check 0x9f3c41 --chain                    ask the source chain itself, at the node that the config file names
 
 Exit codes: 0 every transaction was answered, 4 one was rejected or settled in anything but success, 5 the service refuses
 the integrator ID, 6 no transaction was answered, 1 only some were, 2 a value of --from, --to or --quote-id is invalid.
-With --chain: 0 succeeded or pending, 4 reverted, dropped, unknown or sent on another chain, 6 no node answered.
-With a team's store only tracked transactions can be checked.";
+With --chain: 0 succeeded or pending, 4 reverted, dropped, unknown or sent on another chain, 6 no node answered.";
 
 /// The arguments of `hoptop check`.
 #[derive(Args, Clone, Debug)]
@@ -94,26 +93,10 @@ pub(crate) fn check(
         return chain::check(&rows, args.json, settings, cx);
     }
     let polling = ServiceClient::checked(settings.polling())?;
-    poll_and_print(&rows, polling, PollSource { settings, team, json: args.json }, cx)
-}
-
-/// How transactions are polled and printed.
-struct PollSource<'a> {
-    /// The profile, and the folder of its budget.
-    settings: &'a Settings,
-    /// How this process takes part in a team; `None` if it polls alone.
-    team: Option<&'a TeamAccess>,
-    /// Whether the transactions are printed as JSON.
-    json: bool,
-}
-
-/// Polls these transactions of the context's store, and prints them.
-fn poll_and_print(rows: &[RowId], polling: ServiceClient, source: PollSource<'_>, cx: &mut Context) -> Result<Exit> {
-    let PollSource { settings, team, json } = source;
     log_file::start(&settings.state_dir, &settings.db, Clock::system())?;
-    let transactions = cx.store.reader()?.keys(rows)?;
+    let transactions = cx.store.reader()?.keys(&rows)?;
     cx.store.apply(Operation::RequestPoll { transactions }, cx.now.wall).wait()?;
-    let wanted = rows.to_vec();
+    let wanted = rows.clone();
     let requests = Duration::try_from_secs_f64(2.0 * rows.len() as f64 / settings.rps).unwrap_or(Duration::MAX);
     let one_shot_poll = OneShotPoll { settings, store: &cx.store, team, patience: MAX_WAIT.saturating_add(requests) };
     let ended = one_shot_poll.run(polling, move |reader| {
@@ -124,12 +107,17 @@ fn poll_and_print(rows: &[RowId], polling: ServiceClient, source: PollSource<'_>
         }
         Ok(true)
     })?;
+    let reader = cx.store.reader()?;
+    print_checked(&rows, &reader, ended, args.json, cx)
+}
+
+/// Prints what the store of `reader` knows of these transactions, after the wait for answers has ended.
+fn print_checked(rows: &[RowId], reader: &Reader, ended: OneShotOutcome, json: bool, cx: &mut Context) -> Result<Exit> {
     if let OneShotOutcome::Stopped(exit) = ended {
         return Ok(exit);
     }
     cx.now = Clock::system().now();
-    let reader = cx.store.reader()?;
-    let checked = rows.iter().filter_map(|row| CheckedTransaction::load(&reader, *row).transpose());
+    let checked = rows.iter().filter_map(|row| CheckedTransaction::load(reader, *row).transpose());
     let checked: Vec<CheckedTransaction> = checked.collect::<Result<_, _>>()?;
     if json {
         let mut list = JsonList::begin(cx.out);

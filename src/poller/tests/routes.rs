@@ -1,4 +1,4 @@
-//! Tests of routes that people ask for, through the real driver.
+//! Tests of requests that people ask for and that poll no tracked transaction, through the real driver.
 
 use super::*;
 
@@ -77,4 +77,33 @@ async fn route_is_sent_once_even_if_its_poller_dies() {
         assert!(lost.sent_at.is_some() && lost.answer.is_none(), "{lost:?}");
     }
     next.stop().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn status_of_an_untracked_transaction_is_asked_for_once() {
+    let scenario = scenario(2, "latency_ms = 900", ONGOING);
+    let bench = PollerFixture::empty(&scenario, 10.0);
+    let mut untracked = bench.scenario.world(start()).transfers();
+    bench.import(untracked.split_off(1)).await;
+    let params = untracked.remove(0).params;
+    let poller = bench.start(|_| ConnectionBehavior::Fine);
+    poller.wait_for_requests(1).await;
+    let wanted_until = bench.clock.now().wall + TimeDelta::seconds(30);
+    let request = Operation::RequestStatus { profile: "default".into(), params: params.clone(), wanted_until };
+    let request = *bench.apply(request).await.status_requested().unwrap();
+    // The request is still pending at each of these changes.
+    for _ in 0..4 {
+        bench.advance(Duration::from_millis(200)).await;
+        bench.request_poll(bench.transactions().await[0].id).await;
+    }
+    bench.wait_until(move |reader| reader.status_answer(request.id).unwrap().is_some()).await;
+    let (answer, _) = bench.read(move |reader| reader.status_answer(request.id).unwrap().unwrap()).await;
+    assert!(matches!(answer.outcome, Outcome::Record(_)), "{answer:?}");
+    bench.apply(Operation::ForgetStatus { request: request.key }).await;
+    assert_eq!(bench.read(move |reader| reader.status_answer(request.id).unwrap()).await, None);
+    bench.advance(Duration::from_secs(40)).await;
+    let sent = poller.requests().into_iter().filter(|(_, sent)| sent.transaction_id == params.transaction_id).count();
+    assert_eq!(sent, 1);
+    bench.assert_within_budget();
+    poller.stop().await.unwrap();
 }

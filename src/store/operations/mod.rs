@@ -27,10 +27,13 @@ pub(crate) use self::{
 use super::{
     body_storage::BodyStorage,
     error::StoreError,
-    tables::{identifiers, notification_cursors, quotes as quotes_table, search_index},
+    tables::{
+        identifiers, notification_cursors, quotes as quotes_table, search_index,
+        status_requests::{self, StatusRequest},
+    },
 };
 use crate::domain::{
-    operation::{Envelope, Operation},
+    operation::{Envelope, Operation, StatusRequestKey},
     quote::QuoteRequest,
     team::LogPosition,
 };
@@ -63,6 +66,8 @@ pub enum OperationResult {
     Asked(QuoteSubmission),
     /// The result of [`Operation::ClaimQuote`]: the request to send, if there is one.
     Claimed(Option<QuoteRequest>),
+    /// The result of [`Operation::RequestStatus`].
+    StatusRequested(Box<StatusRequest>),
     /// The result of applying entries of a team's log.
     Replicated(Box<AppliedEntries>),
     /// The body of an answer that a light replica read from the team's log; `None` if the log no longer has it.
@@ -104,6 +109,8 @@ outcomes! {
     asked Asked QuoteSubmission;
     /// The claimed request.
     claimed Claimed Option<QuoteRequest>;
+    /// The request for a status.
+    status_requested StatusRequested Box<StatusRequest>;
     /// The result of applying entries.
     replicated Replicated Box<AppliedEntries>;
     /// The body of an answer.
@@ -152,6 +159,15 @@ pub(in crate::store) fn apply(
         Operation::AnswerQuote { quote, observation } => {
             quotes::answer(db, quote, observation, at).map(|()| OperationResult::Done)
         }
+        Operation::RequestStatus { profile, params, wanted_until } => {
+            let key = StatusRequestKey { profile: profile.clone(), params: params.clone(), asked_at: at };
+            let request = status_requests::insert(db, key, *wanted_until)?;
+            Ok(OperationResult::StatusRequested(Box::new(request)))
+        }
+        Operation::AnswerStatus { request, observation } => {
+            status_requests::set_answer(db, request, observation, at).map(|()| OperationResult::Done)
+        }
+        Operation::ForgetStatus { request } => status_requests::delete(db, request).map(|()| OperationResult::Done),
         Operation::RecordProfileEvent { profile, event } => {
             profile::record_event(db, profile, event, at).map(|()| OperationResult::Done)
         }

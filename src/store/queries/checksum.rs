@@ -130,6 +130,10 @@ const TABLES: &[ChecksumTable] = &[
          FROM quotes ORDER BY id",
     ),
     table("wallet_limits", "SELECT profile, wallet, until, message FROM wallet_limits ORDER BY profile, wallet"),
+    table(
+        "status_requests",
+        "SELECT profile, params, asked_at, wanted_until, answered_at, observation FROM status_requests ORDER BY id",
+    ),
     table("forecasts", "SELECT profile, from_chain, to_chain, gmp, evidence FROM forecasts ORDER BY 1, 2, 3, 4"),
     table("durations", "SELECT profile, from_chain, to_chain, gmp, outcome, took, at FROM durations ORDER BY id"),
     table(

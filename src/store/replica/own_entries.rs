@@ -17,9 +17,9 @@ use crate::{
     domain::{
         batch::{Batch, SpoolError},
         ids::TransactionKey,
-        operation::{Edit, Envelope, Operation, SubjectKey},
+        operation::{Edit, Envelope, Operation, StatusRequestKey, SubjectKey},
         team::{LogEntry, LogPosition, Nonce},
-        transaction::NewTransaction,
+        transaction::TransactionParams,
     },
     process::files,
     store::{error::StoreError, file::paths, reader::Reader},
@@ -180,7 +180,7 @@ fn is_about(payload: &Payload<'_>, deleted: &HashSet<TransactionIdentity>) -> Re
     let Payload::Batch(batch) = payload else { return Ok(true) };
     let mut is_about = false;
     batch.rows().for_each(&mut |row| {
-        is_about = deleted.contains(&identity_of(batch.profile(), &row));
+        is_about = deleted.contains(&identity_of(batch.profile(), &row.params));
         if is_about { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })?;
     Ok(is_about)
@@ -193,8 +193,8 @@ fn identity(key: &TransactionKey) -> TransactionIdentity {
     (key.profile.clone(), key.from_chain.as_str().to_owned(), key.hash.key())
 }
 
-fn identity_of(profile: &str, new: &NewTransaction) -> TransactionIdentity {
-    (profile.to_owned(), new.params.from_chain.as_str().to_owned(), new.params.transaction_id.key())
+fn identity_of(profile: &str, params: &TransactionParams) -> TransactionIdentity {
+    (profile.to_owned(), params.from_chain.as_str().to_owned(), params.transaction_id.key())
 }
 
 /// Returns the operation without these transactions; `None` if nothing of it is left.
@@ -206,7 +206,7 @@ fn without(envelope: &Envelope, deleted: &HashSet<TransactionIdentity>) -> Optio
     };
     let operation = match &envelope.operation {
         Operation::Track { profile, transactions } => {
-            let left = transactions.iter().filter(|new| !deleted.contains(&identity_of(profile, new)));
+            let left = transactions.iter().filter(|new| !deleted.contains(&identity_of(profile, &new.params)));
             let left: Vec<_> = left.cloned().collect();
             if left.is_empty() {
                 return None;
@@ -239,6 +239,13 @@ fn without(envelope: &Envelope, deleted: &HashSet<TransactionIdentity>) -> Optio
         Operation::Observe { transaction, .. } | Operation::ObserveChain { transaction, .. } if !stays(transaction) => {
             return None;
         }
+        Operation::RequestStatus { profile, params, .. }
+        | Operation::AnswerStatus { request: StatusRequestKey { profile, params, .. }, .. }
+        | Operation::ForgetStatus { request: StatusRequestKey { profile, params, .. } }
+            if deleted.contains(&identity_of(profile, params)) =>
+        {
+            return None;
+        }
         Operation::RequestChain { transactions } => Operation::RequestChain { transactions: kept(transactions)? },
         Operation::DropBodies { transactions } => Operation::DropBodies { transactions: kept(transactions)? },
         Operation::RequestPoll { transactions } => Operation::RequestPoll { transactions: kept(transactions)? },
@@ -253,6 +260,9 @@ fn without(envelope: &Envelope, deleted: &HashSet<TransactionIdentity>) -> Optio
         | Operation::WithdrawQuote { .. }
         | Operation::ClaimQuote { .. }
         | Operation::AnswerQuote { .. }
+        | Operation::RequestStatus { .. }
+        | Operation::AnswerStatus { .. }
+        | Operation::ForgetStatus { .. }
         | Operation::RecordProfileEvent { .. }
         | Operation::ReportPolling { .. }
         | Operation::MoveNotificationCursor { .. } => return Some(envelope.clone()),

@@ -40,6 +40,7 @@ pub(super) mod pollers;
 pub(super) mod quotes;
 pub(super) mod records;
 pub(super) mod search_index;
+pub(super) mod status_requests;
 pub(super) mod transaction_keys;
 pub(super) mod transactions;
 pub(super) mod undo_history;

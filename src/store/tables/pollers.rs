@@ -6,6 +6,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use super::{
     columns, open_transactions,
     quotes::{self, StoredQuote},
+    status_requests::{self, StatusRequest},
 };
 use crate::{
     domain::{ids::RowId, poller::PollerReport},
@@ -24,6 +25,8 @@ pub struct PollerRequests {
     pub paused_until: Option<DateTime<Utc>>,
     /// The quote requests that are still wanted and not claimed, oldest first.
     pub quotes: Vec<StoredQuote>,
+    /// The requests for the status of transactions that aren't tracked, still wanted and not answered, oldest first.
+    pub statuses: Vec<StatusRequest>,
 }
 
 impl Reader {
@@ -38,6 +41,7 @@ impl Reader {
             open: open_transactions::open_at(self.db(), now)?,
             paused_until: self.paused_until(profile, now)?,
             quotes: quotes::pending(self.db(), profile, now)?,
+            statuses: status_requests::pending(self.db(), profile, now)?,
         })
     }
 

@@ -12,7 +12,7 @@ use crate::domain::{
     need::Need,
     notification::NotificationCursor,
     on_chain::{ChainReading, ChainVerdict, Mined, OnChain},
-    operation::{AlertKey, QuoteKey, SubjectKey},
+    operation::{AlertKey, QuoteKey, StatusRequestKey, SubjectKey},
     record::{ChainSide, RouteStep, StatusRecord},
     team::{LogEntry, LogPosition, Nonce},
 };
@@ -32,6 +32,9 @@ enum OperationDraft {
     Handle(&'static str, Edit<TransactionKey, usize>),
     /// An operation on a quote request, which is given by its position among the pending requests so far.
     Quote(usize, GeneratedQuote),
+    /// The answer to a status request, which is given by its position among the requests so far; `None` forgets the
+    /// request.
+    Status(usize, Option<Observation>),
 }
 
 #[derive(Clone, Debug)]
@@ -326,6 +329,8 @@ fn draft() -> impl Strategy<Value = OperationDraft> {
         1 => (profile(), prop::option::of(moment())).prop_map(|(profile, until)| Pause { profile, until }),
         3 => (profile(), quote_request(), moment())
             .prop_map(|(profile, request, wanted_until)| AskQuote { profile, request, wanted_until }),
+        2 => (profile(), params(), moment())
+            .prop_map(|(profile, params, wanted_until)| RequestStatus { profile, params, wanted_until }),
         3 => (profile(), event()).prop_map(|(profile, event)| RecordProfileEvent { profile, event }),
         2 => (profile(), poller_report())
             .prop_map(|(profile, report)| ReportPolling { profile, report: Box::new(report) }),
@@ -337,6 +342,7 @@ fn draft() -> impl Strategy<Value = OperationDraft> {
         12 => ready.prop_map(|operation| OperationDraft::Ready(Box::new(operation))),
         2 => (select(&PROFILES[..]), handling()).prop_map(|(profile, edit)| OperationDraft::Handle(profile, edit)),
         1 => (0_usize..4, quote).prop_map(|(place, quote)| OperationDraft::Quote(place, quote)),
+        1 => (0_usize..4, prop::option::of(observation())).prop_map(|(place, answer)| OperationDraft::Status(place, answer)),
     ]
 }
 
@@ -363,7 +369,17 @@ pub(super) fn refuse_label(store: &Store) {
 /// Makes an empty store begin with other row numbers than a new store.
 fn shift_row_ids(store: &Store) {
     let db = Connection::open(store.path()).unwrap();
-    let tables = ["transactions", "notes", "observations", "alerts", "edits", "quotes", "durations", "dictionaries"];
+    let tables = [
+        "transactions",
+        "notes",
+        "observations",
+        "alerts",
+        "edits",
+        "quotes",
+        "durations",
+        "dictionaries",
+        "status_requests",
+    ];
     for (table, skipped) in tables.iter().zip((1..).map(|place| place * 37)) {
         db.execute("DELETE FROM sqlite_sequence WHERE name = ?", [table]).unwrap();
         db.execute("INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", (table, skipped)).unwrap();
@@ -374,13 +390,14 @@ fn shift_row_ids(store: &Store) {
 fn absent_targets() -> Targets {
     let transaction = fixtures::transaction(99).key();
     let quote = QuoteKey { profile: "default".into(), request: request(true, "0x99"), asked_at: millis(1) };
+    let status = StatusRequestKey { profile: "default".into(), params: fixtures::params(99), asked_at: millis(1) };
     let about = SubjectKey::Transaction(transaction.clone());
-    Targets { alert: AlertKey { about, rule: Rule::NeedsGas, raised_at: millis(1) }, transaction, quote }
+    Targets { alert: AlertKey { about, rule: Rule::NeedsGas, raised_at: millis(1) }, transaction, quote, status }
 }
 
 /// Applies drafts one by one. Returns the resulting operations with their times, and whether each one succeeded.
 fn apply_each(store: &Store, drafts: &[TimedOperation]) -> Vec<(Operation, DateTime<Utc>, bool)> {
-    let (mut applied, mut quotes, mut now) = (Vec::new(), Vec::new(), 0);
+    let (mut applied, mut quotes, mut statuses, mut now) = (Vec::new(), Vec::new(), Vec::new(), 0);
     for (draft, pause) in drafts {
         now += pause;
         let reader = store.reader().unwrap();
@@ -403,14 +420,30 @@ fn apply_each(store: &Store, drafts: &[TimedOperation]) -> Vec<(Operation, DateT
                     GeneratedQuote::Answer(observation) => Operation::AnswerQuote { quote, observation },
                 }
             }
+            OperationDraft::Status(place, answer) => {
+                let request =
+                    statuses.get(place % (statuses.len() + 1)).cloned().unwrap_or_else(|| absent_targets().status);
+                match answer.clone().map(Box::new) {
+                    Some(observation) => Operation::AnswerStatus { request, observation },
+                    None => Operation::ForgetStatus { request },
+                }
+            }
         };
         let outcome = testing::apply(&as_someone(store, millis(now)), operation.clone(), millis(now));
-        if let Ok(OperationResult::Asked(QuoteSubmission::Pending { quote, .. })) = &outcome {
-            quotes.push(QuoteKey::clone(quote));
+        match &outcome {
+            Ok(OperationResult::Asked(QuoteSubmission::Pending { quote, .. })) => quotes.push(QuoteKey::clone(quote)),
+            Ok(OperationResult::StatusRequested(request)) => statuses.push(request.key.clone()),
+            _ => {}
         }
         applied.push((operation, millis(now), outcome.is_ok()));
     }
     applied
+}
+
+fn request_status(store: &Store, number: i64, seconds: i64) -> StatusRequestKey {
+    let profile = "default".to_owned();
+    let request = Operation::RequestStatus { profile, params: fixtures::params(number), wanted_until: at(60) };
+    testing::apply(store, request, at(seconds)).unwrap().status_requested().unwrap().key
 }
 
 fn alert_key(reader: &Reader, id: i64) -> AlertKey {
@@ -596,10 +629,11 @@ struct Targets {
     transaction: TransactionKey,
     alert: AlertKey,
     quote: QuoteKey,
+    status: StatusRequestKey,
 }
 
 /// Returns an operation of each variant, and of each kind within a variant, on these targets.
-fn operations_of_each_variant(Targets { transaction, alert, quote }: &Targets) -> Vec<Operation> {
+fn operations_of_each_variant(Targets { transaction, alert, quote, status }: &Targets) -> Vec<Operation> {
     let (profile, transactions) = (transaction.profile.clone(), vec![transaction.clone()]);
     let alerts = || vec![alert.clone()];
     let record = StatusRecord {
@@ -694,7 +728,18 @@ fn operations_of_each_variant(Targets { transaction, alert, quote }: &Targets) -
         Operation::ReportPolling { profile: profile.clone(), report: Box::new(report) },
         Operation::MoveNotificationCursor { profile, cursor },
     ];
-    observations.chain(edits).chain(events).chain(answers).chain(others).collect()
+    let of_status = operations_on(status);
+    observations.chain(edits).chain(events).chain(answers).chain(others).chain(of_status).collect()
+}
+
+fn operations_on(request: &StatusRequestKey) -> [Operation; 3] {
+    let StatusRequestKey { profile, params, .. } = request.clone();
+    let observation = Box::new(fixtures::answer(Outcome::NotFound(None)));
+    [
+        Operation::RequestStatus { profile, params, wanted_until: millis(6) },
+        Operation::AnswerStatus { request: request.clone(), observation },
+        Operation::ForgetStatus { request: request.clone() },
+    ]
 }
 
 /// Returns the name of an operation's variant, and whether it affects only targets named by keys. A new variant must be
@@ -716,6 +761,9 @@ fn describe_variant(operation: &Operation) -> (&'static str, bool) {
         Operation::WithdrawQuote { .. } => ("withdraw_quote", true),
         Operation::ClaimQuote { .. } => ("claim_quote", true),
         Operation::AnswerQuote { .. } => ("answer_quote", true),
+        Operation::RequestStatus { .. } => ("request_status", false),
+        Operation::AnswerStatus { .. } => ("answer_status", true),
+        Operation::ForgetStatus { .. } => ("forget_status", true),
         Operation::RecordProfileEvent { .. } => ("record_profile_event", false),
         Operation::ReportPolling { .. } => ("report_polling", false),
         Operation::MoveNotificationCursor { .. } => ("move_notification_cursor", false),
@@ -726,7 +774,7 @@ fn describe_variant(operation: &Operation) -> (&'static str, bool) {
 fn every_operation_survives_a_json_round_trip() {
     let operations = operations_of_each_variant(&absent_targets());
     let names: BTreeSet<_> = operations.iter().map(|operation| describe_variant(operation).0).collect();
-    assert_eq!(names.len(), 18, "{names:?}");
+    assert_eq!(names.len(), 21, "{names:?}");
     for (number, operation) in (0..).zip(operations) {
         let author = (number % 2 == 0).then(|| "ann".to_owned());
         let envelope = Envelope::new(operation, Stamp::new(millis(number), author));
@@ -748,6 +796,7 @@ fn operation_on_an_absent_target_changes_nothing() {
     let reader = store.reader().unwrap();
     let alert = alert_key(&reader, reader.alerts(AlertQuery::Active).unwrap()[0].id);
     let quote = testing::quote_key(&store, pending_id(ask(&store, true, "0xAb", 8)));
+    let status = request_status(&store, 1, 8);
     // Each of these keys differs from an existing key in one part only.
     let elsewhere = TransactionKey { profile: "prod".into(), ..key.clone() };
     let other_chain = TransactionKey { from_chain: ChainId::new("10"), ..key.clone() };
@@ -757,11 +806,14 @@ fn operation_on_an_absent_target_changes_nothing() {
     let before = QuoteKey { asked_at: at(7), ..quote.clone() };
     let other_request = QuoteKey { request: request(false, "0xAb"), ..quote.clone() };
     let other_profile = QuoteKey { profile: "prod".into(), ..quote };
+    let later = StatusRequestKey { asked_at: at(9), ..status.clone() };
+    let of_another = StatusRequestKey { params: fixtures::params(2), ..status.clone() };
+    let of_prod = StatusRequestKey { profile: "prod".into(), ..status };
     let named = [
         absent_targets(),
-        Targets { transaction: elsewhere, alert: earlier, quote: before },
-        Targets { transaction: other_chain.clone(), alert: other_rule, quote: other_request },
-        Targets { transaction: other_chain, alert: of_profile, quote: other_profile },
+        Targets { transaction: elsewhere, alert: earlier, quote: before, status: later },
+        Targets { transaction: other_chain.clone(), alert: other_rule, quote: other_request, status: of_another },
+        Targets { transaction: other_chain, alert: of_profile, quote: other_profile, status: of_prod },
     ];
     let state = || {
         let reader = store.reader().unwrap();
@@ -789,6 +841,7 @@ fn operation_on_an_absent_target_changes_nothing() {
             targets.alert = alert_key(&reader, active.id);
         }
         targets.quote = testing::quote_key(&store, pending_id(ask(&store, true, &format!("0x{number}"), 11)));
+        targets.status = request_status(&store, 1, 11);
         let operation = operations_of_each_variant(&targets).swap_remove(number);
         let before = state().0;
         testing::apply(&store, operation.clone(), at(12)).unwrap();
@@ -796,5 +849,5 @@ fn operation_on_an_absent_target_changes_nothing() {
             effective_variants.insert(describe_variant(&operation).0);
         }
     }
-    assert_eq!(effective_variants.len(), 10, "{effective_variants:?}");
+    assert_eq!(effective_variants.len(), 12, "{effective_variants:?}");
 }

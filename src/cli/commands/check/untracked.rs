@@ -1,27 +1,27 @@
 //! `hoptop check HASH --from … --to … --quote-id …`: polls one transaction that isn't tracked, and prints it.
 //!
-//! The transaction is tracked in a temporary store, whose poller takes the request from the budget that all processes
-//! of this machine share. The module must never write to the store of the settings. The command must never send a
-//! request for an ID that a team's lease governs.
+//! The request for its status goes to the poller through the store: to the machine that polls for a team, and otherwise
+//! through a temporary store. The module must never write a transaction to the store of the settings.
 
 use std::path::Path;
 
-use color_eyre::eyre::{Result, bail};
+use color_eyre::eyre::Result;
 
-use super::{CheckArgs, PollSource, poll_and_print};
+use super::{CheckArgs, print_checked};
 use crate::{
-    cli::{commands::add, context::Context},
+    cli::{commands::add, context::Context, one_shot_poll::OneShotPoll, opening},
+    clock::Clock,
     config::Settings,
     domain::operation::Operation,
     intake::{self, Field},
-    runtime::{background_poller::ServiceClient, exit::Exit, team_store::TeamAccess},
-    store::{Reader, Store},
+    runtime::{background_poller::ServiceClient, exit::Exit, log_file, team_store::TeamAccess},
+    store::{Reader, Store, StoreError},
 };
 
-/// Polls the described transaction once and prints it. The store of the context must be a temporary one.
+/// Polls the described transaction once and prints it. Without a team the store of the context must be a temporary one.
 ///
 /// # Errors
-/// If a team's store is configured, or the settings don't allow polling.
+/// If the settings name a team's replica without the team, or don't allow polling.
 pub(crate) fn check(
     args: &CheckArgs,
     settings: &Settings,
@@ -42,17 +42,30 @@ pub(crate) fn check(
     if let Some(warning) = intake::length_warning(&new.params.transaction_id, &new.params.from_chain) {
         writeln!(cx.err, "warning: {warning}")?;
     }
-    if team.is_some() || is_replica(&settings.db) {
-        bail!(
-            "with a team's store only tracked transactions can be checked: one machine sends the requests of the whole \
-             team; track this one with `hoptop add`, then run `hoptop check TX`"
-        );
+    if team.is_none() && is_replica(&settings.db) {
+        return Err(StoreError::ReplicaAlone.into());
     }
     let polling = ServiceClient::checked(settings.polling())?;
-    let operation = Operation::Track { profile: cx.profile.clone(), transactions: vec![new] };
-    let tracked = cx.store.apply(operation, cx.now.wall).wait()?.tracked()?;
-    let rows: Vec<_> = tracked.first().into_iter().collect();
-    poll_and_print(&rows, polling, PollSource { settings, team: None, json: args.json }, cx)
+    log_file::start(&settings.state_dir, &settings.db, Clock::system())?;
+    let one_shot_poll = OneShotPoll { settings, store: &cx.store, team, patience: super::MAX_WAIT };
+    let (ended, answer) = one_shot_poll.request_status(new.params.clone(), polling)?;
+    // The answer is shown as the one of a store that tracks this transaction alone.
+    let (shown, _folder) = opening::open_temporary()?;
+    let track = Operation::Track { profile: cx.profile.clone(), transactions: vec![new] };
+    let rows: Vec<_> = shown.apply(track, cx.now.wall).wait()?.tracked()?.first().into_iter().collect();
+    for transaction in shown.reader()?.keys(&rows)? {
+        match answer.clone() {
+            Some((observation, at)) => {
+                let observation = Box::new(observation);
+                shown.apply(Operation::Observe { transaction, observation }, at).wait()?;
+            }
+            None => {
+                let request = Operation::RequestPoll { transactions: vec![transaction] };
+                shown.apply(request, cx.now.wall).wait()?;
+            }
+        }
+    }
+    print_checked(&rows, &shown.reader()?, ended, args.json, cx)
 }
 
 /// Whether the store at `db` is a team's replica, also without a team in the settings. An unreadable store counts as a

@@ -145,12 +145,7 @@ pub(crate) fn doctor(
     let not_checked = || Diagnosis::Ok(format!("not checked; {HOW_TO_ASK}"));
     findings.push(("service", base.map_or_else(not_checked, |base| check_service(&base, connect))));
     if args.probe {
-        let is_team = team.is_some();
-        let of_team = "not sent: with a team's store one machine sends the requests of the whole team";
-        let probed = if is_team { Diagnosis::Warning(of_team.into()) } else { probe::probe(settings, cx)? };
-        findings.push(("probe", probed));
-    }
-    if args.probe {
+        findings.push(("probe", probe::probe(settings, team, cx)?));
         findings.extend(probe::chains(settings, cx)?);
     }
     findings.extend(settings.beside.iter().map(|account| ("beside", check_profile(account, connect))));

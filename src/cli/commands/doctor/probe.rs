@@ -1,7 +1,7 @@
 //! `hoptop doctor --probe`: sends one request, which shows that TLS and the integrator ID work.
 //!
-//! The request is about a transaction that doesn't exist, in a temporary store. The request counts in the budget that
-//! all processes of this machine share. The request must never be sent for an ID that a team's lease governs.
+//! The request is about a transaction that doesn't exist. The request counts in the budget that all processes of this
+//! machine share; with a team's store the machine that polls sends it. The module must never add a transaction.
 
 use std::time::Duration;
 
@@ -19,10 +19,10 @@ use crate::{
     },
     clock::Clock,
     config::Settings,
-    domain::{ids::ChainId, operation::Operation, record},
+    domain::{ids::ChainId, observation::Failure, record},
     intake::Field,
     poller::load_service_urls,
-    runtime::{background_poller::ServiceClient, chain_nodes, exit::Exit, tokio_runtime},
+    runtime::{background_poller::ServiceClient, chain_nodes, exit::Exit, team_store::TeamAccess, tokio_runtime},
 };
 
 /// Asks the node of each chain that the settings name for its chain.
@@ -54,7 +54,7 @@ pub(super) fn chains(settings: &Settings, cx: &Context<'_>) -> Result<Vec<(&'sta
 const MAX_WAIT: Duration = Duration::from_secs(30);
 
 /// Sends one request, and judges the answer.
-pub(super) fn probe(settings: &Settings, cx: &mut Context) -> Result<Diagnosis> {
+pub(super) fn probe(settings: &Settings, team: Option<&TeamAccess>, cx: &mut Context) -> Result<Diagnosis> {
     let polling = match ServiceClient::checked(settings.polling()) {
         Ok(polling) => polling,
         // The checks of the base URL and of the ID name the reason.
@@ -70,18 +70,14 @@ pub(super) fn probe(settings: &Settings, cx: &mut Context) -> Result<Diagnosis> 
     let Some((new, _)) = add::read(&values, false, cx.err)? else {
         return Ok(Diagnosis::Warning("not sent: the request can't be built".into()));
     };
-    let (store, _folder) = opening::open_temporary()?;
-    let track = Operation::Track { profile: settings.profile.clone(), transactions: vec![new] };
-    let tracked = store.apply(track, cx.now.wall).wait()?.tracked()?;
-    let Some(row) = tracked.first() else { return Ok(Diagnosis::Warning("not sent: nothing to ask about".into())) };
-    let transactions = store.reader()?.keys(&[row])?;
-    store.apply(Operation::RequestPoll { transactions }, cx.now.wall).wait()?;
-    let outcome = OneShotPoll { settings, store: &store, team: None, patience: MAX_WAIT }
-        .run(polling, move |reader| Ok(reader.header(row)?.is_none_or(|tx| tx.poll_requested_at.is_none())))?;
+    let temporary = team.is_none().then(opening::open_temporary).transpose()?;
+    let store = temporary.as_ref().map_or(&cx.store, |(store, _)| store);
+    let one_shot_poll = OneShotPoll { settings, store, team, patience: MAX_WAIT };
+    let (outcome, answer) = one_shot_poll.request_status(new.params, polling)?;
     cx.now = Clock::system().now();
-    let reader = store.reader()?;
-    let status = reader.answers(row)?.last().and_then(|answer| answer.http_status);
-    let error = reader.header(row)?.and_then(|tx| tx.state.last_error);
+    let answer = answer.as_ref().map(|(observation, _)| observation);
+    let status = answer.and_then(|observation| observation.http_status);
+    let error = answer.and_then(|observation| observation.outcome.failure()).map(Failure::one_line);
     Ok(match (outcome, status) {
         (OneShotOutcome::Obstructed(Exit::Unauthorized), _) | (_, Some(401)) => Diagnosis::Error(
             "the service refuses the integrator ID (HTTP 401); check where it comes from, and that it belongs to this base URL"
@@ -95,7 +91,7 @@ pub(super) fn probe(settings: &Settings, cx: &mut Context) -> Result<Diagnosis> 
             let reason = match (status, error) {
                 (_, Some(error)) => error,
                 (Some(status), None) => format!("HTTP {status}"),
-                (None, None) => one_shot_poll::no_answer_reason(&store, &settings.profile, cx.now.wall)?,
+                (None, None) => one_shot_poll::no_answer_reason(store, &settings.profile, cx.now.wall)?,
             };
             Diagnosis::Error(format!("no usable answer: {reason}; check the base URL, the network and the service"))
         }

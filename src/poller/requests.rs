@@ -1,0 +1,113 @@
+//! The requests to the service: each one is a task, which sends the request and stores the answer.
+//!
+//! A request must never choose its moment: it is sent with the slot that it was given.
+
+use std::sync::Arc;
+
+use super::{core::ServiceRequest, journal, transport::ServiceTransport};
+use crate::{
+    budget::SlotPermit,
+    clock::{Clock, Now},
+    domain::{
+        ids::TransactionKey,
+        observation::{Failure, Observation},
+        operation::{Operation, QuoteKey, StatusRequestKey},
+        quote::{QuoteObservation, QuoteRequest},
+        status::RouterStatus,
+        transaction::TransactionParams,
+    },
+    store::{AppliedObservation, OperationResult, Store, StoreError},
+};
+
+/// A request that has ended.
+pub(super) struct RequestResult {
+    pub(super) request: ServiceRequest,
+    pub(super) permit: SlotPermit,
+    /// When the answer arrived, or when the request was given up.
+    pub(super) at: Now,
+    pub(super) failure: Option<Failure>,
+    /// The result of storing the answer; `None` for a request that polls no tracked transaction.
+    pub(super) stored: Result<Option<Box<AppliedObservation>>, StoreError>,
+}
+
+/// What one request needs.
+pub(super) struct RequestSender<W> {
+    pub(super) request: ServiceRequest,
+    pub(super) permit: SlotPermit,
+    pub(super) store: Store,
+    pub(super) transport: Arc<W>,
+    pub(super) clock: Clock,
+    pub(super) profile: String,
+}
+
+impl<W: ServiceTransport> RequestSender<W> {
+    /// Polls a tracked transaction, whose last status is `status`.
+    pub(super) async fn ask_status(
+        self,
+        params: Arc<TransactionParams>,
+        status: Option<RouterStatus>,
+    ) -> RequestResult {
+        let (observation, at) = self.observe(&params, status.as_ref()).await;
+        let failure = observation.outcome.failure().cloned();
+        let (from_chain, hash) = (params.from_chain.clone(), params.transaction_id.clone());
+        let transaction = TransactionKey { profile: self.profile.clone(), from_chain, hash };
+        let operation = Operation::Observe { transaction, observation: Box::new(observation) };
+        let stored = apply_operation(&self.store, &self.clock, operation, at).await;
+        self.end(at, failure, stored.and_then(|outcome| outcome.observed().map(Some)))
+    }
+
+    /// Asks for the status of a transaction that isn't tracked.
+    pub(super) async fn ask_untracked(self, request: StatusRequestKey) -> RequestResult {
+        let (observation, at) = self.observe(&request.params, None).await;
+        let failure = observation.outcome.failure().cloned();
+        let operation = Operation::AnswerStatus { request, observation: Box::new(observation) };
+        let stored = apply_operation(&self.store, &self.clock, operation, at).await;
+        self.end(at, failure, stored.map(|_| None))
+    }
+
+    /// Asks for a route, unless the lease of a team no longer permits the request.
+    pub(super) async fn ask_quote(self, quote: QuoteKey, request: QuoteRequest, is_permitted: bool) -> RequestResult {
+        let observation = match is_permitted {
+            true => self.transport.quote(&request).await,
+            false => QuoteObservation::failed(Failure::Transport(
+                "another machine of the team polls by now; ask for the quote again".into(),
+            )),
+        };
+        let at = self.clock.now();
+        let failure = observation.answer.failure().cloned();
+        if let Some(failure) = &failure {
+            journal::log_failure(failure, observation.body.as_deref(), &self.profile, "a quote");
+        }
+        let operation = Operation::AnswerQuote { quote, observation };
+        let stored = apply_operation(&self.store, &self.clock, operation, at).await;
+        self.end(at, failure, stored.map(|_| None))
+    }
+
+    /// Asks for a status, and logs the answer.
+    async fn observe(&self, params: &TransactionParams, status: Option<&RouterStatus>) -> (Observation, Now) {
+        let observation = self.transport.status(params).await;
+        let at = self.clock.now();
+        journal::log_answer(&self.profile, params, status, &observation);
+        (observation, at)
+    }
+
+    fn end(
+        self,
+        at: Now,
+        failure: Option<Failure>,
+        stored: Result<Option<Box<AppliedObservation>>, StoreError>,
+    ) -> RequestResult {
+        RequestResult { request: self.request, permit: self.permit, at, failure, stored }
+    }
+}
+
+/// Applies an operation. A paused clock does not advance meanwhile.
+pub(super) async fn apply_operation(
+    store: &Store,
+    clock: &Clock,
+    operation: Operation,
+    at: Now,
+) -> Result<OperationResult, StoreError> {
+    let _hold = clock.hold();
+    store.apply(operation, at.wall).await
+}

@@ -1,0 +1,100 @@
+//! The table of requests for the status of transactions that aren't tracked (`status_requests`).
+//!
+//! The module must never keep a request for longer than somebody may wait for its answer.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use rusqlite::{Connection, OptionalExtension, Row, params};
+
+use super::columns;
+use crate::{
+    domain::{observation::Observation, operation::StatusRequestKey},
+    store::{error::StoreError, reader::Reader},
+};
+
+/// How long a request is kept if the process that made it was killed.
+const LONGEST_KEPT: Duration = Duration::from_secs(60 * 60);
+
+/// A request for the status of a transaction that isn't tracked.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StatusRequest {
+    /// The number of the request in this store.
+    pub id: i64,
+    /// The key of the request, which is valid in every store.
+    pub key: StatusRequestKey,
+}
+
+impl Reader {
+    /// Returns the answer to a request for a status, and when it arrived; `None` without one.
+    pub fn status_answer(&self, id: i64) -> Result<Option<(Observation, DateTime<Utc>)>, StoreError> {
+        let sql = "SELECT observation, answered_at FROM status_requests WHERE id = ? AND answered_at IS NOT NULL";
+        let read = |row: &Row<'_>| Ok((from_json(row, 0)?, columns::moment_from(row.get(1)?)));
+        Ok(self.db().prepare_cached(sql)?.query_row([id], read).optional()?)
+    }
+}
+
+/// Returns the requests of a profile that are still wanted at `at` and not answered, oldest first.
+pub(in crate::store) fn pending(
+    db: &Connection,
+    profile: &str,
+    at: DateTime<Utc>,
+) -> Result<Vec<StatusRequest>, StoreError> {
+    let sql = "SELECT id, params, asked_at FROM status_requests
+               WHERE profile = ? AND answered_at IS NULL AND wanted_until > ? ORDER BY id";
+    let read = |row: &Row<'_>| {
+        let asked_at = columns::moment_from(row.get(2)?);
+        let key = StatusRequestKey { profile: profile.to_owned(), params: from_json(row, 1)?, asked_at };
+        Ok(StatusRequest { id: row.get(0)?, key })
+    };
+    let mut statement = db.prepare_cached(sql)?;
+    let found = statement.query_map(params![profile, columns::moment(at)], read)?;
+    Ok(found.collect::<Result<_, _>>()?)
+}
+
+/// Inserts a request. Deletes the requests that a killed process left.
+pub(in crate::store) fn insert(
+    db: &Connection,
+    key: StatusRequestKey,
+    wanted_until: DateTime<Utc>,
+) -> Result<StatusRequest, StoreError> {
+    let before = columns::moment(key.asked_at) - columns::span(LONGEST_KEPT);
+    db.prepare_cached("DELETE FROM status_requests WHERE wanted_until < ?")?.execute([before])?;
+    let [asked_at, wanted_until] = [key.asked_at, wanted_until].map(columns::moment);
+    db.prepare_cached("INSERT INTO status_requests (profile, params, asked_at, wanted_until) VALUES (?, ?, ?, ?)")?
+        .execute(params![key.profile, to_json(&key.params)?, asked_at, wanted_until])?;
+    Ok(StatusRequest { id: db.last_insert_rowid(), key })
+}
+
+/// The SQL condition for the requests with a key; the parts of the key are the first three parameters.
+const OF_KEY: &str = "profile = ?1 AND params = ?2 AND asked_at = ?3";
+
+/// Writes the answer to a request, unless the request is gone or has an answer.
+pub(in crate::store) fn set_answer(
+    db: &Connection,
+    request: &StatusRequestKey,
+    observation: &Observation,
+    at: DateTime<Utc>,
+) -> Result<(), StoreError> {
+    let sql =
+        format!("UPDATE status_requests SET answered_at = ?4, observation = ?5 WHERE {OF_KEY} AND answered_at IS NULL");
+    let [asked_at, at] = [request.asked_at, at].map(columns::moment);
+    let values = params![request.profile, to_json(&request.params)?, asked_at, at, to_json(observation)?];
+    db.prepare_cached(&sql)?.execute(values)?;
+    Ok(())
+}
+
+/// Deletes a request with its answer.
+pub(in crate::store) fn delete(db: &Connection, request: &StatusRequestKey) -> Result<(), StoreError> {
+    let values = params![request.profile, to_json(&request.params)?, columns::moment(request.asked_at)];
+    db.prepare_cached(&format!("DELETE FROM status_requests WHERE {OF_KEY}"))?.execute(values)?;
+    Ok(())
+}
+
+fn to_json<T: serde::Serialize>(value: &T) -> Result<String, StoreError> {
+    Ok(serde_json::to_string(value).map_err(|error| columns::unreadable(1, error))?)
+}
+
+fn from_json<T: serde::de::DeserializeOwned>(row: &Row<'_>, column: usize) -> rusqlite::Result<T> {
+    serde_json::from_str(row.get_ref(column)?.as_str()?).map_err(|error| columns::unreadable(column, error))
+}
