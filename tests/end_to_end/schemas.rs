@@ -57,6 +57,8 @@ fn each_json_output_conforms_to_its_schema() {
     assert_eq!(refused.code, Some(1));
     let refused = &assert_output(&home, "import", &refused)[0];
     assert!(refused["errors"][0].as_str().unwrap().starts_with("line 2: fromChainId"), "{refused}");
+    let missing = &assert_output(&home, "import", &run(&["import", "no-such-file.csv", "--json"]))[0];
+    assert!(missing["errors"][0].as_str().unwrap().contains("there is no such file"), "{missing}");
 
     check("transaction", &["list", "--json"]);
     let watched = check("event", &["watch", "--json", "--verbose", "--timeout", "6s"]);

@@ -46,7 +46,8 @@ pub(crate) fn man(args: &ManArgs, program: Command, out: &mut dyn Write, err: &m
         Some(name) => match program.find_subcommand(name) {
             Some(command) => command.clone(),
             None => {
-                let commands: Vec<&str> = program.get_subcommands().map(Command::get_name).collect();
+                let commands = program.get_subcommands().filter(|command| !command.is_hide_set());
+                let commands: Vec<&str> = commands.map(Command::get_name).collect();
                 writeln!(err, "there is no command `{}`; the commands are {}", text::clean(name), commands.join(", "))?;
                 return Ok(Exit::Usage);
             }
@@ -77,7 +78,8 @@ mod tests {
         assert!(page(None).0.contains(".TH hoptop 1"));
         let watch = page(Some("watch")).0;
         assert!(watch.contains("hoptop-watch") && watch.contains("until\\-settled"), "{watch}");
-        assert!(page(Some("wach")).1.contains("the commands are demo, add,"));
+        let unknown = page(Some("wach")).1;
+        assert!(unknown.contains("the commands are demo, add,") && !unknown.contains("poll-for-team"), "{unknown}");
         let folder = tempfile::tempdir().unwrap();
         let dir = folder.path().join("share/man1");
         man(&ManArgs { command: None, dir: Some(dir.clone()) }, Cli::command(), &mut Vec::new(), &mut Vec::new())

@@ -1,11 +1,13 @@
 //! The result of a check, and how it is printed.
 
-use std::io::Write;
-
 use color_eyre::eyre::Result;
 use serde::Serialize;
 
-use crate::{cli::output::schema::Schema, domain::text, runtime::exit::Exit};
+use crate::{
+    cli::{context::Context, output::schema::Schema},
+    domain::text,
+    runtime::exit::Exit,
+};
 
 /// The result of a check.
 pub(super) enum Diagnosis {
@@ -33,11 +35,7 @@ struct CheckView {
 }
 
 /// Prints the findings, as JSON or one line for each, and returns the exit code that they make.
-pub(super) fn print_findings(
-    findings: Vec<(&'static str, Diagnosis)>,
-    json: bool,
-    out: &mut dyn Write,
-) -> Result<Exit> {
+pub(super) fn print_findings(findings: Vec<(&'static str, Diagnosis)>, json: bool, cx: &mut Context) -> Result<Exit> {
     let ok = !findings.iter().any(|(_, finding)| matches!(finding, Diagnosis::Error(_)));
     let checks = findings.into_iter().map(|(name, finding)| {
         let (result, sentence) = match finding {
@@ -49,11 +47,11 @@ pub(super) fn print_findings(
     });
     if json {
         let view = DoctorView { schema: Schema::Doctor, ok, checks: checks.collect() };
-        writeln!(out, "{}", serde_json::to_string(&view)?)?;
+        writeln!(cx.out, "{}", serde_json::to_string(&view)?)?;
     } else {
         for CheckView { name, result, message } in checks {
             let word = if result == "warning" { "warn" } else { result };
-            writeln!(out, "{word:<5}  {name:<9} {message}")?;
+            writeln!(cx.out, "{word:<5}  {name:<9} {}", message.replace('…', cx.ellipsis))?;
         }
     }
     Ok(if ok { Exit::Success } else { Exit::Error })

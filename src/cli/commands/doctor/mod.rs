@@ -150,7 +150,7 @@ pub(crate) fn doctor(
     }
     findings.extend(settings.beside.iter().map(|account| ("beside", check_profile(account, connect))));
     findings.push(("alerting", check_alerting(settings, &reader, connect)?));
-    print_findings(findings, args.json, cx.out)
+    print_findings(findings, args.json, cx)
 }
 
 fn print_checksums(cx: &mut Context) -> Result<Exit> {

@@ -23,7 +23,9 @@ use crate::{
         duration_stats::RouteKey,
         histogram::{Histogram, percentile},
         ids::ChainId,
-        link, route,
+        link,
+        record::RecordView,
+        route,
         service_level::{self, DeadlineResult, ServiceLevel, ServiceLevels},
         settled_duration::SettledDuration,
         span,
@@ -139,7 +141,12 @@ struct ReportFooter {
 }
 
 impl ReportTotals {
-    pub(super) fn count(&mut self, tx: &Transaction, is_attention: bool, result: Option<DeadlineResult>) {
+    pub(super) fn count<R: RecordView>(
+        &mut self,
+        tx: &Transaction<R>,
+        is_attention: bool,
+        result: Option<DeadlineResult>,
+    ) {
         let (name, tone, urgency) = outcome(tx);
         self.outcomes.entry((urgency, name)).or_insert((tone, 0)).1 += 1;
         self.attention += usize::from(is_attention);
@@ -310,7 +317,7 @@ fn write(template: &impl Template, out: &mut dyn Write) -> io::Result<()> {
 }
 
 /// Returns the status in words, its colour class, and its rank: the most urgent outcome is 0.
-fn outcome(tx: &Transaction) -> (String, &'static str, u8) {
+fn outcome<R>(tx: &Transaction<R>) -> (String, &'static str, u8) {
     let status = tx.state.status.as_ref();
     let (tone, urgency) = match status {
         Some(RouterStatus::PartialSuccess) => ("bad", 0),

@@ -12,7 +12,10 @@ use super::{
     report::ReportTotals,
     sheet::ExportWriter,
 };
-use crate::{domain::ids::RowId, store::Reader};
+use crate::{
+    domain::ids::RowId,
+    store::{ListRow, Reader},
+};
 
 /// Writes transactions and returns their number. A page reads the transactions twice, in one snapshot of the store.
 pub(super) fn write_rows(
@@ -34,14 +37,15 @@ pub(super) fn write_rows(
     written
 }
 
-/// Counts the transactions for the totals of a page.
+/// Counts the transactions for the totals of a page. Leaves their records packed: unpacking costs more than the rest.
 fn count(reader: &Reader, rows: &[RowId], check_interruption: &dyn Fn() -> Result<()>) -> Result<ReportTotals> {
     let mut tally = ReportTotals::default();
-    reader.for_each_row(rows, |tx, alerts| {
+    for row in rows {
         check_interruption()?;
-        tally.count(tx, !alerts.is_empty(), reader.deadline_result(tx)?);
-        Ok::<_, color_eyre::Report>(())
-    })?;
+        if let Some(ListRow { transaction: tx, alerts }) = reader.list_row_header(*row)? {
+            tally.count(&tx, !alerts.is_empty(), reader.deadline_result(&tx)?);
+        }
+    }
     Ok(tally)
 }
 

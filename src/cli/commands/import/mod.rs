@@ -103,7 +103,14 @@ pub(crate) fn import(args: &ImportArgs, input: &mut dyn Read, cx: &mut Context) 
             }
             return Ok(Exit::Error);
         }
-        Err(ReadError::Input(fault)) => return print_unreadable(&name, &error_reason(&fault), cx.err),
+        Err(ReadError::Input(fault)) => {
+            let reason = error_reason(&fault);
+            if args.json {
+                let errors = vec![format!("{name} can't be read: {reason}")];
+                ImportView { errors, ..ImportView::unchanged(args.dry_run) }.print(cx.out)?;
+            }
+            return print_unreadable(&name, &reason, cx.err);
+        }
         Err(ReadError::Keep(fault)) => return Err(fault.into()),
     };
     let mut warnings = found.warnings;
