@@ -14,19 +14,14 @@ pub(in crate::store) fn is_damaged(columns: &str) -> String {
     format!("checksum <> row_checksum({columns})")
 }
 
-/// Returns the SQL for the checksum of a new row; `value_of` returns the SQL of each column's value.
-pub(in crate::store) fn of_new_row(columns: &str, value_of: impl Fn(&str) -> String) -> String {
-    format!("row_checksum({})", columns.split(", ").map(value_of).collect::<Vec<_>>().join(", "))
-}
-
 /// Returns the SQL for the checksum of a row that an `UPDATE` changes; `value_of` returns the SQL of a changed value.
 pub(in crate::store) fn of_changed_row(columns: &str, value_of: impl Fn(&str) -> Option<String>) -> String {
     let next = columns.split(", ").map(|column| value_of(column).unwrap_or_else(|| column.to_owned()));
     format!("next_checksum(checksum, {columns}, {})", next.collect::<Vec<_>>().join(", "))
 }
 
-/// Returns the checksum of values, a CRC32. NULL adds nothing, so that a new column keeps the checksums of older rows.
-fn of_values<'a>(values: impl Iterator<Item = ValueRef<'a>>) -> i64 {
+/// Returns the checksum of the values of all checked columns, a CRC32. NULL adds nothing, so that a new column keeps the checksums of older rows.
+pub(in crate::store) fn of_values<'a>(values: impl Iterator<Item = ValueRef<'a>>) -> i64 {
     let mut bytes = Vec::with_capacity(512);
     for (place, value) in (0_u8..).zip(values) {
         let (kind, content): (u8, &[u8]) = match &value {
