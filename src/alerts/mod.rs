@@ -107,7 +107,10 @@ fn message(tx: &Transaction, rule: Rule) -> String {
         (Rule::NeedsGas, _) => "execution is paused on the destination chain".into(),
         (Rule::PartialSuccess, _) => "the destination transaction reverted".into(),
         (Rule::Refund | Rule::RefundSlow, _) => "funds return on the source chain".into(),
-        (Rule::NotFoundLong, _) => state.message.clone().unwrap_or_else(|| "no on-chain record yet".into()),
+        (Rule::NotFoundLong, _) => {
+            let failure = second_opinion::failure(tx).or_else(|| state.message.clone());
+            failure.unwrap_or_else(|| "no on-chain record yet".into())
+        }
         (Rule::ChainDisagrees, _) => second_opinion::contradiction(tx).unwrap_or_default(),
         (Rule::Rejected | Rule::Unauthorized | Rule::Unreachable | Rule::Throttled | Rule::BudgetShort, _) => {
             String::new()

@@ -7,7 +7,9 @@ use super::*;
 use crate::domain::{
     alert::{Acknowledgement, AlertState, Handling, Snooze, Snoozed},
     fixtures,
+    ids::ChainId,
     observation::{Failure, Observation},
+    on_chain::{ChainReading, ChainVerdict, Mined, OnChain},
     status::RouterStatus,
 };
 
@@ -53,7 +55,6 @@ fn each_status_raises_its_alert_once() {
 
 #[test]
 fn chain_verdict_raises_and_clears_only_its_own_rule_and_an_agreeing_status_clears_it() {
-    use crate::domain::on_chain::{ChainReading, ChainVerdict, Mined, OnChain};
     let (mut tx, at) = after_answer(RouterStatus::Ongoing, 20);
     let says = |verdict| Some(OnChain::after(None, ChainReading::without_node(verdict), None, at));
     tx.on_chain = says(ChainVerdict::Reverted(Mined::default()));
@@ -74,6 +75,31 @@ fn chain_verdict_raises_and_clears_only_its_own_rule_and_an_agreeing_status_clea
     let (answered, later) = (fixtures::says(RouterStatus::Success), at + TimeDelta::seconds(9));
     tx.apply(&answered, later);
     assert_eq!(raised(&judge(&tx, &[], later)), [Rule::ChainDisagrees]);
+}
+
+#[test]
+fn transaction_that_failed_on_its_source_chain_needs_somebody_at_once() {
+    let (mut tx, at) = after_answer(RouterStatus::NotFound, 1);
+    assert_eq!(raised(&judge(&tx, &[], at)), []);
+    let says = |verdict| Some(OnChain::after(None, ChainReading::without_node(verdict), None, at));
+    for (verdict, expected) in [
+        (ChainVerdict::Reverted(Mined::default()), "reverted on Arbitrum"),
+        (ChainVerdict::Elsewhere(ChainId::new("8453")), "found on Base, not on Arbitrum"),
+    ] {
+        tx.on_chain = says(verdict);
+        let steps = judge(&tx, &[], at);
+        let is_raised = |step: &AlertStep| match step {
+            AlertStep::Raise { rule: Rule::NotFoundLong, message } => message == expected,
+            _ => false,
+        };
+        assert!(steps.iter().any(is_raised), "{steps:?}");
+        assert!(!tx.is_awaited());
+    }
+    // The chain may be wrong once.
+    for verdict in [ChainVerdict::Dropped, ChainVerdict::Pending, ChainVerdict::Unknown(Vec::new())] {
+        tx.on_chain = says(verdict);
+        assert_eq!(raised(&judge(&tx, &[], at)), []);
+    }
 }
 
 #[test]

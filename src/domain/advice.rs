@@ -21,6 +21,8 @@ use super::{
 
 /// From this duration on a refund is slow; about 10 minutes are usual (`service.md` 3).
 pub(crate) const REFUND_SLOW: Duration = Duration::from_secs(15 * 60);
+/// From this age on a transaction that no chain knows wasn't sent, or its hash is wrong: a node knows pending ones.
+const UNKNOWN_AFTER: Duration = Duration::from_secs(60);
 /// The number of failures in a row, and their time span, from which on polling a transaction counts as failing.
 pub(crate) const POLL_FAILING: (u32, Duration) = (5, Duration::from_secs(2 * 60));
 
@@ -92,7 +94,8 @@ pub(crate) fn conditions(tx: &Transaction, now: DateTime<Utc>) -> Vec<Rule> {
             status == Some(&RouterStatus::Refund) && !tx.is_settled() && tx.status_age(now) >= REFUND_SLOW
         }
         Rule::NotFoundLong => {
-            status == Some(&RouterStatus::NotFound) && tx.age(now) >= tx.not_found_limit() && !is_not_filled(tx)
+            let is_late = tx.age(now) >= tx.not_found_limit() || tx.has_failed_on_source();
+            status == Some(&RouterStatus::NotFound) && is_late && !is_not_filled(tx)
         }
         Rule::ChainDisagrees => second_opinion::contradiction(tx).is_some(),
         Rule::Rejected => tx.is_parked(),
@@ -178,7 +181,11 @@ fn chain_situation(tx: &Transaction, rules: &[Rule]) -> Option<Situation> {
         ChainVerdict::Pending => Some(Situation::PendingOnSource),
         ChainVerdict::Dropped => Some(Situation::DroppedOnSource),
         ChainVerdict::Elsewhere(_) => Some(Situation::WrongSource),
-        ChainVerdict::Unknown(_) => is_long.then_some(Situation::UnknownOnChains),
+        // No node has even a pending transaction with this hash.
+        ChainVerdict::Unknown(_) if is_long || tx.age(known.checked_at) >= UNKNOWN_AFTER => {
+            Some(Situation::UnknownOnChains)
+        }
+        ChainVerdict::Unknown(_) => None,
         ChainVerdict::Succeeded(_) => is_long.then_some(Situation::MinedNotFound),
         ChainVerdict::CannotBeAsked(_) => None,
     }
@@ -411,7 +418,7 @@ fn situation_texts(situation: Situation) -> (&'static str, &'static str) {
             "ask for the hash of the transaction that replaced it, and stop polling this one",
         ),
         Situation::WrongSource => (
-            "We found your transaction on {found}, not on {source}. We are checking it there.",
+            "We found your transaction on {found}, not on {source}. We will check it there.",
             "correct the source chain to {found} ({found_id}): W in the dashboard, or add it again with --from {found_id}",
         ),
         Situation::UnknownOnChains => (
@@ -549,7 +556,8 @@ mod tests {
             (Some(NotFound), 1, ChainVerdict::Pending, "PENDING on Arbitrum", "not confirmed", "wait"),
             (Some(NotFound), 1, ChainVerdict::Dropped, "DROPPED", "replaced or dropped", "ask for the hash"),
             (Some(NotFound), 1, base(), "WRONG CHAIN: found on Base, not on Arbitrum", "on Base", "--from 8453"),
-            (Some(NotFound), 1, ChainVerdict::Unknown(Vec::new()), "INDEXING", "5 to 10 seconds", "nothing"),
+            (Some(NotFound), 0, ChainVerdict::Unknown(Vec::new()), "INDEXING", "5 to 10 seconds", "nothing"),
+            (Some(NotFound), 1, ChainVerdict::Unknown(Vec::new()), "UNKNOWN on Arbitrum", "once more", "hash again"),
             (Some(NotFound), 4, ChainVerdict::Unknown(Vec::new()), "UNKNOWN on Arbitrum", "once more", "hash again"),
             (Some(NotFound), 1, ChainVerdict::Succeeded(mined()), "INDEXING", "5 to 10 seconds", "nothing"),
             (

@@ -195,6 +195,18 @@ impl OnChain {
         self.source.verdict == ChainVerdict::Dropped && self.repeats > 0
     }
 
+    /// Whether the transaction can't have any effect on the source chain: reverted, dropped, or sent elsewhere.
+    pub(crate) fn is_failure(&self) -> bool {
+        match &self.source.verdict {
+            ChainVerdict::Reverted(_) | ChainVerdict::Elsewhere(_) => true,
+            ChainVerdict::Dropped => self.is_surely_dropped(),
+            ChainVerdict::Succeeded(_)
+            | ChainVerdict::Pending
+            | ChainVerdict::Unknown(_)
+            | ChainVerdict::CannotBeAsked(_) => false,
+        }
+    }
+
     /// Whether the verdict of the source chain is final.
     pub(crate) fn is_final(&self) -> bool {
         self.source.verdict.is_final() && (self.source.verdict != ChainVerdict::Dropped || self.is_surely_dropped())

@@ -22,7 +22,8 @@ use super::{
 /// effect of an operation each need the next version. An older program must then stop, or its replica would differ.
 ///
 /// 2: what the chains say, and the correction of a source chain. 3: the removal of a note. 4: no alert of a transaction
-/// that isn't polled, and each ID of a repeated answer. 5: the status of a transaction that isn't tracked.
+/// that isn't polled, and each ID of a repeated answer. 5: the status of a transaction that isn't tracked, and the
+/// alert of one that failed on its source chain.
 pub(crate) const FORMAT: u16 = 5;
 
 /// The key of an alert in every store.

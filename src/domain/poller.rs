@@ -103,6 +103,9 @@ pub struct PollerReport {
     pub resting_until: Option<DateTime<Utc>>,
     /// The last failure of a request, with advice on what to do.
     pub last_error: Option<String>,
+    /// When that request failed; `None` in a report of an earlier version.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_error_at: Option<DateTime<Utc>>,
     /// The number of requests that were answered otherwise; `None` in a report of an earlier version.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answered: Option<u64>,

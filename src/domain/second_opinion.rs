@@ -141,6 +141,16 @@ pub(crate) fn contradiction<R: RecordView>(tx: &Transaction<R>) -> Option<String
     of_source.or(of_second).map(|says| format!("the service says {status}, {says}"))
 }
 
+/// Returns in a few words how a transaction failed on its source chain; `None` if it didn't.
+pub(crate) fn failure<R: RecordView>(tx: &Transaction<R>) -> Option<String> {
+    let known = tx.on_chain.as_ref().filter(|known| known.is_failure())?;
+    let source = tx.from_name();
+    Some(match &known.source.verdict {
+        ChainVerdict::Elsewhere(chain) => format!("found on {}, not on {source}", name(chain)),
+        verdict => format!("{} on {source}", verdict.name()),
+    })
+}
+
 /// Returns a chain's name for people, of which only the ID is known.
 fn name(chain: &ChainId) -> String {
     chain_name(None, None, chain)
@@ -151,6 +161,8 @@ pub(crate) fn sentence<R: RecordView>(
     tx: &Transaction<R>,
     write_time: &dyn Fn(DateTime<Utc>) -> String,
 ) -> Option<String> {
+    /// More chains are counted.
+    const MOST_NAMES: usize = 4;
     let known = tx.on_chain.as_ref()?;
     let source = tx.from_name();
     // Before the deadline an ongoing transfer isn't late.
@@ -169,6 +181,9 @@ pub(crate) fn sentence<R: RecordView>(
             format!("{source}: unknown here, but found on {}: the wrong source chain was given", name(chain))
         }
         ChainVerdict::Unknown(others) if others.is_empty() => format!("{source}: unknown; no other chain was asked"),
+        ChainVerdict::Unknown(others) if others.len() > MOST_NAMES => {
+            format!("{source}: unknown, also on {} other chains", others.len())
+        }
         ChainVerdict::Unknown(others) => {
             let others: Vec<String> = others.iter().map(name).collect();
             format!("{source}: unknown, also on {}", others.join(", "))

@@ -246,10 +246,16 @@ impl<R> Transaction<R> {
         !self.is_settled() && self.state.status.as_ref().is_none_or(RouterStatus::is_waiting)
     }
 
-    /// Whether the deadline is of interest: the transaction waits for time alone, and is neither stopped by a person
-    /// nor parked.
+    /// Whether the deadline is of interest: the transaction waits for time alone, is neither stopped by a person nor
+    /// parked, and didn't fail on the source chain.
     pub fn is_awaited(&self) -> bool {
-        self.is_waiting() && self.tracking == Tracking::Active
+        self.is_waiting() && self.tracking == Tracking::Active && !self.has_failed_on_source()
+    }
+
+    /// Whether the service doesn't know the transaction, and the source chain says that it never will.
+    pub(crate) fn has_failed_on_source(&self) -> bool {
+        let is_unknown = matches!(self.state.status, None | Some(RouterStatus::NotFound));
+        is_unknown && self.on_chain.as_ref().is_some_and(OnChain::is_failure)
     }
 
     /// Whether the transaction is overdue: an answer that came after the deadline said ongoing or not found.

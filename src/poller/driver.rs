@@ -172,7 +172,7 @@ struct PollerDriver<W> {
     jitter: Pcg64Mcg,
     reporter: Reporter,
     unrecorded: Unrecorded,
-    last_error: Option<String>,
+    last_error: Option<(String, DateTime<Utc>)>,
 }
 
 impl<W: ServiceTransport> PollerDriver<W> {
@@ -362,7 +362,7 @@ impl<W: ServiceTransport> PollerDriver<W> {
             }
             // Any other failure is shown to the person who made the request.
             if let Some(failure) = &failure {
-                self.last_error = Some(failure.one_line());
+                self.last_error = Some((failure.one_line(), at.wall));
             }
         }
         // A status of a tracked transaction is asked for again, and may be stored then. Another answer is lost, and the
@@ -419,7 +419,7 @@ impl<W: ServiceTransport> PollerDriver<W> {
             return Err(error);
         }
         tracing::error!(profile = self.setup.profile, "failed to store an answer: {error}");
-        self.last_error = Some(error.to_string());
+        self.last_error = Some((error.to_string(), self.setup.clock.now().wall));
         Ok(())
     }
 
@@ -478,6 +478,8 @@ impl<W: ServiceTransport> PollerDriver<W> {
             PollerHealth::Live if paused_until.is_some() => PollerHealth::Paused,
             health => health,
         };
+        let fault = self.core.budget.fault().map(|fault| (fault.to_owned(), now.wall));
+        let last_error = fault.or_else(|| self.last_error.clone());
         let report = PollerReport {
             at: now.wall,
             valid_until: now.wall + self.setup.clock.to_wall_duration(REPORT_VALIDITY),
@@ -500,7 +502,8 @@ impl<W: ServiceTransport> PollerDriver<W> {
             health,
             paused_until,
             resting_until: resting.and_then(|until| wall_time_of(now, until)),
-            last_error: self.core.budget.fault().map(str::to_owned).or_else(|| self.last_error.clone()),
+            last_error: last_error.as_ref().map(|(error, _)| error.clone()),
+            last_error_at: last_error.map(|(_, at)| at),
             answered: Some(answered),
             unrecorded_at: self.unrecorded.last.map(|at| at.0),
             uptime: self.setup.lease.is_none().then_some(now.mono.0),

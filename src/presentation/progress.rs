@@ -95,7 +95,7 @@ pub(crate) fn progress(tx: &Transaction, forecast: impl FnOnce() -> Lognormal, n
         (Tracking::Parked(_), _) => "refused".to_owned(),
         (Tracking::Active, Some(RouterStatus::Refund)) => format!("refund {}", since()),
         (Tracking::Active, Some(RouterStatus::NeedsGas)) => format!("waits {}", since()),
-        (Tracking::Active, Some(RouterStatus::NotFound) | None) if let Some(end) = end_on_source(tx) => end.to_owned(),
+        (Tracking::Active, _) if tx.has_failed_on_source() => failure_on_source(tx).to_owned(),
         (Tracking::Active, Some(RouterStatus::Ongoing | RouterStatus::NotFound | RouterStatus::Unknown(_)) | None) => {
             return TransferProgress::Waiting(ProgressScale::new(tx, &forecast(), now));
         }
@@ -103,18 +103,12 @@ pub(crate) fn progress(tx: &Transaction, forecast: impl FnOnce() -> Lognormal, n
     TransferProgress::Words(words)
 }
 
-/// Returns what the source chain says about a transaction that the service doesn't know, if waiting is of no use then.
-fn end_on_source(tx: &Transaction) -> Option<&'static str> {
-    let known = tx.on_chain.as_ref()?;
-    match known.source.verdict {
-        ChainVerdict::Reverted(_) => Some("reverted"),
-        ChainVerdict::Elsewhere(_) => Some("wrong chain"),
-        ChainVerdict::Dropped if known.is_surely_dropped() => Some("dropped"),
-        ChainVerdict::Dropped
-        | ChainVerdict::Succeeded(_)
-        | ChainVerdict::Pending
-        | ChainVerdict::Unknown(_)
-        | ChainVerdict::CannotBeAsked(_) => None,
+/// Returns the failure of a transaction on its source chain in a word or two.
+fn failure_on_source(tx: &Transaction) -> &'static str {
+    match tx.on_chain.as_ref().map(|known| &known.source.verdict) {
+        Some(ChainVerdict::Elsewhere(_)) => "wrong chain",
+        Some(verdict) => verdict.name(),
+        None => "",
     }
 }
 

@@ -19,6 +19,7 @@ use self::{
     add::state::AddForm, copy::state::CopyMenu, filter::state::FilterLine, help::state::HelpPage, menu::state::Menu,
     palette::state::CommandPalette, prompt::state::Prompt, quote::state::QuoteForm,
 };
+use crate::tui::screens::detail::state::DetailTab;
 
 /// The open dialog.
 #[derive(Debug, Default)]
@@ -45,6 +46,8 @@ pub enum Dialog {
         input: Input,
         /// The previous search, which Esc restores.
         before: String,
+        /// The tab from which the search was opened; Esc returns to it.
+        tab: DetailTab,
     },
     /// The form that adds or finds transactions.
     Add(Box<AddForm>),

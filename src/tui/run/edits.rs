@@ -31,6 +31,7 @@ pub(crate) struct WriteContext {
 }
 
 pub(crate) fn edit(context: &WriteContext, edit: ScreenEdit) -> Result<String, StoreError> {
+    let of_one = transaction_of_alerts(&edit);
     let is_wanted: fn(&Alert) -> bool = match &edit {
         Edit::Acknowledge { .. } => |alert| alert.acknowledged().is_none(),
         Edit::Unacknowledge { .. } => |alert| alert.handling.is_some(),
@@ -60,9 +61,32 @@ pub(crate) fn edit(context: &WriteContext, edit: ScreenEdit) -> Result<String, S
                 let transactions = context.store.reader()?.keys(transactions)?;
                 context.store.apply(Operation::RequestPoll { transactions }, context.at).wait()?;
             }
-            format!("{}; {} undoes this.", edit_outcome(&edit, changed), context.keys.shown(CommandId::Undo))
+            // The row may have moved away from the cursor.
+            let name = match of_one.map(|row| reader.header(row)).transpose()?.flatten() {
+                Some(tx) => format!("{}: ", tx.params.transaction_id.short("…")),
+                None => String::new(),
+            };
+            format!("{name}{}; {} undoes this.", edit_outcome(&edit, changed), context.keys.shown(CommandId::Undo))
         }
     })
+}
+
+/// Returns the transaction whose alerts an edit handles, if it handles those of one.
+fn transaction_of_alerts(edit: &ScreenEdit) -> Option<RowId> {
+    match edit {
+        Edit::Acknowledge { alerts, .. } | Edit::Snooze { alerts, .. } | Edit::Unacknowledge { alerts } => {
+            match alerts.as_slice() {
+                [AlertTarget::OfTransaction(row)] => Some(*row),
+                _ => None,
+            }
+        }
+        Edit::Untrack { .. }
+        | Edit::AddNote { .. }
+        | Edit::RemoveNote { .. }
+        | Edit::SetTicket { .. }
+        | Edit::ChangeLabels { .. }
+        | Edit::CorrectSource { .. } => None,
+    }
 }
 
 /// Pauses polling until a moment, or resumes it.

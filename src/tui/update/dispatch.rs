@@ -5,7 +5,7 @@
 use super::{actions, chain, poll, theme};
 use crate::{
     clock::{Mono, Now},
-    domain::{change::RecentChange, filter::Direction, reply::Audience},
+    domain::{change::RecentChange, duration_stats::RouteKey, filter::Direction, reply::Audience},
     tui::{
         command::{CommandId, command_table},
         dialogs::{
@@ -143,7 +143,9 @@ fn open_side_screen(model: &mut Model, screen: Screen, now: Mono) -> Vec<Effect>
         model.previous_screen = model.screen;
     }
     model.screen = screen;
-    (model.charts.is_stale, model.charts.chosen, model.log.asked_at) = (true, None, None);
+    // From an open transfer the charts show its route.
+    let of_open = model.selected().filter(|_| model.previous_screen == Screen::Detail).map(RouteKey::of);
+    (model.charts.is_stale, model.charts.chosen, model.log.asked_at) = (true, of_open, None);
     model.log.go_to_newest();
     stats::update::read_if_due(model, now).into_iter().chain(log::update::read_if_due(model, now)).collect()
 }

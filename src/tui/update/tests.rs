@@ -258,7 +258,7 @@ fn did_as_promised(id: CommandId, before: usize, model: &Model, effects: &[Effec
         CommandId::PrevTab => model.detail.tab == DetailTab::Notes,
         // The part around the cursor is folded.
         CommandId::Fold => after == 0 && model.detail.raw.count() == 1,
-        CommandId::Find => matches!(&model.dialog, Dialog::Find { input, before } if input.value() == *before),
+        CommandId::Find => matches!(&model.dialog, Dialog::Find { input, before, .. } if input.value() == *before),
         CommandId::NextMatch => after > before && model.detail.raw.match_position() == (Some(2), 4),
         CommandId::PrevMatch => model.detail.raw.match_position() == (Some(4), 4),
         // This screen has no room for the detail: `the_detail_beside_the_list_scrolls` has.

@@ -126,6 +126,8 @@ fn polling_lines(context: &DrawContext<'_>, columns: usize) -> Vec<Line<'static>
 fn polling_line(context: &DrawContext<'_>, of: &BudgetUse<'_>, label_columns: usize, columns: usize) -> Line<'static> {
     /// The least columns of the last error.
     const LEAST_ERROR: usize = 30;
+    /// From this age on an error says nothing about the polling.
+    const ERROR_SHOWN: Duration = Duration::from_secs(10 * 60);
     let name = if context.model.other_profiles.is_empty() { "Polling" } else { of.profile };
     let theme = context.theme;
     let verdict = PollingVerdict::new(of.report, of.paused_until, of.oldest, context.now.wall);
@@ -139,13 +141,19 @@ fn polling_line(context: &DrawContext<'_>, of: &BudgetUse<'_>, label_columns: us
         (None, None) => {}
     }
     pieces.push(freshness(context, of.oldest, verdict.freshness));
-    let error = of.report.and_then(|report| report.last_error.as_deref()).map(text::clean);
+    let has_error = of.report.is_some_and(|report| report.last_error.is_some());
+    let error = of.report.and_then(|report| {
+        let age = report.last_error_at.map(|at| span::between(at, context.now.wall));
+        let text = report.last_error.as_deref().filter(|_| age.is_none_or(|age| age < ERROR_SHOWN))?;
+        let ago = age.map_or_else(String::new, |age| format!(" {} ago", span::short(age)));
+        Some(format!("last error{ago}: {}", text::clean(text)))
+    });
     if let Some(report) = of.report {
         pieces.extend(poller_owner(context, report));
         if report.throttled > 0 {
             pieces.push(Span::styled(format!("{} times HTTP 429   ", report.throttled), theme.warning()));
         }
-        if error.is_none() && verdict.obstacle.is_none() {
+        if !has_error && verdict.obstacle.is_none() {
             pieces.push(Span::styled("no errors", theme.dim()));
         }
     }
@@ -161,7 +169,7 @@ fn polling_line(context: &DrawContext<'_>, of: &BudgetUse<'_>, label_columns: us
     let hint = format!(" ({key}: log)");
     let room = columns.saturating_sub(line.width() + width::display_width(&hint));
     let shown = match room >= LEAST_ERROR {
-        true => format!("{}{hint}", width::cut_at_word(&format!("last error: {error}"), room, theme.ellipsis)),
+        true => format!("{}{hint}", width::cut_at_word(&error, room, theme.ellipsis)),
         false => format!("last error: {key} shows the log"),
     };
     if line.width() + width::display_width(&shown) <= columns {

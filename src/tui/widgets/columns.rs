@@ -3,7 +3,7 @@
 //! This module must never know what a column holds.
 
 use ratatui::{
-    style::Style,
+    style::{Modifier, Style, Stylize},
     text::{Line, Span},
 };
 
@@ -31,8 +31,17 @@ pub(crate) fn row(context: &DrawContext<'_>, spans: Vec<Span<'static>>, is_selec
     if selected.bg.is_some() {
         return filled(spans, selected, pane);
     }
-    // With each cell's colours reversed, the selection is hard to see.
-    filled(spans.into_iter().map(|span| Span::raw(span.content)).collect(), selected, pane)
+    // With each cell's colours reversed, the selection is hard to see. Only coloured symbols and bars keep their colours.
+    let in_row = |span: Span<'static>| match span.style.fg.is_some() && is_symbol(&span.content) {
+        true => span.remove_modifier(Modifier::REVERSED),
+        false => Span::raw(span.content),
+    };
+    filled(spans.into_iter().map(in_row).collect(), selected, pane)
+}
+
+/// Whether a text has no letter or digit, and isn't blank.
+fn is_symbol(text: &str) -> bool {
+    !text.trim().is_empty() && !text.contains(char::is_alphanumeric)
 }
 
 /// Returns the first column of a row: a mark, or a coloured edge where an alert fires.

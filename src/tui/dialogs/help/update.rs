@@ -1,4 +1,5 @@
-//! The keys of the help: letters search, other keys scroll. Esc clears the search, a second Esc closes the help.
+//! The keys of the help: letters search, other keys scroll. Esc clears the search, a second Esc closes the help, and so
+//! does `?` without a search.
 
 use crossterm::event::{Event, KeyCode, KeyEvent};
 use tui_input::{Input, backend::crossterm::EventHandler};
@@ -21,8 +22,8 @@ pub(crate) fn on_key(model: &mut Model, key: KeyEvent) -> KeyOutcome {
         return KeyOutcome::Command(id);
     }
     let Dialog::Help(page) = &mut model.dialog else { return KeyOutcome::NONE };
-    let is_erasing = key.code == KeyCode::Backspace && page.input.value().is_empty();
-    if key.code == KeyCode::Esc && !page.clear() || is_erasing {
+    let is_end = matches!(key.code, KeyCode::Backspace | KeyCode::Char('?')) && page.input.value().is_empty();
+    if key.code == KeyCode::Esc && !page.clear() || is_end {
         model.dialog = Dialog::None;
     } else if page.input.handle_event(&Event::Key(key)).is_some_and(|change| change.value) {
         page.search(&model.setting.keys);

@@ -44,6 +44,7 @@ pub(crate) fn toggle_changes_only(model: &mut Model) {
 
 /// Opens the search in the open tab or in the log.
 pub(crate) fn open_find(model: &mut Model) {
+    let tab = model.detail.tab;
     // The other tabs have no search: the search opens the raw body.
     if model.screen == Screen::Detail && !matches!(model.detail.tab, DetailTab::History | DetailTab::Raw) {
         model.detail.tab = DetailTab::Raw;
@@ -52,7 +53,7 @@ pub(crate) fn open_find(model: &mut Model) {
         Screen::Log => model.log.search_text.clone(),
         Screen::List | Screen::Detail | Screen::Alerts | Screen::Stats => model.detail.search_text().to_owned(),
     };
-    model.dialog = Dialog::Find { input: Input::new(before.clone()), before };
+    model.dialog = Dialog::Find { input: Input::new(before.clone()), before, tab };
 }
 
 /// Searches for a text in the open tab or in the log.
@@ -65,11 +66,12 @@ fn search(model: &mut Model, text: &str) {
 
 /// Searches while a person types. Enter keeps the search text, Esc restores the previous one.
 pub(crate) fn on_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
-    let Dialog::Find { input, before } = &mut model.dialog else { return Vec::new() };
+    let Dialog::Find { input, before, tab } = &mut model.dialog else { return Vec::new() };
     match key.code {
         KeyCode::Esc => {
-            let before = std::mem::take(before);
+            let (before, tab) = (std::mem::take(before), *tab);
             search(model, &before);
+            model.detail.tab = tab;
             model.dialog = Dialog::None;
         }
         KeyCode::Enter => model.dialog = Dialog::None,

@@ -136,7 +136,7 @@ fn observed(context: &DrawContext<'_>, tx: &Transaction, columns: usize) -> Vec<
     let first = history.phases.first().map(|(_, at)| to_now(*at)).filter(|first| axis.column(*first) > 0);
     if let Some(first) = first {
         lines.push(row(
-            "unwatched",
+            "before",
             bar((Duration::ZERO, first), glyphs.choose("░", ".")),
             theme.dim(),
             span::long(first),

@@ -29,7 +29,7 @@ pub(crate) fn title(context: &DrawContext<'_>, tx: &Transaction, columns: usize)
     let rest = format!("  {} {} {}  {ticket}", tx.from_name(), context.theme.glyphs().arrow(), tx.to_name());
     // The hash has the room that the rest leaves, but keeps its ends.
     let rest_columns = width::display_width(&profile_prefix) + width::display_width(rest.trim_end());
-    let hash_room = columns.saturating_sub(rest_columns).max(18);
+    let hash_room = columns.saturating_sub(rest_columns).max(13);
     let hash = width::cut_middle(tx.params.transaction_id.as_str(), hash_room, context.theme.ellipsis);
     let title = format!("{profile_prefix}{hash}{rest}");
     Line::from(Span::styled(width::cut(title.trim_end(), columns, context.theme.ellipsis), context.theme.label()))

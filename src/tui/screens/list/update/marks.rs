@@ -72,7 +72,7 @@ fn add(model: &mut Model, rows: &[RowId], now: Mono) {
         true if model.marks.is_empty() => model.show_message(MessageTone::Bad, "No transaction to mark.", now),
         true => {
             let clear = model.setting.keys.shown(CommandId::Clear);
-            let text = format!("{} marked (x): actions work on these ({clear} to clear).", model.marks.count());
+            let text = format!("{} marked (*): actions work on these ({clear} to clear).", model.marks.count());
             model.show_marks_message(MessageTone::Good, text, now);
         }
         false => refuse_too_many(model, now),

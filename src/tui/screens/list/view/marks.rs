@@ -19,8 +19,7 @@ pub(crate) fn letter(context: &DrawContext<'_>, row: RowId, range: &[RowId]) -> 
     let is_marked = context.model.marks.contains(row) || range.contains(&row);
     match (context.model.list.selected == Some(row), is_marked) {
         (true, false) => ">",
-        (true, true) => "X",
-        (false, true) => "x",
+        (_, true) => "*",
         (false, false) if is_open_elsewhere(context, row) => "@",
         (false, false) => " ",
     }
@@ -46,7 +45,7 @@ pub(super) fn people_viewing<'a, R>(
 /// Returns the number of marked transactions and the open range, in words; `None` if there is neither.
 pub(crate) fn marks_text(context: &DrawContext<'_>) -> Option<String> {
     let marks = &context.model.marks;
-    let marked = (marks.count() > 0).then(|| format!("{} marked (x)", marks.count()));
+    let marked = (marks.count() > 0).then(|| format!("{} marked (*)", marks.count()));
     let range = marks.range.map(|_| match context.model.range().len() {
         0 => format!("range to here ({} to mark)", context.key(CommandId::MarkRange)),
         count => format!("range of {count} ({} to mark)", context.key(CommandId::MarkRange)),

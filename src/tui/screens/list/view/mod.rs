@@ -171,7 +171,8 @@ fn progress_cell(context: &DrawContext<'_>, tx: &Transaction, columns: usize) ->
     match progress::progress(tx, forecast, context.now.wall) {
         TransferProgress::Words(words) => {
             // A narrow column keeps the time.
-            let words = if width::display_width(&words) > columns { words.replacen(" in ", " ", 1) } else { words };
+            let time = words.split_once(" in ").filter(|_| width::display_width(&words) > columns);
+            let words = time.map_or_else(|| words.clone(), |(_, time)| format!("in {time}"));
             vec![Span::styled(width::fit(&words, columns, theme.ellipsis), theme.dim())]
         }
         TransferProgress::Waiting(scale) => {

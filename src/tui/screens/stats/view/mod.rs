@@ -152,7 +152,7 @@ fn scope(spread: &RouteSummary, glyphs: Glyphs) -> String {
 /// Returns the numbers that no chart below shows, in place of the filter.
 pub(crate) fn headline(context: &DrawContext<'_>, columns: u16) -> Line<'static> {
     let profile_prefix = context.model.setting.profile_prefix(&context.model.setting.profile);
-    let mut line = Line::from(Span::styled(format!(" Stats  {profile_prefix}"), context.theme.label()));
+    let mut line = Line::from(Span::styled(format!(" Charts  {profile_prefix}"), context.theme.label()));
     let mut pieces = Vec::new();
     let charts = &context.model.charts;
     if let [all, routes @ ..] = charts.spreads() {
