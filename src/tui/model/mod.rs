@@ -180,8 +180,8 @@ pub struct Model {
     pub status_message: Option<StatusMessage>,
     /// The row that was clicked last, and when: a second click soon after opens the transaction.
     pub clicked: Option<(RowId, Mono)>,
-    /// The result of the last copy, in words; `None` until it is known.
-    pub copied: Option<String>,
+    /// The result of the last copy: a sentence about the success or the failure; `None` until it is known.
+    pub copied: Option<Result<String, String>>,
     /// The ticket that the last paste named for this transaction, for the prompt of the ticket.
     pub named_ticket: Option<(RowId, String)>,
     /// The tour of the demo.

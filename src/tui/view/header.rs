@@ -77,13 +77,15 @@ pub(crate) fn line(context: &DrawContext<'_>, width: u16) -> Line<'static> {
     let mut badges = if wide { alert_badges(context) } else { Vec::new() };
     let used = |spans: &[Span<'_>]| spans.iter().map(|span| width::display_width(&span.content)).sum::<usize>();
     let room = |spans: &[Span<'_>]| usize::from(width).saturating_sub(used(spans));
-    // The open view is always shown; others while the alerts and the time have room.
+    // The open view is always shown; others while the firing alerts and the time have room.
+    let firing = context.model.overview.alerts.iter().filter(|count| **count > 0).count();
+    let firing: usize = badges.iter().take(firing).map(|badge| width::display_width(&badge.content)).sum();
     for (own, view) in context.model.view_state.own_views() {
         let tab = Tab::Own(own);
         let title = format!("{} {}", tab.number(), view.name);
         if tab == list.tab {
             spans.push(if is_list { tab::open(theme, &title) } else { tab::closed(&title) });
-        } else if used(&badges) + width::display_width(&time) + width::display_width(&title) + 2 < room(&spans) {
+        } else if firing + width::display_width(&time) + width::display_width(&title) + 2 < room(&spans) {
             spans.push(tab::closed(&title));
         }
     }

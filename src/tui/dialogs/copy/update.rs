@@ -113,7 +113,7 @@ pub(crate) fn on_copied(model: &mut Model, copied: CopyResult, now: Now) -> Vec<
     let tone = if outcome.is_ok() { MessageTone::Good } else { MessageTone::Bad };
     let failed = outcome.is_err();
     let copied = excerpt(&text);
-    let (Ok(sentence) | Err(sentence)) = outcome;
+    let (Ok(sentence) | Err(sentence)) = &outcome;
     // A dialog that was opened meanwhile stays open.
     if failed && matches!(model.dialog, Dialog::None) {
         let title = "Text to copy".to_owned();
@@ -127,7 +127,7 @@ pub(crate) fn on_copied(model: &mut Model, copied: CopyResult, now: Now) -> Vec<
         let message = if failed { sentence.clone() } else { format!("{sentence} {copied}") };
         model.show_message(tone, message, now.mono);
     }
-    model.copied = Some(sentence);
+    model.copied = Some(outcome);
     Vec::new()
 }
 
@@ -226,6 +226,9 @@ mod tests {
             now(),
         );
         assert!(matches!(&model.dialog, Dialog::Reply { text, .. } if text == "packet"));
-        assert_eq!((notice(&model), model.copied.as_deref()), ("Not copied (no way).", Some("Not copied (no way).")));
+        assert_eq!(
+            (notice(&model), &model.copied),
+            ("Not copied (no way).", &Some(Err("Not copied (no way).".into())))
+        );
     }
 }

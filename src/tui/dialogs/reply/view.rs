@@ -29,11 +29,16 @@ pub(crate) fn draw(
     let room = usize::from(pane.width).saturating_sub(4);
     let title = width::cut(&title.replace('…', context.theme.ellipsis), room, context.theme.ellipsis);
     // A doubt matters more than the way in which the text was copied.
-    let (after, style) = match (warning, context.model.copied.as_deref()) {
-        ("", copied) => (copied.unwrap_or_default(), context.theme.dim()),
-        (warning, _) => (warning, context.theme.warning()),
+    let (after, style) = match (warning, &context.model.copied) {
+        ("", None) => (String::new(), context.theme.dim()),
+        ("", Some(Err(failure))) => (failure.clone(), context.theme.warning()),
+        ("", Some(Ok(copied))) => {
+            let mark = context.theme.glyphs().choose("✓ ", "");
+            (format!("{mark}{copied}"), context.theme.good())
+        }
+        (warning, _) => (warning.to_owned(), context.theme.warning()),
     };
-    let after = width::cut(after, room.saturating_sub(width::display_width(&title)), context.theme.ellipsis);
+    let after = width::cut(&after, room.saturating_sub(width::display_width(&title)), context.theme.ellipsis);
     let title = Line::from(vec![
         Span::styled(format!(" {title} "), context.theme.label()),
         Span::styled(if after.is_empty() { after } else { format!(" {after} ") }, style),
