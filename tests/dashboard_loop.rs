@@ -546,7 +546,7 @@ async fn actions_on_marked_transactions_apply_to_all_and_can_be_undone() {
     let ended = fixture.run_script(never(), async |user: &mut User| {
         user.wait_for("the poller", |screen| screen.contains("LIVE") && find_row(screen, "0xccc").is_some()).await;
         user.press("*");
-        user.wait_for("all marked", |screen| screen.contains("3 marked (x)") && row_shows(screen, "0xccc", "x")).await;
+        user.wait_for("all marked", |screen| screen.contains("3 marked (*)") && row_shows(screen, "0xccc", "*")).await;
         user.press("e");
         user.wait_for("the prompt", |screen| screen.contains("Note on 3 marked")).await;
         user.send(Event::Paste("asked the provider".into()));
@@ -561,14 +561,14 @@ async fn actions_on_marked_transactions_apply_to_all_and_can_be_undone() {
         user.press("u");
         user.wait_for("the result of undo", |screen| screen.contains("Undone: a note (3 transactions)")).await;
         // The marks stay for the next action.
-        user.wait_for("the marks", |screen| screen.contains("3 marked (x)")).await;
+        user.wait_for("the marks", |screen| screen.contains("3 marked (*)")).await;
         user.press("a");
         user.press("Enter");
         user.wait_for("no change", |screen| screen.contains("Already acknowledged. Type a new note")).await;
         user.press("*");
         // The message about the marks comes after a read. If the script didn't wait, the message would replace the next
         // one.
-        user.wait_for("all marked again", |screen| screen.contains("3 marked (x): actions work on these")).await;
+        user.wait_for("all marked again", |screen| screen.contains("3 marked (*): actions work on these")).await;
         user.press("E");
         user.press("Enter");
         user.wait_for("the exported file", |screen| screen.contains("3 written to hoptop-")).await;
@@ -581,7 +581,7 @@ async fn actions_on_marked_transactions_apply_to_all_and_can_be_undone() {
         user.wait_for("the alerts", |screen| screen.contains("No active alerts.")).await;
         user.press("Esc");
         user.press("Esc");
-        user.wait_for("no marked rows", |screen| !screen.contains("marked (x)")).await;
+        user.wait_for("no marked rows", |screen| !screen.contains("marked (*)")).await;
         user.press("q");
     });
     assert!(matches!(ended.await, Ok(None)));

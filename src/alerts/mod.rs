@@ -60,18 +60,23 @@ pub(crate) fn judge(tx: &Transaction, active: &[Alert], at: DateTime<Utc>) -> Ve
     steps
 }
 
-/// Returns the steps after the chain itself was asked about a transaction. The chain's answer raises and clears one
-/// rule only: it says nothing about the service. Like an answer of the service it raises nothing once a person stopped
-/// the polling.
+/// Returns the steps after the chain itself was asked about a transaction. The chain's answer raises and clears the
+/// rule about a contradiction, and raises the one about a transaction that failed on its source chain; the service's
+/// answers clear that. Like an answer of the service it raises nothing once a person stopped the polling.
 pub(crate) fn judge_chain(tx: &Transaction, active: &[Alert]) -> Vec<AlertStep> {
     const RULE: Rule = Rule::ChainDisagrees;
-    let is_own = |alert: &&Alert| alert.rule == RULE && alert.subject == AlertSubject::Transaction(tx.id);
+    let own =
+        |rule| active.iter().find(|alert| alert.rule == rule && alert.subject == AlertSubject::Transaction(tx.id));
     let is_tracked = tx.tracking != Tracking::Untracked;
-    match (active.iter().find(is_own), second_opinion::contradiction(tx).filter(|_| is_tracked)) {
-        (None, Some(message)) => vec![AlertStep::Raise { rule: RULE, message }],
-        (Some(alert), None) => vec![AlertStep::Clear { id: alert.id, rule: RULE }],
-        (Some(_), Some(_)) | (None, None) => Vec::new(),
-    }
+    let step = match (own(RULE), second_opinion::contradiction(tx).filter(|_| is_tracked)) {
+        (None, Some(message)) => Some(AlertStep::Raise { rule: RULE, message }),
+        (Some(alert), None) => Some(AlertStep::Clear { id: alert.id, rule: RULE }),
+        (Some(_), Some(_)) | (None, None) => None,
+    };
+    let has_failed = is_tracked && advice::has_failed(tx) && own(Rule::NotFoundLong).is_none();
+    let failed =
+        has_failed.then(|| AlertStep::Raise { rule: Rule::NotFoundLong, message: message(tx, Rule::NotFoundLong) });
+    step.into_iter().chain(failed).collect()
 }
 
 fn highest_severity<'a>(rules: impl IntoIterator<Item = &'a Rule>) -> Option<Severity> {

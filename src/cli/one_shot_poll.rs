@@ -65,7 +65,8 @@ pub(super) struct OneShotPoll<'a> {
 pub(super) type StatusAnswer = Option<(Observation, DateTime<Utc>)>;
 
 impl OneShotPoll<'_> {
-    /// Asks for the status of a transaction that isn't tracked, and waits for the answer. The store keeps neither.
+    /// Asks for the status of a transaction that isn't tracked, and waits for the answer. The transaction isn't tracked
+    /// afterwards either.
     pub(super) fn request_status(
         &self,
         params: TransactionParams,
@@ -74,12 +75,13 @@ impl OneShotPoll<'_> {
         let at = Clock::system().now().wall;
         let wanted_until = at + TimeDelta::from_std(self.patience)?;
         let request = Operation::RequestStatus { profile: self.settings.profile.clone(), params, wanted_until };
-        let StatusRequest { id, key } = *self.store.apply(request, at).wait()?.status_requested()?;
-        let ended = self.run(polling, move |reader| Ok(reader.status_answer(id)?.is_some()));
-        let answer = self.store.reader()?.status_answer(id);
+        let StatusRequest { key, .. } = *self.store.apply(request, at).wait()?.status_requested()?;
+        let wanted = key.clone();
+        let ended = self.run(polling, move |reader| Ok(reader.status_answer(&wanted)?.is_some()));
+        let answer = self.store.reader().and_then(|reader| reader.status_answer(&key));
         let forgotten = self.store.apply(Operation::ForgetStatus { request: key }, Clock::system().now().wall).wait();
         if let Err(error) = forgotten {
-            // The next request deletes it.
+            // The poller's reports delete it some minutes later.
             tracing::warn!("the answer to a request is still in the store: {error}");
         }
         Ok((ended?, answer?))

@@ -4,6 +4,7 @@
 
 use std::{
     io::{self, IsTerminal, Write},
+    path::Path,
     time::Duration,
 };
 
@@ -23,7 +24,7 @@ use crate::{
         stderr::{print_at_once, print_line, sentence},
         team_store::{self, TeamAccess},
     },
-    store::{LockAnnouncement, Store, StoreError},
+    store::{LockAnnouncement, Reader, Store, StoreError},
 };
 
 /// The longest wait of a command for the team's database, and for the entries that the team has written.
@@ -157,4 +158,37 @@ pub(super) fn wait_for_team(store: &Store, store_use: StoreUse) -> Result<()> {
 /// Records damage that a command met, so that the next start recovers the store.
 pub(crate) fn report_damage(store: &Store, report: &Report) {
     report.chain().filter_map(|cause| cause.downcast_ref()).for_each(|error| store.report_fault(error));
+}
+
+/// Whether the store at `db` is a team's replica, also without a team in the settings. An unreadable store counts as a
+/// replica.
+pub(crate) fn is_replica(db: &Path) -> bool {
+    !Store::has_no_store_at(db)
+        && Reader::quick(db).and_then(|reader| reader.replica()).map_or(true, |replica| replica.is_some())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        cli::context::testing::{CommandFixture, at},
+        domain::{
+            operation::{Envelope, Operation, Stamp},
+            team::{LogEntry, LogPosition, Nonce},
+        },
+        store::{LogEntries, payload},
+    };
+
+    #[test]
+    fn replica_of_a_team_is_recognised_without_the_team() {
+        let bench = CommandFixture::new();
+        let db = bench.folder.path().join("hoptop.db");
+        assert!(!is_replica(&db) && !is_replica(&bench.folder.path().join("missing.db")));
+        let pause = Operation::Pause { profile: "default".into(), until: None };
+        let payload = payload::encode(&[&Envelope::new(pause, Stamp::new(at(0), None))]).unwrap();
+        let entry = LogEntry { position: LogPosition { seq: 1, nonce: Nonce(1) }, author: None, payload };
+        let entries = LogEntries { team: Nonce(7), entries: vec![entry], own: vec![], is_light: false };
+        bench.store.replicate(entries).wait().unwrap().replicated().unwrap();
+        assert!(is_replica(&db));
+    }
 }

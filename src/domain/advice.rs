@@ -21,7 +21,8 @@ use super::{
 
 /// From this duration on a refund is slow; about 10 minutes are usual (`service.md` 3).
 pub(crate) const REFUND_SLOW: Duration = Duration::from_secs(15 * 60);
-/// From this age on a transaction that no chain knows wasn't sent, or its hash is wrong: a node knows pending ones.
+/// From this age on a transaction that no chain knows twice in a row was probably not sent, or its hash is wrong: most
+/// pending transactions are known to the nodes.
 const UNKNOWN_AFTER: Duration = Duration::from_secs(60);
 /// The number of failures in a row, and their time span, from which on polling a transaction counts as failing.
 pub(crate) const POLL_FAILING: (u32, Duration) = (5, Duration::from_secs(2 * 60));
@@ -58,7 +59,7 @@ pub(crate) enum Situation {
     DroppedOnSource,
     /// The service doesn't know the transaction, and it was found on another chain than the given source.
     WrongSource,
-    /// Not found for long, and unknown on every configured chain.
+    /// Not found, and unknown on every configured chain for a while.
     UnknownOnChains,
     /// Not found for long by the service, and mined on the source chain.
     MinedNotFound,
@@ -94,8 +95,8 @@ pub(crate) fn conditions(tx: &Transaction, now: DateTime<Utc>) -> Vec<Rule> {
             status == Some(&RouterStatus::Refund) && !tx.is_settled() && tx.status_age(now) >= REFUND_SLOW
         }
         Rule::NotFoundLong => {
-            let is_late = tx.age(now) >= tx.not_found_limit() || tx.has_failed_on_source();
-            status == Some(&RouterStatus::NotFound) && is_late && !is_not_filled(tx)
+            let is_late = tx.age(now) >= tx.not_found_limit();
+            has_failed(tx) || status == Some(&RouterStatus::NotFound) && is_late && !is_not_filled(tx)
         }
         Rule::ChainDisagrees => second_opinion::contradiction(tx).is_some(),
         Rule::Rejected => tx.is_parked(),
@@ -181,8 +182,7 @@ fn chain_situation(tx: &Transaction, rules: &[Rule]) -> Option<Situation> {
         ChainVerdict::Pending => Some(Situation::PendingOnSource),
         ChainVerdict::Dropped => Some(Situation::DroppedOnSource),
         ChainVerdict::Elsewhere(_) => Some(Situation::WrongSource),
-        // No node has even a pending transaction with this hash.
-        ChainVerdict::Unknown(_) if is_long || tx.age(known.checked_at) >= UNKNOWN_AFTER => {
+        ChainVerdict::Unknown(_) if is_long || known.repeats > 0 && tx.age(known.checked_at) >= UNKNOWN_AFTER => {
             Some(Situation::UnknownOnChains)
         }
         ChainVerdict::Unknown(_) => None,
@@ -202,6 +202,11 @@ pub(crate) fn found_elsewhere<R>(tx: &Transaction<R>) -> Option<&ChainId> {
         | ChainVerdict::Unknown(_)
         | ChainVerdict::CannotBeAsked(_) => None,
     }
+}
+
+/// Whether the service didn't find the transaction, and never will by the source chain's verdict.
+pub(crate) fn has_failed(tx: &Transaction) -> bool {
+    tx.state.status == Some(RouterStatus::NotFound) && !is_not_filled(tx) && tx.failure_on_source().is_some()
 }
 
 /// Whether the service's last 404 said "not filled".
@@ -556,8 +561,7 @@ mod tests {
             (Some(NotFound), 1, ChainVerdict::Pending, "PENDING on Arbitrum", "not confirmed", "wait"),
             (Some(NotFound), 1, ChainVerdict::Dropped, "DROPPED", "replaced or dropped", "ask for the hash"),
             (Some(NotFound), 1, base(), "WRONG CHAIN: found on Base, not on Arbitrum", "on Base", "--from 8453"),
-            (Some(NotFound), 0, ChainVerdict::Unknown(Vec::new()), "INDEXING", "5 to 10 seconds", "nothing"),
-            (Some(NotFound), 1, ChainVerdict::Unknown(Vec::new()), "UNKNOWN on Arbitrum", "once more", "hash again"),
+            (Some(NotFound), 1, ChainVerdict::Unknown(Vec::new()), "INDEXING", "5 to 10 seconds", "nothing"),
             (Some(NotFound), 4, ChainVerdict::Unknown(Vec::new()), "UNKNOWN on Arbitrum", "once more", "hash again"),
             (Some(NotFound), 1, ChainVerdict::Succeeded(mined()), "INDEXING", "5 to 10 seconds", "nothing"),
             (
@@ -593,6 +597,24 @@ mod tests {
             assert!(advice.say.contains(say) && !advice.say.contains('{'), "{title}: {}", advice.say);
             assert!(advice.act.contains(act) && !advice.act.contains('{'), "{title}: {}", advice.act);
             assert!(advice.chain.is_some_and(|chain| chain.starts_with("Arbitrum: ")), "{title}");
+        }
+    }
+
+    #[test]
+    fn transaction_that_no_chain_knows_twice_is_unknown_after_a_minute() {
+        let mut tx = fixtures::transaction(1);
+        let at = |seconds| tx.first_seen_at + TimeDelta::seconds(seconds);
+        let unknown = || ChainReading::without_node(ChainVerdict::Unknown(Vec::new()));
+        let first = OnChain::after(None, unknown(), None, at(20));
+        let again = OnChain::after(Some(&first), unknown(), None, at(50));
+        let later = OnChain::after(Some(&again), unknown(), None, at(80));
+        let now = at(80);
+        tx.apply(&fixtures::says(RouterStatus::NotFound), now);
+        for (known, expected) in
+            [(first, Situation::Indexing), (again, Situation::Indexing), (later, Situation::UnknownOnChains)]
+        {
+            tx.on_chain = Some(known);
+            assert_eq!(situation(&tx, now), expected);
         }
     }
 

@@ -195,16 +195,17 @@ impl OnChain {
         self.source.verdict == ChainVerdict::Dropped && self.repeats > 0
     }
 
-    /// Whether the transaction can't have any effect on the source chain: reverted, dropped, or sent elsewhere.
-    pub(crate) fn is_failure(&self) -> bool {
-        match &self.source.verdict {
+    /// Returns the verdict if the transaction has no effect on the source chain: reverted, dropped, or sent elsewhere.
+    pub(crate) fn failure(&self) -> Option<&ChainVerdict> {
+        let is_failure = match &self.source.verdict {
             ChainVerdict::Reverted(_) | ChainVerdict::Elsewhere(_) => true,
             ChainVerdict::Dropped => self.is_surely_dropped(),
             ChainVerdict::Succeeded(_)
             | ChainVerdict::Pending
             | ChainVerdict::Unknown(_)
             | ChainVerdict::CannotBeAsked(_) => false,
-        }
+        };
+        is_failure.then_some(&self.source.verdict)
     }
 
     /// Whether the verdict of the source chain is final.

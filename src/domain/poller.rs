@@ -110,7 +110,8 @@ pub struct PollerReport {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answered: Option<u64>,
     /// The last time by the machine's monotonic clock up to which a transaction may have been asked about later than its
-    /// answers in the store say: a request failed, an answer wasn't stored, or the wall clock was set forward.
+    /// answers in the store say: a request failed, an answer wasn't stored, or the wall clock was set forward. `None` in a
+    /// team.
     #[serde(skip_serializing_if = "Option::is_none", alias = "clock_set_at")]
     pub unrecorded_at: Option<Duration>,
     /// The time by the machine's monotonic clock when the report was written. `None` in a team, whose machines have

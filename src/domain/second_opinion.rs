@@ -143,9 +143,8 @@ pub(crate) fn contradiction<R: RecordView>(tx: &Transaction<R>) -> Option<String
 
 /// Returns in a few words how a transaction failed on its source chain; `None` if it didn't.
 pub(crate) fn failure<R: RecordView>(tx: &Transaction<R>) -> Option<String> {
-    let known = tx.on_chain.as_ref().filter(|known| known.is_failure())?;
     let source = tx.from_name();
-    Some(match &known.source.verdict {
+    Some(match tx.failure_on_source()? {
         ChainVerdict::Elsewhere(chain) => format!("found on {}, not on {source}", name(chain)),
         verdict => format!("{} on {source}", verdict.name()),
     })

@@ -15,7 +15,7 @@ use super::{
     forecast::Quantile,
     ids::{ChainId, RowId, TransactionKey, TxHash},
     observation::{Failure, Observation, Outcome},
-    on_chain::OnChain,
+    on_chain::{ChainVerdict, OnChain},
     people::{self, Authors},
     record::{RecordSummary, RecordView, StatusRecord, chain_name},
     span,
@@ -249,13 +249,13 @@ impl<R> Transaction<R> {
     /// Whether the deadline is of interest: the transaction waits for time alone, is neither stopped by a person nor
     /// parked, and didn't fail on the source chain.
     pub fn is_awaited(&self) -> bool {
-        self.is_waiting() && self.tracking == Tracking::Active && !self.has_failed_on_source()
+        self.is_waiting() && self.tracking == Tracking::Active && self.failure_on_source().is_none()
     }
 
-    /// Whether the service doesn't know the transaction, and the source chain says that it never will.
-    pub(crate) fn has_failed_on_source(&self) -> bool {
+    /// Returns the source chain's verdict if the service doesn't know the transaction, and never will by this verdict.
+    pub(crate) fn failure_on_source(&self) -> Option<&ChainVerdict> {
         let is_unknown = matches!(self.state.status, None | Some(RouterStatus::NotFound));
-        is_unknown && self.on_chain.as_ref().is_some_and(OnChain::is_failure)
+        self.on_chain.as_ref().filter(|_| is_unknown)?.failure()
     }
 
     /// Whether the transaction is overdue: an answer that came after the deadline said ongoing or not found.

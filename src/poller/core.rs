@@ -30,7 +30,7 @@ pub(crate) enum ServiceRequest {
     Quote(i64),
     /// The status of a transaction that isn't tracked, which a person asked for, by the number of the person's request
     /// in the store.
-    Untracked(i64),
+    UntrackedStatus(i64),
 }
 
 /// An action of the driver.
@@ -179,7 +179,7 @@ impl PollerCore {
             Ok(permit) => {
                 match request {
                     ServiceRequest::Status(id) => self.scheduler.record_sent(id, now),
-                    ServiceRequest::Quote(_) | ServiceRequest::Untracked(_) => {
+                    ServiceRequest::Quote(_) | ServiceRequest::UntrackedStatus(_) => {
                         self.single_requests.pop_front();
                         self.scheduler.record_user_request();
                     }
@@ -243,7 +243,7 @@ impl PollerCore {
         if idle { self.health.reset() } else { None }
     }
 
-    /// Takes back a request that the driver didn't send, because what it asks about is gone or claimed.
+    /// Takes back a request that the driver didn't send, because its transaction or its person's request is gone or claimed.
     pub(crate) fn cancel_request(&mut self, request: ServiceRequest, permit: SlotPermit, now: Now) {
         self.in_flight = self.in_flight.saturating_sub(1);
         self.counts.requests = self.counts.requests.saturating_sub(1);

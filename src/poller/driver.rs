@@ -27,7 +27,7 @@ use super::{
     requests::{RequestResult, RequestSender, apply_operation},
     setup::{LeasePermit, PollScope, PollerError, PollerSetup},
     shortage::Shortage,
-    takeover::{self, Unrecorded},
+    takeover::{self, UnrecordedRequests},
     transport::ServiceTransport,
 };
 use crate::{
@@ -46,6 +46,7 @@ use crate::{
         transaction::Transaction,
     },
     process::lock::KernelLock,
+    schedule,
     store::{AlertQuery, AppliedObservation, FeedReader, Reader, StatusRequest, StoreError, WakeKind},
 };
 
@@ -106,8 +107,8 @@ async fn poll<W: ServiceTransport>(
                 driver.send_quote_request(id, permit).await?;
                 continue;
             }
-            PollerAction::Send(ServiceRequest::Untracked(id), permit) => {
-                driver.send_untracked(id, permit, now);
+            PollerAction::Send(ServiceRequest::UntrackedStatus(id), permit) => {
+                driver.send_status_request(id, permit, now);
                 continue;
             }
             PollerAction::WaitUntil(moment) => moment.min(driver.reporter.next_report(now.mono)),
@@ -171,7 +172,7 @@ struct PollerDriver<W> {
     shortage: Shortage,
     jitter: Pcg64Mcg,
     reporter: Reporter,
-    unrecorded: Unrecorded,
+    unrecorded: UnrecordedRequests,
     last_error: Option<(String, DateTime<Utc>)>,
 }
 
@@ -208,7 +209,7 @@ impl<W: ServiceTransport> PollerDriver<W> {
             shortage: Shortage::default(),
             jitter: Pcg64Mcg::seed_from_u64(setup.seed),
             reporter: Reporter::default(),
-            unrecorded: Unrecorded::new(now),
+            unrecorded: UnrecordedRequests::new(now),
             last_error: None,
             setup,
         };
@@ -216,9 +217,11 @@ impl<W: ServiceTransport> PollerDriver<W> {
         let profile = driver.setup.profile.clone();
         let last = driver.read(move |reader| reader.poller(&profile)).await?;
         if let Some(last) = last.filter(|_| driver.setup.shared.is_some())
-            && let Some(moment) = takeover::begin_after(&last, driver.setup.clock.now())
+            && let Some(moment) = takeover::unrecorded_by(&last, driver.setup.clock.now())
         {
-            driver.core.begin_at(moment);
+            driver.core.begin_at(moment + schedule::LEAST_INTERVAL);
+            // This process may end before that moment.
+            driver.unrecorded.add(moment);
         }
         let alerts = driver.read(|reader| reader.alerts(AlertQuery::OfProfiles)).await?;
         let own = |alert: &&Alert| alert.subject == AlertSubject::Profile && alert.profile == driver.setup.profile;
@@ -287,12 +290,12 @@ impl<W: ServiceTransport> PollerDriver<W> {
             self.core.request_once(ServiceRequest::Quote(quote.id));
             self.quotes.insert(quote.id, quote.key());
         }
-        let wanted: HashSet<i64> = read.requests.statuses.iter().map(|request| request.id).collect();
+        let wanted: HashSet<i64> = read.requests.status_requests.iter().map(|request| request.id).collect();
         self.untracked.retain(|id, _| wanted.contains(id));
-        for StatusRequest { id, key } in read.requests.statuses {
+        for StatusRequest { id, key } in read.requests.status_requests {
             if let Entry::Vacant(entry) = self.untracked.entry(id) {
                 entry.insert(Some(key));
-                self.core.request_once(ServiceRequest::Untracked(id));
+                self.core.request_once(ServiceRequest::UntrackedStatus(id));
             }
         }
         let own = changes.changes.iter().filter(|change| change.profile == self.setup.profile);
@@ -341,20 +344,20 @@ impl<W: ServiceTransport> PollerDriver<W> {
     }
 
     /// Sends a request for the status of a transaction that isn't tracked.
-    fn send_untracked(&mut self, id: i64, permit: SlotPermit, now: Now) {
-        let request = ServiceRequest::Untracked(id);
+    fn send_status_request(&mut self, id: i64, permit: SlotPermit, now: Now) {
+        let request = ServiceRequest::UntrackedStatus(id);
         let Some(key) = self.untracked.get_mut(&id).and_then(Option::take) else {
             self.core.cancel_request(request, permit, now);
             return;
         };
-        self.requests.spawn(self.sender(request, permit).ask_untracked(key));
+        self.requests.spawn(self.sender(request, permit).ask_untracked_status(key));
     }
 
     async fn finish_request(&mut self, done: RequestResult) -> Result<(), PollerError> {
         let RequestResult { request, permit, at, failure, stored } = done;
         let has_changed = match request {
             ServiceRequest::Status(id) => self.in_flight.remove(&id).unwrap_or(false),
-            ServiceRequest::Quote(_) | ServiceRequest::Untracked(_) => false,
+            ServiceRequest::Quote(_) | ServiceRequest::UntrackedStatus(_) => false,
         };
         if let ServiceRequest::Status(_) = request {
             if failure.is_some() || stored.is_err() {
@@ -505,7 +508,8 @@ impl<W: ServiceTransport> PollerDriver<W> {
             last_error: last_error.as_ref().map(|(error, _)| error.clone()),
             last_error_at: last_error.map(|(_, at)| at),
             answered: Some(answered),
-            unrecorded_at: self.unrecorded.last.map(|at| at.0),
+            // A team's machines have monotonic clocks of their own.
+            unrecorded_at: self.unrecorded.last_at.map(|at| at.0).filter(|_| self.setup.lease.is_none()),
             uptime: self.setup.lease.is_none().then_some(now.mono.0),
         };
         if self.reporter.accept(&report, now.mono) || is_stopping {

@@ -57,7 +57,7 @@ impl<W: ServiceTransport> RequestSender<W> {
     }
 
     /// Asks for the status of a transaction that isn't tracked.
-    pub(super) async fn ask_untracked(self, request: StatusRequestKey) -> RequestResult {
+    pub(super) async fn ask_untracked_status(self, request: StatusRequestKey) -> RequestResult {
         let (observation, at) = self.observe(&request.params, None).await;
         let failure = observation.outcome.failure().cloned();
         let operation = Operation::AnswerStatus { request, observation: Box::new(observation) };

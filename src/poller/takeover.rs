@@ -29,19 +29,19 @@ const CLOCK_TOLERANCE: TimeDelta = TimeDelta::milliseconds(20);
 
 /// Remembers until when transactions may have been asked about later than the store says.
 #[derive(Debug)]
-pub(super) struct Unrecorded {
-    pub(super) last: Option<Mono>,
+pub(super) struct UnrecordedRequests {
+    pub(super) last_at: Option<Mono>,
     compared_at: Now,
 }
 
-impl Unrecorded {
+impl UnrecordedRequests {
     pub(super) fn new(now: Now) -> Self {
-        Self { last: None, compared_at: now }
+        Self { last_at: None, compared_at: now }
     }
 
     /// Adds a moment at which the answer to a request about a transaction wasn't stored.
     pub(super) fn add(&mut self, at: Mono) {
-        self.last = self.last.max(Some(at));
+        self.last_at = self.last_at.max(Some(at));
     }
 
     /// Compares the clocks at `now` with those of the last call: when the wall clock is set forward, the moments of
@@ -59,9 +59,9 @@ fn was_set_forward(wall: TimeDelta, mono: Duration) -> bool {
     TimeDelta::from_std(mono).is_ok_and(|mono| wall > mono + CLOCK_TOLERANCE)
 }
 
-/// Returns the moment from which this process may poll, if the last report of another process says that it must wait:
-/// no transaction is polled twice within five seconds.
-pub(super) fn begin_after(last: &PollerReport, now: Now) -> Option<Mono> {
+/// Returns the last moment at which another process may have sent a request that the store doesn't know, if that was
+/// less than five seconds ago: no transaction is polled twice within this time.
+pub(super) fn unrecorded_by(last: &PollerReport, now: Now) -> Option<Mono> {
     match last.health {
         PollerHealth::Waiting => None,
         PollerHealth::Stopped => {
@@ -71,7 +71,7 @@ pub(super) fn begin_after(last: &PollerReport, now: Now) -> Option<Mono> {
             // The moments of the answers that were stored before are too far in the past by the new time.
             let is_set_since = was_set_forward(now.wall - last.at, since_stop);
             let unrecorded_at = if is_set_since { Some(stopped_at) } else { last.unrecorded_at };
-            Some(Mono(unrecorded_at?) + schedule::LEAST_INTERVAL).filter(|moment| *moment > now.mono)
+            unrecorded_at.map(Mono).filter(|moment| *moment + schedule::LEAST_INTERVAL > now.mono)
         }
         // It has died. It may have asked about any transaction just before, and its answers aren't stored.
         PollerHealth::Live
@@ -79,7 +79,7 @@ pub(super) fn begin_after(last: &PollerReport, now: Now) -> Option<Mono> {
         | PollerHealth::Throttled
         | PollerHealth::Unreachable
         | PollerHealth::Unauthorized
-        | PollerHealth::Unknown => Some(now.mono + schedule::LEAST_INTERVAL),
+        | PollerHealth::Unknown => Some(now.mono),
     }
 }
 
@@ -150,7 +150,7 @@ mod tests {
     fn wait_after(last: &PollerReport, after: Duration, set_forward: TimeDelta) -> Option<Duration> {
         let mono = Mono(STOPPED_AT + after);
         let wall = last.at + TimeDelta::from_std(after).unwrap() + set_forward;
-        begin_after(last, Now { mono, wall }).map(|moment| moment.since(mono))
+        unrecorded_by(last, Now { mono, wall }).map(|moment| (moment + schedule::LEAST_INTERVAL).since(mono))
     }
 
     #[test]
@@ -159,12 +159,12 @@ mod tests {
             mono: Mono(Duration::from_secs(mono)),
             wall: DateTime::from_timestamp(wall, 0).unwrap(),
         };
-        let mut unrecorded = Unrecorded::new(now(0, 100));
+        let mut unrecorded = UnrecordedRequests::new(now(0, 100));
         for (mono, wall, expected) in
             [(1, 101, None), (2, 90, None), (3, 91, None), (4, 117, Some(4)), (9, 122, Some(4))]
         {
             unrecorded.compare_clocks(now(mono, wall));
-            assert_eq!(unrecorded.last, expected.map(|at| Mono(Duration::from_secs(at))), "{mono}");
+            assert_eq!(unrecorded.last_at, expected.map(|at| Mono(Duration::from_secs(at))), "{mono}");
         }
     }
 

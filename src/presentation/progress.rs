@@ -95,21 +95,15 @@ pub(crate) fn progress(tx: &Transaction, forecast: impl FnOnce() -> Lognormal, n
         (Tracking::Parked(_), _) => "refused".to_owned(),
         (Tracking::Active, Some(RouterStatus::Refund)) => format!("refund {}", since()),
         (Tracking::Active, Some(RouterStatus::NeedsGas)) => format!("waits {}", since()),
-        (Tracking::Active, _) if tx.has_failed_on_source() => failure_on_source(tx).to_owned(),
+        (Tracking::Active, _) if let Some(verdict) = tx.failure_on_source() => match verdict {
+            ChainVerdict::Elsewhere(_) => "wrong chain".to_owned(),
+            verdict => verdict.name().to_owned(),
+        },
         (Tracking::Active, Some(RouterStatus::Ongoing | RouterStatus::NotFound | RouterStatus::Unknown(_)) | None) => {
             return TransferProgress::Waiting(ProgressScale::new(tx, &forecast(), now));
         }
     };
     TransferProgress::Words(words)
-}
-
-/// Returns the failure of a transaction on its source chain in a word or two.
-fn failure_on_source(tx: &Transaction) -> &'static str {
-    match tx.on_chain.as_ref().map(|known| &known.source.verdict) {
-        Some(ChainVerdict::Elsewhere(_)) => "wrong chain",
-        Some(verdict) => verdict.name(),
-        None => "",
-    }
 }
 
 #[cfg(test)]

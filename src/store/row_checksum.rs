@@ -20,7 +20,8 @@ pub(in crate::store) fn of_changed_row(columns: &str, value_of: impl Fn(&str) ->
     format!("next_checksum(checksum, {columns}, {})", next.collect::<Vec<_>>().join(", "))
 }
 
-/// Returns the checksum of the values of all checked columns, a CRC32. NULL adds nothing, so that a new column keeps the checksums of older rows.
+/// Returns the checksum of the values of all checked columns, a CRC32. NULL adds nothing, so that a new column keeps the
+/// checksums of older rows.
 pub(in crate::store) fn of_values<'a>(values: impl Iterator<Item = ValueRef<'a>>) -> i64 {
     let mut bytes = Vec::with_capacity(512);
     for (place, value) in (0_u8..).zip(values) {

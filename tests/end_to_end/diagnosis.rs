@@ -52,6 +52,17 @@ fn refused_id_is_found_by_the_probe() {
 }
 
 #[test]
+fn team_that_takes_no_request_fails_the_probe_and_no_other_check() {
+    let (home, simulation) = (Home::new(), SimulatorProcess::start(&ScenarioBatch::new(&[SUCCESS]).scenario));
+    let store = format!("postgres://127.0.0.1:{}/hoptop", closed_port());
+    let diagnosed = doctor(&home, &simulation.url, &["--probe", "--store", &store]);
+    assert_eq!(diagnosed.code, Some(1));
+    assert!(line(&diagnosed, "probe").starts_with("error  probe     not sent: "), "{diagnosed:?}");
+    assert!(line(&diagnosed, "terminal").starts_with("ok"), "{diagnosed:?}");
+    assert_eq!(simulation.end_within_budget(), 0);
+}
+
+#[test]
 fn unreachable_service_is_an_error_that_names_the_fix() {
     let home = Home::new();
     let refused = doctor(&home, &format!("http://127.0.0.1:{}", closed_port()), &["--probe"]);

@@ -90,17 +90,19 @@ async fn status_of_an_untracked_transaction_is_asked_for_once() {
     poller.wait_for_requests(1).await;
     let wanted_until = bench.clock.now().wall + TimeDelta::seconds(30);
     let request = Operation::RequestStatus { profile: "default".into(), params: params.clone(), wanted_until };
-    let request = *bench.apply(request).await.status_requested().unwrap();
+    let key = bench.apply(request).await.status_requested().unwrap().key;
     // The request is still pending at each of these changes.
     for _ in 0..4 {
         bench.advance(Duration::from_millis(200)).await;
         bench.request_poll(bench.transactions().await[0].id).await;
     }
-    bench.wait_until(move |reader| reader.status_answer(request.id).unwrap().is_some()).await;
-    let (answer, _) = bench.read(move |reader| reader.status_answer(request.id).unwrap().unwrap()).await;
+    let wanted = key.clone();
+    bench.wait_until(move |reader| reader.status_answer(&wanted).unwrap().is_some()).await;
+    let wanted = key.clone();
+    let (answer, _) = bench.read(move |reader| reader.status_answer(&wanted).unwrap().unwrap()).await;
     assert!(matches!(answer.outcome, Outcome::Record(_)), "{answer:?}");
-    bench.apply(Operation::ForgetStatus { request: request.key }).await;
-    assert_eq!(bench.read(move |reader| reader.status_answer(request.id).unwrap()).await, None);
+    bench.apply(Operation::ForgetStatus { request: key.clone() }).await;
+    assert_eq!(bench.read(move |reader| reader.status_answer(&key).unwrap()).await, None);
     bench.advance(Duration::from_secs(40)).await;
     let sent = poller.requests().into_iter().filter(|(_, sent)| sent.transaction_id == params.transaction_id).count();
     assert_eq!(sent, 1);

@@ -86,6 +86,26 @@ async fn after_a_request_without_an_answer_the_next_poller_waits_five_seconds() 
 }
 
 #[tokio::test(start_paused = true)]
+async fn poller_that_ends_while_it_waits_leaves_the_wait_to_the_next() {
+    let bench = PollerFixture::new(&scenario(1, "", ONGOING), 10.0).await;
+    let folder = || Some(bench.folder.path().join("state"));
+    let first = bench.start_with(|_| ConnectionBehavior::Refused, folder());
+    first.wait_for_requests(1).await;
+    let asked = first.requests()[0].0;
+    bench.advance(Duration::from_millis(100)).await;
+    first.stop().await.unwrap();
+    let second = bench.start_with(|_| ConnectionBehavior::Fine, folder());
+    bench.advance(Duration::from_secs(1)).await;
+    assert_eq!(second.requests(), []);
+    second.stop().await.unwrap();
+    let third = bench.start_with(|_| ConnectionBehavior::Fine, folder());
+    third.wait_for_requests(1).await;
+    let waited = third.requests()[0].0.since(asked);
+    assert!((Duration::from_secs(5)..Duration::from_secs(6)).contains(&waited), "{waited:?}");
+    third.stop().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
 async fn pollers_of_two_stores_share_one_id_s_budget_fairly() {
     let text = scenario(40, "", ONGOING).replace("rps = 10.0", "rps = 4.0");
     let bench = PollerFixture::new(&text, 4.0).await;

@@ -3,6 +3,7 @@
 //! Only a copy is repaired: this module must never write to the damaged file.
 
 use std::{
+    collections::BTreeSet,
     fs::{self, File},
     io::{self, Read, Write},
     path::{Path, PathBuf},
@@ -72,24 +73,25 @@ impl RecoverySource {
     /// Takes the definitions of tables from a store with the same schema version, in a copy, if the damaged store's
     /// definitions differ: one changed letter of a definition would hide all rows of its table.
     pub(in crate::store) fn repair_definitions(&mut self, sound: &Connection, damaged: &Path) -> rusqlite::Result<()> {
-        const DEFINITIONS: &str = "SELECT name, sql FROM sqlite_schema WHERE type = 'table' AND rootpage > 0";
-        let mut definitions = sound.prepare(DEFINITIONS)?;
-        let definitions = definitions.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
-        let definitions: Vec<(String, String)> = definitions.collect::<Result<_, _>>()?;
-        let is_intact = |(name, definition): &(String, String)| {
-            let sql = format!("SELECT EXISTS ({DEFINITIONS} AND name = ? AND sql = ?)");
-            self.connection.query_row(&sql, [name, definition], |row| row.get(0)).unwrap_or(false)
+        let known = definitions_of_all_versions()?;
+        let found = definitions(&self.connection).unwrap_or_default();
+        let is_lost = |(name, _): &&(String, String)| {
+            // A definition of another version fits the rows that were written by it.
+            !found.iter().any(|definition| definition.0 == *name && known.contains(definition))
         };
-        if definitions.iter().all(is_intact) {
+        let sound = definitions(sound)?;
+        let lost: Vec<_> = sound.iter().filter(is_lost).collect();
+        if lost.is_empty() {
             return Ok(());
         }
         let copy = match self.copy.take() {
             Some(copy) => copy,
             None => Copy::of(damaged).map_err(unreadable)?,
         };
-        let writer = Connection::open(&copy.path)?;
+        let copy = &self.copy.insert(copy).path;
+        let writer = Connection::open(copy)?;
         writer.pragma_update(None, "writable_schema", true)?;
-        for (name, definition) in &definitions {
+        for (name, definition) in lost {
             let sql = "UPDATE sqlite_schema SET type = 'table', name = ?1, tbl_name = ?1, sql = ?2
                        WHERE (name = ?1 OR sql = ?2) AND rootpage > 0 AND type NOT IN ('index', 'trigger', 'view')";
             // A part of the schema that can't be read stays as it is.
@@ -97,10 +99,29 @@ impl RecoverySource {
             repaired.map_or_else(|error| tracing::error!("the definition of {name} can't be repaired: {error}"), drop);
         }
         drop(writer);
-        self.connection = connect(&copy.path)?;
-        self.copy = Some(copy);
+        self.connection = connect(copy)?;
         Ok(())
     }
+}
+
+/// Returns the name and the definition of each table that can be read.
+fn definitions(db: &Connection) -> rusqlite::Result<Vec<(String, String)>> {
+    let mut statement = db.prepare("SELECT name, sql FROM sqlite_schema WHERE type = 'table' AND rootpage > 0")?;
+    let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    // The next row of a damaged schema may be sound.
+    Ok(rows.flatten().collect())
+}
+
+/// Returns the definitions of the tables of every schema version.
+fn definitions_of_all_versions() -> rusqlite::Result<BTreeSet<(String, String)>> {
+    let mut db = Connection::open_in_memory()?;
+    sql_functions::register(&db)?;
+    let mut known = BTreeSet::new();
+    for version in 1..=migrate::LATEST {
+        migrate::migrate(&mut db, version)?;
+        known.extend(definitions(&db)?);
+    }
+    Ok(known)
 }
 
 impl Copy {
@@ -146,7 +167,25 @@ mod tests {
     }
 
     #[test]
-    fn table_is_read_whose_definition_changed_by_one_bit() {
+    fn definitions_of_an_earlier_version_stay_as_they_are() {
+        let folder = tempfile::tempdir().unwrap();
+        let damaged = folder.path().join("damaged");
+        let mut sound = Connection::open_in_memory().unwrap();
+        sql_functions::register(&sound).unwrap();
+        migrate::migrate(&mut sound, migrate::LATEST).unwrap();
+        migrate::migrate(&mut Connection::open(&damaged).unwrap(), 3).unwrap();
+        let mut source = open(&damaged, &damaged).unwrap();
+        source.repair_definitions(&sound, &damaged).unwrap();
+        // Their rows have other columns than today.
+        assert!(column_count(&source.connection, "transactions") < column_count(&sound, "transactions"));
+    }
+
+    fn column_count(db: &Connection, table: &str) -> i64 {
+        db.query_row("SELECT count(*) FROM pragma_table_xinfo(?)", [table], |row| row.get(0)).unwrap()
+    }
+
+    #[test]
+    fn table_is_read_whose_entry_in_the_schema_was_damaged() {
         let folder = tempfile::tempdir().unwrap();
         let damaged = folder.path().join("damaged");
         let mut sound = Connection::open_in_memory().unwrap();
@@ -160,15 +199,19 @@ mod tests {
         let definition = b"CREATE TABLE pauses (";
         let at = intact.windows(definition.len()).position(|bytes| bytes == definition).unwrap();
         let read = |source: &RecoverySource| {
-            source.connection.query_row("SELECT until FROM pauses", [], |row| row.get::<_, i64>(0))
+            let sql = "SELECT until FROM pauses WHERE profile = 'default'";
+            source.connection.query_row(sql, [], |row| row.get::<_, i64>(0))
         };
-        // In `CREATE`, in the table's name, and in the name of a column.
-        for place in [at, at + 13, at + definition.len() + 10] {
+        let column = at + intact[at..].windows(7).position(|bytes| bytes == b"profile").unwrap();
+        // The entry's type, name and table come before the definition: `tablepausespauses`, and the number of the page.
+        let entry = intact[..at].windows(11).rposition(|bytes| bytes == b"tablepauses").unwrap();
+        for place in [at, at + 13, column, entry, entry + 5, entry + 11] {
             let mut bytes = intact.clone();
-            bytes[place] ^= 0x20;
-            bytes[place + 1] ^= 1;
+            bytes[place] ^= 1;
             fs::write(&damaged, &bytes).unwrap();
             let mut source = open(&damaged, &damaged).unwrap();
+            // SQLite reads the definition, and not the columns before it.
+            assert_eq!(read(&source).is_err(), place >= at, "{place}");
             source.repair_definitions(&sound, &damaged).unwrap();
             assert_eq!(read(&source).unwrap(), 7, "{place}");
             assert_eq!(fs::read(&damaged).unwrap(), bytes);

@@ -15,7 +15,7 @@ use crate::{
         error::StoreError,
         tables::{
             changes::{self, FeedEntry},
-            observations, records, search_index, transactions, undo_history,
+            observations, records, search_index, status_requests, transactions, undo_history,
         },
     },
 };
@@ -32,8 +32,13 @@ pub struct DroppedBodies {
 /// Deletes transactions permanently; returns how many existed. Duration samples stay. Nothing of the deleted data
 /// remains in the file.
 pub(super) fn delete(db: &Connection, keys: &[TransactionKey], stamp: &Stamp) -> Result<usize, StoreError> {
+    securely(db, || delete_rows(db, keys, stamp))
+}
+
+/// Runs deletions after which nothing of the deleted data remains in the file.
+pub(super) fn securely<T>(db: &Connection, delete: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreError> {
     db.pragma_update(None, "secure_delete", true)?;
-    let deleted = delete_rows(db, keys, stamp);
+    let deleted = delete();
     db.pragma_update(None, "secure_delete", false)?;
     deleted
 }
@@ -44,6 +49,7 @@ fn delete_rows(db: &Connection, keys: &[TransactionKey], stamp: &Stamp) -> Resul
     for key in keys {
         let row = transactions::row_of(db, key)?.filter(|row| seen.insert(*row));
         known.extend(row.map(|row| (row, key.profile.as_str())));
+        status_requests::delete_about(db, key)?;
     }
     // This comes first: after the deletion nothing links an alert to its transaction.
     undo_history::forget(db, known.iter().map(|(row, _)| *row))?;

@@ -167,7 +167,9 @@ pub(in crate::store) fn apply(
         Operation::AnswerStatus { request, observation } => {
             status_requests::set_answer(db, request, observation, at).map(|()| OperationResult::Done)
         }
-        Operation::ForgetStatus { request } => status_requests::delete(db, request).map(|()| OperationResult::Done),
+        Operation::ForgetStatus { request } => {
+            delete::securely(db, || status_requests::delete(db, request)).map(|()| OperationResult::Done)
+        }
         Operation::RecordProfileEvent { profile, event } => {
             profile::record_event(db, profile, event, at).map(|()| OperationResult::Done)
         }

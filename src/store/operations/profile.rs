@@ -12,7 +12,7 @@ use crate::{
         tables::{
             alerts,
             changes::{self, FeedEntry},
-            minutes, pollers,
+            minutes, pollers, status_requests,
         },
     },
 };
@@ -53,6 +53,7 @@ pub(super) fn report_polling(
     let report = PollerReport { at, ..report.clone() };
     minutes::count(db, profile, pollers::read(db, profile)?.as_ref(), &report)?;
     pollers::write(db, profile, &report)?;
+    status_requests::delete_expired(db, at)?;
     alert_changes::end_snoozes(db, at)
 }
 

@@ -141,9 +141,12 @@ impl Reader {
     ) -> Result<(), E> {
         const AT_ONCE: usize = 32;
         for rows in rows.chunks(AT_ONCE) {
-            let read = || rows.iter().filter_map(|row| self.list_row(*row).transpose()).collect();
-            let read: Vec<ListRow> = self.snapshot(read)?;
-            read.iter().try_for_each(|ListRow { transaction, alerts }| visit(transaction, alerts))?;
+            let read = || Ok(rows.iter().filter_map(|row| self.list_row(*row).transpose()).collect());
+            let read: Vec<Result<ListRow, StoreError>> = self.snapshot(read)?;
+            for row in read {
+                let ListRow { transaction, alerts } = row?;
+                visit(&transaction, &alerts)?;
+            }
         }
         Ok(())
     }

@@ -26,7 +26,7 @@ pub struct PollerRequests {
     /// The quote requests that are still wanted and not claimed, oldest first.
     pub quotes: Vec<StoredQuote>,
     /// The requests for the status of transactions that aren't tracked, still wanted and not answered, oldest first.
-    pub statuses: Vec<StatusRequest>,
+    pub status_requests: Vec<StatusRequest>,
 }
 
 impl Reader {
@@ -41,7 +41,7 @@ impl Reader {
             open: open_transactions::open_at(self.db(), now)?,
             paused_until: self.paused_until(profile, now)?,
             quotes: quotes::pending(self.db(), profile, now)?,
-            statuses: status_requests::pending(self.db(), profile, now)?,
+            status_requests: status_requests::pending(self.db(), profile, now)?,
         })
     }
 

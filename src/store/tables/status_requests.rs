@@ -1,6 +1,6 @@
 //! The table of requests for the status of transactions that aren't tracked (`status_requests`).
 //!
-//! The module must never keep a request for longer than somebody may wait for its answer.
+//! A request is deleted once its person has the answer. The module must never keep a request that nobody waits for.
 
 use std::time::Duration;
 
@@ -9,12 +9,14 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::columns;
 use crate::{
-    domain::{observation::Observation, operation::StatusRequestKey},
+    domain::{
+        ids::TransactionKey, observation::Observation, operation::StatusRequestKey, transaction::TransactionParams,
+    },
     store::{error::StoreError, reader::Reader},
 };
 
-/// How long a request is kept if the process that made it was killed.
-const LONGEST_KEPT: Duration = Duration::from_secs(60 * 60);
+/// How long a request is kept after the moment until which its answer was wanted: the clocks of a team's machines differ.
+const LONGEST_KEPT: Duration = Duration::from_secs(5 * 60);
 
 /// A request for the status of a transaction that isn't tracked.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,10 +29,16 @@ pub struct StatusRequest {
 
 impl Reader {
     /// Returns the answer to a request for a status, and when it arrived; `None` without one.
-    pub fn status_answer(&self, id: i64) -> Result<Option<(Observation, DateTime<Utc>)>, StoreError> {
-        let sql = "SELECT observation, answered_at FROM status_requests WHERE id = ? AND answered_at IS NOT NULL";
+    pub fn status_answer(
+        &self,
+        request: &StatusRequestKey,
+    ) -> Result<Option<(Observation, DateTime<Utc>)>, StoreError> {
+        let sql = format!(
+            "SELECT observation, answered_at FROM status_requests WHERE {OF_KEY} AND answered_at IS NOT NULL LIMIT 1"
+        );
+        let values = params![request.profile, to_json(&request.params)?, columns::moment(request.asked_at)];
         let read = |row: &Row<'_>| Ok((from_json(row, 0)?, columns::moment_from(row.get(1)?)));
-        Ok(self.db().prepare_cached(sql)?.query_row([id], read).optional()?)
+        Ok(self.db().prepare_cached(&sql)?.query_row(values, read).optional()?)
     }
 }
 
@@ -52,18 +60,36 @@ pub(in crate::store) fn pending(
     Ok(found.collect::<Result<_, _>>()?)
 }
 
-/// Inserts a request. Deletes the requests that a killed process left.
+/// Inserts a request.
 pub(in crate::store) fn insert(
     db: &Connection,
     key: StatusRequestKey,
     wanted_until: DateTime<Utc>,
 ) -> Result<StatusRequest, StoreError> {
-    let before = columns::moment(key.asked_at) - columns::span(LONGEST_KEPT);
-    db.prepare_cached("DELETE FROM status_requests WHERE wanted_until < ?")?.execute([before])?;
     let [asked_at, wanted_until] = [key.asked_at, wanted_until].map(columns::moment);
     db.prepare_cached("INSERT INTO status_requests (profile, params, asked_at, wanted_until) VALUES (?, ?, ?, ?)")?
         .execute(params![key.profile, to_json(&key.params)?, asked_at, wanted_until])?;
     Ok(StatusRequest { id: db.last_insert_rowid(), key })
+}
+
+/// Deletes the requests that nobody waits for at `at`: their process was killed, or couldn't reach the team's database.
+pub(in crate::store) fn delete_expired(db: &Connection, at: DateTime<Utc>) -> Result<(), StoreError> {
+    let before = columns::moment(at) - columns::span(LONGEST_KEPT);
+    db.prepare_cached("DELETE FROM status_requests WHERE wanted_until < ?")?.execute([before])?;
+    Ok(())
+}
+
+/// Deletes the requests about a transaction.
+pub(in crate::store) fn delete_about(db: &Connection, transaction: &TransactionKey) -> Result<(), StoreError> {
+    let mut statement = db.prepare_cached("SELECT id, params FROM status_requests WHERE profile = ?")?;
+    let read = |row: &Row<'_>| Ok((row.get::<_, i64>(0)?, from_json::<TransactionParams>(row, 1)?));
+    for found in statement.query_map([&transaction.profile], read)? {
+        let (id, params) = found?;
+        if params.from_chain == transaction.from_chain && params.transaction_id.key() == transaction.hash.key() {
+            db.prepare_cached("DELETE FROM status_requests WHERE id = ?")?.execute([id])?;
+        }
+    }
+    Ok(())
 }
 
 /// The SQL condition for the requests with a key; the parts of the key are the first three parameters.

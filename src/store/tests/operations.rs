@@ -786,6 +786,37 @@ fn every_operation_survives_a_json_round_trip() {
 }
 
 #[test]
+fn status_request_lasts_until_it_is_read_or_nobody_waits_or_its_transaction_is_deleted() {
+    let (_folder, store) = open();
+    let pending = |seconds| store.reader().unwrap().poller_requests("default", at(seconds)).unwrap().status_requests;
+    let count = || {
+        let db = Connection::open(store.path()).unwrap();
+        db.query_row("SELECT count(*) FROM status_requests", [], |row| row.get::<_, i64>(0)).unwrap()
+    };
+    let read = request_status(&store, 1, 8);
+    assert_eq!((pending(59).len(), pending(60).len()), (1, 0));
+    let [_, answer, forget] = operations_on(&read);
+    testing::apply(&store, answer, at(9)).unwrap();
+    let (_, answered_at) = store.reader().unwrap().status_answer(&read).unwrap().unwrap();
+    assert_eq!((answered_at, pending(10)), (at(9), vec![]));
+    testing::apply(&store, forget, at(10)).unwrap();
+    assert_eq!((count(), store.reader().unwrap().status_answer(&read).unwrap()), (0, None));
+    // The process that asked was killed.
+    let row = import_one(&store);
+    for number in [1, 2] {
+        request_status(&store, number, 11);
+    }
+    let deleted = Operation::Delete { transactions: vec![testing::key(&store, row)] };
+    testing::apply(&store, deleted, at(12)).unwrap();
+    assert_eq!(pending(13).iter().map(|request| request.key.params.clone()).collect::<Vec<_>>(), [fixtures::params(2)]);
+    let report = || Operation::ReportPolling { profile: "default".into(), report: Box::new(PollerReport::default()) };
+    testing::apply(&store, report(), at(60 + 300)).unwrap();
+    assert_eq!(count(), 1, "the clocks of machines differ");
+    testing::apply(&store, report(), at(60 + 301)).unwrap();
+    assert_eq!(count(), 0);
+}
+
+#[test]
 fn operation_on_an_absent_target_changes_nothing() {
     let (_folder, store) = open();
     let row = import_one(&store);

@@ -8,6 +8,7 @@ use crate::{
     domain::{
         alert::Rule,
         change::ChangeKind,
+        duration_stats::RouteKey,
         filter::NameKind,
         fixtures as tx,
         ids::{ChainId, TxHash},
@@ -421,6 +422,26 @@ fn search_on_the_summary_tab_searches_the_raw_body() {
     assert!(matches!(model.dialog, Dialog::Find { .. }));
     type_in(&mut model, "zzz", now());
     assert_eq!(model.detail.search_text(), "zzz");
+    press(&mut model, &["Esc"], now());
+    assert_eq!((model.detail.tab, model.detail.search_text()), (DetailTab::Summary, ""));
+}
+
+#[test]
+fn the_key_of_the_help_closes_it_unless_it_is_searched_for() {
+    let mut model = dashboard("5");
+    press(&mut model, &["?", "?"], now());
+    assert!(matches!(model.dialog, Dialog::None));
+    press(&mut model, &["?", "a", "?"], now());
+    assert!(matches!(model.dialog, Dialog::Help(_)));
+}
+
+#[test]
+fn charts_open_on_the_route_of_the_open_transaction() {
+    let mut model = dashboard("5");
+    press(&mut model, &["%"], now());
+    assert_eq!(model.charts.chosen, None);
+    press(&mut model, &["Esc", "Enter", "%"], now());
+    assert_eq!(model.charts.chosen, model.selected().map(RouteKey::of));
 }
 
 #[test]

@@ -423,6 +423,20 @@ fn poller_s_line_while_it_rests() {
 }
 
 #[test]
+fn last_error_has_an_age_and_leaves_after_ten_minutes() {
+    let shown = |minutes| {
+        let mut model = dashboard((160, 36));
+        let mut report = live_report(ago(0, 1));
+        (report.last_error, report.last_error_at) = (Some("refused".into()), Some(ago(minutes, 0)));
+        change_store(&mut model, everything(transactions(), alerts()), Some(report), now());
+        screen(&model)
+    };
+    assert!(shown(9).contains("last error 9m ago: refused"), "{}", shown(9));
+    let later = shown(10);
+    assert!(!later.contains("last error") && !later.contains("no errors"), "{later}");
+}
+
+#[test]
 fn text_in_wide_letters_and_with_stacked_marks() {
     insta::assert_snapshot!(screen(&hostile(SMALL)));
 }

@@ -3,8 +3,6 @@
 //! The request for its status goes to the poller through the store: to the machine that polls for a team, and otherwise
 //! through a temporary store. The module must never write a transaction to the store of the settings.
 
-use std::path::Path;
-
 use color_eyre::eyre::Result;
 
 use super::{CheckArgs, print_checked};
@@ -15,7 +13,7 @@ use crate::{
     domain::operation::Operation,
     intake::{self, Field},
     runtime::{background_poller::ServiceClient, exit::Exit, log_file, team_store::TeamAccess},
-    store::{Reader, Store, StoreError},
+    store::StoreError,
 };
 
 /// Polls the described transaction once and prints it. Without a team the store of the context must be a temporary one.
@@ -42,7 +40,7 @@ pub(crate) fn check(
     if let Some(warning) = intake::length_warning(&new.params.transaction_id, &new.params.from_chain) {
         writeln!(cx.err, "warning: {warning}")?;
     }
-    if team.is_none() && is_replica(&settings.db) {
+    if team.is_none() && opening::is_replica(&settings.db) {
         return Err(StoreError::ReplicaAlone.into());
     }
     let polling = ServiceClient::checked(settings.polling())?;
@@ -66,37 +64,4 @@ pub(crate) fn check(
         }
     }
     print_checked(&rows, &shown.reader()?, ended, args.json, cx)
-}
-
-/// Whether the store at `db` is a team's replica, also without a team in the settings. An unreadable store counts as a
-/// replica.
-fn is_replica(db: &Path) -> bool {
-    !Store::has_no_store_at(db)
-        && Reader::quick(db).and_then(|reader| reader.replica()).map_or(true, |replica| replica.is_some())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{
-        cli::context::testing::{CommandFixture, at},
-        domain::{
-            operation::{Envelope, Stamp},
-            team::{LogEntry, LogPosition, Nonce},
-        },
-        store::{LogEntries, payload},
-    };
-
-    #[test]
-    fn replica_of_a_team_is_recognised_without_the_team() {
-        let bench = CommandFixture::new();
-        let db = bench.folder.path().join("hoptop.db");
-        assert!(!is_replica(&db) && !is_replica(&bench.folder.path().join("missing.db")));
-        let pause = Operation::Pause { profile: "default".into(), until: None };
-        let payload = payload::encode(&[&Envelope::new(pause, Stamp::new(at(0), None))]).unwrap();
-        let entry = LogEntry { position: LogPosition { seq: 1, nonce: Nonce(1) }, author: None, payload };
-        let entries = LogEntries { team: Nonce(7), entries: vec![entry], own: vec![], is_light: false };
-        bench.store.replicate(entries).wait().unwrap().replicated().unwrap();
-        assert!(is_replica(&db));
-    }
 }

@@ -22,7 +22,10 @@ use crate::{
     domain::{ids::ChainId, observation::Failure, record},
     intake::Field,
     poller::load_service_urls,
-    runtime::{background_poller::ServiceClient, chain_nodes, exit::Exit, team_store::TeamAccess, tokio_runtime},
+    runtime::{
+        background_poller::ServiceClient, chain_nodes, exit::Exit, stderr::sentence, team_store::TeamAccess,
+        tokio_runtime,
+    },
 };
 
 /// Asks the node of each chain that the settings name for its chain.
@@ -55,6 +58,9 @@ const MAX_WAIT: Duration = Duration::from_secs(30);
 
 /// Sends one request, and judges the answer.
 pub(super) fn probe(settings: &Settings, team: Option<&TeamAccess>, cx: &mut Context) -> Result<Diagnosis> {
+    if team.is_none() && opening::is_replica(&settings.db) {
+        return Ok(Diagnosis::Warning("not sent: the store is a team's, whose machines share the ID's budget".into()));
+    }
     let polling = match ServiceClient::checked(settings.polling()) {
         Ok(polling) => polling,
         // The checks of the base URL and of the ID name the reason.
@@ -73,7 +79,11 @@ pub(super) fn probe(settings: &Settings, team: Option<&TeamAccess>, cx: &mut Con
     let temporary = team.is_none().then(opening::open_temporary).transpose()?;
     let store = temporary.as_ref().map_or(&cx.store, |(store, _)| store);
     let one_shot_poll = OneShotPoll { settings, store, team, patience: MAX_WAIT };
-    let (outcome, answer) = one_shot_poll.request_status(new.params, polling)?;
+    let (outcome, answer) = match one_shot_poll.request_status(new.params, polling) {
+        Ok(ended) => ended,
+        // The other checks name the reasons why a team's store takes no request.
+        Err(report) => return Ok(Diagnosis::Error(format!("not sent: {}", sentence(&report)))),
+    };
     cx.now = Clock::system().now();
     let answer = answer.as_ref().map(|(observation, _)| observation);
     let status = answer.and_then(|observation| observation.http_status);
