@@ -34,7 +34,7 @@ Examples:
   hoptop check 0x9f3c41                            poll one tracked transaction
   hoptop check 0x9f3c41 0x41aa90 --json            poll two, and print JSON
   hoptop check HASH --from 42161 --to 8453 --quote-id ID
-                                                   poll a transaction that isn't tracked, nor is afterwards
+                                                   poll a transaction that isn't tracked; it stays untracked
   hoptop check 0x9f3c41 --chain                    ask the source chain itself, at the node that the config file names
 
 Exit codes: 0 every transaction was answered, 4 one was rejected or settled in anything but success, 5 the service refuses
