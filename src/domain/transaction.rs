@@ -49,6 +49,17 @@ pub struct TransactionParams {
     pub ticket: Option<String>,
 }
 
+impl TransactionParams {
+    /// Returns the key that identifies the transaction in every store, if this profile tracks it.
+    pub(crate) fn key(&self, profile: &str) -> TransactionKey {
+        TransactionKey {
+            profile: profile.to_owned(),
+            from_chain: self.from_chain.clone(),
+            hash: self.transaction_id.clone(),
+        }
+    }
+}
+
 /// A transaction to track, as an import or a person gave it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewTransaction {
@@ -195,11 +206,7 @@ pub(crate) type TransactionHeader = Transaction<RecordSummary>;
 impl<R> Transaction<R> {
     /// Returns the key that identifies the transaction in every store.
     pub fn key(&self) -> TransactionKey {
-        TransactionKey {
-            profile: self.profile.clone(),
-            from_chain: self.params.from_chain.clone(),
-            hash: self.params.transaction_id.clone(),
-        }
+        self.params.key(&self.profile)
     }
 
     /// Returns the notes, oldest first, each after its author's name if it is known.

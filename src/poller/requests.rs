@@ -9,7 +9,6 @@ use crate::{
     budget::SlotPermit,
     clock::{Clock, Now},
     domain::{
-        ids::TransactionKey,
         observation::{Failure, Observation},
         operation::{Operation, QuoteKey, StatusRequestKey},
         quote::{QuoteObservation, QuoteRequest},
@@ -49,8 +48,7 @@ impl<W: ServiceTransport> RequestSender<W> {
     ) -> RequestResult {
         let (observation, at) = self.observe(&params, status.as_ref()).await;
         let failure = observation.outcome.failure().cloned();
-        let (from_chain, hash) = (params.from_chain.clone(), params.transaction_id.clone());
-        let transaction = TransactionKey { profile: self.profile.clone(), from_chain, hash };
+        let transaction = params.key(&self.profile);
         let operation = Operation::Observe { transaction, observation: Box::new(observation) };
         let stored = apply_operation(&self.store, &self.clock, operation, at).await;
         self.end(at, failure, stored.and_then(|outcome| outcome.observed().map(Some)))

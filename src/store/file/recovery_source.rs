@@ -18,10 +18,10 @@ use super::{migrate, paths, sql_functions};
 pub(in crate::store) struct RecoverySource {
     pub(in crate::store) connection: Connection,
     /// The copy, in a folder that is removed when this value is dropped; `None` if the damaged file itself is read.
-    copy: Option<Copy>,
+    copy: Option<DamagedCopy>,
 }
 
-struct Copy {
+struct DamagedCopy {
     path: PathBuf,
     _folder: TempDir,
 }
@@ -50,7 +50,7 @@ pub(super) fn connect(damaged: &Path) -> rusqlite::Result<Connection> {
 /// Makes a copy of a damaged store and its log, with the header of a sound store.
 fn repair_header(sound: &Path, damaged: &Path) -> rusqlite::Result<RecoverySource> {
     let repair = || {
-        let copy = Copy::of(damaged)?;
+        let copy = DamagedCopy::of(damaged)?;
         let mut header = [0; 100];
         File::open(sound)?.read_exact(&mut header)?;
         let mode = if has_log(damaged) { 2 } else { 1 };
@@ -86,7 +86,7 @@ impl RecoverySource {
         }
         let copy = match self.copy.take() {
             Some(copy) => copy,
-            None => Copy::of(damaged).map_err(unreadable)?,
+            None => DamagedCopy::of(damaged).map_err(unreadable)?,
         };
         let copy = &self.copy.insert(copy).path;
         let writer = Connection::open(copy)?;
@@ -124,7 +124,7 @@ fn definitions_of_all_versions() -> rusqlite::Result<BTreeSet<(String, String)>>
     Ok(known)
 }
 
-impl Copy {
+impl DamagedCopy {
     /// Copies a damaged store and its log.
     fn of(damaged: &Path) -> io::Result<Self> {
         let folder = tempfile::tempdir_in(damaged.parent().unwrap_or(Path::new(".")))?;

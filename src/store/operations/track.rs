@@ -19,7 +19,7 @@ use crate::{
         batch::Batch,
         change::ChangeKind,
         deadline::Deadline,
-        ids::{RowId, TransactionKey},
+        ids::RowId,
         operation::Stamp,
         transaction::{NewTransaction, Tracking, TransactionHeader, TransactionParams},
     },
@@ -143,21 +143,13 @@ fn estimate_novelty(db: &Connection, profile: &str, batch: &dyn Batch) -> Result
     let (mut seen, mut stored) = (0, 0);
     for_each(batch, |new| {
         seen += 1;
-        stored += u64::from(transactions::row_of(db, &key(profile, &new.params))?.is_some());
+        stored += u64::from(transactions::row_of(db, &new.params.key(profile))?.is_some());
         Ok(if stored > 0 && seen >= SAMPLE_ROWS { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     })?;
     Ok(match stored {
         0 => Novelty::All,
         _ => Novelty::About(batch.rows() * (seen - stored) / seen),
     })
-}
-
-fn key(profile: &str, params: &TransactionParams) -> TransactionKey {
-    TransactionKey {
-        profile: profile.to_owned(),
-        from_chain: params.from_chain.clone(),
-        hash: params.transaction_id.clone(),
-    }
 }
 
 /// An import in progress, within a transaction of the store.
@@ -394,7 +386,7 @@ struct ExistingTransaction {
 
 impl ExistingTransaction {
     fn load(db: &Connection, profile: &str, params: &TransactionParams) -> Result<Option<Self>, StoreError> {
-        let Some(header) = transactions::header_of(db, &key(profile, params))? else { return Ok(None) };
+        let Some(header) = transactions::header_of(db, &params.key(profile))? else { return Ok(None) };
         let request_id = match (&params.request_id, &header.params.request_id) {
             (Some(_), None) => records::record(db, header.id)?.and_then(|record| record.request_id),
             _ => None,

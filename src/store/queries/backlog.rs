@@ -40,7 +40,7 @@ impl Reader {
         // A channel without a cursor has not begun.
         let Some(cursor) = cursor else { return Ok(NotificationBacklog::default()) };
         let names: Vec<&str> = events.iter().map(|event| changes::stored_name(*event)).collect();
-        let names = serde_json::to_string(&names).map_err(|error| columns::unreadable(2, error))?;
+        let names = columns::to_json(&names, 2)?;
         let sql = "SELECT count(*), min(at) FROM
                        (SELECT at, event, profile, transaction_row FROM changes WHERE seq > ?1 ORDER BY seq LIMIT ?2) AS next
                    WHERE event IN (SELECT value FROM json_each(?3))

@@ -61,7 +61,7 @@ fn to_json(config: &ChainConfig) -> Result<Rc<str>, StoreError> {
         if let Some((_, json)) = known.iter().find(|(known, _)| known == config) {
             return Ok(Rc::clone(json));
         }
-        let json: Rc<str> = serde_json::to_string(config).map_err(|error| columns::unreadable(3, error))?.into();
+        let json: Rc<str> = columns::to_json(config, 3)?.into();
         known.truncate(REMEMBERED - 1);
         known.push_front((config.clone(), Rc::clone(&json)));
         Ok(json)

@@ -10,7 +10,7 @@ use rusqlite::{
     Row, RowIndex,
     types::{Value, ValueRef},
 };
-use serde::de::DeserializeOwned;
+use serde::{Serialize, de::DeserializeOwned};
 
 pub(in crate::store) fn moment(at: DateTime<Utc>) -> i64 {
     at.timestamp_millis()
@@ -34,6 +34,16 @@ pub(in crate::store) fn span(span: Duration) -> i64 {
 
 pub(in crate::store) fn span_from(milliseconds: i64) -> Duration {
     Duration::from_millis(u64::try_from(milliseconds).unwrap_or(0))
+}
+
+/// Returns the JSON of a value, for a column.
+pub(in crate::store) fn to_json<T: Serialize + ?Sized>(value: &T, column: usize) -> rusqlite::Result<String> {
+    serde_json::to_string(value).map_err(|error| unreadable(column, error))
+}
+
+/// Reads a value from a JSON column.
+pub(in crate::store) fn from_json<T: DeserializeOwned>(row: &Row<'_>, column: usize) -> rusqlite::Result<T> {
+    serde_json::from_str(row.get_ref(column)?.as_str()?).map_err(|error| unreadable(column, error))
 }
 
 /// Converts the error of a JSON column that can't be parsed into an error of the statement that read the column.

@@ -118,7 +118,7 @@ impl<'a> EvidenceKey<'a> {
     }
 
     fn write<T: Serialize>(&self, db: &Connection, evidence: &T) -> Result<(), StoreError> {
-        let json = serde_json::to_string(evidence).map_err(|error| columns::unreadable(4, error))?;
+        let json = columns::to_json(evidence, 4)?;
         let values = params![self.profile, self.from, self.to, self.is_gmp, json];
         static UPDATE: LazyLock<String> = LazyLock::new(|| {
             let next = row_checksum::of_changed_row(CHECKED, |column| (column == "evidence").then(|| "?5".to_owned()));

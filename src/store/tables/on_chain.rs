@@ -19,7 +19,7 @@ pub(in crate::store) fn parse(reading: Option<&str>) -> Option<OnChain> {
 
 /// Writes a reading, which also answers a person's request.
 pub(in crate::store) fn write(db: &Connection, row: RowId, on_chain: &OnChain) -> Result<(), StoreError> {
-    let reading = serde_json::to_string(on_chain).map_err(|error| columns::unreadable(2, error))?;
+    let reading = columns::to_json(on_chain, 2)?;
     let next = row_checksum::of_changed_row(CHECKED, |column| match column {
         "verdict" => Some("?2".to_owned()),
         "reading" => Some("?3".to_owned()),

@@ -70,7 +70,7 @@ pub(in crate::store) fn set_pause(
 }
 
 pub(in crate::store) fn write(db: &Connection, profile: &str, report: &PollerReport) -> Result<(), StoreError> {
-    let state = serde_json::to_string(report).map_err(|error| columns::unreadable(0, error))?;
+    let state = columns::to_json(report, 0)?;
     db.prepare_cached(
         "INSERT INTO pollers (profile, at, state) VALUES (?1, ?2, ?3)
          ON CONFLICT (profile) DO UPDATE SET at = ?2, state = ?3",

@@ -91,7 +91,7 @@ pub(in crate::store) fn find_fresh(
          ORDER BY id DESC LIMIT 1"
     );
     let since = columns::moment(at) - columns::span(FRESH);
-    let values = params![profile, to_json(request)?, since, columns::moment(at)];
+    let values = params![profile, columns::to_json(request, 1)?, since, columns::moment(at)];
     Ok(db.prepare_cached(&sql)?.query_row(values, read).optional()?)
 }
 
@@ -109,7 +109,7 @@ pub(in crate::store) fn extend_wait(
          RETURNING id, asked_at",
         assignments(&[("wanted_until", "max(wanted_until, ?4)")])
     );
-    let values = params![profile, to_json(request)?, columns::moment(at), columns::moment(wanted_until)];
+    let values = params![profile, columns::to_json(request, 1)?, columns::moment(at), columns::moment(wanted_until)];
     let read = |row: &Row<'_>| Ok((row.get(0)?, columns::moment_from(row.get(1)?)));
     Ok(db.prepare_cached(&sql)?.query_row(values, read).optional()?)
 }
@@ -130,7 +130,7 @@ pub(in crate::store) fn insert(
 ) -> Result<i64, StoreError> {
     let values = params![
         quote.profile,
-        to_json(&quote.request)?,
+        columns::to_json(&quote.request, 1)?,
         columns::moment(quote.asked_at),
         columns::moment(wanted_until)
     ];
@@ -154,7 +154,13 @@ pub(in crate::store) fn withdraw(
     let set = assignments(&[("wanted_until", "?4")]);
     let sql = format!("UPDATE quotes SET {set} WHERE {OF_KEY} AND sent_at IS NULL AND wanted_until <= ?5");
     let [asked_at, at, until] = [quote.asked_at, at, wanted_until].map(columns::moment);
-    db.prepare_cached(&sql)?.execute(params![quote.profile, to_json(&quote.request)?, asked_at, at, until])?;
+    db.prepare_cached(&sql)?.execute(params![
+        quote.profile,
+        columns::to_json(&quote.request, 1)?,
+        asked_at,
+        at,
+        until
+    ])?;
     Ok(())
 }
 
@@ -165,7 +171,8 @@ pub(in crate::store) fn claim(db: &Connection, quote: &QuoteKey, at: DateTime<Ut
         assignments(&[("sent_at", "?4")])
     );
     let [asked_at, at] = [quote.asked_at, at].map(columns::moment);
-    Ok(db.prepare_cached(&sql)?.execute(params![quote.profile, to_json(&quote.request)?, asked_at, at])? > 0)
+    Ok(db.prepare_cached(&sql)?.execute(params![quote.profile, columns::to_json(&quote.request, 1)?, asked_at, at])?
+        > 0)
 }
 
 /// Writes the answer to a request. Returns the request's number, or `None` if it already had an answer.
@@ -179,7 +186,7 @@ pub(in crate::store) fn set_answer(
         QuoteAnswer::Route(quote) => (quote.quote_id.as_deref(), quote.estimate.map(columns::span)),
         _ => (None, None),
     };
-    let json = serde_json::to_string(&observation.answer).map_err(|error| columns::unreadable(4, error))?;
+    let json = columns::to_json(&observation.answer, 4)?;
     let set = assignments(&[
         ("answered_at", "?4"),
         ("answer", "?5"),
@@ -191,7 +198,7 @@ pub(in crate::store) fn set_answer(
     let sql = format!("UPDATE quotes SET {set} WHERE {OF_KEY} AND answered_at IS NULL RETURNING id");
     let values = params![
         quote.profile,
-        to_json(&quote.request)?,
+        columns::to_json(&quote.request, 1)?,
         columns::moment(quote.asked_at),
         columns::moment(at),
         json,
@@ -248,7 +255,9 @@ pub(in crate::store) fn fill_params(
     let sql = "SELECT estimate, request FROM quotes WHERE profile = ? AND quote_id = ? ORDER BY id DESC LIMIT 1";
     let found = db
         .prepare_cached(sql)?
-        .query_row([profile, &params.quote_id], |row| Ok((row.get::<_, Option<i64>>(0)?, read_request(row, 1)?)))
+        .query_row([profile, &params.quote_id], |row| {
+            Ok((row.get::<_, Option<i64>>(0)?, columns::from_json::<QuoteRequest>(row, 1)?))
+        })
         .optional()?;
     let Some((estimate, request)) = found else { return Ok(Vec::new()) };
     let mut filled = Vec::new();
@@ -263,21 +272,13 @@ pub(in crate::store) fn fill_params(
     Ok(filled)
 }
 
-fn to_json(request: &QuoteRequest) -> Result<String, StoreError> {
-    Ok(serde_json::to_string(request).map_err(|error| columns::unreadable(1, error))?)
-}
-
-fn read_request(row: &Row<'_>, column: usize) -> rusqlite::Result<QuoteRequest> {
-    serde_json::from_str(row.get_ref(column)?.as_str()?).map_err(|error| columns::unreadable(column, error))
-}
-
 fn read(row: &Row<'_>) -> rusqlite::Result<StoredQuote> {
     let answer: Option<String> = row.get(6)?;
     let answer = answer.map(|answer| serde_json::from_str(&answer)).transpose();
     Ok(StoredQuote {
         id: row.get(0)?,
         profile: row.get(1)?,
-        request: read_request(row, 2)?,
+        request: columns::from_json(row, 2)?,
         asked_at: columns::moment_from(row.get(3)?),
         sent_at: columns::optional_moment(row, 4)?,
         answered_at: columns::optional_moment(row, 5)?,

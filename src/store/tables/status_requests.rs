@@ -36,8 +36,8 @@ impl Reader {
         let sql = format!(
             "SELECT observation, answered_at FROM status_requests WHERE {OF_KEY} AND answered_at IS NOT NULL LIMIT 1"
         );
-        let values = params![request.profile, to_json(&request.params)?, columns::moment(request.asked_at)];
-        let read = |row: &Row<'_>| Ok((from_json(row, 0)?, columns::moment_from(row.get(1)?)));
+        let values = params![request.profile, columns::to_json(&request.params, 1)?, columns::moment(request.asked_at)];
+        let read = |row: &Row<'_>| Ok((columns::from_json(row, 0)?, columns::moment_from(row.get(1)?)));
         Ok(self.db().prepare_cached(&sql)?.query_row(values, read).optional()?)
     }
 }
@@ -52,7 +52,7 @@ pub(in crate::store) fn pending(
                WHERE profile = ? AND answered_at IS NULL AND wanted_until > ? ORDER BY id";
     let read = |row: &Row<'_>| {
         let asked_at = columns::moment_from(row.get(2)?);
-        let key = StatusRequestKey { profile: profile.to_owned(), params: from_json(row, 1)?, asked_at };
+        let key = StatusRequestKey { profile: profile.to_owned(), params: columns::from_json(row, 1)?, asked_at };
         Ok(StatusRequest { id: row.get(0)?, key })
     };
     let mut statement = db.prepare_cached(sql)?;
@@ -68,7 +68,7 @@ pub(in crate::store) fn insert(
 ) -> Result<StatusRequest, StoreError> {
     let [asked_at, wanted_until] = [key.asked_at, wanted_until].map(columns::moment);
     db.prepare_cached("INSERT INTO status_requests (profile, params, asked_at, wanted_until) VALUES (?, ?, ?, ?)")?
-        .execute(params![key.profile, to_json(&key.params)?, asked_at, wanted_until])?;
+        .execute(params![key.profile, columns::to_json(&key.params, 1)?, asked_at, wanted_until])?;
     Ok(StatusRequest { id: db.last_insert_rowid(), key })
 }
 
@@ -82,7 +82,7 @@ pub(in crate::store) fn delete_expired(db: &Connection, at: DateTime<Utc>) -> Re
 /// Deletes the requests about a transaction.
 pub(in crate::store) fn delete_about(db: &Connection, transaction: &TransactionKey) -> Result<(), StoreError> {
     let mut statement = db.prepare_cached("SELECT id, params FROM status_requests WHERE profile = ?")?;
-    let read = |row: &Row<'_>| Ok((row.get::<_, i64>(0)?, from_json::<TransactionParams>(row, 1)?));
+    let read = |row: &Row<'_>| Ok((row.get::<_, i64>(0)?, columns::from_json::<TransactionParams>(row, 1)?));
     for found in statement.query_map([&transaction.profile], read)? {
         let (id, params) = found?;
         if params.from_chain == transaction.from_chain && params.transaction_id.key() == transaction.hash.key() {
@@ -105,22 +105,20 @@ pub(in crate::store) fn set_answer(
     let sql =
         format!("UPDATE status_requests SET answered_at = ?4, observation = ?5 WHERE {OF_KEY} AND answered_at IS NULL");
     let [asked_at, at] = [request.asked_at, at].map(columns::moment);
-    let values = params![request.profile, to_json(&request.params)?, asked_at, at, to_json(observation)?];
+    let values = params![
+        request.profile,
+        columns::to_json(&request.params, 1)?,
+        asked_at,
+        at,
+        columns::to_json(observation, 1)?
+    ];
     db.prepare_cached(&sql)?.execute(values)?;
     Ok(())
 }
 
 /// Deletes a request with its answer.
 pub(in crate::store) fn delete(db: &Connection, request: &StatusRequestKey) -> Result<(), StoreError> {
-    let values = params![request.profile, to_json(&request.params)?, columns::moment(request.asked_at)];
+    let values = params![request.profile, columns::to_json(&request.params, 1)?, columns::moment(request.asked_at)];
     db.prepare_cached(&format!("DELETE FROM status_requests WHERE {OF_KEY}"))?.execute(values)?;
     Ok(())
-}
-
-fn to_json<T: serde::Serialize>(value: &T) -> Result<String, StoreError> {
-    Ok(serde_json::to_string(value).map_err(|error| columns::unreadable(1, error))?)
-}
-
-fn from_json<T: serde::de::DeserializeOwned>(row: &Row<'_>, column: usize) -> rusqlite::Result<T> {
-    serde_json::from_str(row.get_ref(column)?.as_str()?).map_err(|error| columns::unreadable(column, error))
 }

@@ -359,7 +359,7 @@ pub(in crate::store) fn from_json(steps: &str) -> Result<Vec<EditStep>, StoreErr
 }
 
 fn to_json(steps: &[EditStep]) -> Result<String, StoreError> {
-    Ok(serde_json::to_string(steps).map_err(|error| columns::unreadable(4, error))?)
+    Ok(columns::to_json(steps, 4)?)
 }
 
 #[cfg(test)]

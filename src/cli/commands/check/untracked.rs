@@ -49,19 +49,13 @@ pub(crate) fn check(
     let (ended, answer) = one_shot_poll.request_status(new.params.clone(), polling)?;
     // The answer is shown as the one of a store that tracks this transaction alone.
     let (shown, _folder) = opening::open_temporary()?;
+    let transaction = new.params.key(&cx.profile);
     let track = Operation::Track { profile: cx.profile.clone(), transactions: vec![new] };
     let rows: Vec<_> = shown.apply(track, cx.now.wall).wait()?.tracked()?.first().into_iter().collect();
-    for transaction in shown.reader()?.keys(&rows)? {
-        match answer.clone() {
-            Some((observation, at)) => {
-                let observation = Box::new(observation);
-                shown.apply(Operation::Observe { transaction, observation }, at).wait()?;
-            }
-            None => {
-                let request = Operation::RequestPoll { transactions: vec![transaction] };
-                shown.apply(request, cx.now.wall).wait()?;
-            }
-        }
-    }
+    let (operation, at) = match answer {
+        Some((observation, at)) => (Operation::Observe { transaction, observation: Box::new(observation) }, at),
+        None => (Operation::RequestPoll { transactions: vec![transaction] }, cx.now.wall),
+    };
+    shown.apply(operation, at).wait()?;
     print_checked(&rows, &shown.reader()?, ended, args.json, cx)
 }

@@ -13,7 +13,7 @@ use crate::{
         duration_stats::DurationStats,
         filter::Filter,
         forecast::Quantile,
-        ids::{RowId, TransactionKey},
+        ids::RowId,
         notification,
         poller::PollerReport,
         record::{RecordSummary, RecordView},
@@ -135,12 +135,7 @@ impl PipedMatch {
             let duration_stats = query.needs_forecasts.then(|| reader.duration_stats(profile)).transpose()?;
             let mut found = Vec::new();
             for params in params {
-                let key = TransactionKey {
-                    profile: profile.clone(),
-                    from_chain: params.from_chain.clone(),
-                    hash: params.transaction_id.clone(),
-                };
-                let header = reader.row_of(&key)?.map(|row| reader.header(row)).transpose()?.flatten();
+                let header = reader.row_of(&params.key(profile))?.map(|row| reader.header(row)).transpose()?.flatten();
                 let Some(tx) = header else { continue };
                 let expected = duration_stats.as_ref().and_then(|duration_stats| expected_at(&tx, duration_stats));
                 found.push(Self { row: tx.id, progress: TransactionOutcome::from(&tx), expected });
