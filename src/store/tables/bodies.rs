@@ -4,7 +4,7 @@
 //! An unpacked text equals the packed text byte for byte. A dictionary must never hold data of a single transaction, so
 //! that deleting a transaction deletes all of its data.
 
-use std::{cell::RefCell, rc::Rc};
+use std::{cell::RefCell, collections::HashMap, rc::Rc};
 
 use rusqlite::{
     Connection, OptionalExtension, Row, ToSql, params,
@@ -32,6 +32,8 @@ const MIN_LENGTH: usize = 96;
 const MAX_LENGTH: usize = 8 << 20;
 /// The maximum number of dictionaries per route, because dictionaries are never deleted.
 const MAX_DICTIONARIES: i64 = 8;
+/// The number of dictionaries that a thread keeps unpacked. A dictionary takes a few kilobytes.
+const CACHED_DICTIONARIES: usize = 64;
 /// The least compression factor of an effective dictionary. A lower factor means that the service's format has changed.
 const MIN_COMPRESSION: usize = 4;
 
@@ -138,27 +140,32 @@ pub(in crate::store) fn newest_dictionary(
     )?;
     let route = [params.from_chain.as_str(), params.to_chain.as_str()];
     let found = statement.query_row(route, |row| Ok((row.get(0)?, row.get::<_, Vec<u8>>(1)?))).optional()?;
-    found.map(|(id, packed)| Ok(Dictionary { id, content: unpack_dictionary(packed)? })).transpose()
+    found.map(|(id, packed)| Ok(Dictionary { id, content: unpack_dictionary(id, packed)? })).transpose()
 }
 
 fn dictionary_content(db: &Connection, id: i64) -> Result<Rc<[u8]>, StoreError> {
     let mut statement = db.prepare_cached("SELECT content FROM dictionaries WHERE id = ?")?;
     let packed: Option<Vec<u8>> = statement.query_row([id], |row| row.get(0)).optional()?;
     let packed = packed.ok_or_else(|| StoreError::Unpack(format!("dictionary {id} is missing")))?;
-    unpack_dictionary(packed)
+    unpack_dictionary(id, packed)
 }
 
-/// Decompresses the content of a dictionary. The last result is cached, because most answers come from few routes.
-fn unpack_dictionary(packed: Vec<u8>) -> Result<Rc<[u8]>, StoreError> {
-    LAST_DICTIONARY.with_borrow_mut(|(cached, content)| {
-        if *cached != packed {
-            let unpacked = match read_content(&packed, [None; 2])? {
-                PackedContent::Plain(text) => text.into(),
-                PackedContent::Compressed(frame) => decompress(frame, b"")?.into_bytes().into(),
-            };
-            (*content, *cached) = (unpacked, packed);
+/// Decompresses the content of a dictionary. The newest results are cached, because most answers come from few routes.
+fn unpack_dictionary(id: i64, packed: Vec<u8>) -> Result<Rc<[u8]>, StoreError> {
+    DICTIONARIES.with_borrow_mut(|cached| {
+        // Another store has other content under the same number, and so may this one after a rollback.
+        if let Some((_, content)) = cached.get(&id).filter(|(known, _)| *known == packed) {
+            return Ok(Rc::clone(content));
         }
-        Ok(Rc::clone(content))
+        let content: Rc<[u8]> = match read_content(&packed, [None; 2])? {
+            PackedContent::Plain(text) => text.into(),
+            PackedContent::Compressed(frame) => decompress(frame, b"")?.into_bytes().into(),
+        };
+        if cached.len() >= CACHED_DICTIONARIES {
+            cached.clear();
+        }
+        cached.insert(id, (packed, Rc::clone(&content)));
+        Ok(content)
     })
 }
 
@@ -260,8 +267,8 @@ pub(in crate::store) fn none_if_unreadable(
 }
 
 thread_local! {
-    /// The last dictionary as stored (compressed), and its content.
-    static LAST_DICTIONARY: RefCell<(Vec<u8>, Rc<[u8]>)> = RefCell::new((Vec::new(), Rc::from([])));
+    /// Dictionaries by their numbers: as stored (compressed), and their content.
+    static DICTIONARIES: RefCell<HashMap<i64, (Vec<u8>, Rc<[u8]>)>> = RefCell::default();
     // Creating these takes longer than using them. They keep no state between texts.
     static COMPRESSOR: RefCell<CCtx<'static>> = RefCell::new(CCtx::create());
     static DECOMPRESSOR: RefCell<DCtx<'static>> = RefCell::new(DCtx::create());
@@ -295,16 +302,19 @@ fn decompress(bytes: &[u8], prefix: &[u8]) -> Result<String, StoreError> {
 /// Stores a new dictionary with the part of a text that other texts of the route share. Returns `None` if the route
 /// already has the maximum number of dictionaries.
 fn make_dictionary(db: &Connection, params: &TransactionParams, text: &str) -> Result<Option<Dictionary>, StoreError> {
+    let route = [params.from_chain.as_str(), params.to_chain.as_str()];
+    let count: i64 = db
+        .prepare_cached("SELECT count(*) FROM dictionaries WHERE from_chain = ? AND to_chain = ?")?
+        .query_row(route, |row| row.get(0))?;
+    if count >= MAX_DICTIONARIES {
+        return Ok(None);
+    }
     let content = common_text(text, params);
     let Some(packed) = compress(&content, b"")? else { return Ok(None) };
     let packed = PackedContent::Compressed(&packed).with_checksum([None; 2]);
-    let created = db
-        .prepare_cached(
-            "INSERT INTO dictionaries (from_chain, to_chain, content) SELECT ?1, ?2, ?3
-             WHERE (SELECT count(*) FROM dictionaries WHERE from_chain = ?1 AND to_chain = ?2) < ?4",
-        )?
-        .execute(params![params.from_chain.as_str(), params.to_chain.as_str(), packed, MAX_DICTIONARIES])?;
-    Ok((created > 0).then(|| Dictionary { id: db.last_insert_rowid(), content: content.into_bytes().into() }))
+    db.prepare_cached("INSERT INTO dictionaries (from_chain, to_chain, content) VALUES (?, ?, ?)")?
+        .execute(params![params.from_chain.as_str(), params.to_chain.as_str(), packed])?;
+    Ok(Some(Dictionary { id: db.last_insert_rowid(), content: content.into_bytes().into() }))
 }
 
 /// Returns a text without identifiers of a single transaction: without its parameters, and without hashes and
