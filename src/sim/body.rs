@@ -30,8 +30,6 @@ pub struct RecordContent<'a> {
 /// The values that are drawn once for a transfer.
 struct TransferDetails {
     to_hash: String,
-    from_block: u64,
-    to_block: u64,
     is_block_text: bool,
     is_error_null: bool,
 }
@@ -44,13 +42,7 @@ impl TransferDetails {
             TransferRoute::SameChain => params.transaction_id.to_string(),
             _ => random.hash(ChainFamily::of(&params.to_chain)).to_string(),
         };
-        Self {
-            to_hash,
-            from_block: random.whole(9_000_000, 380_000_000),
-            to_block: random.whole(9_000_000, 380_000_000),
-            is_block_text: random.percent(25),
-            is_error_null: random.percent(50),
-        }
+        Self { to_hash, is_block_text: random.percent(25), is_error_null: random.percent(50) }
     }
 }
 
@@ -74,12 +66,12 @@ pub fn record(transfer: &Transfer, state: RecordContent<'_>, integrator_id: &str
     let params = &transfer.new.params;
     let details = TransferDetails::of(transfer);
     let is_indexed = state.status != "not_found";
-    let is_arrived = is_indexed && has_arrived(transfer.kind, state);
+    let is_arrived = is_indexed && transfer.has_arrived(state.status, state.steps);
     let (status, gas_status) = bridge_statuses(transfer.kind, state.status);
     let hash = params.transaction_id.as_str();
-    let from = SideContent { chain: &params.from_chain, hash: is_indexed.then_some(hash), block: details.from_block };
-    let to =
-        SideContent { chain: &params.to_chain, hash: is_arrived.then_some(&details.to_hash), block: details.to_block };
+    let (source, destination) = (is_indexed.then_some(hash), is_arrived.then_some(details.to_hash.as_str()));
+    let from = SideContent { chain: &params.from_chain, hash: source, block: transfer.source_block() };
+    let to = SideContent { chain: &params.to_chain, hash: destination, block: transfer.destination_block() };
     let mut record = json!({
         "id": hash,
         "status": status,
@@ -134,14 +126,6 @@ pub(crate) fn default_message(kind: TransferRoute, status: u16) -> &'static str 
         (404, _) => "Transaction not found",
         (429, _) => "Too many requests",
         _ => "Internal server error",
-    }
-}
-
-fn has_arrived(kind: TransferRoute, state: RecordContent<'_>) -> bool {
-    match state.status {
-        "success" | "partial_success" => true,
-        "refund" => false,
-        _ => kind != TransferRoute::SameChain && state.steps >= 3,
     }
 }
 

@@ -2,22 +2,18 @@
 //!
 //! Pure: the time is a parameter. This module follows the JSON-RPC of EVM nodes, and knows nothing of our client.
 
-use std::{collections::HashMap, time::Duration};
+use std::collections::HashMap;
 
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
 
 use super::{
     body::destination_hash,
-    plan::{ChainCourse, Transfer},
+    plan::{self, ChainCourse, PENDING_FOR, Transfer},
     world::World,
 };
 use crate::domain::ids::{ChainId, TxHash};
 
-/// The time between two blocks, in seconds, on every chain.
-const BLOCK_TIME: u64 = 2;
-/// How long a transaction is pending before it is mined.
-const PENDING_FOR: Duration = Duration::from_secs(3);
 /// The nonce of every transaction.
 const NONCE: u64 = 7;
 
@@ -67,7 +63,7 @@ impl SimulatedNode<'_> {
         let parameter = call.pointer("/params/0").and_then(Value::as_str).unwrap_or_default();
         let result = match call.get("method").and_then(Value::as_str).unwrap_or_default() {
             "eth_chainId" => hex(self.number),
-            "eth_blockNumber" => hex(block_at(self.now)),
+            "eth_blockNumber" => hex(self.newest_block()),
             "eth_getTransactionCount" => hex(NONCE + 1),
             "eth_getTransactionByHash" => self.find(parameter).map_or(Value::Null, |known| transaction(&known)),
             "eth_getTransactionReceipt" => self.find(parameter).map_or(Value::Null, |known| receipt(&known)),
@@ -89,7 +85,7 @@ impl SimulatedNode<'_> {
         let age = (self.now - submitted).to_std().ok()?;
         let mined = |has_succeeded| match age < PENDING_FOR {
             true => KnownTransaction::Pending,
-            false => KnownTransaction::Mined { has_succeeded, block: block_at(submitted + PENDING_FOR) },
+            false => KnownTransaction::Mined { has_succeeded, block: transfer.source_block() },
         };
         match self.course(transfer) {
             ChainCourse::Succeeded | ChainCourse::ImportedAs(_) => Some(mined(true)),
@@ -105,8 +101,8 @@ impl SimulatedNode<'_> {
         let SimulatedChains { world, start, destinations } = self.chains;
         let transfer = world.find(destinations.get(&TxHash::new(hash).key())?.as_str())?;
         let transfer = Some(transfer).filter(|transfer| transfer.new.params.to_chain == self.chain)?;
-        let (stage, age) = transfer.stage(self.now - *start)?;
-        let block = block_at(*start + transfer.begins + TimeDelta::from_std(age).ok()?);
+        let (stage, _) = transfer.stage(self.now - *start)?;
+        let block = transfer.destination_block();
         match stage.answer.status()? {
             "success" => Some(KnownTransaction::Mined { has_succeeded: true, block }),
             "partial_success" => Some(KnownTransaction::Mined { has_succeeded: false, block }),
@@ -118,10 +114,15 @@ impl SimulatedNode<'_> {
         self.chains.world.chain_course(&transfer.new.params.transaction_id)
     }
 
+    fn newest_block(&self) -> u64 {
+        plan::block_at(self.now - self.chains.start)
+    }
+
     fn block(&self, number: &str) -> Value {
         let number = number.strip_prefix("0x").and_then(|digits| u64::from_str_radix(digits, 16).ok());
-        let known = number.filter(|number| *number <= block_at(self.now));
-        known.map_or(Value::Null, |number| json!({"number": hex(number), "timestamp": hex(number * BLOCK_TIME)}))
+        let Some(number) = number.filter(|number| *number <= self.newest_block()) else { return Value::Null };
+        let made_at = self.chains.start + plan::block_time(number);
+        json!({"number": hex(number), "timestamp": hex(made_at.timestamp().unsigned_abs())})
     }
 }
 
@@ -150,14 +151,14 @@ fn hex(number: u64) -> Value {
     Value::String(format!("{number:#x}"))
 }
 
-/// Returns the number of the newest block at a moment.
-fn block_at(moment: DateTime<Utc>) -> u64 {
-    u64::try_from(moment.timestamp()).unwrap_or_default() / BLOCK_TIME
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use chrono::TimeDelta;
+
+    use super::{
+        super::body::{self, RecordContent},
+        *,
+    };
 
     fn asked(course: &str, chain: &str, second: i64) -> String {
         let scenario = format!(
@@ -216,15 +217,47 @@ mod tests {
     }
 
     #[test]
+    fn a_chain_has_the_transaction_in_the_block_that_the_service_names() {
+        let start = DateTime::from_timestamp(1_700_000_000, 0).unwrap();
+        let world = World::seeded(7, 60, start);
+        let is_evm = |chain: &ChainId| chain.as_str().parse::<u64>().is_ok();
+        let is_so = |transfer: &&Transfer| {
+            let params = &transfer.new.params;
+            is_evm(&params.from_chain) && is_evm(&params.to_chain) && params.from_chain != params.to_chain
+        };
+        let succeeded = |transfer: &&Transfer| {
+            transfer.stage(TimeDelta::zero()).is_some_and(|(stage, _)| stage.answer.status() == Some("success"))
+        };
+        let transfer = world.all().iter().filter(is_so).find(succeeded).unwrap();
+        let content = RecordContent { status: "success", steps: 3, age: PENDING_FOR, edits: &[] };
+        let record: Value = serde_json::from_str(&body::record(transfer, content, "id").unwrap()).unwrap();
+        let chains = SimulatedChains::new(world.clone(), start);
+        for side in ["fromChain", "toChain"] {
+            let chain = record[side]["chainData"]["chainId"].as_str().unwrap();
+            let call =
+                json!({"id": 1, "method": "eth_getTransactionByHash", "params": [record[side]["transactionId"]]});
+            let known = chains.answer(chain, call.to_string().as_bytes(), start).unwrap();
+            let known: Value = serde_json::from_str(&known).unwrap();
+            let named = record[side]["blockNumber"].to_string().trim_matches('"').parse().unwrap();
+            assert_eq!(known["result"]["blockNumber"], hex(named), "{side}");
+        }
+    }
+
+    #[test]
     fn blocks_have_a_time_and_other_methods_are_refused() {
         let world = World::seeded(1, 1, DateTime::UNIX_EPOCH);
         let now = DateTime::from_timestamp(1_000, 0).unwrap();
         let chains = SimulatedChains::new(world, now);
         let ask = |chain: &str, body: &str| chains.answer(chain, body.as_bytes(), now);
-        let block = ask("1", r#"{"id": 1, "method": "eth_getBlockByNumber", "params": ["0x10", false]}"#).unwrap();
-        assert!(block.contains(r#""timestamp":"0x20""#), "{block}");
+        // Two blocks before the world's second 0.
+        let number = plan::block_at(TimeDelta::seconds(-4));
+        let block = json!({"id": 1, "method": "eth_getBlockByNumber", "params": [hex(number), false]});
+        let block = ask("1", &block.to_string()).unwrap();
+        assert!(block.contains(&format!(r#""timestamp":"{:#x}""#, 996)), "{block}");
         assert!(
-            ask("1", r#"{"id": 1, "method": "eth_getBlockByNumber", "params": ["0xffff"]}"#).unwrap().contains("null")
+            ask("1", r#"{"id": 1, "method": "eth_getBlockByNumber", "params": ["0xffffffff"]}"#)
+                .unwrap()
+                .contains("null")
         );
         assert!(ask("1", r#"{"id": 1, "method": "eth_sendRawTransaction"}"#).unwrap().contains("-32601"));
         assert!(ask("7", r#"{"id": 1, "method": "eth_chainId"}"#).unwrap().contains(r#""0x7""#));

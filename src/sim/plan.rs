@@ -10,6 +10,23 @@ use serde::Deserialize;
 use super::edit::RecordEdit;
 use crate::domain::{ids::ChainId, transaction::NewTransaction};
 
+/// The time between two blocks, in seconds, on every chain.
+const BLOCK_TIME: i64 = 2;
+/// The number of every chain's newest block at the world's second 0.
+const FIRST_BLOCK: i64 = 20_000_000;
+/// How long a transaction is pending on its source chain before it is mined.
+pub(super) const PENDING_FOR: Duration = Duration::from_secs(3);
+
+/// Returns the number of a chain's newest block at `since` after the world's second 0.
+pub(super) fn block_at(since: TimeDelta) -> u64 {
+    u64::try_from(FIRST_BLOCK + since.num_seconds().div_euclid(BLOCK_TIME)).unwrap_or_default()
+}
+
+/// Returns when a block was made, counted from the world's second 0.
+pub(super) fn block_time(number: u64) -> TimeDelta {
+    TimeDelta::seconds(number.cast_signed().saturating_sub(FIRST_BLOCK).saturating_mul(BLOCK_TIME))
+}
+
 /// The kind of a transfer's route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TransferRoute {
@@ -219,6 +236,35 @@ impl Transfer {
         let age = since.checked_sub(&self.begins)?.to_std().ok()?;
         let stage = self.stages.iter().rev().find(|stage| stage.from <= age)?;
         Some((stage, if stage.answer.is_settled() { stage.from } else { age }))
+    }
+
+    /// Returns the number of a chain's newest block when the transfer has this age.
+    fn newest_block_at(&self, age: Duration) -> u64 {
+        block_at(TimeDelta::from_std(age).map_or(self.begins, |age| self.begins + age))
+    }
+
+    /// Returns the number of the block with the transaction on the source chain.
+    pub(super) fn source_block(&self) -> u64 {
+        self.newest_block_at(PENDING_FOR)
+    }
+
+    /// Returns the number of the block with the transaction on the destination chain: of the first answer with that
+    /// transaction. 0 if no answer has it.
+    pub(super) fn destination_block(&self) -> u64 {
+        let has_arrived = |stage: &&TransferStage| match &stage.answer {
+            PlannedAnswer::Record { status, steps, .. } => self.has_arrived(status, *steps),
+            PlannedAnswer::Http { .. } => false,
+        };
+        self.stages.iter().find(has_arrived).map_or(0, |stage| self.newest_block_at(stage.from))
+    }
+
+    /// Whether a record with this status and number of steps has the transaction on the destination chain.
+    pub(super) fn has_arrived(&self, status: &str, steps: usize) -> bool {
+        match status {
+            "success" | "partial_success" => true,
+            "refund" => false,
+            _ => self.kind != TransferRoute::SameChain && steps >= 3,
+        }
     }
 }
 

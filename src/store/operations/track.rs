@@ -423,9 +423,10 @@ fn add_labels_and_notes(
     stamp: &Stamp,
 ) -> Result<Vec<i64>, StoreError> {
     for label in labels {
-        let sql = "INSERT OR IGNORE INTO labels (transaction_row, label, author, checksum)
-                   VALUES (?1, ?2, ?3, row_checksum(?1, ?2, ?3))";
-        db.prepare_cached(sql)?.execute(params![row.0, label, stamp.author])?;
+        let author = stamp.author.as_deref();
+        let values = [ValueRef::Integer(row.0), label.as_str().into(), author.map_or(ValueRef::Null, ValueRef::from)];
+        let sql = "INSERT OR IGNORE INTO labels (transaction_row, label, author, checksum) VALUES (?, ?, ?, ?)";
+        db.prepare_cached(sql)?.execute(params![row.0, label, author, row_checksum::of_values(values.into_iter())])?;
     }
     let mut written = Vec::new();
     for note in new_notes {

@@ -10,6 +10,7 @@ use crate::domain::{
     alert::Alert,
     record::StatusRecord,
     reply, route,
+    service_level::DeadlineResult,
     span::{self, rfc3339},
     status::RouterStatus,
     transaction::{Tracking, Transaction},
@@ -20,6 +21,8 @@ pub(super) struct RowData<'a> {
     pub tx: &'a Transaction,
     /// The active alerts of this transaction, without its profile's.
     pub alerts: &'a [Alert],
+    /// Whether the transaction settled within its deadline, if that is decided and the format shows it.
+    pub deadline: Option<DeadlineResult>,
     pub now: DateTime<Utc>,
     /// The time zone of times that people read.
     pub zone: FixedOffset,

@@ -1,21 +1,22 @@
 //! The HTML page of an export: outcomes, timeline, durations, and each transfer with its verdict, in one file without
 //! network use.
 //!
-//! The transfers are read twice, so that only a few numbers of each are in memory. Text from outside must never become
-//! markup, nor a link that may not be opened.
+//! The totals stand before the transfers, so the lines of the transfers go to a temporary file first, and only a few
+//! numbers of each are in memory. Text from outside must never become markup, nor a link that may not be opened.
 
 use std::{
     cmp::Reverse,
     collections::BTreeMap,
     fmt::Write as _,
-    io::{self, Write},
+    io::{self, BufWriter, Seek, Write},
     time::Duration,
 };
 
 use askama::Template;
 use chrono::{DateTime, FixedOffset, Utc};
+use tempfile::SpooledTempFile;
 
-use super::columns::RowData;
+use super::{columns::RowData, format::ExportOptions};
 use crate::{
     domain::{
         advice::{self, advise},
@@ -23,10 +24,8 @@ use crate::{
         duration_stats::RouteKey,
         histogram::{Histogram, percentile},
         ids::ChainId,
-        link,
-        record::RecordView,
-        route,
-        service_level::{self, DeadlineResult, ServiceLevel, ServiceLevels},
+        link, route,
+        service_level::{self, ServiceLevel, ServiceLevels},
         settled_duration::SettledDuration,
         span,
         status::RouterStatus,
@@ -35,6 +34,8 @@ use crate::{
     presentation::row_text,
 };
 
+/// The length of the transfers' lines, in bytes, above which they go to a temporary file.
+const MAX_IN_MEMORY: usize = 8 << 20;
 /// The maximum number of bars in a chart.
 const MAX_BARS: usize = 10;
 /// The number of sections of a line of the timeline.
@@ -46,7 +47,7 @@ const BOTTOM: f64 = 150.0;
 
 /// The totals of all transfers. Holds a few bytes per transfer.
 #[derive(Default)]
-pub(super) struct ReportTotals {
+struct ReportTotals {
     outcomes: BTreeMap<(u8, String), (&'static str, usize)>,
     attention: usize,
     submitted: Vec<DateTime<Utc>>,
@@ -59,8 +60,10 @@ pub(super) struct ReportTotals {
 
 /// A page that is being written.
 pub(super) struct ReportPage<'a> {
+    form: ExportOptions<'a>,
     out: Box<dyn Write + 'a>,
-    total: usize,
+    totals: ReportTotals,
+    lines: BufWriter<SpooledTempFile>,
 }
 
 /// A bar that shows the share of transfers within their deadline, in hundredths.
@@ -141,18 +144,14 @@ struct ReportFooter {
 }
 
 impl ReportTotals {
-    pub(super) fn count<R: RecordView>(
-        &mut self,
-        tx: &Transaction<R>,
-        is_attention: bool,
-        result: Option<DeadlineResult>,
-    ) {
+    fn count(&mut self, facts: &RowData) {
+        let tx = facts.tx;
         let (name, tone, urgency) = outcome(tx);
         self.outcomes.entry((urgency, name)).or_insert((tone, 0)).1 += 1;
-        self.attention += usize::from(is_attention);
+        self.attention += usize::from(!facts.alerts.is_empty());
         let submitted = tx.deadline().submitted;
         self.submitted.push(submitted);
-        if let Some(result) = result {
+        if let Some(result) = facts.deadline {
             self.levels.count(RouteKey::of(tx), submitted, result);
         }
         if let Some(settled) = tx.state.settled_at {
@@ -165,18 +164,13 @@ impl ReportTotals {
         }
     }
 
-    /// Writes the part before the first transfer. `filter_text` names the filter of the transfers.
-    pub(super) fn begin<'a>(
-        mut self,
-        mut out: Box<dyn Write + 'a>,
-        filter_text: &str,
-        now: DateTime<Utc>,
-        zone: FixedOffset,
-    ) -> io::Result<ReportPage<'a>> {
+    /// Returns the part of the page before the transfers.
+    fn head(mut self, form: ExportOptions<'_>) -> ReportHead {
+        let ExportOptions { filter_text, now, zone, .. } = form;
         let total = self.submitted.len();
         self.took.sort_unstable();
         let noun = if total == 1 { "transfer" } else { "transfers" };
-        let head = ReportHead {
+        ReportHead {
             title: format!("{total} {noun}"),
             of: if filter_text.is_empty() {
                 "All tracked transfers.".into()
@@ -192,9 +186,7 @@ impl ReportTotals {
             levels: self.levels(),
             durations: self.durations(),
             quantiles: self.quantiles(),
-        };
-        write(&head, &mut out)?;
-        Ok(ReportPage { out, total })
+        }
     }
 
     fn outcomes(&self) -> Vec<ChartBar> {
@@ -271,8 +263,16 @@ impl ReportTotals {
     }
 }
 
-impl ReportPage<'_> {
+impl<'a> ReportPage<'a> {
+    /// Begins a page. `out` gets nothing before the end.
+    pub(super) fn new(form: ExportOptions<'a>, out: Box<dyn Write + 'a>) -> Self {
+        let lines = BufWriter::new(SpooledTempFile::new(MAX_IN_MEMORY));
+        Self { form, out, totals: ReportTotals::default(), lines }
+    }
+
+    /// Adds a transfer.
     pub(super) fn write(&mut self, facts: &RowData) -> io::Result<()> {
+        self.totals.count(facts);
         let RowData { tx, now, zone, .. } = *facts;
         let (status, tone, urgency) = outcome(tx);
         let advice::Advice { verdict, say, act, .. } = advise(tx, now, zone);
@@ -301,12 +301,18 @@ impl ReportPage<'_> {
             act,
             links: links(tx),
         };
-        write(&row, &mut self.out)
+        write(&row, &mut self.lines)
     }
 
-    /// Writes the part after the last transfer.
-    pub(super) fn end(mut self) -> io::Result<()> {
-        write(&ReportFooter { total: self.total }, &mut self.out)
+    /// Writes the page.
+    pub(super) fn end(self) -> io::Result<()> {
+        let Self { form, mut out, totals, lines } = self;
+        let total = totals.submitted.len();
+        write(&totals.head(form), &mut out)?;
+        let mut lines = lines.into_inner().map_err(io::IntoInnerError::into_error)?;
+        lines.rewind()?;
+        io::copy(&mut lines, &mut out)?;
+        write(&ReportFooter { total }, &mut out)
     }
 }
 

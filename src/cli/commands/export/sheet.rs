@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use super::{
     columns::{CSV, MARKDOWN, RowData},
     format::{ExportFormat, ExportOptions},
-    report::{ReportPage, ReportTotals},
+    report::ReportPage,
 };
 use crate::{
     cli::output::json::{self, TransactionView},
@@ -24,12 +24,8 @@ pub(super) enum ExportWriter<'a> {
 }
 
 impl<'a> ExportWriter<'a> {
-    /// Writes the part before the first transaction. A page begins with the totals of `tally`.
-    pub(super) fn begin(
-        form: ExportOptions<'_>,
-        tally: ReportTotals,
-        mut out: Box<dyn Write + 'a>,
-    ) -> io::Result<Self> {
+    /// Writes the part before the first transaction.
+    pub(super) fn begin(form: ExportOptions<'a>, mut out: Box<dyn Write + 'a>) -> io::Result<Self> {
         match form.format {
             ExportFormat::Csv => {
                 let mut writer = csv::Writer::from_writer(out);
@@ -44,7 +40,7 @@ impl<'a> ExportWriter<'a> {
                 writeln!(out, "|{}", " --- |".repeat(names.len()))?;
                 Ok(Self::Markdown(out))
             }
-            ExportFormat::Html => Ok(Self::Html(Box::new(tally.begin(out, form.filter_text, form.now, form.zone)?))),
+            ExportFormat::Html => Ok(Self::Html(Box::new(ReportPage::new(form, out)))),
         }
     }
 
