@@ -266,9 +266,11 @@ pub(in crate::store) fn none_if_unreadable(
     }
 }
 
+/// Dictionaries by their numbers: as stored (compressed), and their content.
+type DictionaryCache = HashMap<i64, (Vec<u8>, Rc<[u8]>)>;
+
 thread_local! {
-    /// Dictionaries by their numbers: as stored (compressed), and their content.
-    static DICTIONARIES: RefCell<HashMap<i64, (Vec<u8>, Rc<[u8]>)>> = RefCell::default();
+    static DICTIONARIES: RefCell<DictionaryCache> = RefCell::default();
     // Creating these takes longer than using them. They keep no state between texts.
     static COMPRESSOR: RefCell<CCtx<'static>> = RefCell::new(CCtx::create());
     static DECOMPRESSOR: RefCell<DCtx<'static>> = RefCell::new(DCtx::create());

@@ -74,8 +74,10 @@ pub(in crate::store) fn pending(
         "{SELECT} WHERE profile = ? AND sent_at IS NULL AND answered_at IS NULL AND wanted_until > ? ORDER BY id"
     );
     let mut statement = db.prepare_cached(&sql)?;
-    let found = statement.query_map(params![profile, columns::moment(at)], read)?;
-    Ok(found.collect::<Result<_, _>>()?)
+    columns::collect_readable(
+        statement.query_map(params![profile, columns::moment(at)], read)?,
+        "a damaged request for a route",
+    )
 }
 
 /// Returns the newest route for the same request that was found within [`FRESH`]. Returns `None` if its answer is later

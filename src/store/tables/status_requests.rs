@@ -56,8 +56,10 @@ pub(in crate::store) fn pending(
         Ok(StatusRequest { id: row.get(0)?, key })
     };
     let mut statement = db.prepare_cached(sql)?;
-    let found = statement.query_map(params![profile, columns::moment(at)], read)?;
-    Ok(found.collect::<Result<_, _>>()?)
+    columns::collect_readable(
+        statement.query_map(params![profile, columns::moment(at)], read)?,
+        "a damaged request for a status",
+    )
 }
 
 /// Inserts a request.
@@ -83,8 +85,9 @@ pub(in crate::store) fn delete_expired(db: &Connection, at: DateTime<Utc>) -> Re
 pub(in crate::store) fn delete_about(db: &Connection, transaction: &TransactionKey) -> Result<(), StoreError> {
     let mut statement = db.prepare_cached("SELECT id, params FROM status_requests WHERE profile = ?")?;
     let read = |row: &Row<'_>| Ok((row.get::<_, i64>(0)?, columns::from_json::<TransactionParams>(row, 1)?));
-    for found in statement.query_map([&transaction.profile], read)? {
-        let (id, params) = found?;
+    for (id, params) in
+        columns::collect_readable(statement.query_map([&transaction.profile], read)?, "a damaged request for a status")?
+    {
         if params.from_chain == transaction.from_chain && params.transaction_id.key() == transaction.hash.key() {
             db.prepare_cached("DELETE FROM status_requests WHERE id = ?")?.execute([id])?;
         }

@@ -817,6 +817,21 @@ fn status_request_lasts_until_it_is_read_or_nobody_waits_or_its_transaction_is_d
 }
 
 #[test]
+fn damaged_request_hides_no_other_request() {
+    let (_folder, store) = open();
+    let row = import_one(&store);
+    let (_, second) = (request_status(&store, 1, 8), request_status(&store, 2, 8));
+    pending_id(ask(&store, true, "0xAb", 8));
+    let sound = pending_id(ask(&store, true, "0xCd", 8));
+    let damage = "UPDATE status_requests SET params = '{' WHERE id = 1; UPDATE quotes SET request = CAST(x'ff' AS TEXT) WHERE id = 1";
+    Connection::open(store.path()).unwrap().execute_batch(damage).unwrap();
+    let wanted = store.reader().unwrap().poller_requests("default", at(9)).unwrap();
+    assert_eq!(wanted.status_requests.iter().map(|request| &request.key).collect::<Vec<_>>(), [&second]);
+    assert_eq!(wanted.quotes.iter().map(|quote| quote.id).collect::<Vec<_>>(), [sound]);
+    testing::apply(&store, Operation::Delete { transactions: vec![testing::key(&store, row)] }, at(10)).unwrap();
+}
+
+#[test]
 fn operation_on_an_absent_target_changes_nothing() {
     let (_folder, store) = open();
     let row = import_one(&store);

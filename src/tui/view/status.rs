@@ -47,6 +47,7 @@ pub(crate) fn lines(context: &DrawContext<'_>, pane: Rect) -> Vec<Line<'static>>
         }
         0 | 1 => vec![compact(context, columns)],
         height => {
+            let columns = message_beside(context, pane).map_or(columns, |message| columns - usize::from(message.width));
             let mut lines = polling_lines(context, columns);
             lines.extend(team(context, columns));
             // A pane with fewer rows than lines keeps the keys.
@@ -57,8 +58,19 @@ pub(crate) fn lines(context: &DrawContext<'_>, pane: Rect) -> Vec<Line<'static>>
     }
 }
 
-/// Draws the status message above the line of keys, if there is one. The status message covers the poller's line first,
-/// which matters least, then more lines of the status, and at most two rows of the body.
+/// Returns the place of the status message at the end of the polling line, if both fit there.
+fn message_beside(context: &DrawContext<'_>, pane: Rect) -> Option<Rect> {
+    let message = context.model.status_message.as_ref()?;
+    let columns = u16::try_from(width::display_width(&message.text) + 2).ok()?;
+    let is_only_line = pane.height == 2 && context.model.other_profiles.is_empty();
+    let of = context.model.budgets(context.now.wall).next().filter(|_| is_only_line)?;
+    let polling: usize = verdict_spans(context, &of, LABEL).iter().map(Span::width).sum();
+    let fits = polling + usize::from(columns) <= usize::from(pane.width);
+    fits.then(|| Rect { x: pane.right() - columns, width: columns, height: 1, ..pane })
+}
+
+/// Draws the status message, if there is one: at the end of the polling line, else above the line of keys. There it
+/// covers the polling line first, then more lines of the status, and at most two rows of the body.
 pub(crate) fn draw_status_message(context: &DrawContext<'_>, body: Rect, pane: Rect, frame: &mut Frame<'_>) {
     // The rows of the body that the message may cover: none if a dialog is drawn there.
     let covered =
@@ -68,6 +80,10 @@ pub(crate) fn draw_status_message(context: &DrawContext<'_>, body: Rect, pane: R
         MessageTone::Good => context.theme.good(),
         MessageTone::Bad => context.theme.critical(),
     };
+    if let Some(place) = message_beside(context, pane) {
+        let text = notice.text.replace('…', context.theme.ellipsis);
+        return put_lines([Line::styled(format!(" {text}"), style)], place, frame);
+    }
     let bottom = if pane.height > 1 { pane.bottom() - 1 } else { pane.bottom() };
     let top = pane.y.saturating_sub(covered).max(body.y).min(bottom);
     let columns = usize::from(pane.width).saturating_sub(2);
@@ -121,6 +137,28 @@ fn polling_lines(context: &DrawContext<'_>, columns: usize) -> Vec<Line<'static>
     lines
 }
 
+fn verdict(context: &DrawContext<'_>, of: &BudgetUse<'_>) -> PollingVerdict {
+    PollingVerdict::new(of.report, of.paused_until, of.oldest, context.now.wall)
+}
+
+/// Returns the beginning of a profile's polling line: what stands in the way, or the use of the budget, and the age of
+/// the answers.
+fn verdict_spans(context: &DrawContext<'_>, of: &BudgetUse<'_>, label_columns: usize) -> Vec<Span<'static>> {
+    let name = if context.model.other_profiles.is_empty() { "Polling" } else { of.profile };
+    let verdict = verdict(context, of);
+    let mut pieces = vec![label(context, name, label_columns)];
+    pieces.extend(id_span(context, of));
+    match (&verdict.obstacle, of.report) {
+        (Some(obstacle), _) => {
+            pieces.push(Span::styled(obstacle_text(context, *obstacle), obstacle_style(context.theme, obstacle)));
+        }
+        (None, Some(report)) => pieces.extend(budget_use(context, report)),
+        (None, None) => {}
+    }
+    pieces.push(freshness(context, of.oldest, verdict.freshness));
+    pieces
+}
+
 /// Returns the polling line of a profile: the use of the budget as a gauge, the age of the answers, the obstacle.
 /// Pieces that don't fit are left out whole, the least important ones first.
 fn polling_line(context: &DrawContext<'_>, of: &BudgetUse<'_>, label_columns: usize, columns: usize) -> Line<'static> {
@@ -128,19 +166,8 @@ fn polling_line(context: &DrawContext<'_>, of: &BudgetUse<'_>, label_columns: us
     const LEAST_ERROR: usize = 30;
     /// From this age on an error says nothing about the polling.
     const ERROR_SHOWN: Duration = Duration::from_secs(10 * 60);
-    let name = if context.model.other_profiles.is_empty() { "Polling" } else { of.profile };
     let theme = context.theme;
-    let verdict = PollingVerdict::new(of.report, of.paused_until, of.oldest, context.now.wall);
-    let mut pieces = vec![label(context, name, label_columns)];
-    pieces.extend(id_span(context, of));
-    match (&verdict.obstacle, of.report) {
-        (Some(obstacle), _) => {
-            pieces.push(Span::styled(obstacle_text(context, *obstacle), obstacle_style(theme, obstacle)));
-        }
-        (None, Some(report)) => pieces.extend(budget_use(context, report)),
-        (None, None) => {}
-    }
-    pieces.push(freshness(context, of.oldest, verdict.freshness));
+    let mut pieces = verdict_spans(context, of, label_columns);
     let has_error = of.report.is_some_and(|report| report.last_error.is_some());
     let error = of.report.and_then(|report| {
         let age = report.last_error_at.map(|at| span::between(at, context.now.wall));
@@ -153,7 +180,7 @@ fn polling_line(context: &DrawContext<'_>, of: &BudgetUse<'_>, label_columns: us
         if report.throttled > 0 {
             pieces.push(Span::styled(format!("{} times HTTP 429   ", report.throttled), theme.warning()));
         }
-        if !has_error && verdict.obstacle.is_none() {
+        if !has_error && verdict(context, of).obstacle.is_none() {
             pieces.push(Span::styled("no errors", theme.dim()));
         }
     }

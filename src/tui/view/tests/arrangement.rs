@@ -103,6 +103,21 @@ fn side_by_side(size: (u16, u16)) -> TestDashboard {
 }
 
 #[test]
+fn a_short_message_stands_beside_the_polling_and_a_long_one_covers_it() {
+    let polling_row = |model: &Model| {
+        let drawn = screen(model);
+        drawn.lines().rev().nth(1).unwrap_or_default().to_owned()
+    };
+    let mut model = dashboard((120, 36));
+    model.show_message(MessageTone::Good, "Done.", now().mono);
+    let line = polling_row(&model);
+    assert!(line.contains(" Polling ") && line.contains("answers ") && line.ends_with(" Done. \""), "{line}");
+    model.show_message(MessageTone::Good, "Done with it. ".repeat(5), now().mono);
+    let line = polling_row(&model);
+    assert!(!line.contains("Polling") && line.contains(" Done with it. Done"), "{line}");
+}
+
+#[test]
 fn several_ids_side_by_side() {
     insta::assert_snapshot!(screen(&side_by_side((120, 36))));
 }
