@@ -62,10 +62,17 @@ pub struct RecentChange {
 }
 
 impl RecentChange {
-    /// Returns the change in one line for a person.
+    /// Returns the change in one line for a person, with `…` and `→`, which a screen in ASCII replaces.
     pub fn sentence(&self, zone: FixedOffset) -> String {
         let time = self.change.at.with_timezone(&zone).format("%H:%M:%S");
-        format!("{time}  {}  {}", self.hash.short(".."), text::clean(&self.change.sentence()))
+        let change = match &self.change.kind {
+            ChangeKind::StatusChanged { previous: None, current } => format!("first answer: {}", status_text(current)),
+            ChangeKind::StatusChanged { previous: Some(previous), current } => {
+                format!("{} → {}", status_text(previous), status_text(current))
+            }
+            _ => self.change.sentence(),
+        };
+        format!("{time}  {}  {}", self.hash.short("…"), text::clean(&change))
     }
 }
 

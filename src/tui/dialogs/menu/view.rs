@@ -37,7 +37,7 @@ pub(crate) fn draw(context: &DrawContext<'_>, menu: &Menu, body: Rect, frame: &m
 }
 
 fn line(context: &DrawContext<'_>, entry: &MenuEntry, is_chosen: bool, columns: u16) -> Line<'static> {
-    let label = entry.label.replace('…', context.theme.ellipsis);
+    let label = entry.label.replace('…', context.theme.ellipsis).replace('→', context.theme.glyphs().arrow());
     if is_chosen {
         let text = format!(">{:<6} {label}", entry.key);
         return Line::styled(width::fit(&text, usize::from(columns), context.theme.ellipsis), context.theme.selected());
