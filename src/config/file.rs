@@ -361,6 +361,7 @@ mod tests {
             ("[profiles.p]\n\nrps = 'canary'", 3, "rps: found text, expected a number"),
             ("ascii = 1", 1, "ascii: found a whole number, expected true or false"),
             ("color = 'canary'", 1, "color: found other text, expected one of auto, always, never"),
+            ("color = 'alwais'", 1, "expected one of auto, always, never; did you mean `always`?"),
             ("profiles = 'canary'", 1, "profiles: found text, expected a table"),
             (
                 "[profiles.p]\nintegrator_id_command = 5",

@@ -31,7 +31,7 @@ use crate::{
         span,
         team_address::TeamAddress,
         text::clean,
-        toml_text::TomlError,
+        toml_text::{self, TomlError},
     },
     process::secret_source::SecretSource,
 };
@@ -482,8 +482,11 @@ fn find_profile(
         None if name == DEFAULT_PROFILE => Ok(ProfileEntry::default()),
         None => {
             let others = file.profiles.keys().map(String::as_str).filter(|other| *other != DEFAULT_PROFILE);
-            let known = std::iter::once(DEFAULT_PROFILE).chain(others).collect::<Vec<_>>().join(", ");
-            Err(ConfigError::Profile { name: clean(name), named_by: named_by.clone(), known: clean(&known) })
+            let known: Vec<&str> = std::iter::once(DEFAULT_PROFILE).chain(others).collect();
+            let hint = toml_text::nearest(name, &known);
+            let hint = hint.map_or_else(String::new, |near| format!("did you mean `{}`? ", clean(near)));
+            let known = clean(&known.join(", "));
+            Err(ConfigError::Profile { name: clean(name), named_by: named_by.clone(), hint, known })
         }
     }
 }
@@ -626,7 +629,7 @@ mod tests {
         let one = settings(flags("prod"), &[("SHOP_ID", CANARY)], Some(&file)).unwrap();
         assert_eq!(shown(&one), ["prod https://file.example 10 true"]);
         let unknown = settings(flags("prd"), &[], Some(&file)).unwrap_err();
-        assert_eq!(unknown, "no profile `prd` (--beside); known profiles: default, prod, test");
+        assert_eq!(unknown, "no profile `prd` (--beside); did you mean `prod`? known profiles: default, prod, test");
         let wrong = format!("{file}\nrps = 0");
         let wrong = settings(Flags::default(), &[], Some(&wrong)).unwrap_err();
         assert!(
@@ -689,7 +692,7 @@ mod tests {
                 Some("[profiles.default]\nrps = -1"),
                 format!("-1 is not a valid rate in requests per second (profiles.default.rps in the config file); {range}"),
             ),
-            (profile(), &[], Some(FILE), "no profile `prd` (--profile); known profiles: default, prod, test".into()),
+            (profile(), &[], Some(FILE), "no profile `prd` (--profile); did you mean `prod`? known profiles: default, prod, test".into()),
             (none(), &[("HOPTOP_PROFILE", "prd")], None, "no profile `prd` (HOPTOP_PROFILE); known profiles: default".into()),
             (
                 none(),

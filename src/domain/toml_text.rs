@@ -51,7 +51,10 @@ fn reason(message: &str, key: Option<&str>) -> String {
     match (message.split([' ', ':']).next(), expected) {
         // The value may be a secret in the wrong place, so only its type is named.
         (Some("invalid" | "unknown"), Some(expected)) => {
-            format!("{about}found {}, expected {}", type_of_value(message), plain_type(&expected))
+            let names = message.strip_prefix("unknown variant ").map(quoted_names).unwrap_or_default();
+            let near = names.split_first().and_then(|(typed, known)| nearest(typed, known));
+            let hint = near.map_or_else(String::new, |name| format!("; did you mean `{name}`?"));
+            format!("{about}found {}, expected {}{hint}", type_of_value(message), plain_type(&expected))
         }
         _ => format!("{about}{message}"),
     }

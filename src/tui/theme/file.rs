@@ -2,6 +2,8 @@
 //!
 //! Errors name the line, before the screen opens. The reader must never guess.
 
+use std::sync::OnceLock;
+
 use ratatui::style::{Modifier, Style};
 use serde::Deserialize;
 
@@ -127,12 +129,17 @@ impl TryFrom<String> for BaseTheme {
     }
 }
 
+/// The files of the shipped themes, each parsed at its first use: the layout of each screen is measured with a theme.
+static SHIPPED_FILES: [OnceLock<Option<ThemeFile>>; ShippedTheme::ALL.len()] =
+    [const { OnceLock::new() }; ShippedTheme::ALL.len()];
+
 impl Palette {
     /// Returns a shipped theme's styles.
     pub(super) fn shipped(shipped: ShippedTheme, depth: ColorDepth) -> Self {
+        let file = SHIPPED_FILES.get(shipped as usize);
         // A test checks that each can be read.
-        toml_text::parse(shipped.text())
-            .map_or_else(|_| Self::default(), |file| Self::default().with(&file, depth).with_visible_selection())
+        let file = file.and_then(|file| file.get_or_init(|| toml_text::parse(shipped.text()).ok()).as_ref());
+        file.map_or_else(Self::default, |file| Self::default().with(file, depth).with_visible_selection())
     }
 
     /// Reverses the selected row where the terminal's few colours give it the background of all other rows.
