@@ -32,9 +32,9 @@ pub(in crate::store) fn of_values<'a>(values: impl Iterator<Item = ValueRef<'a>>
             ValueRef::Text(text) => (3, text),
             ValueRef::Blob(blob) => (4, blob),
         };
-        bytes.extend([place, kind]);
-        bytes.extend((content.len() as u64).to_le_bytes());
-        bytes.extend(content);
+        bytes.extend_from_slice(&[place, kind]);
+        bytes.extend_from_slice(&(content.len() as u64).to_le_bytes());
+        bytes.extend_from_slice(content);
     }
     i64::from(crc32fast::hash(&bytes).cast_signed())
 }

@@ -91,14 +91,13 @@ fn transaction_of_alerts(edit: &ScreenEdit) -> Option<RowId> {
 
 /// Pauses polling until a moment, or resumes it.
 pub(crate) fn pause(
-    store: &Store,
+    context: &WriteContext,
     profiles: &[String],
     until: Option<DateTime<Utc>>,
-    at: DateTime<Utc>,
     zone: FixedOffset,
 ) -> Result<String, StoreError> {
     for profile in profiles {
-        store.apply(Operation::Pause { profile: profile.clone(), until }, at).wait()?;
+        context.store.apply(Operation::Pause { profile: profile.clone(), until }, context.at).wait()?;
     }
     let Some(until) = until else { return Ok("Polling resumed.".into()) };
     let profiles = match profiles.len() {
@@ -106,8 +105,8 @@ pub(crate) fn pause(
         2 => "both profiles".to_owned(),
         all => format!("all {all} profiles"),
     };
-    let until = span::clock_time(until, at, zone);
-    Ok(format!("Polling is paused until {until} for {profiles}, in every hoptop process."))
+    let (until, key) = (span::clock_time(until, context.at, zone), context.keys.shown(CommandId::Pause));
+    Ok(format!("Polling is paused until {until} for {profiles}, in every process; {key} resumes."))
 }
 
 /// Deletes transactions permanently.

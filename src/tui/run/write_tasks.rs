@@ -90,10 +90,9 @@ impl Dashboard {
 
     pub(super) fn pause(&mut self, minutes: Option<i64>, at: DateTime<Utc>) {
         let until = minutes.map(|minutes| at + TimeDelta::minutes(minutes));
-        let (store, profiles) =
-            (self.store.clone(), self.model.setting.profiles().map(str::to_owned).collect::<Vec<_>>());
-        let zone = self.model.setting.zone;
-        self.spawn(move || outcome_message(edits::pause(&store, &profiles, until, at, zone)));
+        let profiles: Vec<_> = self.model.setting.profiles().map(str::to_owned).collect();
+        let (context, zone) = (self.context(at), self.model.setting.zone);
+        self.spawn(move || outcome_message(edits::pause(&context, &profiles, until, zone)));
     }
 
     pub(super) fn delete(&mut self, rows: Vec<RowId>, at: DateTime<Utc>) {

@@ -60,7 +60,7 @@ pub(crate) fn lines(context: &DrawContext<'_>, pane: Rect) -> Vec<Line<'static>>
 
 /// Returns the place of the status message at the end of the polling line, if both fit there.
 fn message_beside(context: &DrawContext<'_>, pane: Rect) -> Option<Rect> {
-    let message = context.model.status_message.as_ref()?;
+    let message = context.model.status_message.as_ref().filter(|message| !message.text.contains('\n'))?;
     let columns = u16::try_from(width::display_width(&message.text) + 2).ok()?;
     let is_only_line = pane.height == 2 && context.model.other_profiles.is_empty();
     let of = context.model.budgets(context.now.wall).next().filter(|_| is_only_line)?;

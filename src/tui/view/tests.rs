@@ -553,6 +553,18 @@ fn without_colours_the_selected_row_is_reversed_and_bold() {
 }
 
 #[test]
+fn the_selected_row_has_no_holes_where_values_are_absent() {
+    let mut model = dashboard(SMALL);
+    // The row after the overdue one has neither a time until support nor a ticket.
+    press(&mut model, &["j"], now());
+    let terminal = drawn(&model, &Theme::new(true, false));
+    let row = row_of(terminal.backend().buffer(), "▌!!  ◐ partial");
+    let absent: Vec<_> = row.iter().filter(|cell| cell.symbol() == "-").collect();
+    assert!(!absent.is_empty(), "the test needs a row without a value");
+    assert!(absent.iter().all(|cell| cell.modifier.contains(Modifier::REVERSED)));
+}
+
+#[test]
 fn of_an_overdue_row_the_edge_the_severity_the_time_past_the_limit_and_the_countdown_are_red_and_bold() {
     let mut model = dashboard(SMALL);
     press(&mut model, &["j"], now());

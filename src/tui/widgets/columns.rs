@@ -32,7 +32,9 @@ pub(crate) fn row(context: &DrawContext<'_>, spans: Vec<Span<'static>>, is_selec
         return filled(spans, selected, pane);
     }
     // With each cell's colours reversed, the selection is hard to see. Only coloured symbols and bars keep their colours.
-    let in_row = |span: Span<'static>| match span.style.fg.is_some() && is_symbol(&span.content) {
+    let dim = context.theme.dim().fg;
+    let is_coloured = |style: Style| style.fg.is_some() && style.fg != dim;
+    let in_row = |span: Span<'static>| match is_coloured(span.style) && is_symbol(&span.content) {
         true => span.remove_modifier(Modifier::REVERSED),
         false => Span::raw(span.content),
     };

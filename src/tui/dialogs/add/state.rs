@@ -332,6 +332,10 @@ impl AddForm {
         let text = self.text();
         let line = text.trim();
         let is_line = !line.contains('\n') && line.chars().count() <= MOST;
+        // A row with an incomplete hash stays, so that it can be completed.
+        if line.starts_with("0x") && line.contains(',') {
+            return None;
+        }
         let is_nothing =
             !self.findings.is_empty() && self.findings.iter().all(|found| found.verdict() == LineState::NoHash);
         let mut named = self.findings.iter().filter_map(Finding::hash);

@@ -83,6 +83,7 @@ pub(crate) fn draw(context: &DrawContext<'_>, page: &HelpPage, pane: Rect, frame
         false => String::new(),
     };
     let keys = match pane.width {
+        _ if !page.input.value().is_empty() => " Esc clears the search ",
         74.. => " Esc closes   change keys under [keys] in the config file ",
         _ => " Esc closes ",
     };
@@ -242,8 +243,8 @@ fn legend(context: &DrawContext<'_>, columns: usize) -> Vec<Line<'static>> {
         (
             "Row",
             format!(
-                "{}x marked, X marked and selected; commands apply to marked rows, if any",
-                glyphs.choose("▌ an alert fires, ", "> selected, ")
+                "{}, * marked; commands apply to marked rows, if any",
+                glyphs.choose("▌ selected, or an alert fires", "> selected")
             ),
         ),
         (

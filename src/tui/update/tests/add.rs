@@ -313,8 +313,8 @@ fn text_without_a_hash_searches_all_tracked_transactions() {
         press(&mut model, &["Esc"], now());
         assert_eq!((model.list.tab, model.view_state_to_save()), (Tab::Active, before));
     }
-    // Several lines, a long text, or quotes alone are no search.
-    for nothing in ["my swap\nis stuck", &"word ".repeat(20), "\"\""] {
+    // Several lines, a long text, quotes alone, or a row with an incomplete hash are no search.
+    for nothing in ["my swap\nis stuck", &"word ".repeat(20), "\"\"", "0x9f3c41b7e21b,42161,845x,5f2a90"] {
         let mut model = pasted(nothing);
         assert!(form(&model).hints().iter().all(|(key, _)| *key != "Enter"), "{nothing}");
         assert_eq!(press(&mut model, &["Enter"], now()), []);
