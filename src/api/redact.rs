@@ -85,12 +85,15 @@ fn without_id(id: &IntegratorId, text: &str) -> Option<String> {
     let mut redacted = reveal_hidden(id, text);
     let quoted = |raw: &str| serde_json::Value::from(raw).to_string().trim_matches('"').to_owned();
     // `trim_matches` may also remove a quotation mark of the ID; the shortened spelling is still found.
-    let (spelled, masked) = (quoted(id.expose()), quoted(&id.last4()));
-    let as_it_is = (id.expose().to_owned(), id.last4());
-    for (spelling, mask) in [(spelled.replace('/', "\\/"), masked.clone()), (spelled, masked), as_it_is] {
+    let (plain, mask) = (id.expose(), id.last4());
+    let (spelled, masked) = (quoted(plain), quoted(&mask));
+    let slashed = spelled.replace('/', "\\/");
+    // Most IDs have one spelling, and each text is searched once for each.
+    let others = [&slashed, &spelled].into_iter().filter(|spelling| *spelling != plain);
+    for (spelling, mask) in others.map(|spelling| (spelling.as_str(), &masked)).chain([(plain, &mask)]) {
         let current = redacted.as_deref().unwrap_or(text);
-        if contains(current, &spelling) {
-            redacted = Some(current.replace(&spelling, &mask));
+        if contains(current, spelling) {
+            redacted = Some(current.replace(spelling, mask));
         }
     }
     redacted

@@ -43,14 +43,14 @@ pub enum ConfigError {
         reason: String,
     },
     /// The profile is not in the config file.
-    #[error("no profile `{name}` ({named_by}); {hint}known profiles: {known}")]
+    #[error("no profile `{name}` ({named_by}); {suggestion}known profiles: {known}")]
     Profile {
         /// The profile.
         name: String,
         /// The source of the profile's name.
         named_by: SettingSource,
         /// The nearest profile as a question, if one is near.
-        hint: String,
+        suggestion: String,
         /// The profiles that exist.
         known: String,
     },

@@ -481,12 +481,15 @@ fn find_profile(
         }
         None if name == DEFAULT_PROFILE => Ok(ProfileEntry::default()),
         None => {
-            let others = file.profiles.keys().map(String::as_str).filter(|other| *other != DEFAULT_PROFILE);
-            let known: Vec<&str> = std::iter::once(DEFAULT_PROFILE).chain(others).collect();
-            let hint = toml_text::nearest(name, &known);
-            let hint = hint.map_or_else(String::new, |near| format!("did you mean `{}`? ", clean(near)));
-            let known = clean(&known.join(", "));
-            Err(ConfigError::Profile { name: clean(name), named_by: named_by.clone(), hint, known })
+            let others = file.profiles.keys().filter(|other| *other != DEFAULT_PROFILE).map(|other| clean(other));
+            let known: Vec<String> = std::iter::once(DEFAULT_PROFILE.to_owned()).chain(others).collect();
+            let names: Vec<&str> = known.iter().map(String::as_str).collect();
+            Err(ConfigError::Profile {
+                name: clean(name),
+                named_by: named_by.clone(),
+                suggestion: toml_text::suggestion(name, &names),
+                known: clean(&names.join(", ")),
+            })
         }
     }
 }

@@ -65,13 +65,7 @@ impl RecentChange {
     /// Returns the change in one line for a person, with `…` and `→`, which a screen in ASCII replaces.
     pub fn sentence(&self, zone: FixedOffset) -> String {
         let time = self.change.at.with_timezone(&zone).format("%H:%M:%S");
-        let change = match &self.change.kind {
-            ChangeKind::StatusChanged { previous: None, current } => format!("first answer: {}", status_text(current)),
-            ChangeKind::StatusChanged { previous: Some(previous), current } => {
-                format!("{} → {}", status_text(previous), status_text(current))
-            }
-            _ => self.change.sentence(),
-        };
+        let change = self.change.kind.status_change("→").unwrap_or_else(|| self.change.sentence());
         format!("{time}  {}  {}", self.hash.short("…"), text::clean(&change))
     }
 }
@@ -341,6 +335,17 @@ impl ChangeKind {
         if self.is_about_alert() { format!("alert {description}") } else { description }
     }
 
+    /// Returns a change of the status in words, with `arrow` between the statuses, and the first status as the first
+    /// answer; `None` for any other event.
+    pub(crate) fn status_change(&self, arrow: &str) -> Option<String> {
+        let Self::StatusChanged { previous, current } = self else { return None };
+        let current = status_text(current);
+        Some(match previous {
+            Some(previous) => format!("{} {arrow} {current}", status_text(previous)),
+            None => format!("first answer: {current}"),
+        })
+    }
+
     /// Like `sentence_by`, for a line that already says whether the event is about an alert.
     pub(crate) fn description_by(&self, author: Option<&str>) -> String {
         let by = people::author_suffix(author);
@@ -407,7 +412,7 @@ impl ChangeKind {
 }
 
 /// Returns a status in words. A status that isn't documented is unchanged.
-pub(crate) fn status_text(status: &str) -> String {
+fn status_text(status: &str) -> String {
     let is_documented = RouterStatus::DOCUMENTED.iter().any(|documented| documented.name() == status);
     if is_documented { status.replace('_', " ") } else { status.to_owned() }
 }

@@ -90,8 +90,12 @@ fn quoted_names(text: &str) -> Vec<&str> {
 /// Returns the error about the first of these names, which is unknown; the others are the known names.
 fn unknown_key(names: &[&str]) -> String {
     let (unknown, known) = names.split_first().map_or(("", &[][..]), |(unknown, known)| (*unknown, known));
-    let hint = nearest(unknown, known).map_or_else(String::new, |name| format!("did you mean `{name}`? "));
-    format!("unknown key `{unknown}`; {hint}known keys: {}", known.join(", "))
+    format!("unknown key `{unknown}`; {}known keys: {}", suggestion(unknown, known), known.join(", "))
+}
+
+/// Returns the known name nearest to `typed` as a question with a space behind it; empty if no name is similar enough.
+pub(crate) fn suggestion(typed: &str, known: &[&str]) -> String {
+    nearest(typed, known).map_or_else(String::new, |name| format!("did you mean `{name}`? "))
 }
 
 /// Returns the known name nearest to `typed`, if one is similar enough.

@@ -150,7 +150,7 @@ fn dictionary_content(db: &Connection, id: i64) -> Result<Rc<[u8]>, StoreError> 
     unpack_dictionary(id, packed)
 }
 
-/// Decompresses the content of a dictionary. The newest results are cached, because most answers come from few routes.
+/// Decompresses the content of a dictionary. Results are cached by the thread, because most answers come from few routes.
 fn unpack_dictionary(id: i64, packed: Vec<u8>) -> Result<Rc<[u8]>, StoreError> {
     DICTIONARIES.with_borrow_mut(|cached| {
         // Another store has other content under the same number, and so may this one after a rollback.

@@ -64,7 +64,7 @@ fn message_beside(context: &DrawContext<'_>, pane: Rect) -> Option<Rect> {
     let columns = u16::try_from(width::display_width(&message.text) + 2).ok()?;
     let is_only_line = pane.height == 2 && context.model.other_profiles.is_empty();
     let of = context.model.budgets(context.now.wall).next().filter(|_| is_only_line)?;
-    let polling: usize = verdict_spans(context, &of, LABEL).iter().map(Span::width).sum();
+    let polling: usize = verdict_spans(context, &of, &verdict(context, &of), LABEL).iter().map(Span::width).sum();
     let fits = polling + usize::from(columns) <= usize::from(pane.width);
     fits.then(|| Rect { x: pane.right() - columns, width: columns, height: 1, ..pane })
 }
@@ -143,9 +143,13 @@ fn verdict(context: &DrawContext<'_>, of: &BudgetUse<'_>) -> PollingVerdict {
 
 /// Returns the beginning of a profile's polling line: what stands in the way, or the use of the budget, and the age of
 /// the answers.
-fn verdict_spans(context: &DrawContext<'_>, of: &BudgetUse<'_>, label_columns: usize) -> Vec<Span<'static>> {
+fn verdict_spans(
+    context: &DrawContext<'_>,
+    of: &BudgetUse<'_>,
+    verdict: &PollingVerdict,
+    label_columns: usize,
+) -> Vec<Span<'static>> {
     let name = if context.model.other_profiles.is_empty() { "Polling" } else { of.profile };
-    let verdict = verdict(context, of);
     let mut pieces = vec![label(context, name, label_columns)];
     pieces.extend(id_span(context, of));
     match (&verdict.obstacle, of.report) {
@@ -167,7 +171,8 @@ fn polling_line(context: &DrawContext<'_>, of: &BudgetUse<'_>, label_columns: us
     /// From this age on an error says nothing about the polling.
     const ERROR_SHOWN: Duration = Duration::from_secs(10 * 60);
     let theme = context.theme;
-    let mut pieces = verdict_spans(context, of, label_columns);
+    let verdict = verdict(context, of);
+    let mut pieces = verdict_spans(context, of, &verdict, label_columns);
     let has_error = of.report.is_some_and(|report| report.last_error.is_some());
     let error = of.report.and_then(|report| {
         let age = report.last_error_at.map(|at| span::between(at, context.now.wall));
@@ -180,7 +185,7 @@ fn polling_line(context: &DrawContext<'_>, of: &BudgetUse<'_>, label_columns: us
         if report.throttled > 0 {
             pieces.push(Span::styled(format!("{} times HTTP 429   ", report.throttled), theme.warning()));
         }
-        if !has_error && verdict(context, of).obstacle.is_none() {
+        if !has_error && verdict.obstacle.is_none() {
             pieces.push(Span::styled("no errors", theme.dim()));
         }
     }

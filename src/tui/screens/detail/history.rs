@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 use crate::{
     domain::{
         alert::Severity,
-        change::{self, Change, ChangeKind},
+        change::{Change, ChangeKind},
         duration_stats::RouteDurations,
         span,
     },
@@ -123,12 +123,8 @@ impl From<&HistoryLine> for HistoryEntry {
         let (kind, subject, text) = match line {
             HistoryLine::Observation(answer, _) => (EntryKind::Poll, EntrySubject::Text, answer.description()),
             HistoryLine::Change(entry) => {
-                let text = match &entry.kind {
-                    ChangeKind::StatusChanged { previous: None, current } => {
-                        format!("first answer: {}", change::status_text(current))
-                    }
-                    kind => kind.description_by(entry.author.as_deref()),
-                };
+                let described = || entry.kind.description_by(entry.author.as_deref());
+                let text = entry.kind.status_change(">").unwrap_or_else(described);
                 (EntryKind::of(&entry.kind), EntrySubject::of(&entry.kind), text)
             }
         };
