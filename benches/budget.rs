@@ -20,7 +20,7 @@ use std::{
 use chrono::DateTime;
 use hoptop::internals::{
     budget::{Budget, RequestEnd, SlotPermit, SlotRefusal},
-    clock::{Mono, Now},
+    clock::{MonotonicTime, Now},
 };
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -31,8 +31,8 @@ const DISRUPTIONS: usize = 500;
 const FAST_LIMIT: f64 = 200.0;
 const TIMEOUT: f64 = 8.0;
 
-fn moment(seconds: f64) -> Mono {
-    Mono(Duration::from_secs_f64(seconds))
+fn moment(seconds: f64) -> MonotonicTime {
+    MonotonicTime(Duration::from_secs_f64(seconds))
 }
 
 /// A simulated process and its requests in flight.

@@ -25,16 +25,16 @@ use self::simulation::Simulation;
 /// A moment on a monotonic clock, for pacing and timeouts. It never jumps. For [`Clock::system`] it is the time since
 /// the machine started, the same in all processes. For other clocks it is the time since the clock was created.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Mono(pub Duration);
+pub struct MonotonicTime(pub Duration);
 
-impl Mono {
+impl MonotonicTime {
     /// Returns the time from `earlier` to this moment; zero if `earlier` is later.
     pub fn since(self, earlier: Self) -> Duration {
         self.0.saturating_sub(earlier.0)
     }
 }
 
-impl Add<Duration> for Mono {
+impl Add<Duration> for MonotonicTime {
     type Output = Self;
 
     fn add(self, span: Duration) -> Self {
@@ -46,7 +46,7 @@ impl Add<Duration> for Mono {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Now {
     /// The monotonic time, for pacing and timeouts.
-    pub mono: Mono,
+    pub mono: MonotonicTime,
     /// The wall time, for people and the store. It may jump forward or backward between two readings.
     pub wall: DateTime<Utc>,
 }
@@ -133,17 +133,17 @@ impl Clock {
                 let offset = TimeDelta::milliseconds(offset.load(Ordering::Relaxed));
                 let passed = TimeDelta::from_std(elapsed.mul_f64(*speed)).ok();
                 let wall = passed.and_then(|passed| start.checked_add_signed(passed + offset)).unwrap_or(*start);
-                Now { mono: Mono(elapsed), wall }
+                Now { mono: MonotonicTime(elapsed), wall }
             }
         }
     }
 
     /// Returns the time since the machine started, on a clock that goes on while the machine is suspended. For the
     /// moments of a lease; other clocks than the machine's have no such clock, and return their monotonic time.
-    pub fn since_boot(&self) -> Mono {
+    pub fn since_boot(&self) -> MonotonicTime {
         match &self.0 {
             TimeSource::Machine => including_suspension(),
-            TimeSource::Tokio { origin, .. } => Mono(origin.elapsed()),
+            TimeSource::Tokio { origin, .. } => MonotonicTime(origin.elapsed()),
         }
     }
 
@@ -198,7 +198,7 @@ impl Clock {
     }
 
     /// Waits until the monotonic clock reaches `moment`; forever if tokio's clock can't represent the moment.
-    pub async fn sleep_until(&self, moment: Mono) {
+    pub async fn sleep_until(&self, moment: MonotonicTime) {
         let instant = match &self.0 {
             // While the machine is suspended or the process stopped, both clocks stop or both continue.
             TimeSource::Machine => tokio::time::Instant::now().checked_add(moment.since(since_boot())),
@@ -226,15 +226,15 @@ impl Drop for ClockHold {
 /// Returns the time since the machine started, by its monotonic clock. The clock is shifted in a time namespace, which
 /// a container may have. The result doesn't contain this shift, so that processes of all namespaces can share moments.
 #[cfg(unix)]
-fn since_boot() -> Mono {
+fn since_boot() -> MonotonicTime {
     static SHIFT: OnceLock<i128> = OnceLock::new();
     let shift = *SHIFT.get_or_init(|| {
         let shifts = std::fs::read_to_string("/proc/self/timens_offsets").unwrap_or_default();
         monotonic_shift(&shifts).unwrap_or_default()
     });
-    let Mono(shifted) = read(rustix::time::ClockId::Monotonic);
+    let MonotonicTime(shifted) = read(rustix::time::ClockId::Monotonic);
     let nanos = i128::try_from(shifted.as_nanos()).unwrap_or_default() - shift;
-    Mono(Duration::from_nanos(u64::try_from(nanos).unwrap_or_default()))
+    MonotonicTime(Duration::from_nanos(u64::try_from(nanos).unwrap_or_default()))
 }
 
 /// Returns by how many nanoseconds a time namespace shifts the monotonic clock; `None` if the text doesn't say so.
@@ -246,29 +246,29 @@ fn monotonic_shift(shifts: &str) -> Option<i128> {
 }
 
 #[cfg(unix)]
-fn read(clock: rustix::time::ClockId) -> Mono {
+fn read(clock: rustix::time::ClockId) -> MonotonicTime {
     let time = rustix::time::clock_gettime(clock);
     let seconds = u64::try_from(time.tv_sec).unwrap_or_default();
-    Mono(Duration::new(seconds, u32::try_from(time.tv_nsec).unwrap_or_default()))
+    MonotonicTime(Duration::new(seconds, u32::try_from(time.tv_nsec).unwrap_or_default()))
 }
 
 /// Returns the time since the machine started, suspensions included.
 #[cfg(target_os = "linux")]
-fn including_suspension() -> Mono {
+fn including_suspension() -> MonotonicTime {
     read(rustix::time::ClockId::Boottime)
 }
 
 /// Returns the monotonic time: here no known clock includes suspensions.
 #[cfg(not(target_os = "linux"))]
-fn including_suspension() -> Mono {
+fn including_suspension() -> MonotonicTime {
     since_boot()
 }
 
 /// Returns the time since the first call in this process: here no clock is common to all processes.
 #[cfg(not(unix))]
-fn since_boot() -> Mono {
+fn since_boot() -> MonotonicTime {
     static ORIGIN: std::sync::OnceLock<std::time::Instant> = std::sync::OnceLock::new();
-    Mono(ORIGIN.get_or_init(std::time::Instant::now).elapsed())
+    MonotonicTime(ORIGIN.get_or_init(std::time::Instant::now).elapsed())
 }
 
 /// Returns the identifier of the machine's current boot; empty where the system provides none. A process whose clock is
@@ -297,9 +297,9 @@ mod tests {
     async fn a_clock_follows_paused_time() {
         let start = DateTime::from_timestamp(1_700_000_000, 0).unwrap();
         let clock = Clock::starting_at(start);
-        clock.sleep_until(Mono(Duration::from_secs(90))).await;
+        clock.sleep_until(MonotonicTime(Duration::from_secs(90))).await;
         assert_eq!(clock.now().wall, start + TimeDelta::seconds(90));
-        assert_eq!(clock.now().mono, Mono(Duration::from_secs(90)));
+        assert_eq!(clock.now().mono, MonotonicTime(Duration::from_secs(90)));
     }
 
     #[cfg(unix)]
@@ -313,6 +313,6 @@ mod tests {
 
     #[test]
     fn time_between_moments_is_never_negative() {
-        assert_eq!(Mono::default().since(Mono(Duration::from_secs(1))), Duration::ZERO);
+        assert_eq!(MonotonicTime::default().since(MonotonicTime(Duration::from_secs(1))), Duration::ZERO);
     }
 }

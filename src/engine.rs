@@ -9,12 +9,12 @@
 //!
 //! use chrono::{DateTime, TimeDelta};
 //! use hoptop::engine::{
-//!     Budget, Expectation, Forecast, Lognormal, Mono, NextPoll, Now, PollContext, PollResult, RequestEnd, RowId, Scheduler,
+//!     Budget, Expectation, Forecast, Lognormal, MonotonicTime, NextPoll, Now, PollContext, PollResult, RequestEnd, RowId, Scheduler,
 //!     SlotRefusal,
 //! };
 //!
 //! let at = |seconds: u64| Now {
-//!     mono: Mono::default() + Duration::from_secs(seconds),
+//!     mono: MonotonicTime::default() + Duration::from_secs(seconds),
 //!     wall: DateTime::UNIX_EPOCH + TimeDelta::seconds(seconds as i64),
 //! };
 //!
@@ -48,7 +48,7 @@
 
 pub use crate::{
     budget::{Budget, RequestEnd, SlotPermit, SlotRefusal},
-    clock::{Mono, Now},
+    clock::{MonotonicTime, Now},
     domain::{
         evidence::{Evidence, RouteEvidence, SettledWithin, SettlingEvidence},
         forecast::{Forecast, Hazard, Lognormal, Quantile},

@@ -29,11 +29,11 @@ pub mod cli {
 }
 
 pub mod clock {
-    pub use crate::clock::{Clock, Mono, Now};
+    pub use crate::clock::{Clock, MonotonicTime, Now};
 }
 
 pub mod config {
-    pub use crate::config::{Environment, Flags, load};
+    pub use crate::config::{CommandLineSettings, Environment, load};
 }
 
 pub mod domain {
@@ -70,7 +70,7 @@ pub mod domain {
     }
 
     pub mod observation {
-        pub use crate::domain::observation::{Failure, Observation, Outcome};
+        pub use crate::domain::observation::{Observation, RequestFailure, StatusOutcome};
     }
 
     pub mod operation {
@@ -158,11 +158,11 @@ pub mod sim {
     }
 
     pub mod service {
-        pub use crate::sim::service::{Request, RequestMethod, Service, ServiceLimits};
+        pub use crate::sim::service::{RequestMethod, ServiceLimits, SimulatedRequest, SimulatedService};
     }
 
     pub mod world {
-        pub use crate::sim::world::{CountsFrom, World};
+        pub use crate::sim::world::{CountsFrom, SimulatedWorld};
     }
 }
 

@@ -20,7 +20,7 @@ use hoptop::internals::{
         commands::show::{ShowArgs, show},
         context::Context,
     },
-    clock::{Clock, Mono, Now},
+    clock::{Clock, MonotonicTime, Now},
     domain::{
         ids::{ChainId, RowId},
         observation::Observation,
@@ -34,8 +34,8 @@ use hoptop::internals::{
         plan::{AnswerContent, FaultyAnswer, PlannedAnswer, Transfer, TransferStage},
         scenario::Scenario,
         server,
-        service::{Service, ServiceLimits},
-        world::{CountsFrom, World},
+        service::{ServiceLimits, SimulatedService},
+        world::{CountsFrom, SimulatedWorld},
     },
     store::{LoadedRows, Store},
     tui::{
@@ -66,12 +66,15 @@ fn new_client(address: SocketAddr, total: Duration) -> Client {
 }
 
 /// Serves a world over HTTP while `ask` runs. The clock of the service doesn't advance.
-async fn with_service<T>(world: impl FnOnce(DateTime<Utc>) -> World, ask: impl AsyncFnOnce(SocketAddr) -> T) -> T {
+async fn with_service<T>(
+    world: impl FnOnce(DateTime<Utc>) -> SimulatedWorld,
+    ask: impl AsyncFnOnce(SocketAddr) -> T,
+) -> T {
     let clock = Clock::accelerated(0.0);
     let limits = ServiceLimits { rps: 1e6, latency: Duration::ZERO, ..ServiceLimits::default() };
     let listener = server::bind(SocketAddr::from(([127, 0, 0, 1], 0))).await.unwrap();
     let address = listener.local_addr().unwrap();
-    let service = Arc::new(Mutex::new(Service::new(world(clock.now().wall), limits)));
+    let service = Arc::new(Mutex::new(SimulatedService::new(world(clock.now().wall), limits)));
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let serving = tokio::spawn(server::serve(listener, service, clock, async { stopped.await.unwrap_or(()) }));
     let answers = ask(address).await;
@@ -119,8 +122,9 @@ async fn poll_answers(transfers: &[Transfer]) -> Observations {
     let mut observations = Observations::new();
     for moment in moments {
         let has_answer = |transfer: &&Transfer| transfer.stages.iter().any(|stage| stage.from == moment);
-        let world =
-            |now| World::scripted(transfers.to_vec(), now - TimeDelta::from_std(moment).unwrap(), CountsFrom::Start);
+        let world = |now| {
+            SimulatedWorld::scripted(transfers.to_vec(), now - TimeDelta::from_std(moment).unwrap(), CountsFrom::Start)
+        };
         let answered: Vec<_> = transfers.iter().filter(has_answer).collect();
         let ask = async |address: SocketAddr| {
             let clock = Clock::system();
@@ -293,7 +297,7 @@ async fn table(text: &str) -> String {
     let observations = poll_answers(&transfers).await;
     let (_folder, store, rows) = fill_store(&transfers, &observations);
     let (_sound_folder, sound, _) = fill_store(&transfers, &poll_answers(&without_faults(transfers.clone())).await);
-    let now = Now { mono: Mono(Duration::from_secs(1_000)), wall: at(150) };
+    let now = Now { mono: MonotonicTime(Duration::from_secs(1_000)), wall: at(150) };
     let (mut model, mut sound_model) = (new_dashboard(&store, now), new_dashboard(&sound, now));
     let mut table = String::new();
     for (row, transfer) in rows.iter().zip(&transfers) {

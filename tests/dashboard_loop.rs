@@ -28,7 +28,7 @@ use hoptop::internals::{
         operation::Operation,
     },
     poller::{self, Heartbeat, PollScope, PollerSetup},
-    sim::{chain_server, scenario::Scenario, server, service::Service},
+    sim::{chain_server, scenario::Scenario, server, service::SimulatedService},
     store::{AlertQuery, HistoryLine, Lookup, Store},
     tui::{
         export::ExportOrder,
@@ -95,7 +95,7 @@ struct LoopFixture {
     folder: tempfile::TempDir,
     store: Store,
     clock: Clock,
-    service: Arc<Mutex<Service>>,
+    service: Arc<Mutex<SimulatedService>>,
     /// The clipboard, and everything else that the dashboard uses besides its screen cells.
     system: System,
     /// The nodes of simulated chains; `None` if no chain is asked.

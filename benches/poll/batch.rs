@@ -3,7 +3,7 @@
 use std::{fmt::Write, time::Duration};
 
 use chrono::SecondsFormat;
-use hoptop::internals::{clock::Clock, domain::transaction::NewTransaction, sim::world::World};
+use hoptop::internals::{clock::Clock, domain::transaction::NewTransaction, sim::world::SimulatedWorld};
 
 use crate::material;
 
@@ -23,7 +23,7 @@ pub(crate) struct TransferBatch {
 
 impl TransferBatch {
     pub(crate) fn new(count: usize, clock: &Clock) -> Self {
-        let world = World::seeded(SEED, count, clock.now().wall);
+        let world = SimulatedWorld::seeded(SEED, count, clock.now().wall);
         let transfers = world.transfers();
         let body = |new: &NewTransaction| {
             material::short_body(world.find(new.params.transaction_id.as_str()).unwrap(), SETTLED, AGE)

@@ -13,7 +13,7 @@ use hoptop::internals::{
     clock::Clock,
     sim::{
         server,
-        service::{Service, ServiceLimits},
+        service::{ServiceLimits, SimulatedService},
     },
 };
 
@@ -55,7 +55,7 @@ fn cpu_share(make: MakeStore, clock: &Clock) -> f64 {
     let url = runtime.block_on(async {
         let listener = server::bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        let service = Service::new(world, ServiceLimits { rps: 1.0, ..ServiceLimits::default() });
+        let service = SimulatedService::new(world, ServiceLimits { rps: 1.0, ..ServiceLimits::default() });
         tokio::spawn(server::serve(listener, Arc::new(Mutex::new(service)), clock.clone(), std::future::pending()));
         url
     });

@@ -8,7 +8,7 @@ use hoptop::internals::{
     domain::{secret::IntegratorId, transaction::NewTransaction},
     sim::{
         plan::{PlannedAnswer, Transfer, TransferStage},
-        world::{CountsFrom, World},
+        world::{CountsFrom, SimulatedWorld},
     },
     store::{Receipt, Store},
 };
@@ -25,7 +25,7 @@ const ANSWERED_COUNT: usize = 200;
 /// A store, the simulated world of its transactions, and the transactions.
 pub(crate) struct TrackedStore {
     pub store: Store,
-    pub world: World,
+    pub world: SimulatedWorld,
     batch: Vec<NewTransaction>,
 }
 
@@ -65,7 +65,7 @@ impl TrackedStore {
             transfer.new.params.estimate = Some(ESTIMATE);
             transfer.new.params.submitted_at = Some(now - TimeDelta::seconds((index % 600) as i64));
         }
-        let world = World::scripted(transfers, now, CountsFrom::Start);
+        let world = SimulatedWorld::scripted(transfers, now, CountsFrom::Start);
         let batch = world.transfers();
         let tracked = Self::track(Store::open(path).unwrap(), world, batch, clock);
         // The body that the service will send again, except for the elapsed times.
@@ -78,7 +78,7 @@ impl TrackedStore {
         tracked
     }
 
-    fn track(store: Store, world: World, batch: Vec<NewTransaction>, clock: &Clock) -> Self {
+    fn track(store: Store, world: SimulatedWorld, batch: Vec<NewTransaction>, clock: &Clock) -> Self {
         material::track(&store, batch.clone(), clock.now().wall);
         Self { store, world, batch }
     }

@@ -8,7 +8,7 @@ use std::{
 
 use chrono::{DateTime, TimeDelta, Utc};
 use hoptop::internals::{
-    clock::{Mono, Now},
+    clock::{MonotonicTime, Now},
     domain::{
         duration_stats::{DurationSample, DurationStats, RouteKey},
         evidence::{self, Evidence, SettledWithin},
@@ -40,7 +40,7 @@ pub(crate) enum Decision {
 }
 
 pub(crate) fn moment(seconds: f64) -> Now {
-    Now { mono: Mono(Duration::from_secs_f64(seconds)), wall: wall_time(seconds) }
+    Now { mono: MonotonicTime(Duration::from_secs_f64(seconds)), wall: wall_time(seconds) }
 }
 
 /// Returns the wall time of a moment, which may be before the start.

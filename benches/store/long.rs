@@ -6,7 +6,7 @@ use std::{path::PathBuf, time::Duration};
 use chrono::{DateTime, TimeDelta, Utc};
 use hoptop::internals::{
     domain::{ids::RowId, transaction::NewTransaction},
-    sim::world::World,
+    sim::world::SimulatedWorld,
     store::Store,
 };
 use tempfile::TempDir;
@@ -61,7 +61,7 @@ fn fill(store: &Store, chunk: usize, size: usize, start: DateTime<Utc>) {
 }
 
 /// Returns the answer about a transaction: nine in ten have settled, a few badly; most of the others are in progress.
-fn answer(world: &World, row: RowId, new: &NewTransaction, start: DateTime<Utc>) -> TimedObservation {
+fn answer(world: &SimulatedWorld, row: RowId, new: &NewTransaction, start: DateTime<Utc>) -> TimedObservation {
     let remainder = row.0 % 1_000;
     let status = match (remainder % 10, remainder) {
         (0, 0) => ("refund", 2),

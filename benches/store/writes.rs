@@ -3,7 +3,7 @@
 use std::{collections::VecDeque, fs, path::Path};
 
 use hoptop::internals::{
-    sim::world::World,
+    sim::world::SimulatedWorld,
     store::{Receipt, Store},
 };
 
@@ -44,7 +44,7 @@ pub(crate) fn print(bench: &mut StoreBench) {
 }
 
 /// Tracks the world's transfers, and returns all answers about them in order of arrival.
-fn import(path: &Path, world: &World, bench: &StoreBench) -> Vec<TimedObservation> {
+fn import(path: &Path, world: &SimulatedWorld, bench: &StoreBench) -> Vec<TimedObservation> {
     let (store, now) = (Store::open(path).unwrap(), bench.clock.now().wall);
     let new = world.transfers();
     material::track(&store, new.clone(), now);

@@ -4,7 +4,7 @@
 
 use std::{fs, path::PathBuf, sync::LazyLock};
 
-use hoptop::internals::config::{Environment, Flags, load};
+use hoptop::internals::config::{Environment, CommandLineSettings, load};
 use libfuzzer_sys::fuzz_target;
 use tempfile::TempDir;
 
@@ -27,7 +27,7 @@ fuzz_target!(|input: &[u8]| {
     fs::write(config, input).expect("the config file");
     let environment = Environment::fixed(&[], Some(home.path()));
     for is_without_polling in [false, true] {
-        let flags = Flags { config: Some(config.clone()), is_without_polling, ..Flags::default() };
+        let flags = CommandLineSettings { config: Some(config.clone()), is_without_polling, ..CommandLineSettings::default() };
         match load(flags, &environment) {
             Ok(settings) => assert!(settings.rps > 0.0 && settings.rps <= 1_000.0, "{}", settings.rps),
             Err(error) => assert!(is_sentence(&error.to_string()), "{error:?}"),

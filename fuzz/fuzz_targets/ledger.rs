@@ -8,7 +8,7 @@ use std::{fs, path::PathBuf, sync::LazyLock, time::Duration};
 
 use hoptop::internals::{
     budget::{Budget, RequestEnd},
-    clock::{Clock, Mono, Now},
+    clock::{Clock, MonotonicTime, Now},
 };
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
@@ -58,7 +58,7 @@ fuzz_target!(|input: &[u8]| {
     let rate = budget.ledger().rate();
     assert!(rate > 0.0 && rate <= 1_000.0, "{rate}");
     // The limit of this process holds, whatever the file says: no window of a second has more sends.
-    let mut sends: Vec<Mono> = Vec::new();
+    let mut sends: Vec<MonotonicTime> = Vec::new();
     for millis in (0..3_000).step_by(20) {
         let at = now.mono + Duration::from_millis(millis);
         if let Ok(permit) = budget.take(at) {
@@ -66,7 +66,8 @@ fuzz_target!(|input: &[u8]| {
             budget.release(permit, RequestEnd::Answered, at, at);
         }
     }
-    let within = |first: &Mono| sends.iter().filter(|sent| **sent >= *first && sent.since(*first) < SECOND).count();
+    let within =
+        |first: &MonotonicTime| sends.iter().filter(|sent| **sent >= *first && sent.since(*first) < SECOND).count();
     assert!(sends.iter().map(within).max().unwrap_or_default() <= LIMIT as usize, "{sends:?}");
     budget.close(now.mono + 3 * SECOND);
 });

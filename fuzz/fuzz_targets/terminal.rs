@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use hoptop::internals::{
-    clock::Mono,
+    clock::MonotonicTime,
     tui::input::{InputFrame, InputFramer},
 };
 use libfuzzer_sys::fuzz_target;
@@ -25,18 +25,18 @@ fn assert_bounded(frame: &InputFrame) {
 fuzz_target!(|input: (Vec<u8>, &[u8])| {
     let (cuts, bytes) = input;
     let (mut whole, mut expected) = (InputFramer::default(), Vec::new());
-    whole.push(bytes, Mono::default(), &mut |frame| expected.push(frame));
+    whole.push(bytes, MonotonicTime::default(), &mut |frame| expected.push(frame));
     expected.iter().for_each(assert_bounded);
     let (mut framer, mut frames, mut rest) = (InputFramer::default(), Vec::new(), bytes);
     for cut in cuts {
         let (piece, next) = rest.split_at(usize::from(cut).min(rest.len()));
-        framer.push(piece, Mono::default(), &mut |frame| frames.push(frame));
+        framer.push(piece, MonotonicTime::default(), &mut |frame| frames.push(frame));
         rest = next;
     }
-    framer.push(rest, Mono::default(), &mut |frame| frames.push(frame));
+    framer.push(rest, MonotonicTime::default(), &mut |frame| frames.push(frame));
     assert_eq!(frames, expected);
     let deadline = framer.deadline();
-    assert!(deadline.is_none_or(|deadline| deadline <= Mono(Duration::from_secs(1))));
+    assert!(deadline.is_none_or(|deadline| deadline <= MonotonicTime(Duration::from_secs(1))));
     framer.expire(deadline.unwrap_or_default(), &mut |frame| frames.push(frame));
     assert_eq!(framer.deadline(), None);
     frames.clear();

@@ -8,7 +8,7 @@ use crate::domain::{
     alert::{Acknowledgement, AlertState, Handling, Snooze, Snoozed},
     fixtures,
     ids::ChainId,
-    observation::{Failure, Observation},
+    observation::{Observation, RequestFailure},
     on_chain::{ChainReading, ChainVerdict, Mined, OnChain},
     status::RouterStatus,
 };
@@ -108,7 +108,7 @@ fn failure_alone_raises_no_alert_about_a_long_wait() {
         let (mut tx, at) = after_answer(status.clone(), 1);
         let known = alert(1, Rule::Refund, AlertSubject::Transaction(tx.id), 0);
         let later = at + TimeDelta::minutes(20);
-        tx.apply(&fixtures::fails(Failure::Transport("refused".into())), later);
+        tx.apply(&fixtures::fails(RequestFailure::Transport("refused".into())), later);
         assert_eq!(raised(&judge(&tx, std::slice::from_ref(&known), later)), []);
         tx.apply(&fixtures::says(status), later);
         assert!(raised(&judge(&tx, &[known], later)).contains(&rule));
@@ -132,7 +132,7 @@ fn settling_clears_alerts_at_once_and_a_failure_clears_none() {
     let overdue = [alert(7, Rule::Overdue, AlertSubject::Transaction(tx.id), 0)];
     assert_eq!(judge(&tx, &overdue, at), [AlertStep::Clear { id: 7, rule: Rule::Overdue }]);
     let mut tx = fixtures::transaction(1);
-    tx.apply(&fixtures::fails(Failure::Transport("reset".into())), at);
+    tx.apply(&fixtures::fails(RequestFailure::Transport("reset".into())), at);
     assert_eq!(judge(&tx, &[alert(7, Rule::NeedsGas, AlertSubject::Transaction(tx.id), 1)], at), []);
 }
 
@@ -151,7 +151,7 @@ fn five_failures_over_two_minutes_raise_an_alert() {
     let mut rules = Vec::new();
     for minute in 0..6 {
         let at = tx.first_seen_at + TimeDelta::seconds(30 * minute);
-        tx.apply(&fixtures::fails(Failure::Transport("reset".into())), at);
+        tx.apply(&fixtures::fails(RequestFailure::Transport("reset".into())), at);
         rules.push(raised(&judge(&tx, &[], at)));
     }
     assert_eq!(rules, [vec![], vec![], vec![], vec![], vec![Rule::PollFailing], vec![Rule::PollFailing]]);
@@ -336,7 +336,7 @@ proptest! {
                     continue;
                 }
                 ModelEvent::Answered(status) => fixtures::says(status),
-                ModelEvent::Failed => fixtures::fails(Failure::Transport("reset".into())),
+                ModelEvent::Failed => fixtures::fails(RequestFailure::Transport("reset".into())),
             };
             model.observe(&observation, at);
             model.check(&before, model.tx.state.status != status, at)?;

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::domain::{
     chain_config::ChainConfig,
-    observation::{Failure, Outcome},
+    observation::{RequestFailure, StatusOutcome},
     text,
     transaction::TransactionParams,
 };
@@ -34,13 +34,13 @@ pub struct HttpAnswer<'a> {
 #[derive(Clone, Debug, PartialEq)]
 pub struct StatusAnswer {
     /// The outcome for the transaction.
-    pub outcome: Outcome,
+    pub outcome: StatusOutcome,
     /// The chains that the answer describes.
     pub chains: Vec<ChainConfig>,
 }
 
-impl From<Outcome> for StatusAnswer {
-    fn from(outcome: Outcome) -> Self {
+impl From<StatusOutcome> for StatusAnswer {
+    fn from(outcome: StatusOutcome) -> Self {
         Self { outcome, chains: Vec::new() }
     }
 }
@@ -48,22 +48,22 @@ impl From<Outcome> for StatusAnswer {
 /// Returns the meaning of `answer`, an answer at time `wall` to a request for the status of `requested`.
 pub fn interpret(answer: &HttpAnswer<'_>, requested: &TransactionParams, wall: DateTime<Utc>) -> StatusAnswer {
     match answer.status {
-        200 => interpret_record(answer.body, requested).unwrap_or_else(|failure| Outcome::Failed(failure).into()),
-        404 => Outcome::NotFound(message::message(answer.body)).into(),
-        _ => Outcome::Failed(refusal(answer, wall)).into(),
+        200 => interpret_record(answer.body, requested).unwrap_or_else(|failure| StatusOutcome::Failed(failure).into()),
+        404 => StatusOutcome::NotFound(message::message(answer.body)).into(),
+        _ => StatusOutcome::Failed(refusal(answer, wall)).into(),
     }
 }
 
 /// Returns the failure of an answer that is neither a record nor a "not found", by its HTTP status (`service.md` 7.1).
-pub(super) fn refusal(answer: &HttpAnswer<'_>, wall: DateTime<Utc>) -> Failure {
+pub(super) fn refusal(answer: &HttpAnswer<'_>, wall: DateTime<Utc>) -> RequestFailure {
     let message = || message::message(answer.body);
     let message_or = |otherwise: &str| message().unwrap_or_else(|| otherwise.to_owned());
     match answer.status {
-        400 => Failure::Rejected(message_or("no reason given")),
-        401 => Failure::Unauthorized(message_or("no reason given")),
-        429 => Failure::Throttled { message: message(), retry_after: requested_wait(answer, wall) },
-        status @ 300..=399 => Failure::Server { status, message: "redirects are not followed".into() },
-        status => Failure::Server { status, message: message_or("no message") },
+        400 => RequestFailure::Rejected(message_or("no reason given")),
+        401 => RequestFailure::Unauthorized(message_or("no reason given")),
+        429 => RequestFailure::Throttled { message: message(), retry_after: requested_wait(answer, wall) },
+        status @ 300..=399 => RequestFailure::Server { status, message: "redirects are not followed".into() },
+        status => RequestFailure::Server { status, message: message_or("no message") },
     }
 }
 
@@ -73,19 +73,19 @@ fn requested_wait(answer: &HttpAnswer<'_>, wall: DateTime<Utc>) -> Option<Durati
     answer.retry_after.and_then(|header| retry_after::parse_header(header, wall)).or_else(in_body)
 }
 
-fn interpret_record(body: &[u8], requested: &TransactionParams) -> Result<StatusAnswer, Failure> {
-    let object = parse_object(body).map_err(|reason| Failure::Unreadable(text::clean(&reason)))?;
+fn interpret_record(body: &[u8], requested: &TransactionParams) -> Result<StatusAnswer, RequestFailure> {
+    let object = parse_object(body).map_err(|reason| RequestFailure::Unreadable(text::clean(&reason)))?;
     if !decode::is_record(&object) {
         let message = message::object_message(&object).map(|message| format!(": {message}")).unwrap_or_default();
         let reason = format!("the body is an object without any field of a status record{message}");
-        return Err(Failure::Unreadable(text::clean(&reason)));
+        return Err(RequestFailure::Unreadable(text::clean(&reason)));
     }
     let DecodedRecord { record, chains } = decode::decode_record(&object);
     match &record.from.transaction_id {
         Some(hash) if hash.key() != requested.transaction_id.key() => {
-            Err(Failure::OtherTransaction(hash.as_str().to_owned()))
+            Err(RequestFailure::OtherTransaction(hash.as_str().to_owned()))
         }
-        _ => Ok(StatusAnswer { outcome: Outcome::Record(Box::new(record)), chains }),
+        _ => Ok(StatusAnswer { outcome: StatusOutcome::Record(Box::new(record)), chains }),
     }
 }
 
@@ -117,16 +117,16 @@ mod tests {
     use super::{super::fixtures, *};
     use crate::domain::{fixtures::params, ids::TxHash, status::RouterStatus};
 
-    fn outcome(status: u16, body: &str) -> Outcome {
+    fn outcome(status: u16, body: &str) -> StatusOutcome {
         let answer = HttpAnswer { status, retry_after: None, body: body.as_bytes() };
         interpret(&answer, &params(1), DateTime::UNIX_EPOCH).outcome
     }
 
     fn line(status: u16, body: &str) -> String {
         match outcome(status, body) {
-            Outcome::Record(record) => format!("record: {}", record.status),
-            Outcome::NotFound(message) => format!("not found: {}", message.unwrap_or_else(|| "-".into())),
-            Outcome::Failed(failure) => failure.one_line(),
+            StatusOutcome::Record(record) => format!("record: {}", record.status),
+            StatusOutcome::NotFound(message) => format!("not found: {}", message.unwrap_or_else(|| "-".into())),
+            StatusOutcome::Failed(failure) => failure.one_line(),
         }
     }
 
@@ -233,7 +233,7 @@ mod tests {
             (r#"{"routerTransactionStatus":"success","routerTransactionStatus":"ongoing"}"#, RouterStatus::Ongoing),
         ];
         for (body, expected) in table {
-            let Outcome::Record(record) = outcome(200, body) else { panic!("{body}") };
+            let StatusOutcome::Record(record) = outcome(200, body) else { panic!("{body}") };
             assert_eq!(record.status, expected, "{body}");
         }
     }
@@ -243,17 +243,20 @@ mod tests {
         let from = |hash: &str| {
             json!({"routerTransactionStatus": "success", "fromChain": {"transactionId": hash}}).to_string()
         };
-        assert_eq!(outcome(200, &from("0xABC\u{202e}")), Outcome::Failed(Failure::OtherTransaction("0xABC".into())));
+        assert_eq!(
+            outcome(200, &from("0xABC\u{202e}")),
+            StatusOutcome::Failed(RequestFailure::OtherTransaction("0xABC".into()))
+        );
         let capitals = fixtures::HASH.replace("0x", "");
         for same in ["", &capitals, &format!("0X{capitals}")] {
-            assert!(matches!(outcome(200, &from(same)), Outcome::Record(_)), "{same}");
+            assert!(matches!(outcome(200, &from(same)), StatusOutcome::Record(_)), "{same}");
         }
         let other_case = TransactionParams { transaction_id: TxHash::new("5UjQb"), ..params(1) };
         let body = from("5ujqb");
         let answer = HttpAnswer { status: 200, retry_after: None, body: body.as_bytes() };
         assert!(matches!(
             interpret(&answer, &other_case, DateTime::UNIX_EPOCH).outcome,
-            Outcome::Failed(Failure::OtherTransaction(_))
+            StatusOutcome::Failed(RequestFailure::OtherTransaction(_))
         ));
     }
 
@@ -264,7 +267,9 @@ mod tests {
             interpret(&answer, &params(1), DateTime::UNIX_EPOCH).outcome
         };
         let wait = |header| match throttled(header) {
-            Outcome::Failed(Failure::Throttled { retry_after, .. }) => retry_after.map(|wait| wait.as_secs()),
+            StatusOutcome::Failed(RequestFailure::Throttled { retry_after, .. }) => {
+                retry_after.map(|wait| wait.as_secs())
+            }
             other => panic!("{other:?}"),
         };
         assert_eq!((wait("7"), wait("1e12"), wait("garbage")), (Some(7), Some(600), Some(30)));
@@ -290,8 +295,8 @@ mod tests {
     #[test]
     fn body_that_is_not_utf8_is_unreadable() {
         let answer = HttpAnswer { status: 200, retry_after: None, body: b"{\"status\":\"\xff\"}" };
-        let unreadable = Failure::Unreadable("the body is not UTF-8 text".into());
-        assert_eq!(interpret(&answer, &params(1), DateTime::UNIX_EPOCH).outcome, Outcome::Failed(unreadable));
+        let unreadable = RequestFailure::Unreadable("the body is not UTF-8 text".into());
+        assert_eq!(interpret(&answer, &params(1), DateTime::UNIX_EPOCH).outcome, StatusOutcome::Failed(unreadable));
     }
 
     fn any_json() -> impl Strategy<Value = Value> {
@@ -329,11 +334,11 @@ mod tests {
             }
             let raw = body.to_string();
             match outcome(200, &raw) {
-                Outcome::Record(record) => {
+                StatusOutcome::Record(record) => {
                     prop_assert!(record.warnings.len() <= 16);
                     prop_assert!(serde_json::to_string(&record).unwrap().chars().all(|character| !character.is_control()));
                 }
-                Outcome::Failed(Failure::OtherTransaction(_)) => prop_assert!(spoils.iter().any(|(at, _)| at.starts_with("/fromChain"))),
+                StatusOutcome::Failed(RequestFailure::OtherTransaction(_)) => prop_assert!(spoils.iter().any(|(at, _)| at.starts_with("/fromChain"))),
                 // `to_string` can write every `Value` that was parsed, so no other outcome may occur.
                 other => prop_assert!(false, "{:?}", other),
             }
@@ -342,7 +347,7 @@ mod tests {
         #[test]
         fn truncated_record_is_never_a_record(cut in 0..fixtures::FULL.len()) {
             if let Some(body) = fixtures::FULL.get(..cut) {
-                prop_assert!(!matches!(outcome(200, body), Outcome::Record(_)));
+                prop_assert!(!matches!(outcome(200, body), StatusOutcome::Record(_)));
             }
         }
     }

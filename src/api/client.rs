@@ -21,7 +21,7 @@ use super::{
 use crate::{
     clock::Clock,
     domain::{
-        observation::{Failure, KEPT_OF_LARGE_BODY, Observation, Outcome},
+        observation::{KEPT_OF_LARGE_BODY, Observation, RequestFailure, StatusOutcome},
         secret::IntegratorId,
         text,
         transaction::TransactionParams,
@@ -88,7 +88,7 @@ struct RawAnswer {
     retry_after: Option<String>,
     response_id: Option<String>,
     body: Vec<u8>,
-    cut: Option<Failure>,
+    cut: Option<RequestFailure>,
 }
 
 /// The result of one request.
@@ -98,7 +98,7 @@ pub(super) struct Exchange {
     /// The time when the exchange ended.
     pub(super) wall: DateTime<Utc>,
     /// The answer, or the reason why there is none.
-    pub(super) result: Result<RedactedAnswer, Failure>,
+    pub(super) result: Result<RedactedAnswer, RequestFailure>,
 }
 
 /// An answer without the integrator ID.
@@ -112,7 +112,7 @@ pub(super) struct RedactedAnswer {
     /// The body that is kept for people to read.
     pub(super) kept: String,
     /// The failure that cut the body short, if any.
-    pub(super) cut: Option<Failure>,
+    pub(super) cut: Option<RequestFailure>,
 }
 
 impl RedactedAnswer {
@@ -142,7 +142,7 @@ impl Client {
         let answer = match exchange.result {
             Ok(answer) => answer,
             Err(failure) => {
-                let outcome = Outcome::Failed(failure);
+                let outcome = StatusOutcome::Failed(failure);
                 return Observation {
                     outcome,
                     http_status: None,
@@ -155,7 +155,7 @@ impl Client {
         };
         let StatusAnswer { outcome, chains } = match answer.cut.clone() {
             // A record that is cut short can't be used. Any other HTTP status has a meaning without the body.
-            Some(cut) if answer.status == 200 => Outcome::Failed(cut).into(),
+            Some(cut) if answer.status == 200 => StatusOutcome::Failed(cut).into(),
             _ => interpret(&answer.answer(), params, wall),
         };
         let outcome = redact::outcome(&self.id, outcome);
@@ -179,8 +179,9 @@ impl Client {
         let sent = clock.now();
         let answer = tokio::time::timeout(self.timeouts.total, self.send(request)).await;
         let now = clock.now();
-        let result =
-            answer.unwrap_or(Err(Failure::TimedOut(self.timeouts.total))).map(|answer| self.redact_answer(answer));
+        let result = answer
+            .unwrap_or(Err(RequestFailure::TimedOut(self.timeouts.total)))
+            .map(|answer| self.redact_answer(answer));
         Exchange { latency: now.mono.since(sent.mono), wall: now.wall, result }
     }
 
@@ -200,7 +201,7 @@ impl Client {
         RedactedAnswer { status, retry_after, response_id, bytes, kept, cut }
     }
 
-    async fn send(&self, request: RequestBuilder) -> Result<RawAnswer, Failure> {
+    async fn send(&self, request: RequestBuilder) -> Result<RawAnswer, RequestFailure> {
         let request = request.header("x-integrator-id", self.header.clone());
         let mut response = request.send().await.map_err(|error| self.transport_failure(&error))?;
         let retry_after = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()).map(str::to_owned);
@@ -208,7 +209,7 @@ impl Client {
         let response_id = response.headers().get(RESPONSE_ID).and_then(|value| value.to_str().ok()).map(str::to_owned);
         let (body, cut) = transport::read_body(&mut response, BODY_LIMIT).await;
         let cut = cut.map(|cut| match cut {
-            BodyTruncation::TooLarge => Failure::Unreadable("the body is larger than 1 MiB".into()),
+            BodyTruncation::TooLarge => RequestFailure::Unreadable("the body is larger than 1 MiB".into()),
             BodyTruncation::Broken(error) => self.transport_failure(&error),
         });
         Ok(RawAnswer { status, retry_after, response_id, body, cut })
@@ -225,12 +226,12 @@ impl Client {
         url
     }
 
-    fn transport_failure(&self, error: &reqwest::Error) -> Failure {
+    fn transport_failure(&self, error: &reqwest::Error) -> RequestFailure {
         let host = self.endpoint.host_str().unwrap_or("the service");
         if transport::is_out_of_descriptors(error) {
-            return Failure::Local(transport::OUT_OF_DESCRIPTORS.to_owned());
+            return RequestFailure::Local(transport::OUT_OF_DESCRIPTORS.to_owned());
         }
-        Failure::Transport(transport::describe(error, host, self.timeouts.connect))
+        RequestFailure::Transport(transport::describe(error, host, self.timeouts.connect))
     }
 }
 
@@ -343,7 +344,7 @@ mod tests {
 
     fn failure(observation: &Observation) -> String {
         match &observation.outcome {
-            Outcome::Failed(failure) => failure.one_line(),
+            StatusOutcome::Failed(failure) => failure.one_line(),
             other => panic!("{other:?}"),
         }
     }
@@ -364,7 +365,7 @@ mod tests {
             lines,
             [line.as_str(), "accept-encoding: gzip", "accept: */*", agent, "x-integrator-id: canary-integrator-7f3a"]
         );
-        let Outcome::Record(record) = &observation.outcome else { panic!("{observation:?}") };
+        let StatusOutcome::Record(record) = &observation.outcome else { panic!("{observation:?}") };
         assert_eq!((&record.status, observation.http_status), (&RouterStatus::Success, Some(200)));
         assert_eq!(observation.body, Some(fixtures::FULL.replace("somebody", "…")));
     }
@@ -392,7 +393,7 @@ mod tests {
     async fn unknown_request_id_is_omitted() {
         let (observation, request) = ask(answer("404 Not Found", ""), &params(1)).await;
         assert!(request.contains("&quoteId=quote-1 HTTP/1.1"), "{request}");
-        assert_eq!((observation.outcome, observation.body), (Outcome::NotFound(None), Some(String::new())));
+        assert_eq!((observation.outcome, observation.body), (StatusOutcome::NotFound(None), Some(String::new())));
     }
 
     #[tokio::test]
@@ -478,7 +479,7 @@ mod tests {
         for behavior in [ServerBehavior::Silence, ServerBehavior::Drip] {
             let (observation, _) = ask(behavior, &params(1)).await;
             let deadline = Duration::from_millis(200);
-            assert_eq!(observation.outcome, Outcome::Failed(Failure::TimedOut(deadline)));
+            assert_eq!(observation.outcome, StatusOutcome::Failed(RequestFailure::TimedOut(deadline)));
             assert!(
                 observation.latency >= deadline && observation.latency < deadline * 10,
                 "{:?}",
@@ -495,7 +496,7 @@ mod tests {
         let (observation, _) = ask(ServerBehavior::Endless("429 Slow down\r\nretry-after: 9"), &params(1)).await;
         let rest = Some(Duration::from_secs(9));
         assert!(
-            matches!(&observation.outcome, Outcome::Failed(Failure::Throttled { retry_after, .. }) if *retry_after == rest),
+            matches!(&observation.outcome, StatusOutcome::Failed(RequestFailure::Throttled { retry_after, .. }) if *retry_after == rest),
             "{observation:?}"
         );
     }
@@ -504,7 +505,7 @@ mod tests {
     async fn truncated_body_is_not_a_record() {
         let short = "HTTP/1.1 200 OK\r\ncontent-length: 9000\r\n\r\n{\"routerTransactionStatus\":\"success\"}";
         let (observation, _) = ask(ServerBehavior::Send(short.into()), &params(1)).await;
-        assert!(matches!(observation.outcome, Outcome::Failed(Failure::Transport(_))), "{observation:?}");
+        assert!(matches!(observation.outcome, StatusOutcome::Failed(RequestFailure::Transport(_))), "{observation:?}");
     }
 
     #[tokio::test]

@@ -10,7 +10,7 @@ use regex::{Captures, Regex};
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::domain::{
-    observation::{Failure, Outcome},
+    observation::{RequestFailure, StatusOutcome},
     secret::IntegratorId,
     text::{self, clean_or_none},
 };
@@ -109,28 +109,28 @@ pub(super) fn value<T: Serialize + DeserializeOwned>(id: &IntegratorId, value: T
 }
 
 /// Returns `outcome` without the ID, even where decoding an escape such as `\u0063` or the sanitiser has produced it.
-pub(super) fn outcome(id: &IntegratorId, outcome: Outcome) -> Outcome {
+pub(super) fn outcome(id: &IntegratorId, outcome: StatusOutcome) -> StatusOutcome {
     let failure = match outcome {
-        Outcome::Record(record) => {
-            let redacted = value(id, record).map(Outcome::Record);
+        StatusOutcome::Record(record) => {
+            let redacted = value(id, record).map(StatusOutcome::Record);
             let reason = "it contains the integrator ID in a place that can't be redacted";
-            return redacted.unwrap_or_else(|| Outcome::Failed(Failure::Unreadable(reason.into())));
+            return redacted.unwrap_or_else(|| StatusOutcome::Failed(RequestFailure::Unreadable(reason.into())));
         }
-        Outcome::NotFound(message) => return Outcome::NotFound(message.map(|message| text(id, message))),
-        Outcome::Failed(failure) => match failure {
-            Failure::Rejected(message) => Failure::Rejected(text(id, message)),
-            Failure::Unauthorized(message) => Failure::Unauthorized(text(id, message)),
-            Failure::Server { status, message } => Failure::Server { status, message: text(id, message) },
-            Failure::Unreadable(message) => Failure::Unreadable(text(id, message)),
-            Failure::OtherTransaction(message) => Failure::OtherTransaction(text(id, message)),
-            Failure::Transport(message) => Failure::Transport(text(id, message)),
-            Failure::Throttled { message, retry_after } => {
-                Failure::Throttled { message: message.map(|message| text(id, message)), retry_after }
+        StatusOutcome::NotFound(message) => return StatusOutcome::NotFound(message.map(|message| text(id, message))),
+        StatusOutcome::Failed(failure) => match failure {
+            RequestFailure::Rejected(message) => RequestFailure::Rejected(text(id, message)),
+            RequestFailure::Unauthorized(message) => RequestFailure::Unauthorized(text(id, message)),
+            RequestFailure::Server { status, message } => RequestFailure::Server { status, message: text(id, message) },
+            RequestFailure::Unreadable(message) => RequestFailure::Unreadable(text(id, message)),
+            RequestFailure::OtherTransaction(message) => RequestFailure::OtherTransaction(text(id, message)),
+            RequestFailure::Transport(message) => RequestFailure::Transport(text(id, message)),
+            RequestFailure::Throttled { message, retry_after } => {
+                RequestFailure::Throttled { message: message.map(|message| text(id, message)), retry_after }
             }
-            unchanged @ (Failure::TimedOut(_) | Failure::Local(_)) => unchanged,
+            unchanged @ (RequestFailure::TimedOut(_) | RequestFailure::Local(_)) => unchanged,
         },
     };
-    Outcome::Failed(failure)
+    StatusOutcome::Failed(failure)
 }
 
 #[cfg(test)]
@@ -191,9 +191,12 @@ mod tests {
         let id = IntegratorId::new("canary-integrator-7f3a").unwrap();
         let mut record = StatusRecord::bare(RouterStatus::Ongoing);
         record.error = Some("id canary-integrator-7f3a is slow".into());
-        let Outcome::Record(redacted) = outcome(&id, Outcome::Record(Box::new(record))) else { panic!() };
+        let StatusOutcome::Record(redacted) = outcome(&id, StatusOutcome::Record(Box::new(record))) else { panic!() };
         assert_eq!((redacted.error.as_deref(), redacted.status), (Some("id …7f3a is slow"), RouterStatus::Ongoing));
-        let refused = Outcome::Failed(Failure::Unauthorized("canary-integrator-7f3a is unknown".into()));
-        assert_eq!(outcome(&id, refused), Outcome::Failed(Failure::Unauthorized("…7f3a is unknown".into())));
+        let refused = StatusOutcome::Failed(RequestFailure::Unauthorized("canary-integrator-7f3a is unknown".into()));
+        assert_eq!(
+            outcome(&id, refused),
+            StatusOutcome::Failed(RequestFailure::Unauthorized("…7f3a is unknown".into()))
+        );
     }
 }

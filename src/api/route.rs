@@ -17,7 +17,7 @@ use crate::{
     clock::Clock,
     domain::{
         deadline::LONGEST_ESTIMATE,
-        observation::Failure,
+        observation::RequestFailure,
         quote::{LONGEST_WALLET_LIMIT, Quote, QuoteAnswer, QuoteObservation, QuoteRequest},
         span, text,
     },
@@ -29,13 +29,13 @@ impl Client {
         let failed = |failure| QuoteObservation { answer: QuoteAnswer::Failed(failure), http_status: None, body: None };
         let body = match serde_json::to_string(request) {
             Ok(body) => body,
-            Err(error) => return failed(Failure::Unreadable(text::clean(&error.to_string()))),
+            Err(error) => return failed(RequestFailure::Unreadable(text::clean(&error.to_string()))),
         };
         let json = HeaderValue::from_static("application/json");
         let posted = self.post("/v2/route").map(|post| post.header(CONTENT_TYPE, json).body(body));
         let Exchange { result, wall, .. } = match posted {
             Ok(posted) => self.exchange(posted, clock).await,
-            Err(error) => return failed(Failure::Transport(error.to_string())),
+            Err(error) => return failed(RequestFailure::Transport(error.to_string())),
         };
         match result {
             Err(failure) => failed(failure),
@@ -45,7 +45,7 @@ impl Client {
                     _ => interpret(&received.answer(), request.is_quote_only, wall),
                 };
                 // An answer from which the ID can't be redacted is dropped.
-                let hidden = || QuoteAnswer::Failed(Failure::Unreadable("it contains the integrator ID".into()));
+                let hidden = || QuoteAnswer::Failed(RequestFailure::Unreadable("it contains the integrator ID".into()));
                 let answer = redact::value(self.id(), answer).unwrap_or_else(hidden);
                 QuoteObservation { answer, http_status: Some(received.status), body: Some(received.kept) }
             }
@@ -65,11 +65,11 @@ pub fn interpret(answer: &HttpAnswer<'_>, is_quote_only: bool, wall: DateTime<Ut
             Ok(Some(quote)) => return QuoteAnswer::Route(quote),
             Ok(None) => {
                 let message = message().map(|message| format!(": {message}")).unwrap_or_default();
-                Failure::Unreadable(text::clean(&format!("the body is an object without a route{message}")))
+                RequestFailure::Unreadable(text::clean(&format!("the body is an object without a route{message}")))
             }
-            Err(reason) => Failure::Unreadable(text::clean(&reason)),
+            Err(reason) => RequestFailure::Unreadable(text::clean(&reason)),
         },
-        404 => Failure::Server { status: 404, message: message().unwrap_or_else(|| "no message".into()) },
+        404 => RequestFailure::Server { status: 404, message: message().unwrap_or_else(|| "no message".into()) },
         _ => answer::refusal(answer, wall),
     })
 }
@@ -207,12 +207,17 @@ mod tests {
             [r#"{"message":"Too many requests","type":"RATE_LIMITED"}"#, r#"{"error":"x","retryAfter":"soon"}"#]
         {
             let throttled = interpret_body(429, other);
-            assert!(matches!(throttled, QuoteAnswer::Failed(Failure::Throttled { retry_after: None, .. })), "{other}");
+            assert!(
+                matches!(throttled, QuoteAnswer::Failed(RequestFailure::Throttled { retry_after: None, .. })),
+                "{other}"
+            );
         }
         let answer = HttpAnswer { status: 429, retry_after: None, body: body.as_bytes() };
         let pricing = interpret(&answer, true, DateTime::UNIX_EPOCH);
         let rest = Some(Duration::from_secs(17));
-        assert!(matches!(pricing, QuoteAnswer::Failed(Failure::Throttled { retry_after, .. }) if retry_after == rest));
+        assert!(
+            matches!(pricing, QuoteAnswer::Failed(RequestFailure::Throttled { retry_after, .. }) if retry_after == rest)
+        );
     }
 
     #[test]

@@ -7,7 +7,7 @@
 use std::{collections::VecDeque, time::Duration};
 
 use super::ledger::{Ledger, Reservation};
-use crate::clock::Mono;
+use crate::clock::MonotonicTime;
 
 /// The longest time ahead for which a member takes slots. A new file gives no slot for a whole window, which is much
 /// longer. By then the members have used up the blocks of a lost file.
@@ -17,15 +17,15 @@ pub(super) const SPAN: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub(super) struct SlotBlock {
     /// The number of each slot, and the earliest moment of its send; in the order of the sends.
-    slots: VecDeque<(u64, Mono)>,
+    slots: VecDeque<(u64, MonotonicTime)>,
     /// The end of the stretch: the first moment at which another member may send.
-    end: Mono,
+    end: MonotonicTime,
     /// The shortest time between two sends.
     spacing: Duration,
     /// The rate for which the moments were planned, in requests a second.
     rate: f64,
     /// The earliest moment of the next send, by the spacing alone.
-    next_send: Mono,
+    next_send: MonotonicTime,
 }
 
 impl SlotBlock {
@@ -36,34 +36,34 @@ impl SlotBlock {
 
     /// Creates the block of a reservation that was made at `now`. The first slot, of the number `first`, is in use from
     /// then on.
-    pub(super) fn new(first: u64, reservation: Reservation, rate: f64, now: Mono) -> Self {
+    pub(super) fn new(first: u64, reservation: Reservation, rate: f64, now: MonotonicTime) -> Self {
         let Reservation { sends, end, spacing, .. } = reservation;
         Self { slots: (first..).zip(sends).skip(1).collect(), end, spacing, rate, next_send: now + spacing }
     }
 
     /// Returns the end of the stretch.
-    pub(super) fn end(&self) -> Mono {
+    pub(super) fn end(&self) -> MonotonicTime {
         self.end
     }
 
     /// Returns the earliest moment at which another member may send if this member returns its unused slots.
-    pub(super) fn next_send(&self) -> Mono {
+    pub(super) fn next_send(&self) -> MonotonicTime {
         self.next_send
     }
 
     /// Returns the next slot, if it may still be used at `now` or later.
-    pub(super) fn next_slot(&self, now: Mono) -> Option<u64> {
+    pub(super) fn next_slot(&self, now: MonotonicTime) -> Option<u64> {
         let (slot, _) = self.slots.front()?;
         (self.ready_at()?.max(now) + self.spacing <= self.end).then_some(*slot)
     }
 
     /// Returns the earliest moment of the next send, if there is a slot left.
-    pub(super) fn ready_at(&self) -> Option<Mono> {
+    pub(super) fn ready_at(&self) -> Option<MonotonicTime> {
         self.slots.front().map(|(_, from)| (*from).max(self.next_send))
     }
 
     /// Takes the next slot to send at `now`, if it may be used at `now`.
-    pub(super) fn take(&mut self, now: Mono) -> Option<u64> {
+    pub(super) fn take(&mut self, now: MonotonicTime) -> Option<u64> {
         if self.ready_at()? > now {
             return None;
         }
@@ -75,7 +75,7 @@ impl SlotBlock {
 
     /// Returns whether the block may be used at `now` although the ledger changed since: no member lowered the rate,
     /// and the ID does not rest.
-    pub(super) fn is_allowed_by(&self, ledger: &Ledger, now: Mono) -> bool {
+    pub(super) fn is_allowed_by(&self, ledger: &Ledger, now: MonotonicTime) -> bool {
         ledger.rate() >= self.rate && ledger.pace.resting_until() <= now
     }
 }

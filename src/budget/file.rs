@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::ledger::Ledger;
 use crate::{
-    clock::{self, Mono, Now},
+    clock::{self, MonotonicTime, Now},
     process::{
         files,
         lock::{self, KernelLock, LockError},
@@ -85,7 +85,7 @@ impl LedgerFile {
 
     /// Reads the file without a lock. Returns `None` if the file hasn't changed since this process read or wrote it,
     /// else the ledger if it is whole and sound.
-    pub(super) fn read_if_changed(&mut self, now: Mono) -> io::Result<Option<Option<Ledger>>> {
+    pub(super) fn read_if_changed(&mut self, now: MonotonicTime) -> io::Result<Option<Option<Ledger>>> {
         if let Some((line, _)) = &self.known {
             read_up_to(&mut self.file, line.len() as u64, &mut self.buffer)?;
             // The line ends with a line feed, so that later bytes are no part of it.
@@ -102,7 +102,7 @@ impl LedgerFile {
     /// another process writes.
     pub(super) fn update<T>(
         &mut self,
-        now: Mono,
+        now: MonotonicTime,
         change: impl FnOnce(&mut Ledger, u32) -> T,
     ) -> io::Result<Option<(T, Ledger)>> {
         if !self.lock()? {
@@ -133,7 +133,11 @@ impl LedgerFile {
         Ok(false)
     }
 
-    fn rewrite<T>(&mut self, now: Mono, change: impl FnOnce(&mut Ledger, u32) -> T) -> io::Result<(T, Ledger)> {
+    fn rewrite<T>(
+        &mut self,
+        now: MonotonicTime,
+        change: impl FnOnce(&mut Ledger, u32) -> T,
+    ) -> io::Result<(T, Ledger)> {
         let (found, length) = self.read()?;
         let found = found.filter(|ledger| ledger.is_sound(now));
         // Without a sound ledger the requests of the last window aren't known.

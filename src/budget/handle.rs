@@ -13,7 +13,7 @@ use super::{
     pace::PaceHandover,
 };
 use crate::{
-    clock::{Mono, Now},
+    clock::{MonotonicTime, Now},
     process::lock::LockError,
 };
 
@@ -63,7 +63,7 @@ pub enum RequestEnd {
 struct SlotRelease {
     slot: u64,
     returned: RequestEnd,
-    at: Mono,
+    at: MonotonicTime,
 }
 
 /// One poller's handle on an ID's budget.
@@ -73,18 +73,18 @@ pub struct Budget {
     ledger: Ledger,
     file: Option<LedgerFile>,
     /// The slots of requests under way, and when each was taken.
-    taken: BTreeMap<u64, Mono>,
+    taken: BTreeMap<u64, MonotonicTime>,
     next_slot: u64,
     /// Slots that are taken for the next moments.
     block: Option<SlotBlock>,
     /// The number of slots in the last block, and until when the next block continues it.
-    last_block: (usize, Mono),
+    last_block: (usize, MonotonicTime),
     /// The next refusal as far as it is certain, and until when it counts. Other members only delay the next slot.
-    refused: Option<(SlotRefusal, Mono)>,
+    refused: Option<(SlotRefusal, MonotonicTime)>,
     releases: Vec<SlotRelease>,
-    updated: Mono,
+    updated: MonotonicTime,
     /// When the last update, which failed, is worth a retry.
-    retry_at: Option<Mono>,
+    retry_at: Option<MonotonicTime>,
     /// The mean count of other members that wait whenever this member takes a slot.
     others: f64,
     /// How many times in a row another process was writing.
@@ -94,7 +94,7 @@ pub struct Budget {
 
 impl Budget {
     /// Creates a budget that no other process uses, of `limit` requests a second (above 0), from the moment `from` on.
-    pub fn unshared(limit: f64, from: Mono) -> Self {
+    pub fn unshared(limit: f64, from: MonotonicTime) -> Self {
         Self::of(Ledger::new(limit, from), None)
     }
 
@@ -116,10 +116,10 @@ impl Budget {
             // The process ID keeps the slots of two processes apart even if both have the same member number.
             next_slot: u64::from(std::process::id()) << 32,
             block: None,
-            last_block: (0, Mono::default()),
+            last_block: (0, MonotonicTime::default()),
             refused: None,
             releases: Vec::new(),
-            updated: Mono::default(),
+            updated: MonotonicTime::default(),
             retry_at: None,
             others: 0.0,
             retries: 0,
@@ -131,7 +131,7 @@ impl Budget {
     ///
     /// # Errors
     /// The moment before which no slot is free, or that every slot waits for a response.
-    pub fn take(&mut self, now: Mono) -> Result<SlotPermit, SlotRefusal> {
+    pub fn take(&mut self, now: MonotonicTime) -> Result<SlotPermit, SlotRefusal> {
         if let Some(refused) = self.refusal(now) {
             return Err(refused);
         }
@@ -163,7 +163,7 @@ impl Budget {
     }
 
     /// Takes a slot of the block, unless another process changed the ledger so that the block's plan no longer holds.
-    fn take_from_block(&mut self, now: Mono) -> Option<SlotPermit> {
+    fn take_from_block(&mut self, now: MonotonicTime) -> Option<SlotPermit> {
         let slot = self.block.as_ref()?.next_slot(now)?;
         let file = self.file.as_mut()?;
         // A file that can't be read now can't be updated either, and the update says why.
@@ -182,14 +182,14 @@ impl Budget {
     }
 
     /// Records that the request of this slot is sent at `now`.
-    fn record_sent(&mut self, slot: u64, now: Mono) -> SlotPermit {
+    fn record_sent(&mut self, slot: u64, now: MonotonicTime) -> SlotPermit {
         self.taken.insert(slot, now);
         self.predict_refusal(now);
         SlotPermit(slot)
     }
 
     /// Returns how many slots the next block may have: twice as many each time while requests follow one another.
-    fn block_size(&self, now: Mono) -> usize {
+    fn block_size(&self, now: MonotonicTime) -> usize {
         let (size, until) = self.last_block;
         if now <= until { (2 * size).clamp(1, self.max_slots()) } else { 1 }
     }
@@ -199,7 +199,7 @@ impl Budget {
         if self.file.is_some() { SlotBlock::max_slots(self.ledger.rate()) } else { 1 }
     }
 
-    fn keep_refusal(&mut self, refused: SlotRefusal, now: Mono) {
+    fn keep_refusal(&mut self, refused: SlotRefusal, now: MonotonicTime) {
         self.refused = match refused {
             SlotRefusal::Until(ready) if ready > now + REFUSAL_LIMIT => None,
             SlotRefusal::Until(ready) => Some((refused, ready)),
@@ -209,7 +209,7 @@ impl Budget {
     }
 
     /// Keeps the refusal that the next `take` would get, if it is certain.
-    fn predict_refusal(&mut self, now: Mono) {
+    fn predict_refusal(&mut self, now: MonotonicTime) {
         self.refused = None;
         let ready = match self.block.as_ref().and_then(SlotBlock::ready_at) {
             Some(ready) => Some(ready),
@@ -231,13 +231,19 @@ impl Budget {
 
     /// Returns the refusal that [`Self::take`] is certain to give without reading the ledger. The caller need not
     /// choose a request then.
-    pub fn refusal(&self, now: Mono) -> Option<SlotRefusal> {
+    pub fn refusal(&self, now: MonotonicTime) -> Option<SlotRefusal> {
         self.refused.filter(|(_, until)| now < *until).map(|(refused, _)| refused)
     }
 
     /// Hands a slot back at `now`; its request ended at `at`, which may be earlier. Returns how long the request took.
     /// The ledger gets a 429 at once, and other ends of requests at a high rate with the next update.
-    pub fn release(&mut self, permit: SlotPermit, returned: RequestEnd, at: Mono, now: Mono) -> Duration {
+    pub fn release(
+        &mut self,
+        permit: SlotPermit,
+        returned: RequestEnd,
+        at: MonotonicTime,
+        now: MonotonicTime,
+    ) -> Duration {
         let SlotPermit(slot) = permit;
         let since = self.taken.remove(&slot).unwrap_or(at);
         let release = SlotRelease { slot, returned, at };
@@ -259,14 +265,14 @@ impl Budget {
     }
 
     /// Returns whether a release may be written with the next block. Other members must know of a 429 at once.
-    fn can_wait(&self, release: &SlotRelease, now: Mono) -> bool {
+    fn can_wait(&self, release: &SlotRelease, now: MonotonicTime) -> bool {
         let is_throttled = matches!(release.returned, RequestEnd::Throttled { .. });
         !is_throttled && self.max_slots() > 1 && now < self.updated + CONFIRM
     }
 
     /// Does the due work: returns an expired block, writes pending releases, and confirms the requests under way in the
     /// ledger, even if its file was lost. Returns the moment of the next call.
-    pub fn sync(&mut self, now: Mono) -> Option<Mono> {
+    pub fn sync(&mut self, now: MonotonicTime) -> Option<MonotonicTime> {
         if self.due()? > now {
             return self.due();
         }
@@ -280,7 +286,7 @@ impl Budget {
     }
 
     /// Returns when the file must be updated next, if nothing happens until then.
-    fn due(&self) -> Option<Mono> {
+    fn due(&self) -> Option<MonotonicTime> {
         self.file.as_ref()?;
         let is_busy = !self.taken.is_empty() || !self.releases.is_empty();
         let confirm = is_busy.then(|| self.retry_at.unwrap_or(self.updated + CONFIRM));
@@ -294,7 +300,7 @@ impl Budget {
 
     /// Returns unused slots and writes pending releases, before this process ends or waits for long. Without this call
     /// other processes wait until the slots of the dead process have rested.
-    pub fn close(&mut self, now: Mono) {
+    pub fn close(&mut self, now: MonotonicTime) {
         let is_settled = self.unused_block().is_none() && self.releases.is_empty();
         if !is_settled && self.update(now, |_, _| ()).is_err() {
             tracing::debug!("failed to release budget slots; other processes wait up to 9 s for them");
@@ -302,7 +308,7 @@ impl Budget {
     }
 
     /// Applies the pace of the machine that used the ID before this one.
-    pub fn inherit(&mut self, left: &PaceHandover, now: Mono) {
+    pub fn inherit(&mut self, left: &PaceHandover, now: MonotonicTime) {
         // If the file can't be written now, this process keeps to it alone.
         if self.update(now, |ledger, _| ledger.pace.inherit(left, now)).is_err() {
             self.ledger.pace.inherit(left, now);
@@ -332,7 +338,7 @@ impl Budget {
     /// Updates the ledger: first the slots of this process and the pending releases, then `change`.
     pub(super) fn update<T>(
         &mut self,
-        now: Mono,
+        now: MonotonicTime,
         change: impl FnOnce(&mut Ledger, u32) -> T,
     ) -> Result<T, SlotRefusal> {
         self.refused = None;

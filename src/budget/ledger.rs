@@ -9,7 +9,7 @@ use std::{collections::BTreeMap, time::Duration};
 use serde::{Deserialize, Serialize};
 
 use super::{micros, pace::Pace};
-use crate::clock::Mono;
+use crate::clock::MonotonicTime;
 
 /// The window of the service's limit.
 const SECOND: Duration = Duration::from_secs(1);
@@ -38,16 +38,16 @@ enum UsedSlot {
     /// The slot's request is under way, or the member will send it in a moment.
     Taken(SlotId),
     /// The service saw the slot's request by this moment.
-    Seen(#[serde(with = "micros")] Mono),
+    Seen(#[serde(with = "micros")] MonotonicTime),
 }
 
 /// Slots that a member took in one update.
 #[derive(Debug)]
 pub(super) struct Reservation {
     /// The earliest moment of each slot's send, in ascending order. The first is the moment of the update.
-    pub(super) sends: Vec<Mono>,
+    pub(super) sends: Vec<MonotonicTime>,
     /// The first moment at which another member may send.
-    pub(super) end: Mono,
+    pub(super) end: MonotonicTime,
     /// The shortest time between two sends.
     pub(super) spacing: Duration,
     /// How many other members wait.
@@ -58,7 +58,7 @@ pub(super) struct Reservation {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SlotRefusal {
     /// No slot is free before this moment.
-    Until(Mono),
+    Until(MonotonicTime),
     /// Every slot waits for a response.
     UntilAnswered,
 }
@@ -72,7 +72,7 @@ pub struct Ledger {
     slots: Vec<UsedSlot>,
     /// No request may be sent before this moment.
     #[serde(with = "micros")]
-    next_send: Mono,
+    next_send: MonotonicTime,
     /// Members that wait for a slot, in the order of their first refusal.
     queue: Vec<u32>,
     /// The rests and the reduced rate after a 429.
@@ -82,7 +82,7 @@ pub struct Ledger {
 impl Ledger {
     /// Creates a ledger for `limit` requests a second (above 0). The first request may be sent at `from`. A limit below
     /// one gives one slot with a longer window; the fraction of a limit above one is not used.
-    pub fn new(limit: f64, from: Mono) -> Self {
+    pub fn new(limit: f64, from: MonotonicTime) -> Self {
         Self { limit, slots: Vec::new(), next_send: from, queue: Vec::new(), pace: Pace::default() }
     }
 
@@ -123,14 +123,14 @@ impl Ledger {
     }
 
     /// Returns the moment from which a request may be sent, or `None` while every slot waits for a response.
-    pub fn ready_at(&self) -> Option<Mono> {
+    pub fn ready_at(&self) -> Option<MonotonicTime> {
         self.free_moments().next()?.map(|free| free.max(self.next_send).max(self.pace.resting_until()))
     }
 
     /// Returns when the member at this place in the queue should ask again, if the first slot is free at `ready`. That
     /// is when a slot is free after the members ahead took theirs, or the end of the first member's grace if that is
     /// sooner.
-    fn expected_turn(&self, place: usize, ready: Mono, now: Mono) -> Mono {
+    fn expected_turn(&self, place: usize, ready: MonotonicTime, now: MonotonicTime) -> MonotonicTime {
         let spacing = self.spacing().saturating_mul(u32::try_from(place).unwrap_or(u32::MAX));
         let free = self.free_moments().nth(place).flatten();
         let expected = free.map(|free| free.max(ready).max(self.next_send + spacing));
@@ -150,15 +150,15 @@ impl Ledger {
 
     /// Returns from when on there are slots for one more request, two more, and so on. The moments end with `None`,
     /// from the request on that must wait for a response.
-    fn free_moments(&self) -> impl Iterator<Item = Option<Mono>> + use<> {
+    fn free_moments(&self) -> impl Iterator<Item = Option<MonotonicTime>> + use<> {
         let (count, window) = self.slots_and_window();
-        let mut free: Vec<Mono> = self.slots.iter().filter_map(|slot| slot.free_at(window)).collect();
+        let mut free: Vec<MonotonicTime> = self.slots.iter().filter_map(|slot| slot.free_at(window)).collect();
         free.sort_unstable();
         let in_use = self.slots.len();
         (1..).map(move |more| {
             // So many resting slots must become free before so many more requests stay within the count.
             match (in_use + more).saturating_sub(count) {
-                0 => Some(Mono::default()),
+                0 => Some(MonotonicTime::default()),
                 surplus => free.get(surplus - 1).copied(),
             }
         })
@@ -177,7 +177,7 @@ impl Ledger {
         first: SlotId,
         most: usize,
         span: Duration,
-        now: Mono,
+        now: MonotonicTime,
     ) -> Result<Reservation, SlotRefusal> {
         let (count, window) = self.slots_and_window();
         // Before free slots are removed: the grace of the first member in the queue begins when the slot became free.
@@ -211,7 +211,13 @@ impl Ledger {
     }
 
     /// Returns the earliest moments of up to `most` sends: the first at `now`, all others before `latest`.
-    fn plan(&mut self, most: usize, spacing: Duration, now: Mono, latest: Mono) -> Vec<Mono> {
+    fn plan(
+        &mut self,
+        most: usize,
+        spacing: Duration,
+        now: MonotonicTime,
+        latest: MonotonicTime,
+    ) -> Vec<MonotonicTime> {
         let mut sends = Vec::with_capacity(most);
         for free in self.free_moments().take(most) {
             // A slot that rests until later counts twice until then, as resting and as taken: other members wait rather
@@ -227,7 +233,7 @@ impl Ledger {
     }
 
     /// Gives back the rest of a stretch that ends at `end`, from `next_send` on, unless a member reserved a later one.
-    pub(super) fn return_stretch(&mut self, end: Mono, next_send: Mono) {
+    pub(super) fn return_stretch(&mut self, end: MonotonicTime, next_send: MonotonicTime) {
         if self.next_send == end {
             self.next_send = micros::round_up(next_send);
         }
@@ -238,18 +244,18 @@ impl Ledger {
     }
 
     /// Releases a slot whose response arrived at `arrival`.
-    pub(super) fn release_answered(&mut self, id: SlotId, arrival: Mono) {
+    pub(super) fn release_answered(&mut self, id: SlotId, arrival: MonotonicTime) {
         self.release(&UsedSlot::Taken(id), arrival);
     }
 
     /// Releases a slot whose request was given up at `now` after `timeout`. The service may see the request later than
     /// `now`, so the slot rests for the timeout and a window.
-    pub(super) fn release_timed_out(&mut self, id: SlotId, now: Mono, timeout: Duration) {
+    pub(super) fn release_timed_out(&mut self, id: SlotId, now: MonotonicTime, timeout: Duration) {
         self.release(&UsedSlot::Taken(id), now + timeout);
     }
 
     /// Releases the slots of a member that was found dead at `now`, and removes the member from the queue.
-    pub(super) fn release_dead_member(&mut self, member: u32, now: Mono) {
+    pub(super) fn release_dead_member(&mut self, member: u32, now: MonotonicTime) {
         self.queue.retain(|waiting| *waiting != member);
         for slot in &mut self.slots {
             if matches!(slot, UsedSlot::Taken(id) if id.member == member) {
@@ -259,7 +265,7 @@ impl Ledger {
     }
 
     /// Makes the taken slots of this member equal to `taken`, whatever happened to the ledger's file.
-    pub(super) fn reconcile(&mut self, member: u32, taken: &BTreeMap<u64, Mono>) {
+    pub(super) fn reconcile(&mut self, member: u32, taken: &BTreeMap<u64, MonotonicTime>) {
         let is_stale = |slot: &UsedSlot| matches!(slot, UsedSlot::Taken(id) if id.member == member && !taken.contains_key(&id.slot));
         self.slots.retain(|slot| !is_stale(slot));
         if self.slot_members().filter(|owner| *owner == member).count() == taken.len() {
@@ -289,7 +295,7 @@ impl Ledger {
     /// Returns whether a ledger that was read from a file can be true at `now`. Another process may have a later `now`,
     /// and a limit that was raised just now leaves longer waits. But no moment may lie further ahead than any rule
     /// reaches.
-    pub(super) fn is_sound(&self, now: Mono) -> bool {
+    pub(super) fn is_sound(&self, now: MonotonicTime) -> bool {
         let latest = now + FURTHEST;
         let is_sound = |slot: &UsedSlot| match slot {
             UsedSlot::Seen(at) => *at <= latest,
@@ -304,7 +310,7 @@ impl Ledger {
     }
 
     /// Lets a taken slot rest. A slot that is missing in the ledger is added, so that its request still counts.
-    fn release(&mut self, taken: &UsedSlot, seen: Mono) {
+    fn release(&mut self, taken: &UsedSlot, seen: MonotonicTime) {
         match self.slots.iter_mut().find(|slot| *slot == taken) {
             Some(slot) => *slot = UsedSlot::Seen(seen),
             None => self.slots.push(UsedSlot::Seen(seen)),
@@ -314,7 +320,7 @@ impl Ledger {
 
 impl UsedSlot {
     /// Returns when the slot is free, or `None` while its request is under way.
-    fn free_at(&self, window: Duration) -> Option<Mono> {
+    fn free_at(&self, window: Duration) -> Option<MonotonicTime> {
         match self {
             Self::Seen(at) => Some(*at + window),
             Self::Taken(_) => None,

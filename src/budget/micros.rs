@@ -6,29 +6,29 @@ use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::clock::Mono;
+use crate::clock::MonotonicTime;
 
 /// Returns the moment as a reader of the file will see it.
-pub(super) fn round_up(moment: Mono) -> Mono {
-    Mono(Duration::from_micros(whole_micros(moment)))
+pub(super) fn round_up(moment: MonotonicTime) -> MonotonicTime {
+    MonotonicTime(Duration::from_micros(whole_micros(moment)))
 }
 
-fn whole_micros(moment: Mono) -> u64 {
+fn whole_micros(moment: MonotonicTime) -> u64 {
     u64::try_from(moment.0.as_nanos().div_ceil(1_000)).unwrap_or(u64::MAX)
 }
 
 /// Writes a moment as microseconds.
-pub(super) fn serialize<S: Serializer>(moment: &Mono, to: S) -> Result<S::Ok, S::Error> {
+pub(super) fn serialize<S: Serializer>(moment: &MonotonicTime, to: S) -> Result<S::Ok, S::Error> {
     whole_micros(*moment).serialize(to)
 }
 
 /// Reads a moment from microseconds.
-pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Mono, D::Error> {
-    u64::deserialize(from).map(|micros| Mono(Duration::from_micros(micros)))
+pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<MonotonicTime, D::Error> {
+    u64::deserialize(from).map(|micros| MonotonicTime(Duration::from_micros(micros)))
 }
 
 /// Writes a moment that may be missing as microseconds, or null.
-pub(super) fn serialize_optional<S: Serializer>(moment: &Option<Mono>, to: S) -> Result<S::Ok, S::Error> {
+pub(super) fn serialize_optional<S: Serializer>(moment: &Option<MonotonicTime>, to: S) -> Result<S::Ok, S::Error> {
     match moment {
         Some(moment) => serialize(moment, to),
         None => to.serialize_none(),
@@ -36,6 +36,6 @@ pub(super) fn serialize_optional<S: Serializer>(moment: &Option<Mono>, to: S) ->
 }
 
 /// Reads a moment that may be missing from microseconds, or null.
-pub(super) fn deserialize_optional<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Mono>, D::Error> {
-    Ok(Option::<u64>::deserialize(from)?.map(|micros| Mono(Duration::from_micros(micros))))
+pub(super) fn deserialize_optional<'de, D: Deserializer<'de>>(from: D) -> Result<Option<MonotonicTime>, D::Error> {
+    Ok(Option::<u64>::deserialize(from)?.map(|micros| MonotonicTime(Duration::from_micros(micros))))
 }

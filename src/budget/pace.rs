@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::micros;
-use crate::clock::Mono;
+use crate::clock::MonotonicTime;
 
 const FIRST_REST: Duration = Duration::from_secs(1);
 const LONGEST_REST: Duration = Duration::from_secs(600);
@@ -29,11 +29,11 @@ pub struct Pace {
     /// The share at the moment `growing_since`.
     grows_from: f64,
     #[serde(serialize_with = "micros::serialize_optional", deserialize_with = "micros::deserialize_optional")]
-    growing_since: Option<Mono>,
+    growing_since: Option<MonotonicTime>,
     #[serde(serialize_with = "micros::serialize_optional", deserialize_with = "micros::deserialize_optional")]
-    cut_at: Option<Mono>,
+    cut_at: Option<MonotonicTime>,
     #[serde(with = "micros")]
-    resting_until: Mono,
+    resting_until: MonotonicTime,
     /// How many rests came in a row without a clean answer between them.
     rests: u32,
 }
@@ -51,7 +51,7 @@ pub struct PaceHandover {
 impl Default for Pace {
     fn default() -> Self {
         let (growing_since, cut_at) = (None, None);
-        Self { share: 1.0, grows_from: 1.0, growing_since, cut_at, resting_until: Mono::default(), rests: 0 }
+        Self { share: 1.0, grows_from: 1.0, growing_since, cut_at, resting_until: MonotonicTime::default(), rests: 0 }
     }
 }
 
@@ -62,7 +62,7 @@ impl Pace {
     }
 
     /// Returns the moment before which no request may be sent.
-    pub fn resting_until(&self) -> Mono {
+    pub fn resting_until(&self) -> MonotonicTime {
         self.resting_until
     }
 
@@ -72,7 +72,7 @@ impl Pace {
     /// A 429 that arrives during a rest answers a request from before the rest. Such a 429 may prolong the rest, and
     /// does not double the next one.
     #[allow(clippy::manual_clamp, reason = "clamp lets a NaN through")]
-    pub fn apply_throttled(&mut self, retry_after: Option<Duration>, jitter: f64, at: Mono) {
+    pub fn apply_throttled(&mut self, retry_after: Option<Duration>, jitter: f64, at: MonotonicTime) {
         if at >= self.resting_until {
             self.rests = self.rests.saturating_add(1).min(16);
         }
@@ -88,7 +88,7 @@ impl Pace {
     }
 
     /// Applies a clean answer, that is any answer but a 429: the rate grows.
-    pub fn apply_answered(&mut self, at: Mono) {
+    pub fn apply_answered(&mut self, at: MonotonicTime) {
         // An answer during a rest belongs to a request from before the 429.
         if at < self.resting_until {
             return;
@@ -109,13 +109,13 @@ impl Pace {
     }
 
     /// Returns the part of the pace that another machine inherits at `now`.
-    pub fn handover(&self, now: Mono) -> PaceHandover {
+    pub fn handover(&self, now: MonotonicTime) -> PaceHandover {
         let rest = u64::try_from(self.resting_until.since(now).as_millis()).unwrap_or(u64::MAX);
         PaceHandover { rest, share: (self.share * 1_000.0).round() as u32 }
     }
 
     /// Applies the pace of another machine: the longer rest and the lower rate count.
-    pub(super) fn inherit(&mut self, left: &PaceHandover, now: Mono) {
+    pub(super) fn inherit(&mut self, left: &PaceHandover, now: MonotonicTime) {
         self.resting_until = self.resting_until.max(now + Duration::from_millis(left.rest).min(LONGEST_REST));
         let share = f64::from(left.share) / 1_000.0;
         if (LOWEST_SHARE..self.share).contains(&share) {
@@ -124,7 +124,7 @@ impl Pace {
     }
 
     /// Returns whether a pace that was read from a file can be true, if no moment lies after `latest`.
-    pub(super) fn is_sound(&self, latest: Mono) -> bool {
+    pub(super) fn is_sound(&self, latest: MonotonicTime) -> bool {
         let shares = [self.share, self.grows_from];
         let moments = [Some(self.resting_until), self.growing_since, self.cut_at];
         let is_share = |share: &f64| (LOWEST_SHARE..=1.0).contains(share);
@@ -136,8 +136,8 @@ impl Pace {
 mod tests {
     use super::*;
 
-    fn at(seconds: f64) -> Mono {
-        Mono(Duration::from_secs_f64(seconds))
+    fn at(seconds: f64) -> MonotonicTime {
+        MonotonicTime(Duration::from_secs_f64(seconds))
     }
 
     #[test]

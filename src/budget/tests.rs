@@ -7,12 +7,12 @@ use proptest::prelude::*;
 
 use super::{file::with_checksum, *};
 use crate::{
-    clock::{Mono, Now},
+    clock::{MonotonicTime, Now},
     process::lock,
 };
 
-fn at(milliseconds: u64) -> Mono {
-    Mono(Duration::from_millis(milliseconds))
+fn at(milliseconds: u64) -> MonotonicTime {
+    MonotonicTime(Duration::from_millis(milliseconds))
 }
 
 fn now(milliseconds: u64) -> Now {
@@ -20,7 +20,7 @@ fn now(milliseconds: u64) -> Now {
 }
 
 /// Sets the limit, as a process does when it joins.
-fn set_limit(budget: &mut Budget, limit: f64, now: Mono) {
+fn set_limit(budget: &mut Budget, limit: f64, now: MonotonicTime) {
     budget.update(now, |ledger, _| ledger.set_limit(limit)).unwrap();
 }
 
@@ -831,12 +831,12 @@ impl Rush {
         let (index, due) = self.members.iter().map(due).enumerate().min_by_key(|(_, due)| *due).unwrap();
         self.micros = self.micros.max(due.unwrap() + late);
         let (micros, member) = (self.micros, &mut self.members[index]);
-        let now = Mono(Duration::from_micros(micros));
+        let now = MonotonicTime(Duration::from_micros(micros));
         while let Some(ended) = member.under_way.iter().position(|(end, ..)| *end <= micros) {
             let (end, lost, permit) = member.under_way.swap_remove(ended);
             let timeout = RequestEnd::TimedOut(Duration::from_millis(TIMEOUT));
             let returned = if lost { timeout } else { RequestEnd::Answered };
-            member.budget.release(permit, returned, Mono(Duration::from_micros(end)), now);
+            member.budget.release(permit, returned, MonotonicTime(Duration::from_micros(end)), now);
         }
         let ready = match member.budget.take(now) {
             Ok(permit) => {
@@ -916,7 +916,7 @@ proptest! {
         let mut rush = Rush::of((0..3).map(open).collect());
         for (turn, (trip, late, event)) in steps.into_iter().enumerate() {
             rush.step(late, trip);
-            let now = Mono(Duration::from_micros(rush.micros));
+            let now = MonotonicTime(Duration::from_micros(rush.micros));
             match event {
                 0 if path.exists() => fs::remove_file(&path).unwrap(),
                 1 => fs::write(&path, b"{\"boot\": rubbish").unwrap(),

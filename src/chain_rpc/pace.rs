@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use crate::clock::Mono;
+use crate::clock::MonotonicTime;
 
 /// The first rest after a refusal that names none; each further refusal doubles it.
 const FIRST_REST: Duration = Duration::from_secs(1);
@@ -14,7 +14,7 @@ const LONGEST_REST: Duration = Duration::from_secs(60);
 #[derive(Debug)]
 pub(super) struct HostPace {
     interval: Duration,
-    next: Mono,
+    next: MonotonicTime,
     /// The number of refusals in a row.
     refusals: u32,
 }
@@ -23,18 +23,18 @@ impl HostPace {
     /// Returns the pace of a host that gets at most so many requests per second.
     pub(super) fn new(rps: f64) -> Self {
         let interval = Duration::try_from_secs_f64(1.0 / rps).unwrap_or(LONGEST_REST).min(LONGEST_REST);
-        Self { interval, next: Mono::default(), refusals: 0 }
+        Self { interval, next: MonotonicTime::default(), refusals: 0 }
     }
 
     /// Returns when the next request may be sent, and counts it as sent then.
-    pub(super) fn take(&mut self, now: Mono) -> Mono {
+    pub(super) fn take(&mut self, now: MonotonicTime) -> MonotonicTime {
         let at = self.next.max(now);
         self.next = at + self.interval;
         at
     }
 
     /// Lets the host rest: for as long as it asked, or else longer each time.
-    pub(super) fn rest(&mut self, now: Mono, asked: Option<Duration>) {
+    pub(super) fn rest(&mut self, now: MonotonicTime, asked: Option<Duration>) {
         let usual = FIRST_REST.saturating_mul(1 << self.refusals.min(6));
         self.refusals = self.refusals.saturating_add(1);
         self.next = self.next.max(now + asked.unwrap_or(usual).min(LONGEST_REST));
@@ -46,12 +46,12 @@ impl HostPace {
     }
 
     /// Whether the host rests after a refusal.
-    pub(super) fn is_resting(&self, now: Mono) -> bool {
+    pub(super) fn is_resting(&self, now: MonotonicTime) -> bool {
         self.refusals > 0 && self.next > now
     }
 
     /// Returns how long a request would wait now.
-    pub(super) fn wait(&self, now: Mono) -> Duration {
+    pub(super) fn wait(&self, now: MonotonicTime) -> Duration {
         self.next.since(now)
     }
 }
@@ -60,8 +60,8 @@ impl HostPace {
 mod tests {
     use super::*;
 
-    fn at(milliseconds: u64) -> Mono {
-        Mono(Duration::from_millis(milliseconds))
+    fn at(milliseconds: u64) -> MonotonicTime {
+        MonotonicTime(Duration::from_millis(milliseconds))
     }
 
     #[test]

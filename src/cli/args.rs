@@ -45,7 +45,7 @@ use super::{
     completers,
 };
 use crate::{
-    config::{ColorChoice, Flags},
+    config::{ColorChoice, CommandLineSettings},
     runtime::team_poller,
 };
 
@@ -285,8 +285,8 @@ impl Command {
 
 impl GlobalArgs {
     /// Returns the settings as the flags of `config`.
-    pub(crate) fn flags(&self) -> Flags {
-        Flags {
+    pub(crate) fn flags(&self) -> CommandLineSettings {
+        CommandLineSettings {
             db: self.db.clone(),
             store: self.store.clone(),
             config: self.config.clone(),

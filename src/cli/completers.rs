@@ -12,7 +12,7 @@ use std::{
 use clap_complete::{CompleteEnv, CompletionCandidate};
 
 use crate::{
-    config::{self, Environment, Flags},
+    config::{self, CommandLineSettings, Environment},
     domain::{
         alert::Alert,
         chains,
@@ -195,7 +195,7 @@ fn read_store<T>(work: impl FnOnce(&Reader) -> Option<T>) -> Option<T> {
 }
 
 /// Returns the flags of a command line that say which store it uses.
-fn store_flags(words: impl Iterator<Item = OsString>) -> Flags {
+fn store_flags(words: impl Iterator<Item = OsString>) -> CommandLineSettings {
     let words: Vec<String> = words.filter_map(|word| word.into_string().ok()).collect();
     let value = |flag: &str| {
         let at = words.iter().position(|word| word == flag).map(|at| at + 1);
@@ -209,14 +209,14 @@ fn store_flags(words: impl Iterator<Item = OsString>) -> Flags {
         Some((rest, home)) => home.join(rest),
         None => PathBuf::from(text),
     };
-    Flags {
+    CommandLineSettings {
         db: value("--db").map(path),
         store: value("--store").map(str::to_owned),
         config: value("--config").map(path),
         state_dir: value("--state-dir").map(path),
         profile: value("--profile").map(str::to_owned),
         is_without_polling: true,
-        ..Flags::default()
+        ..CommandLineSettings::default()
     }
 }
 
@@ -234,9 +234,16 @@ mod tests {
             "hoptop --db = a.db --config = c.toml list",
         ] {
             let (db, config) = (db.clone(), config.clone());
-            assert_eq!(of(line), Flags { db, config, is_without_polling: true, ..Flags::default() }, "{line}");
+            assert_eq!(
+                of(line),
+                CommandLineSettings { db, config, is_without_polling: true, ..CommandLineSettings::default() },
+                "{line}"
+            );
         }
-        assert_eq!(of("hoptop show --db"), Flags { is_without_polling: true, ..Flags::default() });
+        assert_eq!(
+            of("hoptop show --db"),
+            CommandLineSettings { is_without_polling: true, ..CommandLineSettings::default() }
+        );
     }
 
     #[test]

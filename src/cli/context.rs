@@ -151,7 +151,7 @@ pub(crate) mod testing {
 
     use super::*;
     use crate::{
-        clock::Mono,
+        clock::MonotonicTime,
         domain::{ids::RowId, observation::Observation, transaction::NewTransaction},
         store::testing,
     };
@@ -186,7 +186,7 @@ pub(crate) mod testing {
             let mut context = Context {
                 store: self.store.clone(),
                 profile: "default".into(),
-                now: Now { mono: Mono::default(), wall: at(60) },
+                now: Now { mono: MonotonicTime::default(), wall: at(60) },
                 zone: Utc.fix(),
                 out: &mut self.out,
                 err: &mut self.err,

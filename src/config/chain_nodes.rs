@@ -128,14 +128,14 @@ fn read(
 mod tests {
     use std::fs;
 
-    use crate::config::{Environment, Flags, Settings, load};
+    use crate::config::{CommandLineSettings, Environment, Settings, load};
 
     fn settings(file: &str, variables: &[(&str, &str)]) -> Result<Settings, String> {
         let home = tempfile::tempdir().unwrap();
         fs::create_dir_all(home.path().join(".config/hoptop")).unwrap();
         fs::write(home.path().join(".config/hoptop/config.toml"), file).unwrap();
         fs::write(home.path().join(".config/hoptop/node"), "https://file.example/canary\n").unwrap();
-        let loaded = load(Flags::default(), &Environment::fixed(variables, Some(home.path())));
+        let loaded = load(CommandLineSettings::default(), &Environment::fixed(variables, Some(home.path())));
         let printed = match &loaded {
             Ok(settings) => format!("{settings:?} {:?}", settings.entries),
             Err(error) => format!("{error} {error:?}"),

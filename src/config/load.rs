@@ -13,7 +13,7 @@ use std::{
 };
 
 use super::{
-    ColorChoice, Flags, ThemeChoice,
+    ColorChoice, CommandLineSettings, ThemeChoice,
     chain_nodes::{self, NodeReference},
     environment::{DefaultFolders, Environment},
     error::ConfigError,
@@ -49,7 +49,7 @@ type SettingValue<T> = (T, SettingSource);
 ///
 /// # Errors
 /// If a config file that was named is missing, or a value is invalid.
-pub fn load(mut flags: Flags, env: &Environment) -> Result<Settings, ConfigError> {
+pub fn load(mut flags: CommandLineSettings, env: &Environment) -> Result<Settings, ConfigError> {
     let inputs = SettingInputs::gather(&mut flags, env)?;
     let store_url = inputs.shared_store_url(flags.store)?;
     let (store, store_entries) = inputs.store(store_url.as_ref())?;
@@ -137,10 +137,10 @@ pub fn load(mut flags: Flags, env: &Environment) -> Result<Settings, ConfigError
 ///
 /// # Errors
 /// If a value of the command line or the environment is invalid nevertheless.
-pub(crate) fn load_without_file(flags: Flags, env: &Environment) -> Result<Settings, ConfigError> {
+pub(crate) fn load_without_file(flags: CommandLineSettings, env: &Environment) -> Result<Settings, ConfigError> {
     let rps = Some(flags.rps.filter(|rps| *rps > 0.0 && *rps <= RPS_LIMIT).unwrap_or(DEFAULT_RPS));
     let profile = Some(DEFAULT_PROFILE.to_owned());
-    load(Flags { config: Some("/dev/null".into()), profile, beside: Vec::new(), rps, ..flags }, env)
+    load(CommandLineSettings { config: Some("/dev/null".into()), profile, beside: Vec::new(), rps, ..flags }, env)
 }
 
 /// The sources of the settings, once the config file and the profile are known.
@@ -153,7 +153,7 @@ struct SettingInputs<'a> {
 }
 
 impl<'a> SettingInputs<'a> {
-    fn gather(flags: &mut Flags, env: &'a Environment) -> Result<Self, ConfigError> {
+    fn gather(flags: &mut CommandLineSettings, env: &'a Environment) -> Result<Self, ConfigError> {
         let config = from_flag(flags.config.take(), "--config")
             .or_else(|| from_variable(env.path("HOPTOP_CONFIG"), "HOPTOP_CONFIG"))
             .or_else(|| env.folders().map(|folders| (folders.config.join("config.toml"), SettingSource::Default)));
@@ -539,7 +539,11 @@ mod tests {
         home
     }
 
-    fn settings(flags: Flags, variables: &[(&str, &str)], file: Option<&str>) -> Result<Settings, String> {
+    fn settings(
+        flags: CommandLineSettings,
+        variables: &[(&str, &str)],
+        file: Option<&str>,
+    ) -> Result<Settings, String> {
         let home = home(file);
         let env = Environment::fixed(variables, Some(home.path()));
         load(flags, &env).map_err(|error| {
@@ -556,7 +560,7 @@ mod tests {
 
     #[test]
     fn flag_overrides_environment_overrides_file_overrides_default() {
-        let flags = Flags {
+        let flags = CommandLineSettings {
             db: Some("flag.db".into()),
             profile: Some("test".into()),
             base_url: Some("flag.example".into()),
@@ -565,7 +569,7 @@ mod tests {
             color: Some(ColorChoice::Auto),
             is_ascii: true,
             is_plain: true,
-            ..Flags::default()
+            ..CommandLineSettings::default()
         };
         let variables = [
             ("HOPTOP_DB", "env.db"),
@@ -579,9 +583,9 @@ mod tests {
         ];
         let empty = variables.map(|(name, _)| (name, ""));
         let all = settings(flags, &variables, Some(FILE)).unwrap();
-        let env = settings(Flags::default(), &variables, Some(FILE)).unwrap();
-        let file = settings(Flags::default(), &empty, Some(FILE)).unwrap();
-        let none = settings(Flags::default(), &empty, None).unwrap();
+        let env = settings(CommandLineSettings::default(), &variables, Some(FILE)).unwrap();
+        let file = settings(CommandLineSettings::default(), &empty, Some(FILE)).unwrap();
+        let none = settings(CommandLineSettings::default(), &empty, None).unwrap();
         // The values with flags, environment, file and nothing set, each with its source in brackets.
         let table = [
             ("db", "flag.db (--db) | env.db (HOPTOP_DB) | shop.db (db in the config file) | hoptop.db (default)"),
@@ -625,16 +629,20 @@ mod tests {
             };
             settings.beside.iter().map(of).collect::<Vec<_>>()
         };
-        let both = settings(Flags::default(), &variables, Some(&file)).unwrap();
+        let both = settings(CommandLineSettings::default(), &variables, Some(&file)).unwrap();
         assert_eq!(shown(&both), ["test https://env.example 3 true", "default https://env.example 3 false"]);
         assert_eq!(entry(&both, "beside"), "test, default (beside in the config file)");
-        let flags = |name: &str| Flags { beside: vec![name.into()], profile: Some("test".into()), ..Flags::default() };
+        let flags = |name: &str| CommandLineSettings {
+            beside: vec![name.into()],
+            profile: Some("test".into()),
+            ..CommandLineSettings::default()
+        };
         let one = settings(flags("prod"), &[("SHOP_ID", CANARY)], Some(&file)).unwrap();
         assert_eq!(shown(&one), ["prod https://file.example 10 true"]);
         let unknown = settings(flags("prd"), &[], Some(&file)).unwrap_err();
         assert_eq!(unknown, "no profile `prd` (--beside); did you mean `prod`? known profiles: default, prod, test");
         let wrong = format!("{file}\nrps = 0");
-        let wrong = settings(Flags::default(), &[], Some(&wrong)).unwrap_err();
+        let wrong = settings(CommandLineSettings::default(), &[], Some(&wrong)).unwrap_err();
         assert!(
             wrong.starts_with("0 is not a valid rate in requests per second (profiles.test.rps in the config file)"),
             "{wrong}"
@@ -650,7 +658,11 @@ mod tests {
             (vec![("NO_COLOR", "")], ColorChoice::Auto),
         ];
         for (variables, color) in table {
-            assert_eq!(settings(Flags::default(), &variables, None).unwrap().color, color, "{variables:?}");
+            assert_eq!(
+                settings(CommandLineSettings::default(), &variables, None).unwrap().color,
+                color,
+                "{variables:?}"
+            );
         }
     }
 
@@ -659,7 +671,7 @@ mod tests {
         let file = "[me]\nname = ' Ana\tB. '";
         let long = "x".repeat(99);
         let author = |variable: &str, file: Option<&str>| {
-            let settings = settings(Flags::default(), &[("HOPTOP_NAME", variable)], file).unwrap();
+            let settings = settings(CommandLineSettings::default(), &[("HOPTOP_NAME", variable)], file).unwrap();
             let entry = settings.entries.iter().find(|entry| entry.name == "me.name").unwrap();
             assert_eq!(entry.value, settings.author.clone().unwrap_or_default());
             settings.author
@@ -673,12 +685,13 @@ mod tests {
 
     #[test]
     fn errors_name_the_source_and_the_fix() {
-        let flag = |rps| Flags { rps: Some(rps), ..Flags::default() };
-        let profile = || Flags { profile: Some("prd".into()), ..Flags::default() };
-        let config = || Flags { config: Some("/nowhere/config.toml".into()), ..Flags::default() };
-        let none = Flags::default;
+        let flag = |rps| CommandLineSettings { rps: Some(rps), ..CommandLineSettings::default() };
+        let profile = || CommandLineSettings { profile: Some("prd".into()), ..CommandLineSettings::default() };
+        let config =
+            || CommandLineSettings { config: Some("/nowhere/config.toml".into()), ..CommandLineSettings::default() };
+        let none = CommandLineSettings::default;
         let range = "give a number above 0 and up to 1000";
-        let table: [(Flags, Variables, Option<&str>, String); 11] = [
+        let table: [(CommandLineSettings, Variables, Option<&str>, String); 11] = [
             (flag(0.0), &[], None, format!("0 is not a valid rate in requests per second (--rps); {range}")),
             (flag(f64::NAN), &[], None, format!("NaN is not a valid rate in requests per second (--rps); {range}")),
             (flag(f64::INFINITY), &[], None, format!("inf is not a valid rate in requests per second (--rps); {range}")),
@@ -727,12 +740,12 @@ mod tests {
     #[test]
     fn missing_home_folder_error_names_the_flags() {
         let env = Environment::fixed(&[], None);
-        let store = load(Flags::default(), &env).unwrap_err().to_string();
+        let store = load(CommandLineSettings::default(), &env).unwrap_err().to_string();
         assert_eq!(store, "no home folder, so the store has no default path; give --db PATH, or set HOPTOP_DB or HOME");
-        let flags = Flags { db: Some("a.db".into()), ..Flags::default() };
+        let flags = CommandLineSettings { db: Some("a.db".into()), ..CommandLineSettings::default() };
         let state = load(flags.clone(), &env).unwrap_err().to_string();
         assert!(state.contains("--state-dir PATH") && state.contains("HOPTOP_STATE_DIR"), "{state}");
-        let settings = load(Flags { state_dir: Some("s".into()), ..flags }, &env).unwrap();
+        let settings = load(CommandLineSettings { state_dir: Some("s".into()), ..flags }, &env).unwrap();
         assert_eq!(settings.config_file, None);
         assert!(settings.polling().unwrap_err().to_string().ends_with("under [profiles.default] in the config file"));
     }
@@ -740,7 +753,7 @@ mod tests {
     fn polling(variables: &[(&str, &str)], file: Option<&str>) -> Result<super::super::PollingSettings, String> {
         let home = home(file);
         let env = Environment::fixed(variables, Some(home.path()));
-        let settings = load(Flags::default(), &env).unwrap();
+        let settings = load(CommandLineSettings::default(), &env).unwrap();
         let polling = settings.polling();
         let printed = format!("{env:?} {settings:?} {:?} {:?} {polling:?}", settings.id_source(), settings.entries);
         assert!(!printed.contains("canary"), "{printed}");
@@ -807,11 +820,11 @@ mod tests {
                 format!("HOME/.config/hoptop/config.toml: the profile `shop` has both {named}; keep one of them");
             // The ID in the environment comes first, but the profile is wrong all the same.
             let variables = [("HOPTOP_PROFILE", "shop"), ("HOPTOP_INTEGRATOR_ID", CANARY)];
-            assert_eq!(settings(Flags::default(), &variables, Some(&profile)).unwrap_err(), expected);
-            let beside = Flags { beside: vec!["shop".into()], ..Flags::default() };
+            assert_eq!(settings(CommandLineSettings::default(), &variables, Some(&profile)).unwrap_err(), expected);
+            let beside = CommandLineSettings { beside: vec!["shop".into()], ..CommandLineSettings::default() };
             assert_eq!(settings(beside, &[], Some(&profile)).unwrap_err(), expected);
             // A profile that isn't used has no effect.
-            assert!(settings(Flags::default(), &[], Some(&profile)).is_ok());
+            assert!(settings(CommandLineSettings::default(), &[], Some(&profile)).is_ok());
         }
     }
 
@@ -838,7 +851,8 @@ mod tests {
         // The variable comes before the profile.
         let missing = polling(&[URL, ID_FILE, ("SHOP_ID", CANARY)], Some(FILE)).unwrap_err();
         assert!(missing.starts_with("no integrator ID from the file /no/such/id"), "{missing}");
-        let both = settings(Flags::default(), &[ID_FILE, ("HOPTOP_INTEGRATOR_ID", CANARY)], Some(FILE)).unwrap_err();
+        let both = settings(CommandLineSettings::default(), &[ID_FILE, ("HOPTOP_INTEGRATOR_ID", CANARY)], Some(FILE))
+            .unwrap_err();
         assert_eq!(
             both,
             "the environment has both HOPTOP_INTEGRATOR_ID and HOPTOP_INTEGRATOR_ID_FILE; keep one of them"
@@ -847,7 +861,8 @@ mod tests {
 
     #[test]
     fn label_weights_are_read_from_the_file_and_shown() {
-        let settings = settings(Flags::default(), &[], Some("[weights]\nvip = 4\n\"batch 9\" = 0.5")).unwrap();
+        let settings =
+            settings(CommandLineSettings::default(), &[], Some("[weights]\nvip = 4\n\"batch 9\" = 0.5")).unwrap();
         assert_eq!(settings.weights, BTreeMap::from([("batch 9".to_owned(), 0.5), ("vip".to_owned(), 4.0)]));
         assert_eq!(entry(&settings, "weights"), "batch 9 = 0.5, vip = 4 (weights in the config file)");
     }

@@ -49,7 +49,7 @@ impl ColorChoice {
 
 /// The values of the command line, without the environment.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Flags {
+pub struct CommandLineSettings {
     /// `--db PATH`.
     pub db: Option<PathBuf>,
     /// `--store URL`.

@@ -208,7 +208,7 @@ fn read_service(name: &str, env: &Environment) -> Result<ConnectionService, Addr
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Flags, Settings, load};
+    use crate::config::{CommandLineSettings, Settings, load};
 
     const SECRET: &str = "canary-password";
     const FILE: &str = "
@@ -226,7 +226,7 @@ mod tests {
 
     /// Loads the settings from a home folder with these files.
     fn settings(
-        flags: Flags,
+        flags: CommandLineSettings,
         variables: &[(&str, &str)],
         files: &[(&str, &str)],
     ) -> Result<(Settings, tempfile::TempDir), String> {
@@ -255,8 +255,12 @@ mod tests {
         format!("{} ({})", entry.value, entry.source)
     }
 
-    fn flags(store: Option<&str>, profile: Option<&str>) -> Flags {
-        Flags { store: store.map(str::to_owned), profile: profile.map(str::to_owned), ..Flags::default() }
+    fn flags(store: Option<&str>, profile: Option<&str>) -> CommandLineSettings {
+        CommandLineSettings {
+            store: store.map(str::to_owned),
+            profile: profile.map(str::to_owned),
+            ..CommandLineSettings::default()
+        }
     }
 
     #[test]
@@ -278,10 +282,10 @@ mod tests {
         // Like other paths of the config file.
         let address = of_shop.store.unwrap().address;
         assert_eq!(address.root_certificate, Some(home.path().join(".config/hoptop/ca.pem")));
-        let (none, _) = settings(Flags::default(), &[("PGSERVICE", "none")], &[]).unwrap();
+        let (none, _) = settings(CommandLineSettings::default(), &[("PGSERVICE", "none")], &[]).unwrap();
         assert!(none.store.is_none() && none.db.ends_with("hoptop/hoptop.db"), "{none:?}");
         assert_eq!(none.team_rank, None);
-        let (team, _) = settings(Flags::default(), &[], &config(FILE)).unwrap();
+        let (team, _) = settings(CommandLineSettings::default(), &[], &config(FILE)).unwrap();
         assert_eq!(team.team_rank, Some(0));
         assert_eq!(entry(&team, "team.rank"), "0 (team.rank in the config file)");
     }
@@ -297,13 +301,16 @@ mod tests {
         assert!(first.starts_with("/data/team-db.example-5432-team-") && first.ends_with(".db"), "{first}");
         assert_eq!(path(Some("postgres://ann@db.example/team")), first);
         assert_ne!(path(Some("postgres://db.example/team%2F")), first);
-        let (default, home) = settings(Flags::default(), &[], &config(FILE)).unwrap();
+        let (default, home) = settings(CommandLineSettings::default(), &[], &config(FILE)).unwrap();
         assert_eq!(default.db.parent(), Some(home.path().join(".local/share/hoptop").as_path()));
         assert!(default.db.file_name().unwrap().to_string_lossy().starts_with("team-file.example-"));
-        let own = Flags { db: Some("own.db".into()), ..Flags::default() };
+        let own = CommandLineSettings { db: Some("own.db".into()), ..CommandLineSettings::default() };
         assert_eq!(settings(own, &[], &config(FILE)).unwrap().0.db, PathBuf::from("own.db"));
         let variables = [("HOPTOP_DB", "own.db")];
-        assert_eq!(settings(Flags::default(), &variables, &config(FILE)).unwrap().0.db, PathBuf::from("own.db"));
+        assert_eq!(
+            settings(CommandLineSettings::default(), &variables, &config(FILE)).unwrap().0.db,
+            PathBuf::from("own.db")
+        );
     }
 
     #[test]
@@ -314,7 +321,7 @@ mod tests {
         let scheme = refused("mysql://canary@db/t");
         assert!(scheme.starts_with("--store: the store's address must be a URL like postgres://"), "{scheme}");
         let variables = [("HOPTOP_STORE", "canary.db")];
-        let variable = settings(Flags::default(), &variables, &[]).unwrap_err();
+        let variable = settings(CommandLineSettings::default(), &variables, &[]).unwrap_err();
         assert!(variable.starts_with("HOPTOP_STORE: the store's address must be"), "{variable}");
         let file = "[profiles.shop]\nstore = 'postgres://db/t?password=canary'";
         let in_profile = settings(flags(None, Some("shop")), &[], &config(file)).unwrap_err();
@@ -323,7 +330,7 @@ mod tests {
             "{in_profile}"
         );
         // Another profile's store has no effect.
-        assert!(settings(Flags::default(), &[], &config(file)).is_ok());
+        assert!(settings(CommandLineSettings::default(), &[], &config(file)).is_ok());
     }
 
     #[test]
@@ -344,7 +351,7 @@ mod tests {
         assert_eq!(entry(&shop, "store_password"), format!("the file {file} ({key})"));
         let same = entry(&of(Some("same")).0, "store_password");
         assert_eq!(same, "the command `pass` (profiles.same.store_password_command in the config file)");
-        let unset = settings(Flags::default(), &[], &config(FILE)).unwrap().0;
+        let unset = settings(CommandLineSettings::default(), &[], &config(FILE)).unwrap().0;
         assert!(entry(&unset, "store_password").starts_with("TEAM_PASSWORD, which is not set ("));
         let (standard, home) = settings(flags(Some("postgres://db/t"), None), &variables[1..2], &[]).unwrap();
         assert_eq!(entry(&standard, "store_password"), "(hidden) (PGPASSWORD)");
@@ -355,17 +362,17 @@ mod tests {
     fn several_keys_for_the_password_are_refused() {
         let keys = "store_password_env = 'A'\nstore_password_command = 'b'\n";
         let both = "has both store_password_env and store_password_command; keep one of them";
-        let top = settings(Flags::default(), &[], &config(keys)).unwrap_err();
+        let top = settings(CommandLineSettings::default(), &[], &config(keys)).unwrap_err();
         assert_eq!(top, format!("HOME/.config/hoptop/config.toml: the top of the file {both}"));
         let profile = format!("[profiles.shop]\n{keys}");
         let in_profile = settings(flags(None, Some("shop")), &[], &config(&profile)).unwrap_err();
         assert_eq!(in_profile, format!("HOME/.config/hoptop/config.toml: the profile `shop` {both}"));
-        assert!(settings(Flags::default(), &[], &config(&profile)).is_ok());
+        assert!(settings(CommandLineSettings::default(), &[], &config(&profile)).is_ok());
     }
 
     #[test]
     fn profiles_that_are_shown_together_need_the_same_store() {
-        let different = settings(Flags::default(), &[], &config(FILE)).unwrap().0;
+        let different = settings(CommandLineSettings::default(), &[], &config(FILE)).unwrap().0;
         let error = different.check_same_store().unwrap_err().to_string();
         let expected =
             "default has postgres://file.example/team (store in the config file) and shop has postgres://ann@";
@@ -375,10 +382,11 @@ mod tests {
         );
         let given = settings(flags(Some("postgres://db/t"), None), &[], &config(FILE)).unwrap().0;
         given.check_same_store().unwrap();
-        let beside = Flags { beside: vec!["same".into()], ..Flags::default() };
+        let beside = CommandLineSettings { beside: vec!["same".into()], ..CommandLineSettings::default() };
         settings(beside, &[], &config(FILE)).unwrap().0.check_same_store().unwrap();
         let file = "beside = ['shop']\n[profiles.shop]\nstore = 'postgres://db/t'";
-        let error = settings(Flags::default(), &[], &config(file)).unwrap().0.check_same_store().unwrap_err();
+        let error =
+            settings(CommandLineSettings::default(), &[], &config(file)).unwrap().0.check_same_store().unwrap_err();
         assert!(error.to_string().contains("default has no store in a team and shop has postgres://db/t ("), "{error}");
     }
 

@@ -513,7 +513,7 @@ mod tests {
     use super::{super::fixtures, *};
     use crate::domain::{
         alert::{AlertSubject, RuleKind},
-        observation::{Failure, Outcome},
+        observation::{RequestFailure, StatusOutcome},
         on_chain::{ChainReading, Mined, OnChain},
         record::StatusRecord,
         transaction::Tracking,
@@ -630,7 +630,7 @@ mod tests {
 
     #[test]
     fn advice_mentions_polls_that_failed_since_the_last_answer() {
-        let not_filled = || fixtures::answer(Outcome::NotFound(Some("Transaction not filled".into())));
+        let not_filled = || fixtures::answer(StatusOutcome::NotFound(Some("Transaction not filled".into())));
         for seen in [fixtures::says(RouterStatus::Ongoing), fixtures::says(RouterStatus::NotFound), not_filled()] {
             let mut tx = fixtures::transaction(1);
             let at = |minutes| tx.first_seen_at + TimeDelta::minutes(minutes);
@@ -638,7 +638,10 @@ mod tests {
             tx.apply(&seen, first);
             let well = advise(&tx, now, Utc.fix()).act;
             for polls in ["the last poll", "the last 2 polls"] {
-                tx.apply(&fixtures::answer(Outcome::Failed(Failure::TimedOut(Duration::from_secs(9)))), failed);
+                tx.apply(
+                    &fixtures::answer(StatusOutcome::Failed(RequestFailure::TimedOut(Duration::from_secs(9)))),
+                    failed,
+                );
                 let act = advise(&tx, now, Utc.fix()).act;
                 assert_eq!(act, format!("{well}; {polls} failed, so this may be out of date"));
             }
@@ -711,7 +714,7 @@ mod tests {
         let mut record = StatusRecord::bare(RouterStatus::NeedsGas);
         record.bridge_url = Some("https://bridge.example/1".into());
         let mut tx = fixtures::transaction(1);
-        tx.apply(&fixtures::answer(Outcome::Record(Box::new(record))), tx.first_seen_at);
+        tx.apply(&fixtures::answer(StatusOutcome::Record(Box::new(record))), tx.first_seen_at);
         let say = advise(&tx, tx.first_seen_at, Utc.fix()).say;
         assert!(say.ends_with("You can see it here: https://bridge.example/1"), "{say}");
     }
@@ -746,7 +749,7 @@ mod tests {
 
     #[test]
     fn a_transaction_never_found_is_not_called_in_progress() {
-        let say = |answer: Outcome| {
+        let say = |answer: StatusOutcome| {
             let mut tx = fixtures::transaction(1);
             let late = tx.deadline().at + TimeDelta::minutes(1);
             tx.apply(&fixtures::answer(answer), late);
@@ -754,12 +757,12 @@ mod tests {
             assert!(tx.is_overdue() && advice.verdict.starts_with("OVERDUE by "), "{advice:?}");
             advice.say
         };
-        let not_found = |message: &str| Outcome::NotFound(Some(message.to_owned()));
+        let not_found = |message: &str| StatusOutcome::NotFound(Some(message.to_owned()));
         assert!(say(not_found("no")).starts_with("We can't see your transfer"));
         // In this case the service knows the transaction.
         assert!(say(not_found("Transaction not filled")).contains("still in progress"));
         let ongoing = StatusRecord::bare(RouterStatus::Ongoing);
-        assert!(say(Outcome::Record(Box::new(ongoing))).contains("still in progress"));
+        assert!(say(StatusOutcome::Record(Box::new(ongoing))).contains("still in progress"));
     }
 
     #[test]

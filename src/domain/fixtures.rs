@@ -10,7 +10,7 @@ use super::{
     alert::{Alert, AlertSubject, Rule},
     evidence::Evidence,
     ids::{ChainId, RowId, TxHash},
-    observation::{Failure, Observation, Outcome},
+    observation::{Observation, RequestFailure, StatusOutcome},
     people::Authors,
     quote::{Amount, QuoteRequest},
     record::StatusRecord,
@@ -73,7 +73,7 @@ pub(crate) fn quote_request(from_address: &str) -> QuoteRequest {
 }
 
 /// Returns an answer with this outcome, HTTP 200 and no body.
-pub(crate) fn answer(outcome: Outcome) -> Observation {
+pub(crate) fn answer(outcome: StatusOutcome) -> Observation {
     Observation {
         outcome,
         http_status: Some(200),
@@ -86,12 +86,12 @@ pub(crate) fn answer(outcome: Outcome) -> Observation {
 
 /// Returns an answer with a record that contains only this status.
 pub(crate) fn says(status: RouterStatus) -> Observation {
-    answer(Outcome::Record(Box::new(StatusRecord::bare(status))))
+    answer(StatusOutcome::Record(Box::new(StatusRecord::bare(status))))
 }
 
 /// Returns an answer with this failure.
-pub(crate) fn fails(failure: Failure) -> Observation {
-    answer(Outcome::Failed(failure))
+pub(crate) fn fails(failure: RequestFailure) -> Observation {
+    answer(StatusOutcome::Failed(failure))
 }
 
 /// Returns a firing alert with the number 1, raised at the Unix epoch.

@@ -16,7 +16,7 @@ pub(crate) const KEPT_OF_LARGE_BODY: usize = 64 * 1024;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Observation {
     /// The outcome of the request.
-    pub outcome: Outcome,
+    pub outcome: StatusOutcome,
     /// The HTTP status, if there was an answer.
     pub http_status: Option<u16>,
     /// The time from sending until the last byte, or until giving up.
@@ -33,18 +33,18 @@ pub struct Observation {
 /// The outcome of a request.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Outcome {
+pub enum StatusOutcome {
     /// A status record (HTTP 200).
     Record(Box<StatusRecord>),
     /// HTTP 404: not indexed yet, with the service's message if there is one (`service.md` 7.4).
     NotFound(Option<String>),
     /// No status of the transaction came.
-    Failed(Failure),
+    Failed(RequestFailure),
 }
 
-impl Outcome {
+impl StatusOutcome {
     /// Returns the failure, if the request failed.
-    pub fn failure(&self) -> Option<&Failure> {
+    pub fn failure(&self) -> Option<&RequestFailure> {
         match self {
             Self::Failed(failure) => Some(failure),
             Self::Record(_) | Self::NotFound(_) => None,
@@ -54,7 +54,7 @@ impl Outcome {
 
 /// Why a request returned no status of the transaction (`service.md` 7).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, thiserror::Error)]
-pub enum Failure {
+pub enum RequestFailure {
     /// HTTP 400: the service refuses this transaction's parameters.
     #[error("the service rejected the request: {0}")]
     Rejected(String),
@@ -113,7 +113,7 @@ fn pause_suffix(retry_after: &Option<Duration>) -> impl fmt::Display {
     }
 }
 
-impl Failure {
+impl RequestFailure {
     /// Whether the failure suggests that the whole service is out of reach, not just that this request was refused.
     pub fn is_outage(&self) -> bool {
         match self {

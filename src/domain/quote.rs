@@ -8,7 +8,7 @@ use std::{cmp::Ordering, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-use super::{ids::ChainId, observation::Failure};
+use super::{ids::ChainId, observation::RequestFailure};
 
 /// A quote up to this age is returned again instead of spending a request (`service.md` 8, rule 5).
 pub(crate) const FRESH: Duration = Duration::from_secs(30);
@@ -127,7 +127,7 @@ pub enum QuoteAnswer {
         retry_after: Duration,
     },
     /// Any other outcome.
-    Failed(Failure),
+    Failed(RequestFailure),
 }
 
 /// The answer to one request for a route.
@@ -143,14 +143,14 @@ pub struct QuoteObservation {
 
 impl QuoteObservation {
     /// Returns the observation of a request that failed before the service answered.
-    pub(crate) fn failed(failure: Failure) -> Self {
+    pub(crate) fn failed(failure: RequestFailure) -> Self {
         Self { answer: QuoteAnswer::Failed(failure), http_status: None, body: None }
     }
 }
 
 impl QuoteAnswer {
     /// Returns the failure; `None` for a route or a wallet limit.
-    pub fn failure(&self) -> Option<&Failure> {
+    pub fn failure(&self) -> Option<&RequestFailure> {
         match self {
             Self::Failed(failure) => Some(failure),
             Self::Route(_) | Self::WalletLimited { .. } => None,
@@ -163,7 +163,7 @@ impl QuoteAnswer {
             Self::Route(_) => None,
             Self::WalletLimited { message, .. } => Some(message.clone()),
             // Without the hint of the failure's own text: the resolution says what to do.
-            Self::Failed(Failure::Server { status, message }) => {
+            Self::Failed(RequestFailure::Server { status, message }) => {
                 Some(format!("the service answered HTTP {status}: {message}"))
             }
             Self::Failed(failure) => Some(failure.one_line()),
@@ -200,9 +200,9 @@ const RESOLUTIONS: &[(&[&str], &str)] = &[
 
 /// Returns what to do about a failure: by its message where the service documents it, else by its kind (`service.md`
 /// 7.1 to 7.3).
-fn resolution(failure: &Failure) -> &'static str {
+fn resolution(failure: &RequestFailure) -> &'static str {
     let text = match failure {
-        Failure::Rejected(text) | Failure::Server { message: text, .. } => text.to_lowercase(),
+        RequestFailure::Rejected(text) | RequestFailure::Server { message: text, .. } => text.to_lowercase(),
         _ => String::new(),
     };
     let fits = |(words, _): &&(&[&str], &str)| words.iter().all(|word| text.contains(word));
@@ -210,18 +210,20 @@ fn resolution(failure: &Failure) -> &'static str {
         return advice;
     }
     match failure {
-        Failure::Rejected(_) => "check the parameters",
-        Failure::Unauthorized(_) => {
+        RequestFailure::Rejected(_) => "check the parameters",
+        RequestFailure::Unauthorized(_) => {
             "check the integrator ID: where it comes from, and that it belongs to this base URL"
         }
-        Failure::Throttled { .. } => "somebody else may use this ID; wait, and check --rps against the ID's limit",
-        Failure::Server { status: 300..=499, .. } => "check the base URL",
-        Failure::Server { .. } => "the service has trouble; try again later",
-        Failure::Unreadable(_) | Failure::OtherTransaction(_) => {
+        RequestFailure::Throttled { .. } => {
+            "somebody else may use this ID; wait, and check --rps against the ID's limit"
+        }
+        RequestFailure::Server { status: 300..=499, .. } => "check the base URL",
+        RequestFailure::Server { .. } => "the service has trouble; try again later",
+        RequestFailure::Unreadable(_) | RequestFailure::OtherTransaction(_) => {
             "report it to the provider; `hoptop quote --json` shows the answer"
         }
-        Failure::Transport(_) | Failure::TimedOut(_) => "check the base URL and the network",
-        Failure::Local(_) => "end other programs, or raise the limit of open files",
+        RequestFailure::Transport(_) | RequestFailure::TimedOut(_) => "check the base URL and the network",
+        RequestFailure::Local(_) => "end other programs, or raise the limit of open files",
     }
 }
 
@@ -259,7 +261,7 @@ mod tests {
 
     #[test]
     fn each_refusal_has_its_resolution() {
-        let rejected = |text: &str| QuoteAnswer::Failed(Failure::Rejected(text.into()));
+        let rejected = |text: &str| QuoteAnswer::Failed(RequestFailure::Rejected(text.into()));
         let table = [
             (rejected("No route found"), "check chains and tokens"),
             (rejected("Amount too low"), "increase"),
@@ -270,16 +272,22 @@ mod tests {
             (rejected("token 0x01 is not supported on chain 8453"), "use a token"),
             (rejected("fromAmount is missing"), "check the parameters"),
             (
-                QuoteAnswer::Failed(Failure::Unauthorized("x-integrator-id header is missing".into())),
+                QuoteAnswer::Failed(RequestFailure::Unauthorized("x-integrator-id header is missing".into())),
                 "check the integrator ID",
             ),
-            (QuoteAnswer::Failed(Failure::Throttled { message: None, retry_after: None }), "somebody else"),
+            (QuoteAnswer::Failed(RequestFailure::Throttled { message: None, retry_after: None }), "somebody else"),
             (
-                QuoteAnswer::Failed(Failure::Server { status: 404, message: "Resource not found".into() }),
+                QuoteAnswer::Failed(RequestFailure::Server { status: 404, message: "Resource not found".into() }),
                 "check the base URL",
             ),
-            (QuoteAnswer::Failed(Failure::Server { status: 500, message: "oops".into() }), "the service has trouble"),
-            (QuoteAnswer::Failed(Failure::Server { status: 404, message: "No route found".into() }), "check chains"),
+            (
+                QuoteAnswer::Failed(RequestFailure::Server { status: 500, message: "oops".into() }),
+                "the service has trouble",
+            ),
+            (
+                QuoteAnswer::Failed(RequestFailure::Server { status: 404, message: "No route found".into() }),
+                "check chains",
+            ),
             (QuoteAnswer::WalletLimited { message: "Too many".into(), retry_after: FRESH }, "wait that long"),
         ];
         for (answer, expected) in table {

@@ -394,7 +394,7 @@ mod tests {
     use crate::domain::{
         fixtures,
         ids::ChainId,
-        observation::{Failure, Observation, Outcome},
+        observation::{Observation, RequestFailure, StatusOutcome},
         record::StatusRecord,
         status::RouterStatus,
     };
@@ -416,12 +416,12 @@ mod tests {
         write_reply(&[&tx], Audience::Team(format), now + minutes(2), Utc.fix(), &ReplyTemplates::default())
     }
 
-    fn plain_reply(minute: i64, outcome: Outcome) -> String {
+    fn plain_reply(minute: i64, outcome: StatusOutcome) -> String {
         reply(vec![(minute, fixtures::answer(outcome))], |_| {}, ReplyFormat::Text)
     }
 
-    fn record(status: RouterStatus) -> Outcome {
-        Outcome::Record(Box::new(StatusRecord::bare(status)))
+    fn record(status: RouterStatus) -> StatusOutcome {
+        StatusOutcome::Record(Box::new(StatusRecord::bare(status)))
     }
 
     #[test]
@@ -456,23 +456,23 @@ mod tests {
                 "for the transfer. That usually takes about 10 minutes.",
             ),
             (
-                plain_reply(0, Outcome::NotFound(None)),
+                plain_reply(0, StatusOutcome::NotFound(None)),
                 "INDEXING",
                 "not visible yet. This usually takes 5 to 10 seconds,",
             ),
             (
-                plain_reply(4, Outcome::NotFound(None)),
+                plain_reply(4, StatusOutcome::NotFound(None)),
                 "NOT FOUND for 6m",
                 "Please confirm the transaction hash and that it was sent on Arbitrum.",
             ),
             (plain_reply(1, record(Unknown("settling".into()))), "UNKNOWN STATUS `settling`", "Status        settling"),
             (
-                plain_reply(1, Outcome::Failed(Failure::Rejected("no".into()))),
+                plain_reply(1, StatusOutcome::Failed(RequestFailure::Rejected("no".into()))),
                 "REJECTED by the service",
                 "Last attempt  the service rejected the request: no",
             ),
             (
-                plain_reply(1, Outcome::NotFound(Some("Transaction not filled".into()))),
+                plain_reply(1, StatusOutcome::NotFound(Some("Transaction not filled".into()))),
                 "NOT FILLED yet",
                 "Your transfer has not been completed on Base yet.",
             ),
@@ -492,7 +492,7 @@ mod tests {
             tx.params.from_address = Some("0xabc".into());
             tx.params.submitted_at = Some(tx.first_seen_at - minutes(3));
         };
-        let text = reply(vec![(1, fixtures::answer(Outcome::Record(Box::new(full))))], change, ReplyFormat::Text);
+        let text = reply(vec![(1, fixtures::answer(StatusOutcome::Record(Box::new(full))))], change, ReplyFormat::Text);
         let expected = "REFUND in progress, first seen 2m ago
 
 Your transfer failed. The funds return automatically on Arbitrum to the sender address that was given for the transfer. That usually takes about 10 minutes.
@@ -521,7 +521,7 @@ As of         1970-01-01 00:01:00 UTC";
         let mut tx = fixtures::transaction(1);
         tx.params.submitted_at = Some(tx.first_seen_at - minutes(3));
         let now = tx.first_seen_at + minutes(1);
-        tx.apply(&fixtures::answer(Outcome::Record(Box::new(record))), now);
+        tx.apply(&fixtures::answer(StatusOutcome::Record(Box::new(record))), now);
         let expected = "Hello,
 
 Nothing is wrong: your transfer is in progress, and you do not need to do anything. Please check again after \
@@ -566,7 +566,7 @@ Last checked: 1 January 1970, 00:01 UTC";
         let mut tx = fixtures::transaction(1);
         tx.params.request_id = Some("9c1e-77".into());
         let now = tx.first_seen_at + minutes(40);
-        tx.apply(&fixtures::answer(Outcome::Record(Box::new(full))), now);
+        tx.apply(&fixtures::answer(StatusOutcome::Record(Box::new(full))), now);
         tx.response_ids = vec!["req-1".into(), "req-2".into()];
         let expected = "transactionId  0x0000000000000000000000000000000000000000000000000000000000000001
 fromChainId    42161
@@ -593,7 +593,7 @@ As of          1970-01-01 00:40:00 UTC";
         hostile.error = Some(hostile_text.into());
         let change = |tx: &mut Transaction| tx.params.to_chain = ChainId::new("*x*");
         let text =
-            reply(vec![(1, fixtures::answer(Outcome::Record(Box::new(hostile))))], change, ReplyFormat::Markdown);
+            reply(vec![(1, fixtures::answer(StatusOutcome::Record(Box::new(hostile))))], change, ReplyFormat::Markdown);
         for part in [
             "**NEEDS GAS, first seen 2m ago**",
             "rose on \\*x\\*. You can see it here: <https://bridge.example/a_b?c=*>",

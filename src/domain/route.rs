@@ -168,7 +168,7 @@ pub(crate) fn name_of(tx: &Transaction, id: &ChainId) -> String {
 mod tests {
     use super::{super::fixtures, *};
     use crate::domain::{
-        observation::Outcome,
+        observation::StatusOutcome,
         record::{RouteStep, StatusRecord},
     };
 
@@ -176,7 +176,7 @@ mod tests {
         let mut tx = fixtures::transaction(1);
         let mut record = StatusRecord::bare(status);
         change(&mut record);
-        tx.apply(&fixtures::answer(Outcome::Record(Box::new(record))), tx.first_seen_at);
+        tx.apply(&fixtures::answer(StatusOutcome::Record(Box::new(record))), tx.first_seen_at);
         tx
     }
 

@@ -14,7 +14,7 @@ use super::{
     evidence::{self, Evidence},
     forecast::Quantile,
     ids::{ChainId, RowId, TransactionKey, TxHash},
-    observation::{Failure, Observation, Outcome},
+    observation::{Observation, RequestFailure, StatusOutcome},
     on_chain::{ChainVerdict, OnChain},
     people::{self, Authors},
     record::{RecordSummary, RecordView, StatusRecord, chain_name},
@@ -377,15 +377,15 @@ impl Transaction {
         self.state.polls += 1;
         self.poll_requested_at = None;
         match &observation.outcome {
-            Outcome::Record(record) => self.apply_record(record, at),
-            Outcome::NotFound(message) => {
+            StatusOutcome::Record(record) => self.apply_record(record, at),
+            StatusOutcome::NotFound(message) => {
                 self.state.message = message.clone();
                 match self.keep_status_on_not_found() {
                     true => self.apply_empty_answer(at),
                     false => self.apply_status(&RouterStatus::NotFound, at),
                 }
             }
-            Outcome::Failed(failure) => self.apply_failure(failure, at),
+            StatusOutcome::Failed(failure) => self.apply_failure(failure, at),
         }
     }
 
@@ -464,24 +464,24 @@ impl Transaction {
         Some(ChangeKind::Settled)
     }
 
-    fn apply_failure(&mut self, failure: &Failure, at: DateTime<Utc>) -> Vec<ChangeKind> {
+    fn apply_failure(&mut self, failure: &RequestFailure, at: DateTime<Utc>) -> Vec<ChangeKind> {
         let error = failure.one_line();
         self.state.last_error = Some(error.clone());
         match failure {
             // These failures concern the integrator ID, not this transaction; the poller's health reports them once.
-            Failure::Unauthorized(_) | Failure::Throttled { .. } => return vec![ChangeKind::Polled],
-            Failure::Rejected(_) => {
+            RequestFailure::Unauthorized(_) | RequestFailure::Throttled { .. } => return vec![ChangeKind::Polled],
+            RequestFailure::Rejected(_) => {
                 if !self.is_settled() && self.tracking != Tracking::Untracked {
                     self.tracking = Tracking::Parked(error.clone());
                 }
                 return vec![ChangeKind::Polled, ChangeKind::Rejected { error }];
             }
-            Failure::OtherTransaction(_) => self.state.conflict = Some(error.clone()),
-            Failure::Server { .. }
-            | Failure::Unreadable(_)
-            | Failure::Transport(_)
-            | Failure::TimedOut(_)
-            | Failure::Local(_) => {}
+            RequestFailure::OtherTransaction(_) => self.state.conflict = Some(error.clone()),
+            RequestFailure::Server { .. }
+            | RequestFailure::Unreadable(_)
+            | RequestFailure::Transport(_)
+            | RequestFailure::TimedOut(_)
+            | RequestFailure::Local(_) => {}
         }
         self.state.failures += 1;
         self.state.failing_since.get_or_insert(at);
@@ -507,7 +507,7 @@ mod tests {
     fn a_transaction_passes_through_its_statuses_and_settles() {
         let mut tx = transaction();
         assert_eq!(
-            tx.apply(&answer(Outcome::NotFound(None)), at(5)),
+            tx.apply(&answer(StatusOutcome::NotFound(None)), at(5)),
             [ChangeKind::Polled, ChangeKind::StatusChanged { previous: None, current: "not_found".into() }]
         );
         tx.apply(&says(RouterStatus::Ongoing), at(10));
@@ -533,7 +533,7 @@ mod tests {
         let mut record = StatusRecord::bare(RouterStatus::Ongoing);
         record.steps.push(RouteStep { action: Some("send".into()), ..RouteStep::default() });
         record.time_spent.insert("total".into(), 5.into());
-        let step = |record: &StatusRecord| answer(Outcome::Record(Box::new(record.clone())));
+        let step = |record: &StatusRecord| answer(StatusOutcome::Record(Box::new(record.clone())));
         assert!(tx.apply(&step(&record), at(1)).contains(&ChangeKind::StepAdded { index: 0 }));
         record.time_spent.insert("total".into(), 7.into());
         assert_eq!(tx.apply(&step(&record), at(2)), [ChangeKind::Polled]);
@@ -556,7 +556,7 @@ mod tests {
 
     #[test]
     fn a_known_status_is_kept_when_a_later_answer_is_not_found() {
-        for lost in [answer(Outcome::NotFound(Some("Resource not found".into()))), says(RouterStatus::NotFound)] {
+        for lost in [answer(StatusOutcome::NotFound(Some("Resource not found".into()))), says(RouterStatus::NotFound)] {
             let mut tx = transaction();
             tx.apply(&says(RouterStatus::NeedsGas), at(1));
             assert_eq!(tx.apply(&lost, at(6)), [ChangeKind::Polled]);
@@ -572,7 +572,7 @@ mod tests {
         let mut tx = transaction();
         tx.apply(&says(RouterStatus::Ongoing), at(1));
         for second in 2..5 {
-            tx.apply(&fails(Failure::Transport("connection refused".into())), at(second));
+            tx.apply(&fails(RequestFailure::Transport("connection refused".into())), at(second));
         }
         assert_eq!((tx.state.failures, tx.state.failing_since), (3, Some(at(2))));
         assert_eq!((&tx.state.status, tx.state.last_checked_at), (&Some(RouterStatus::Ongoing), Some(at(1))));
@@ -583,15 +583,15 @@ mod tests {
     #[test]
     fn failures_of_the_integrator_id_do_not_count_for_the_transaction() {
         let mut tx = transaction();
-        tx.apply(&fails(Failure::Throttled { message: None, retry_after: None }), at(1));
-        tx.apply(&fails(Failure::Unauthorized("no".into())), at(2));
+        tx.apply(&fails(RequestFailure::Throttled { message: None, retry_after: None }), at(1));
+        tx.apply(&fails(RequestFailure::Unauthorized("no".into())), at(2));
         assert_eq!((tx.state.failures, tx.needs_polling()), (0, true));
     }
 
     #[test]
     fn a_rejected_transaction_is_parked_until_an_answer_comes() {
         let mut tx = transaction();
-        tx.apply(&fails(Failure::Rejected("quoteId is missing".into())), at(1));
+        tx.apply(&fails(RequestFailure::Rejected("quoteId is missing".into())), at(1));
         assert!(matches!(&tx.tracking, Tracking::Parked(reason) if reason.contains("quoteId")));
         assert!(!tx.needs_polling());
         let changes = tx.apply(&says(RouterStatus::Ongoing), at(2));
@@ -603,7 +603,7 @@ mod tests {
         let mut tx = transaction();
         tx.apply(&says(RouterStatus::Ongoing), at(899));
         assert!(!tx.is_overdue());
-        tx.apply(&fails(Failure::Transport("reset".into())), at(950));
+        tx.apply(&fails(RequestFailure::Transport("reset".into())), at(950));
         assert!(!tx.is_overdue());
         tx.apply(&says(RouterStatus::Ongoing), at(960));
         assert!(tx.is_overdue());

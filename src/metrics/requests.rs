@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use super::gauges::ProfileLabels;
 use crate::{
     domain::{
-        observation::{Failure, Observation, Outcome},
+        observation::{Observation, RequestFailure, StatusOutcome},
         quote::{QuoteObservation, QuoteRequest},
         transaction::TransactionParams,
     },
@@ -87,9 +87,9 @@ impl<W: ServiceTransport> ServiceTransport for CountingTransport<W> {
     async fn status(&self, params: &TransactionParams) -> Observation {
         let observation = self.transport.status(params).await;
         let outcome = match &observation.outcome {
-            Outcome::Record(_) => "record",
-            Outcome::NotFound(_) => "not_found",
-            Outcome::Failed(failure) => failure_label(failure),
+            StatusOutcome::Record(_) => "record",
+            StatusOutcome::NotFound(_) => "not_found",
+            StatusOutcome::Failed(failure) => failure_label(failure),
         };
         let seconds = Some(observation.latency.as_secs_f64());
         (self.count)(SentRequest { endpoint: "status".to_owned(), outcome: outcome.to_owned(), seconds });
@@ -105,16 +105,16 @@ impl<W: ServiceTransport> ServiceTransport for CountingTransport<W> {
 }
 
 /// Returns the label of a failure: one of a few words, never the service's message.
-fn failure_label(failure: &Failure) -> &'static str {
+fn failure_label(failure: &RequestFailure) -> &'static str {
     match failure {
-        Failure::Rejected(_) => "rejected",
-        Failure::Unauthorized(_) => "unauthorized",
-        Failure::Throttled { .. } => "throttled",
-        Failure::Server { .. } => "server_error",
-        Failure::Unreadable(_) => "unreadable",
-        Failure::OtherTransaction(_) => "other_transaction",
-        Failure::Transport(_) => "transport",
-        Failure::TimedOut(_) => "timed_out",
-        Failure::Local(_) => "local",
+        RequestFailure::Rejected(_) => "rejected",
+        RequestFailure::Unauthorized(_) => "unauthorized",
+        RequestFailure::Throttled { .. } => "throttled",
+        RequestFailure::Server { .. } => "server_error",
+        RequestFailure::Unreadable(_) => "unreadable",
+        RequestFailure::OtherTransaction(_) => "other_transaction",
+        RequestFailure::Transport(_) => "transport",
+        RequestFailure::TimedOut(_) => "timed_out",
+        RequestFailure::Local(_) => "local",
     }
 }

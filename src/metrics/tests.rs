@@ -8,7 +8,7 @@ use crate::{
     domain::{
         fixtures::{self, at},
         ids::RowId,
-        observation::{Failure, Observation},
+        observation::{Observation, RequestFailure},
         operation::Operation,
         poller::{PollerHealth, PollerReport},
         status::RouterStatus,
@@ -103,7 +103,7 @@ async fn metrics_count_transactions_and_requests_and_identify_none() {
     let requests = RequestCounters::default();
     let failure = Observation {
         latency: std::time::Duration::from_millis(300),
-        ..fixtures::fails(Failure::TimedOut(std::time::Duration::ZERO))
+        ..fixtures::fails(RequestFailure::TimedOut(std::time::Duration::ZERO))
     };
     let answers = vec![fixtures::says(RouterStatus::Ongoing), failure];
     let counted = requests.clone();
@@ -176,7 +176,7 @@ async fn detection_delay_counts_from_the_last_answer_with_a_status() {
     let text = async || get(&metrics.url()).await.1;
     observe(&store, 1, fixtures::says(RouterStatus::Ongoing), 10);
     observe(&store, 1, fixtures::says(RouterStatus::Ongoing), 70);
-    let refused = fixtures::fails(Failure::Transport("refused".into()));
+    let refused = fixtures::fails(RequestFailure::Transport("refused".into()));
     observe(&store, 1, Observation { http_status: None, ..refused }, 80);
     observe(&store, 1, fixtures::says(RouterStatus::Success), 100);
     let found = async {

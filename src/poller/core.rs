@@ -10,8 +10,8 @@ use chrono::{DateTime, Utc};
 use super::health::ProfileHealth;
 use crate::{
     budget::{Budget, RequestEnd, SlotPermit, SlotRefusal},
-    clock::{Mono, Now},
-    domain::{ids::RowId, need::Need, observation::Failure, operation::ProfileEvent, poller::PollerHealth},
+    clock::{MonotonicTime, Now},
+    domain::{ids::RowId, need::Need, observation::RequestFailure, operation::ProfileEvent, poller::PollerHealth},
     schedule::{NextPoll, PollResult, Scheduler},
 };
 
@@ -39,7 +39,7 @@ pub(crate) enum PollerAction {
     /// Send this request. The driver hands the permit back with the result of the request.
     Send(ServiceRequest, SlotPermit),
     /// Send nothing before this moment, unless something happens.
-    WaitUntil(Mono),
+    WaitUntil(MonotonicTime),
     /// Send nothing until something happens.
     WaitForEvent,
 }
@@ -75,9 +75,9 @@ pub(crate) struct EndedRequest<'a> {
     /// When the answer arrived, or when the request was given up.
     pub at: Now,
     /// The present moment: later than `at` if the answer was stored first.
-    pub now: Mono,
+    pub now: MonotonicTime,
     /// The failure; `None` if the service answered.
-    pub failure: Option<&'a Failure>,
+    pub failure: Option<&'a RequestFailure>,
 }
 
 /// The state of one profile's polling, and the decisions about it.
@@ -93,10 +93,10 @@ pub(crate) struct PollerCore {
     /// The end of the pause that a person set, if there is one.
     paused_until: Option<DateTime<Utc>>,
     in_flight: usize,
-    recent_sends: VecDeque<Mono>,
-    started: Mono,
+    recent_sends: VecDeque<MonotonicTime>,
+    started: MonotonicTime,
     /// Before this moment nothing is sent.
-    begins_at: Mono,
+    begins_at: MonotonicTime,
     counts: RequestCounts,
     /// The moving average of the duration of a request.
     round_trip_seconds: f64,
@@ -104,7 +104,7 @@ pub(crate) struct PollerCore {
 
 impl PollerCore {
     /// Creates a core that spends this budget from the moment `from` on.
-    pub(crate) fn new(budget: Budget, from: Mono) -> Self {
+    pub(crate) fn new(budget: Budget, from: MonotonicTime) -> Self {
         Self {
             scheduler: Scheduler::default(),
             budget,
@@ -126,7 +126,7 @@ impl PollerCore {
     }
 
     /// Sends nothing before this moment: the last requests of an earlier run aren't known.
-    pub(crate) fn begin_at(&mut self, moment: Mono) {
+    pub(crate) fn begin_at(&mut self, moment: MonotonicTime) {
         self.begins_at = moment;
     }
 
@@ -191,7 +191,7 @@ impl PollerCore {
         }
     }
 
-    fn count_request(&mut self, now: Mono) {
+    fn count_request(&mut self, now: MonotonicTime) {
         self.in_flight += 1;
         self.counts.requests += 1;
         self.recent_sends.push_back(now);
@@ -205,23 +205,25 @@ impl PollerCore {
         let EndedRequest { request, permit, at, now, failure } = ended;
         self.in_flight = self.in_flight.saturating_sub(1);
         let returned = match failure {
-            Some(Failure::TimedOut(timeout)) => RequestEnd::TimedOut(*timeout),
-            Some(Failure::Throttled { retry_after, .. }) => RequestEnd::Throttled { retry_after: *retry_after, jitter },
+            Some(RequestFailure::TimedOut(timeout)) => RequestEnd::TimedOut(*timeout),
+            Some(RequestFailure::Throttled { retry_after, .. }) => {
+                RequestEnd::Throttled { retry_after: *retry_after, jitter }
+            }
             Some(_) => RequestEnd::Failed,
             None => RequestEnd::Answered,
         };
         let round_trip = self.budget.release(permit, returned, at.mono, now);
         self.round_trip_seconds += ROUND_TRIP_WEIGHT * (round_trip.as_secs_f64() - self.round_trip_seconds);
-        let is_throttled = matches!(failure, Some(Failure::Throttled { .. }));
+        let is_throttled = matches!(failure, Some(RequestFailure::Throttled { .. }));
         self.counts.failed += u64::from(failure.is_some() && !is_throttled);
         self.counts.answered += u64::from(failure.is_none());
         let ending = match failure {
-            Some(Failure::Throttled { .. }) => {
+            Some(RequestFailure::Throttled { .. }) => {
                 self.counts.throttled += 1;
                 PollResult::Unrelated
             }
             // The service refuses the ID, not the transaction.
-            Some(Failure::Unauthorized(_)) => PollResult::Unrelated,
+            Some(RequestFailure::Unauthorized(_)) => PollResult::Unrelated,
             // The failure may concern this transaction alone: other transactions go first for a while.
             Some(_) => PollResult::Failed,
             None => PollResult::Answered,
@@ -235,7 +237,7 @@ impl PollerCore {
     /// Ends the profile's problem if nothing is left to ask, because then no answer could end it.
     ///
     /// A refused ID and an unreachable service keep their state until the next probe would be due.
-    pub(crate) fn recover_if_idle(&mut self, now: Mono) -> Option<ProfileEvent> {
+    pub(crate) fn recover_if_idle(&mut self, now: MonotonicTime) -> Option<ProfileEvent> {
         if self.health.probe_at().is_some_and(|probe| probe > now) {
             return None;
         }
@@ -256,7 +258,7 @@ impl PollerCore {
     }
 
     /// Returns the requests per second over the last ten seconds.
-    pub(crate) fn used(&self, now: Mono) -> f64 {
+    pub(crate) fn used(&self, now: MonotonicTime) -> f64 {
         let recent_sends = self.recent_sends.iter().filter(|sent| now.since(**sent) <= USE_WINDOW).count();
         let span = now.since(self.started).clamp(Duration::from_secs(1), USE_WINDOW);
         recent_sends as f64 / span.as_secs_f64()
@@ -278,12 +280,12 @@ impl PollerCore {
     }
 
     /// Returns the time since the poller started.
-    pub(crate) fn running(&self, now: Mono) -> Duration {
+    pub(crate) fn running(&self, now: MonotonicTime) -> Duration {
         now.since(self.started)
     }
 
     /// Returns the health of the polling, and the end of the rest in which nothing is sent.
-    pub(crate) fn health(&self, now: Mono) -> (PollerHealth, Option<Mono>) {
+    pub(crate) fn health(&self, now: MonotonicTime) -> (PollerHealth, Option<MonotonicTime>) {
         let resting_until = self.budget.ledger().pace.resting_until();
         let until = self.health.probe_at().unwrap_or_default().max(resting_until);
         (self.health.poller_health(), Some(until).filter(|until| *until > now))
@@ -302,7 +304,7 @@ mod tests {
 
     fn at(milliseconds: u64) -> Now {
         Now {
-            mono: Mono(Duration::from_millis(milliseconds)),
+            mono: MonotonicTime(Duration::from_millis(milliseconds)),
             wall: DateTime::UNIX_EPOCH + TimeDelta::milliseconds(milliseconds as i64),
         }
     }
@@ -331,7 +333,7 @@ mod tests {
     fn end(
         core: &mut PollerCore,
         sent: (ServiceRequest, SlotPermit),
-        failure: Option<&Failure>,
+        failure: Option<&RequestFailure>,
         at: Now,
     ) -> Option<ProfileEvent> {
         let (request, permit) = sent;
@@ -358,7 +360,7 @@ mod tests {
         assert_eq!(format!("{:?}", core.scheduler), before, "the scheduler was called");
         let second = send(&mut core, at(1_200));
         assert_eq!(second.0, ServiceRequest::Status(RowId(2)));
-        let throttled = Failure::Throttled { message: None, retry_after: Some(Duration::from_secs(7)) };
+        let throttled = RequestFailure::Throttled { message: None, retry_after: Some(Duration::from_secs(7)) };
         end(&mut core, second, Some(&throttled), at(1_300));
         let before = format!("{:?}", core.scheduler);
         assert_eq!(core.next(at(5_000)), PollerAction::WaitUntil(at(8_300).mono));
@@ -414,7 +416,7 @@ mod tests {
                 PollerAction::Send(request, permit) => {
                     let ServiceRequest::Status(RowId(id)) = request else { panic!("{request:?}") };
                     asked[id as usize] += 1;
-                    let silent = Failure::TimedOut(Duration::from_secs(8));
+                    let silent = RequestFailure::TimedOut(Duration::from_secs(8));
                     let (failure, takes) = if id == 1 { (Some(&silent), 8_000) } else { (None, 200) };
                     millis += takes;
                     end(&mut core, (request, permit), failure, at(millis));
@@ -448,7 +450,7 @@ mod tests {
     fn after_429_nothing_is_sent_until_the_rest_is_over() {
         let mut core = core(10.0, 20);
         let first = send(&mut core, at(0));
-        let throttled = Failure::Throttled { message: None, retry_after: Some(Duration::from_secs(7)) };
+        let throttled = RequestFailure::Throttled { message: None, retry_after: Some(Duration::from_secs(7)) };
         assert!(matches!(end(&mut core, first, Some(&throttled), at(50)), Some(ProfileEvent::Throttled(_))));
         assert_eq!(core.next(at(100)), PollerAction::WaitUntil(at(7_050).mono));
         assert_eq!(core.counts(), RequestCounts { requests: 1, throttled: 1, failed: 0, answered: 0 });
@@ -458,7 +460,7 @@ mod tests {
     fn refused_id_stops_everything_but_one_probe_a_minute() {
         let mut core = core(10.0, 20);
         let first = send(&mut core, at(0));
-        let refused = Failure::Unauthorized("invalid".into());
+        let refused = RequestFailure::Unauthorized("invalid".into());
         assert!(end(&mut core, first, Some(&refused), at(0)).is_some());
         assert_eq!(core.next(at(10_000)), PollerAction::WaitUntil(at(60_000).mono));
         let probe = send(&mut core, at(60_000));
@@ -472,7 +474,7 @@ mod tests {
         let mut core = core(10.0, 0);
         core.request_once(ServiceRequest::Quote(7));
         let quote = send(&mut core, at(0));
-        let refused = Failure::Unauthorized("invalid".into());
+        let refused = RequestFailure::Unauthorized("invalid".into());
         assert!(end(&mut core, quote, Some(&refused), at(100)).is_some());
         assert_eq!(
             (core.recover_if_idle(at(60_000).mono), core.health(at(60_000).mono).0),

@@ -32,13 +32,13 @@ use super::{
 };
 use crate::{
     budget::{Budget, SlotPermit},
-    clock::{Mono, Now},
+    clock::{MonotonicTime, Now},
     domain::{
         alert::{Alert, AlertSubject, Rule},
         change::ChangeKind,
         ids::RowId,
         need::Need,
-        observation::Failure,
+        observation::RequestFailure,
         operation::{Operation, ProfileEvent, QuoteKey, StatusRequestKey},
         poller::{PollerHealth, PollerReport},
         record::RecordView,
@@ -378,7 +378,7 @@ impl<W: ServiceTransport> PollerDriver<W> {
             let pace = &self.core.budget.ledger().pace;
             lease.pace.send_if_modified(|known| known.replace(pace.clone()).as_ref() != Some(pace));
         }
-        if let Some(Failure::Throttled { .. }) = failure {
+        if let Some(RequestFailure::Throttled { .. }) = failure {
             let ledger = self.core.budget.ledger();
             journal::log_throttling(&self.setup.profile, &ledger.pace, ledger.limit(), at.mono);
         }
@@ -545,6 +545,6 @@ impl<W: ServiceTransport> PollerDriver<W> {
 }
 
 /// Converts a monotonic moment to wall time. Returns `None` beyond the range of the calendar.
-fn wall_time_of(now: Now, moment: Mono) -> Option<DateTime<Utc>> {
+fn wall_time_of(now: Now, moment: MonotonicTime) -> Option<DateTime<Utc>> {
     now.wall.checked_add_signed(TimeDelta::from_std(moment.since(now.mono)).ok()?)
 }

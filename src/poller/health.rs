@@ -6,8 +6,8 @@
 use std::time::Duration;
 
 use crate::{
-    clock::Mono,
-    domain::{observation::Failure, operation::ProfileEvent, poller::PollerHealth},
+    clock::MonotonicTime,
+    domain::{observation::RequestFailure, operation::ProfileEvent, poller::PollerHealth},
 };
 
 /// The number of outages in a row that opens the breaker.
@@ -40,8 +40,8 @@ pub(super) struct ProfileHealth {
     state: HealthState,
     outages: u32,
     /// When the last answer arrived.
-    last_answer: Option<Mono>,
-    next_probe: Mono,
+    last_answer: Option<MonotonicTime>,
+    next_probe: MonotonicTime,
     /// Whether an earlier run left an outage alert that no answer has ended yet.
     has_earlier_problem: bool,
 }
@@ -53,7 +53,7 @@ impl ProfileHealth {
 
     /// Returns the moment of the next probe if only probes are allowed, one at a time. Returns `None` if polling is
     /// allowed.
-    pub(super) fn probe_at(&self) -> Option<Mono> {
+    pub(super) fn probe_at(&self) -> Option<MonotonicTime> {
         matches!(self.state, HealthState::Unreachable { .. } | HealthState::Unauthorized).then_some(self.next_probe)
     }
 
@@ -67,28 +67,30 @@ impl ProfileHealth {
     }
 
     /// Applies the result of a request that ended at `now`. Returns the event that follows for the profile.
-    pub(super) fn apply_result(&mut self, failure: Option<&Failure>, now: Mono) -> Option<ProfileEvent> {
+    pub(super) fn apply_result(
+        &mut self,
+        failure: Option<&RequestFailure>,
+        now: MonotonicTime,
+    ) -> Option<ProfileEvent> {
         match failure {
-            Some(failure @ Failure::Unauthorized(_)) => self.apply_refusal(failure, now),
-            Some(failure @ Failure::Throttled { .. }) => {
+            Some(failure @ RequestFailure::Unauthorized(_)) => self.apply_refusal(failure, now),
+            Some(failure @ RequestFailure::Throttled { .. }) => {
                 self.next_probe = now + REFUSED_PROBE_INTERVAL;
                 self.apply_throttling(failure)
             }
             // Neither an answer nor an outage of the service.
-            Some(Failure::Local(_)) => None,
-            Some(failure @ (Failure::Transport(_) | Failure::TimedOut(_) | Failure::Server { .. }))
-                if failure.is_outage() =>
-            {
-                self.apply_outage(failure, now)
-            }
+            Some(RequestFailure::Local(_)) => None,
+            Some(
+                failure @ (RequestFailure::Transport(_) | RequestFailure::TimedOut(_) | RequestFailure::Server { .. }),
+            ) if failure.is_outage() => self.apply_outage(failure, now),
             None
             | Some(
-                Failure::Rejected(_)
-                | Failure::Server { .. }
-                | Failure::Unreadable(_)
-                | Failure::OtherTransaction(_)
-                | Failure::Transport(_)
-                | Failure::TimedOut(_),
+                RequestFailure::Rejected(_)
+                | RequestFailure::Server { .. }
+                | RequestFailure::Unreadable(_)
+                | RequestFailure::OtherTransaction(_)
+                | RequestFailure::Transport(_)
+                | RequestFailure::TimedOut(_),
             ) => {
                 self.last_answer = Some(now);
                 self.apply_answer()
@@ -96,14 +98,14 @@ impl ProfileHealth {
         }
     }
 
-    fn apply_refusal(&mut self, failure: &Failure, now: Mono) -> Option<ProfileEvent> {
+    fn apply_refusal(&mut self, failure: &RequestFailure, now: MonotonicTime) -> Option<ProfileEvent> {
         self.next_probe = now + REFUSED_PROBE_INTERVAL;
         let is_new = self.state != HealthState::Unauthorized;
         self.state = HealthState::Unauthorized;
         is_new.then(|| ProfileEvent::Unauthorized(failure.one_line()))
     }
 
-    fn apply_throttling(&mut self, failure: &Failure) -> Option<ProfileEvent> {
+    fn apply_throttling(&mut self, failure: &RequestFailure) -> Option<ProfileEvent> {
         self.outages = 0;
         match self.state {
             // A refused ID hides the throttling. The budget rests in any case, as the 429 asks.
@@ -119,7 +121,7 @@ impl ProfileHealth {
         }
     }
 
-    fn apply_outage(&mut self, failure: &Failure, now: Mono) -> Option<ProfileEvent> {
+    fn apply_outage(&mut self, failure: &RequestFailure, now: MonotonicTime) -> Option<ProfileEvent> {
         self.outages = self.outages.saturating_add(1);
         let probes = match self.state {
             HealthState::Unauthorized => {
@@ -140,7 +142,7 @@ impl ProfileHealth {
     }
 
     /// Returns whether the service answered recently.
-    fn is_alive(&self, now: Mono) -> bool {
+    fn is_alive(&self, now: MonotonicTime) -> bool {
         self.last_answer.is_some_and(|answer| now.since(answer) < RECENT_ANSWER)
     }
 
@@ -178,29 +180,29 @@ impl ProfileHealth {
 mod tests {
     use super::*;
 
-    fn at(seconds: u64) -> Mono {
-        Mono(Duration::from_secs(seconds))
+    fn at(seconds: u64) -> MonotonicTime {
+        MonotonicTime(Duration::from_secs(seconds))
     }
 
     #[test]
     fn failure_of_this_machine_neither_makes_nor_ends_an_outage() {
         let mut health = ProfileHealth::default();
-        let local = Failure::Local("too many open files".into());
+        let local = RequestFailure::Local("too many open files".into());
         assert!((0..20).all(|second| health.apply_result(Some(&local), at(second)).is_none()));
         assert_eq!(health.poller_health(), PollerHealth::Live);
-        let reset = Failure::Transport("reset".into());
+        let reset = RequestFailure::Transport("reset".into());
         let events: Vec<_> = (20..40).filter_map(|second| health.apply_result(Some(&reset), at(second))).collect();
         assert!(matches!(events[..], [ProfileEvent::Unreachable(_)]), "{events:?}");
         assert_eq!(health.apply_result(Some(&local), at(41)), None);
         assert_eq!(health.poller_health(), PollerHealth::Unreachable);
     }
 
-    fn refused() -> Failure {
-        Failure::Unauthorized("invalid".into())
+    fn refused() -> RequestFailure {
+        RequestFailure::Unauthorized("invalid".into())
     }
 
-    fn outage() -> Failure {
-        Failure::Transport("connection refused".into())
+    fn outage() -> RequestFailure {
+        RequestFailure::Transport("connection refused".into())
     }
 
     #[test]
@@ -259,7 +261,8 @@ mod tests {
     fn other_failures_of_a_refused_id_s_probe_only_set_the_next_probe() {
         let mut health = ProfileHealth::default();
         health.apply_result(Some(&refused()), at(0));
-        for (second, failure) in [(60, outage()), (120, Failure::Throttled { message: None, retry_after: None })] {
+        for (second, failure) in [(60, outage()), (120, RequestFailure::Throttled { message: None, retry_after: None })]
+        {
             assert_eq!(health.apply_result(Some(&failure), at(second)), None);
             assert_eq!(
                 (health.probe_at(), health.poller_health()),
@@ -279,7 +282,7 @@ mod tests {
     #[test]
     fn throttling_ends_after_two_answers() {
         let mut health = ProfileHealth::default();
-        let throttled = Failure::Throttled { message: None, retry_after: None };
+        let throttled = RequestFailure::Throttled { message: None, retry_after: None };
         assert!(matches!(health.apply_result(Some(&throttled), at(0)), Some(ProfileEvent::Throttled(_))));
         assert_eq!(health.apply_result(Some(&throttled), at(0)), None);
         assert_eq!(health.apply_result(None, at(1)), None);

@@ -5,9 +5,9 @@
 
 use crate::{
     budget::Pace,
-    clock::Mono,
+    clock::MonotonicTime,
     domain::{
-        observation::{Failure, Observation, Outcome},
+        observation::{Observation, RequestFailure, StatusOutcome},
         operation::ProfileEvent,
         status::RouterStatus,
         text,
@@ -24,19 +24,19 @@ pub(super) fn log_answer(
 ) {
     let about = params.transaction_id.as_str();
     match &observation.outcome {
-        Outcome::Failed(failed) => log_failure(failed, observation.body.as_deref(), profile, about),
-        Outcome::Record(record) if status_before != Some(&record.status) => {
+        StatusOutcome::Failed(failed) => log_failure(failed, observation.body.as_deref(), profile, about),
+        StatusOutcome::Record(record) if status_before != Some(&record.status) => {
             if let RouterStatus::Unknown(status) = &record.status {
                 let status = text::clean(status);
                 tracing::warn!(profile, about, "undocumented routerTransactionStatus `{status}`: stored unchanged");
             }
         }
-        Outcome::Record(_) | Outcome::NotFound(_) => {}
+        StatusOutcome::Record(_) | StatusOutcome::NotFound(_) => {}
     }
 }
 
 /// Logs a failure with the whole body (`service.md` 7.5).
-pub(super) fn log_failure(failure: &Failure, body: Option<&str>, profile: &str, about: &str) {
+pub(super) fn log_failure(failure: &RequestFailure, body: Option<&str>, profile: &str, about: &str) {
     match body {
         Some(body) => tracing::warn!(profile, about, ?body, "{}", failure.one_line()),
         None => tracing::warn!(profile, about, "{}", failure.one_line()),
@@ -44,7 +44,7 @@ pub(super) fn log_failure(failure: &Failure, body: Option<&str>, profile: &str, 
 }
 
 /// Logs the reduced rate and the rest after a 429.
-pub(super) fn log_throttling(profile: &str, pace: &Pace, limit: f64, now: Mono) {
+pub(super) fn log_throttling(profile: &str, pace: &Pace, limit: f64, now: MonotonicTime) {
     let rest = pace.resting_until().since(now).as_secs_f64();
     let rate = limit * pace.share();
     tracing::warn!(profile, "HTTP 429: slowed to {rate:.2} of {limit} requests/s; no requests for {rest:.1} s");
@@ -105,7 +105,7 @@ mod tests {
     #[test]
     fn failure_is_logged_with_its_body_without_control_characters() {
         let tx = fixtures::transaction(1);
-        let mut observation = fixtures::fails(Failure::Server { status: 503, message: "busy".into() });
+        let mut observation = fixtures::fails(RequestFailure::Server { status: 503, message: "busy".into() });
         observation.body = Some("<html>\u{1b}[2J\n</html>".into());
         let logged = capture_log(|| log_answer_about(&tx, &observation));
         let about = tx.params.transaction_id.as_str();
@@ -119,7 +119,7 @@ mod tests {
     fn undocumented_status_is_logged_once() {
         let mut tx = fixtures::transaction(1);
         let record = StatusRecord::bare(RouterStatus::Unknown("settling".into()));
-        let observation = fixtures::answer(Outcome::Record(Box::new(record)));
+        let observation = fixtures::answer(StatusOutcome::Record(Box::new(record)));
         assert!(
             capture_log(|| log_answer_about(&tx, &observation))
                 .starts_with(" WARN undocumented routerTransactionStatus `settling`")
@@ -134,7 +134,7 @@ mod tests {
         let logged = capture_log(|| {
             log_event("prod", &ProfileEvent::Unreachable("connect timeout".into()));
             log_event("prod", &ProfileEvent::Recovered);
-            log_throttling("prod", &Pace::default(), 10.0, Mono::default());
+            log_throttling("prod", &Pace::default(), 10.0, MonotonicTime::default());
         });
         assert_eq!(
             logged,

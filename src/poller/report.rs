@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use crate::{
-    clock::{Clock, Mono},
+    clock::{Clock, MonotonicTime},
     domain::{operation::Operation, poller::PollerReport},
     store::Store,
 };
@@ -23,23 +23,23 @@ const INTERVAL: Duration = Duration::from_secs(1);
 /// The last submitted report, and the moments of the next ones.
 #[derive(Debug, Default)]
 pub(super) struct Reporter {
-    last: Option<(Mono, PollerReport)>,
+    last: Option<(MonotonicTime, PollerReport)>,
     /// When a report that was not submitted is compared again.
-    recheck_at: Option<Mono>,
+    recheck_at: Option<MonotonicTime>,
     /// The moment before which no report is built.
-    earliest: Mono,
+    earliest: MonotonicTime,
 }
 
 impl Reporter {
     /// Returns the moment of the next report or comparison.
-    pub(super) fn next_report(&self, now: Mono) -> Mono {
+    pub(super) fn next_report(&self, now: MonotonicTime) -> MonotonicTime {
         let heartbeat = self.last.as_ref().map_or(now, |(at, _)| *at + HEARTBEAT);
         self.recheck_at.map_or(heartbeat, |recheck_at| recheck_at.min(heartbeat)).max(self.earliest)
     }
 
     /// Returns whether a report should be built now and passed to [`Self::accept`]. Building a report takes longer than
     /// comparing two, so not every answer builds a report.
-    pub(super) fn try_start_report(&mut self, now: Mono) -> bool {
+    pub(super) fn try_start_report(&mut self, now: MonotonicTime) -> bool {
         if now < self.earliest {
             // The next comparison includes the changes until then.
             self.recheck_at = Some(self.earliest);
@@ -50,7 +50,7 @@ impl Reporter {
     }
 
     /// Returns whether this report is to be submitted. If so, it counts as submitted.
-    pub(super) fn accept(&mut self, report: &PollerReport, now: Mono) -> bool {
+    pub(super) fn accept(&mut self, report: &PollerReport, now: MonotonicTime) -> bool {
         let due =
             self.last.as_ref().map(|(at, last)| *at + if state(last) == state(report) { HEARTBEAT } else { INTERVAL });
         self.recheck_at = due.filter(|due| now < *due);
@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn urgent_fields_are_reported_within_a_second_and_figures_within_five() {
-        let at = |millis| Mono(Duration::from_millis(millis));
+        let at = |millis| MonotonicTime(Duration::from_millis(millis));
         let mut reporter = Reporter::default();
         assert_eq!(reporter.next_report(at(7)), at(7));
         let same = PollerReport { at: DateTime::UNIX_EPOCH, requests: 1, ..PollerReport::default() };
@@ -115,7 +115,7 @@ mod tests {
     #[test]
     fn next_report_is_always_in_the_future() {
         let mut reporter = Reporter::default();
-        for now in (0..20_000).step_by(7).map(|millis| Mono(Duration::from_millis(millis))) {
+        for now in (0..20_000).step_by(7).map(|millis| MonotonicTime(Duration::from_millis(millis))) {
             if reporter.try_start_report(now) {
                 reporter.accept(&PollerReport::default(), now);
             }

@@ -9,7 +9,7 @@ use crate::{
     budget::SlotPermit,
     clock::{Clock, Now},
     domain::{
-        observation::{Failure, Observation},
+        observation::{Observation, RequestFailure},
         operation::{Operation, QuoteKey, StatusRequestKey},
         quote::{QuoteObservation, QuoteRequest},
         status::RouterStatus,
@@ -24,7 +24,7 @@ pub(super) struct RequestResult {
     pub(super) permit: SlotPermit,
     /// When the answer arrived, or when the request was given up.
     pub(super) at: Now,
-    pub(super) failure: Option<Failure>,
+    pub(super) failure: Option<RequestFailure>,
     /// The result of storing the answer; `None` for a request that polls no tracked transaction.
     pub(super) stored: Result<Option<Box<AppliedObservation>>, StoreError>,
 }
@@ -67,7 +67,7 @@ impl<W: ServiceTransport> RequestSender<W> {
     pub(super) async fn ask_quote(self, quote: QuoteKey, request: QuoteRequest, is_permitted: bool) -> RequestResult {
         let observation = match is_permitted {
             true => self.transport.quote(&request).await,
-            false => QuoteObservation::failed(Failure::Transport(
+            false => QuoteObservation::failed(RequestFailure::Transport(
                 "another machine of the team polls by now; ask for the quote again".into(),
             )),
         };
@@ -92,7 +92,7 @@ impl<W: ServiceTransport> RequestSender<W> {
     fn end(
         self,
         at: Now,
-        failure: Option<Failure>,
+        failure: Option<RequestFailure>,
         stored: Result<Option<Box<AppliedObservation>>, StoreError>,
     ) -> RequestResult {
         RequestResult { request: self.request, permit: self.permit, at, failure, stored }

@@ -8,7 +8,7 @@ use super::heartbeat::Heartbeat;
 use crate::{
     budget::{Pace, PaceHandover},
     chain_rpc::ChainNodes,
-    clock::{Clock, Mono},
+    clock::{Clock, MonotonicTime},
     process::lock::LockError,
     store::{Store, StoreError},
 };
@@ -49,7 +49,7 @@ pub struct PollerSetup<W> {
 #[derive(Clone)]
 pub struct LeasePermit {
     /// Until when requests may begin, on [`Clock::since_boot`]; `None` while none may begin.
-    pub begins_until: watch::Receiver<Option<Mono>>,
+    pub begins_until: watch::Receiver<Option<MonotonicTime>>,
     /// The key of the lease, by which the team identifies the base URL and the integrator ID.
     pub budget: String,
     /// The pace that the previously polling machine left.

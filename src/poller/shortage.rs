@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use crate::{
-    clock::Mono,
+    clock::MonotonicTime,
     domain::need::{Need, SHORT},
 };
 
@@ -20,7 +20,7 @@ const SUFFICIENT_AFTER: Duration = Duration::from_secs(30);
 pub(super) struct Shortage {
     is_short: bool,
     /// Since when the need contradicts `is_short`.
-    differs_since: Option<Mono>,
+    differs_since: Option<MonotonicTime>,
 }
 
 impl Shortage {
@@ -30,7 +30,7 @@ impl Shortage {
     }
 
     /// Applies the need at `now`. Returns whether the budget is short, if that changes.
-    pub(super) fn update(&mut self, need: &Need, now: Mono) -> Option<bool> {
+    pub(super) fn update(&mut self, need: &Need, now: MonotonicTime) -> Option<bool> {
         if (need.share() > SHORT) == self.is_short {
             self.differs_since = None;
             return None;
@@ -52,7 +52,7 @@ mod tests {
         let mut shortage = Shortage::default();
         let need = |share| Need { polls: share, allowed: 1.0, unsettled: 1 };
         let mut take = |(second, share): &(u64, f64)| {
-            let at = Mono(Duration::from_secs(*second));
+            let at = MonotonicTime(Duration::from_secs(*second));
             shortage.update(&need(*share), at).map(|is_short| (*second, is_short))
         };
         shares.iter().filter_map(&mut take).collect()

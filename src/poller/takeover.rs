@@ -13,7 +13,7 @@ use super::{
     transport::ServiceTransport,
 };
 use crate::{
-    clock::{Mono, Now},
+    clock::{MonotonicTime, Now},
     domain::poller::{PollerHealth, PollerReport},
     process::lock::KernelLock,
     schedule,
@@ -30,7 +30,7 @@ const CLOCK_TOLERANCE: TimeDelta = TimeDelta::milliseconds(20);
 /// Remembers until when transactions may have been asked about later than the store says.
 #[derive(Debug)]
 pub(super) struct UnrecordedRequests {
-    pub(super) last_at: Option<Mono>,
+    pub(super) last_at: Option<MonotonicTime>,
     compared_at: Now,
 }
 
@@ -40,7 +40,7 @@ impl UnrecordedRequests {
     }
 
     /// Adds a moment at which the answer to a request about a transaction wasn't stored.
-    pub(super) fn add(&mut self, at: Mono) {
+    pub(super) fn add(&mut self, at: MonotonicTime) {
         self.last_at = self.last_at.max(Some(at));
     }
 
@@ -61,7 +61,7 @@ fn was_set_forward(wall: TimeDelta, mono: Duration) -> bool {
 
 /// Returns the last moment at which another process may have sent a request that the store doesn't know, if that was
 /// less than five seconds ago: no transaction is polled twice within this time.
-pub(super) fn unrecorded_by(last: &PollerReport, now: Now) -> Option<Mono> {
+pub(super) fn unrecorded_by(last: &PollerReport, now: Now) -> Option<MonotonicTime> {
     match last.health {
         PollerHealth::Waiting => None,
         PollerHealth::Stopped => {
@@ -71,7 +71,7 @@ pub(super) fn unrecorded_by(last: &PollerReport, now: Now) -> Option<Mono> {
             // The moments of the answers that were stored before are too far in the past by the new time.
             let is_set_since = was_set_forward(now.wall - last.at, since_stop);
             let unrecorded_at = if is_set_since { Some(stopped_at) } else { last.unrecorded_at };
-            unrecorded_at.map(Mono).filter(|moment| *moment + schedule::LEAST_INTERVAL > now.mono)
+            unrecorded_at.map(MonotonicTime).filter(|moment| *moment + schedule::LEAST_INTERVAL > now.mono)
         }
         // It has died. It may have asked about any transaction just before, and its answers aren't stored.
         PollerHealth::Live
@@ -148,7 +148,7 @@ mod tests {
 
     /// Returns how long a process waits that starts after this time, with the wall clock set forward meanwhile.
     fn wait_after(last: &PollerReport, after: Duration, set_forward: TimeDelta) -> Option<Duration> {
-        let mono = Mono(STOPPED_AT + after);
+        let mono = MonotonicTime(STOPPED_AT + after);
         let wall = last.at + TimeDelta::from_std(after).unwrap() + set_forward;
         unrecorded_by(last, Now { mono, wall }).map(|moment| (moment + schedule::LEAST_INTERVAL).since(mono))
     }
@@ -156,7 +156,7 @@ mod tests {
     #[test]
     fn only_a_wall_clock_that_was_set_forward_is_noticed() {
         let now = |mono, wall| Now {
-            mono: Mono(Duration::from_secs(mono)),
+            mono: MonotonicTime(Duration::from_secs(mono)),
             wall: DateTime::from_timestamp(wall, 0).unwrap(),
         };
         let mut unrecorded = UnrecordedRequests::new(now(0, 100));
@@ -164,7 +164,7 @@ mod tests {
             [(1, 101, None), (2, 90, None), (3, 91, None), (4, 117, Some(4)), (9, 122, Some(4))]
         {
             unrecorded.compare_clocks(now(mono, wall));
-            assert_eq!(unrecorded.last_at, expected.map(|at| Mono(Duration::from_secs(at))), "{mono}");
+            assert_eq!(unrecorded.last_at, expected.map(|at| MonotonicTime(Duration::from_secs(at))), "{mono}");
         }
     }
 

@@ -16,7 +16,7 @@ use tokio::sync::{mpsc, watch};
 
 use super::{exit::Exit, stderr::print_at_once, tokio_runtime};
 use crate::{
-    clock::{Clock, Mono},
+    clock::{Clock, MonotonicTime},
     tui::terminal,
 };
 
@@ -41,7 +41,7 @@ struct ForcedEnd {
 #[derive(Clone, Copy, Debug)]
 struct EndLimit {
     /// `None` keeps an earlier limit's moment.
-    at: Option<Mono>,
+    at: Option<MonotonicTime>,
     /// The exit code of an end by force.
     exit: Exit,
 }
@@ -108,7 +108,7 @@ async fn wait_for_end(
     first_signal: &watch::Sender<Option<Exit>>,
 ) {
     let clock = Clock::system();
-    let mut end: Option<(Mono, Exit)> = None;
+    let mut end: Option<(MonotonicTime, Exit)> = None;
     let mut first_at = None;
     loop {
         let due = async {

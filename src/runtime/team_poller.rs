@@ -38,7 +38,7 @@ use crate::{
     api::{BaseUrl, Client, Timeouts},
     budget::{Pace, PaceHandover},
     chain_rpc::{ChainNodes, NodeSetting},
-    clock::{Clock, Mono},
+    clock::{Clock, MonotonicTime},
     domain::{
         secret::IntegratorId,
         team::{Drain, Nonce, TeamLink, TeamStatus},
@@ -271,7 +271,7 @@ fn end_of_input() -> impl Future<Output = ()> + Clone {
 
 /// The channels from the lease's thread to the poller and the session.
 struct LeaseOutputs {
-    begins_until: watch::Sender<Option<Mono>>,
+    begins_until: watch::Sender<Option<MonotonicTime>>,
     fence: watch::Sender<Option<Fence>>,
 }
 

@@ -13,7 +13,7 @@ use chrono::{DateTime, Utc};
 
 pub use self::scheduler::Scheduler;
 use crate::{
-    clock::Mono,
+    clock::MonotonicTime,
     domain::{
         forecast::{Forecast, Lognormal},
         ids::RowId,
@@ -34,7 +34,7 @@ pub enum NextPoll {
     /// Poll this transaction.
     Poll(RowId),
     /// Poll nothing before this moment.
-    WaitUntil(Mono),
+    WaitUntil(MonotonicTime),
     /// Poll nothing until a transaction is watched or requested.
     Idle,
 }

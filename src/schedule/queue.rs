@@ -5,12 +5,12 @@
 
 use std::{cmp::Reverse, collections::BinaryHeap};
 
-use crate::clock::Mono;
+use crate::clock::MonotonicTime;
 
 /// The position of an item in the scheduler's table, and the generation of the item for which the entry was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct QueueEntry {
-    pub(super) at: Mono,
+    pub(super) at: MonotonicTime,
     pub(super) position: u32,
     pub(super) generation: u32,
 }

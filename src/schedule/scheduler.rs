@@ -21,7 +21,7 @@ use super::{
     queue::{PollQueue, QueueEntry},
 };
 use crate::{
-    clock::{Mono, Now},
+    clock::{MonotonicTime, Now},
     domain::{forecast::Forecast, ids::RowId, need, span},
 };
 
@@ -45,7 +45,7 @@ enum PollPhase {
     /// May not be polled before its `pollable_from`.
     Resting,
     /// May be polled; its index crosses the price at `due`.
-    Ready { due: Mono },
+    Ready { due: MonotonicTime },
     /// Has a request in flight.
     InFlight,
     /// Is polled only when a person asks.
@@ -60,11 +60,11 @@ struct ScheduledItem {
     generation: u32,
     failures: u32,
     /// The moment from which a person's request may be sent: five seconds after the last request ended.
-    requestable_from: Mono,
+    requestable_from: MonotonicTime,
     /// The moment from which the scheduler may poll: `requestable_from`, or later after failures.
-    pollable_from: Mono,
+    pollable_from: MonotonicTime,
     /// Since when the item waits for its next poll.
-    waiting_since: Mono,
+    waiting_since: MonotonicTime,
     /// The number of sweeps at that moment.
     sweeps_before: f64,
     urgency: PollIndex,
@@ -74,7 +74,7 @@ struct ScheduledItem {
     price: f64,
     deadline: Option<DateTime<Utc>>,
     /// The end of the time in which fresher answers are needed; `None` if that time is over.
-    young_until: Option<Mono>,
+    young_until: Option<MonotonicTime>,
     /// Whether the transaction is polled without being requested, until `forget`.
     is_watched: bool,
 }
@@ -117,10 +117,10 @@ impl ScheduledItem {
 }
 
 /// Returns the moment of the first poll: not within five seconds of an answer to an earlier run.
-fn first_poll_from(last_answer: Option<DateTime<Utc>>, now: Now) -> Mono {
+fn first_poll_from(last_answer: Option<DateTime<Utc>>, now: Now) -> MonotonicTime {
     let since_answer = last_answer.map_or(LEAST_INTERVAL, |at| span::between(at, now.wall));
     match LEAST_INTERVAL.saturating_sub(since_answer) {
-        Duration::ZERO => Mono::default(),
+        Duration::ZERO => MonotonicTime::default(),
         rest => now.mono + rest,
     }
 }
@@ -368,7 +368,7 @@ impl Scheduler {
     }
 
     /// Applies all moments up to `now`: ends `young_until` and rests, and removes items that are no longer wanted.
-    fn advance_to(&mut self, now: Mono) {
+    fn advance_to(&mut self, now: MonotonicTime) {
         let is_young = |entry: &QueueEntry, items: &[ScheduledItem]| {
             items.get(entry.position as usize).is_some_and(|item| item.young_until == Some(entry.at))
         };
@@ -414,7 +414,7 @@ impl Scheduler {
     }
 
     /// Checks a few more items. An item with an index above the present price becomes due, even before its crossing.
-    fn refresh(&mut self, now: Mono) {
+    fn refresh(&mut self, now: MonotonicTime) {
         let Some(price) = self.price else { return };
         for _ in 0..REFRESHED_PER_SEND.min(self.items.len()) {
             self.cursor = (self.cursor + 1) % self.items.len();
@@ -438,17 +438,17 @@ impl Scheduler {
     }
 
     /// Returns the next transaction that a person waits for: requested, or else open.
-    fn next_user_request(&self, now: Mono) -> Option<RowId> {
+    fn next_user_request(&self, now: MonotonicTime) -> Option<RowId> {
         let is_open = |id: &&RowId| self.requestable_item(**id, now).is_some_and(|item| item.is_watched);
         self.next_explicit_request(now).or_else(|| self.open.iter().find(is_open).copied())
     }
 
-    fn next_explicit_request(&self, now: Mono) -> Option<RowId> {
+    fn next_explicit_request(&self, now: MonotonicTime) -> Option<RowId> {
         self.requests.iter().find(|id| self.requestable_item(**id, now).is_some()).copied()
     }
 
     /// Returns the item of a transaction that has no request in flight and may be requested at `now`.
-    fn requestable_item(&self, id: RowId, now: Mono) -> Option<&ScheduledItem> {
+    fn requestable_item(&self, id: RowId, now: MonotonicTime) -> Option<&ScheduledItem> {
         let item = self.items.get(*self.positions.get(&id)? as usize);
         item.filter(|item| item.phase != PollPhase::InFlight && item.requestable_from <= now)
     }
@@ -490,7 +490,7 @@ impl Scheduler {
     }
 
     /// Returns the most urgent of the items that are due, or else the item whose index crosses the price first.
-    fn find_most_urgent(&mut self, now: Mono) -> Option<u32> {
+    fn find_most_urgent(&mut self, now: MonotonicTime) -> Option<u32> {
         let first = self.find_first_due()?;
         let mut compared = Vec::with_capacity(COMPARED);
         while compared.len() < COMPARED {
@@ -552,12 +552,12 @@ fn is_current_due(items: &[ScheduledItem], entry: &QueueEntry) -> bool {
     item.is_some_and(|item| item.generation == entry.generation && item.phase == PollPhase::Ready { due: entry.at })
 }
 
-fn seconds(moment: Mono) -> f64 {
+fn seconds(moment: MonotonicTime) -> f64 {
     moment.0.as_secs_f64()
 }
 
-fn moment(seconds: f64) -> Mono {
-    Mono(Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX))
+fn moment(seconds: f64) -> MonotonicTime {
+    MonotonicTime(Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX))
 }
 
 /// Converts wall time to seconds of the monotonic clock: negative before the clock's beginning, never later than `now`.

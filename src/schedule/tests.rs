@@ -8,7 +8,7 @@ use crate::{clock::Now, domain::forecast::Lognormal};
 
 fn at(seconds: u64) -> Now {
     Now {
-        mono: Mono(Duration::from_secs(1_000 + seconds)),
+        mono: MonotonicTime(Duration::from_secs(1_000 + seconds)),
         wall: DateTime::UNIX_EPOCH + TimeDelta::seconds(seconds as i64),
     }
 }

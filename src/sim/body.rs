@@ -274,7 +274,7 @@ pub(super) fn chain_data(chain: &ChainId) -> Value {
 mod tests {
     use chrono::DateTime;
 
-    use super::{super::world::World, *};
+    use super::{super::world::SimulatedWorld, *};
 
     fn record_of(transfer: &Transfer, status: &str, steps: usize) -> Value {
         let state = RecordContent { status, steps, age: Duration::from_secs(100), edits: &[] };
@@ -282,7 +282,7 @@ mod tests {
     }
 
     fn transfer(kind: TransferRoute) -> Transfer {
-        let world = World::seeded(3, 200, DateTime::UNIX_EPOCH);
+        let world = SimulatedWorld::seeded(3, 200, DateTime::UNIX_EPOCH);
         let hashes = world.transfers().into_iter().map(|new| new.params.transaction_id);
         let found = hashes.filter_map(|hash| world.find(hash.as_str())).find(|transfer| transfer.kind == kind);
         found.unwrap().clone()

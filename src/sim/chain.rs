@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::{
     body::destination_hash,
     plan::{self, ChainCourse, PENDING_FOR, Transfer},
-    world::World,
+    world::SimulatedWorld,
 };
 use crate::domain::ids::{ChainId, TxHash};
 
@@ -24,7 +24,7 @@ enum KnownTransaction {
 }
 
 pub(super) struct SimulatedChains {
-    world: World,
+    world: SimulatedWorld,
     start: DateTime<Utc>,
     /// The source hashes of transfers by their hash on the destination chain.
     destinations: HashMap<String, TxHash>,
@@ -32,7 +32,7 @@ pub(super) struct SimulatedChains {
 
 impl SimulatedChains {
     /// Returns the chains of a world that starts at `start`.
-    pub(super) fn new(world: World, start: DateTime<Utc>) -> Self {
+    pub(super) fn new(world: SimulatedWorld, start: DateTime<Utc>) -> Self {
         let hash = |transfer: &Transfer| transfer.new.params.transaction_id.clone();
         let destination = |transfer: &Transfer| TxHash::new(destination_hash(transfer)).key();
         let destinations = world.all().iter().map(|transfer| (destination(transfer), hash(transfer))).collect();
@@ -199,7 +199,7 @@ mod tests {
     #[test]
     fn the_destination_transaction_is_seen_once_the_transfer_has_ended() {
         let start = DateTime::from_timestamp(1_700_000_000, 0).unwrap();
-        let world = World::seeded(7, 60, start);
+        let world = SimulatedWorld::seeded(7, 60, start);
         let seen = |status: &str| {
             let is_so = |transfer: &&Transfer| {
                 transfer.new.params.to_chain.as_str().parse::<u64>().is_ok()
@@ -219,7 +219,7 @@ mod tests {
     #[test]
     fn a_chain_has_the_transaction_in_the_block_that_the_service_names() {
         let start = DateTime::from_timestamp(1_700_000_000, 0).unwrap();
-        let world = World::seeded(7, 60, start);
+        let world = SimulatedWorld::seeded(7, 60, start);
         let is_evm = |chain: &ChainId| chain.as_str().parse::<u64>().is_ok();
         let is_so = |transfer: &&Transfer| {
             let params = &transfer.new.params;
@@ -245,7 +245,7 @@ mod tests {
 
     #[test]
     fn blocks_have_a_time_and_other_methods_are_refused() {
-        let world = World::seeded(1, 1, DateTime::UNIX_EPOCH);
+        let world = SimulatedWorld::seeded(1, 1, DateTime::UNIX_EPOCH);
         let now = DateTime::from_timestamp(1_000, 0).unwrap();
         let chains = SimulatedChains::new(world, now);
         let ask = |chain: &str, body: &str| chains.answer(chain, body.as_bytes(), now);

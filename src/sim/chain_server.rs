@@ -17,13 +17,13 @@ use axum::{
 };
 use tokio::net::TcpListener;
 
-use super::{chain::SimulatedChains, world::World};
+use super::{chain::SimulatedChains, world::SimulatedWorld};
 use crate::clock::Clock;
 
 /// Serves the chains of a world until `stop` resolves.
 pub async fn serve(
     listener: TcpListener,
-    world: World,
+    world: SimulatedWorld,
     clock: Clock,
     stop: impl Future<Output = ()> + Send + 'static,
 ) -> io::Result<()> {

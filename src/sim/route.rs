@@ -12,10 +12,10 @@ use super::{
     plan::{ScriptedRoute, TransferRoute},
     random::RandomValues,
     response::SimulatedResponse,
-    world::World,
+    world::SimulatedWorld,
 };
 use crate::{
-    clock::Mono,
+    clock::MonotonicTime,
     domain::{chains, ids::ChainId},
 };
 
@@ -31,7 +31,7 @@ const KEPT_WALLETS: usize = 1_024;
 /// Answers route requests and keeps the limit of each wallet.
 pub(super) struct RouteHandler {
     wallet_limit: Duration,
-    last_routes: HashMap<String, Mono>,
+    last_routes: HashMap<String, MonotonicTime>,
 }
 
 /// A request for a route, with all required fields.
@@ -56,8 +56,8 @@ impl RouteHandler {
     pub(super) fn answer(
         &mut self,
         body: &[u8],
-        world: &World,
-        now: Mono,
+        world: &SimulatedWorld,
+        now: MonotonicTime,
     ) -> Result<SimulatedResponse, SimulatedResponse> {
         let fields: Map<String, Value> = serde_json::from_slice(body)
             .map_err(|_| SimulatedResponse::refusal(400, "the body is not a JSON object"))?;
@@ -74,7 +74,7 @@ impl RouteHandler {
     }
 
     /// Starts the wait of a wallet, or refuses with the remaining wait if the wallet still has to wait.
-    fn limit_wallet(&mut self, address: &str, now: Mono) -> Result<(), SimulatedResponse> {
+    fn limit_wallet(&mut self, address: &str, now: MonotonicTime) -> Result<(), SimulatedResponse> {
         let wallet_limit = self.wallet_limit;
         let wallet = address.to_lowercase();
         let remaining = self.last_routes.get(&wallet).map(|last| wallet_limit.saturating_sub(now.since(*last)));
@@ -236,12 +236,12 @@ mod tests {
         *,
     };
 
-    fn at(seconds: u64) -> Mono {
-        Mono(Duration::from_secs(seconds))
+    fn at(seconds: u64) -> MonotonicTime {
+        MonotonicTime(Duration::from_secs(seconds))
     }
 
-    fn world() -> World {
-        World::scripted(Vec::new(), DateTime::UNIX_EPOCH, CountsFrom::Start)
+    fn world() -> SimulatedWorld {
+        SimulatedWorld::scripted(Vec::new(), DateTime::UNIX_EPOCH, CountsFrom::Start)
     }
 
     fn handler() -> RouteHandler {
@@ -261,7 +261,7 @@ mod tests {
         route_request
     }
 
-    fn ask(handler: &mut RouteHandler, route_request: &Value, now: Mono) -> (u16, Value) {
+    fn ask(handler: &mut RouteHandler, route_request: &Value, now: MonotonicTime) -> (u16, Value) {
         let response =
             handler.answer(route_request.to_string().as_bytes(), &world(), now).unwrap_or_else(|refusal| refusal);
         (response.status, serde_json::from_str(&response.body).unwrap())
@@ -356,7 +356,7 @@ mod tests {
             let headers = vec![("retry-after".to_owned(), "7".to_owned())];
             world().with_routes(vec![ScriptedRoute { from_address: "0xa11ce".into(), status, content, headers }])
         };
-        let ask = |world: &World, body: &str| handler().answer(body.as_bytes(), world, at(0)).unwrap();
+        let ask = |world: &SimulatedWorld, body: &str| handler().answer(body.as_bytes(), world, at(0)).unwrap();
         let odd = script(200, AnswerContent::Text("{\"quoteId\":\"top\"}".into()));
         let response = ask(&odd, "{\"fromAddress\":\"0xA11CE\"}");
         assert_eq!((response.body.as_str(), response.header("retry-after")), ("{\"quoteId\":\"top\"}", Some("7")));

@@ -42,8 +42,8 @@ use super::{
     body::{self, RecordContent},
     plan::{ChainCourse, PlannedAnswer, ScriptedRoute, Transfer, TransferRoute, TransferStage},
     script::{self, AnswerTable, LocatedError, RouteTable},
-    service::{Service, ServiceLimits},
-    world::{CountsFrom, World},
+    service::{ServiceLimits, SimulatedService},
+    world::{CountsFrom, SimulatedWorld},
 };
 use crate::domain::{
     ids::{ChainId, TxHash},
@@ -142,14 +142,15 @@ impl Scenario {
     }
 
     /// Returns the world of this scenario, for a service that starts at `start`.
-    pub fn world(&self, start: DateTime<Utc>) -> World {
-        let world = World::scripted(self.transfers.clone(), start, self.counts_from).with_routes(self.routes.clone());
+    pub fn world(&self, start: DateTime<Utc>) -> SimulatedWorld {
+        let world =
+            SimulatedWorld::scripted(self.transfers.clone(), start, self.counts_from).with_routes(self.routes.clone());
         world.with_chain_courses(self.courses.clone())
     }
 
     /// Returns a service that plays this scenario from `start` on.
-    pub fn service(&self, start: DateTime<Utc>) -> Service {
-        Service::new(self.world(start), self.limits)
+    pub fn service(&self, start: DateTime<Utc>) -> SimulatedService {
+        SimulatedService::new(self.world(start), self.limits)
     }
 
     /// Returns the final status of the transaction with this hash: `not_found` for a 404. Returns `None` for an unknown
@@ -264,21 +265,21 @@ mod tests {
     use serde_json::Value;
 
     use super::{
-        super::service::{Request, RequestMethod},
+        super::service::{RequestMethod, SimulatedRequest},
         *,
     };
-    use crate::clock::{Mono, Now};
+    use crate::clock::{MonotonicTime, Now};
 
     const HEAD: &str =
         "[[transaction]]\ntransactionId = \"0xab\"\nfromChainId = \"1\"\ntoChainId = \"10\"\nquoteId = \"q\"\n";
 
     fn at(seconds: u64) -> Now {
         let wall = DateTime::UNIX_EPOCH + TimeDelta::seconds(seconds.try_into().unwrap());
-        Now { mono: Mono(Duration::from_secs(seconds)), wall }
+        Now { mono: MonotonicTime(Duration::from_secs(seconds)), wall }
     }
 
-    fn request(params: &TransactionParams) -> Request {
-        Request::status(params, "someone")
+    fn request(params: &TransactionParams) -> SimulatedRequest {
+        SimulatedRequest::status(params, "someone")
     }
 
     fn status_of(body: &str) -> Option<String> {
@@ -296,7 +297,7 @@ mod tests {
         let scenario = scenario.unwrap();
         let mut service = scenario.service(DateTime::UNIX_EPOCH);
         let request = request(&scenario.transfers[0].new.params);
-        let without_id = Request { integrator_id: None, ..request.clone() };
+        let without_id = SimulatedRequest { integrator_id: None, ..request.clone() };
         assert_eq!(service.handle(&without_id, at(50)).status, 401);
         assert_eq!(service.handle(&request, at(100)).status, 404);
         assert_eq!(service.handle(&request, at(105)).status, 404);
@@ -408,7 +409,7 @@ mod tests {
         let text = format!("[service]\nwallet_limit_s = 2.5\n{ROUTE}retry_after = \"4\"");
         let scenario = Scenario::parse(&text).unwrap();
         assert_eq!(scenario.limits().wallet_limit, Duration::from_millis(2_500));
-        let route_request = |address: &str| Request {
+        let route_request = |address: &str| SimulatedRequest {
             method: RequestMethod::Post,
             path: "/v2/route".to_owned(),
             integrator_id: Some("someone".to_owned()),
@@ -427,9 +428,9 @@ mod tests {
         let mut statuses =
             |seconds: [u64; 3]| seconds.map(|second| service.handle(&route_request("0xb"), at(second)).status);
         assert_eq!(statuses([0, 2, 3]), [200, 429, 200]);
-        let without_id = Request { integrator_id: None, ..route_request("0xa") };
+        let without_id = SimulatedRequest { integrator_id: None, ..route_request("0xa") };
         assert_eq!(service.handle(&without_id, at(9)).status, 401);
-        let broken = Request { body: None, ..route_request("0xa") };
+        let broken = SimulatedRequest { body: None, ..route_request("0xa") };
         assert_eq!(service.handle(&broken, at(9)).status, 400);
         // Route requests count toward the rate limit like all others.
         let last = (0..20).map(|_| service.handle(&route_request("0xa"), at(10)).status).last();
@@ -469,7 +470,7 @@ mod tests {
     /// Counts the final statuses, as the service answers when the last answer of the scenario has begun.
     fn final_statuses(scenario: &Scenario) -> BTreeMap<String, usize> {
         let world = scenario.world(DateTime::UNIX_EPOCH);
-        let mut service = Service::new(world, ServiceLimits { rps: 1e6, ..ServiceLimits::default() });
+        let mut service = SimulatedService::new(world, ServiceLimits { rps: 1e6, ..ServiceLimits::default() });
         let transfers = scenario.world(DateTime::UNIX_EPOCH).transfers();
         let mut ask = |params: &TransactionParams, second| service.handle(&request(params), at(second));
         ask(&transfers[0].params, 0);

@@ -98,22 +98,22 @@ mod tests {
 
     use super::{
         super::{
-            service::{Request, RequestMethod, Service, ServiceLimits},
-            world::{CountsFrom, World},
+            service::{RequestMethod, ServiceLimits, SimulatedRequest, SimulatedService},
+            world::{CountsFrom, SimulatedWorld},
         },
         *,
     };
-    use crate::clock::{Mono, Now};
+    use crate::clock::{MonotonicTime, Now};
 
     #[test]
     fn every_token_has_a_chain_and_a_route() {
-        let world = World::scripted(Vec::new(), DateTime::UNIX_EPOCH, CountsFrom::Start);
-        let mut service = Service::new(world, ServiceLimits { rps: 1_000.0, ..ServiceLimits::default() });
-        let now = Now { mono: Mono::default(), wall: DateTime::UNIX_EPOCH };
+        let world = SimulatedWorld::scripted(Vec::new(), DateTime::UNIX_EPOCH, CountsFrom::Start);
+        let mut service = SimulatedService::new(world, ServiceLimits { rps: 1_000.0, ..ServiceLimits::default() });
+        let now = Now { mono: MonotonicTime::default(), wall: DateTime::UNIX_EPOCH };
         let integrator_id = Some("someone".to_owned());
-        let list = Request { path: "/v2/sdk-info".to_owned(), integrator_id, ..Request::default() };
-        assert_eq!(service.handle(&Request { integrator_id: None, ..list.clone() }, now).status, 401);
-        assert_eq!(service.handle(&Request { method: RequestMethod::Post, ..list.clone() }, now).status, 404);
+        let list = SimulatedRequest { path: "/v2/sdk-info".to_owned(), integrator_id, ..SimulatedRequest::default() };
+        assert_eq!(service.handle(&SimulatedRequest { integrator_id: None, ..list.clone() }, now).status, 401);
+        assert_eq!(service.handle(&SimulatedRequest { method: RequestMethod::Post, ..list.clone() }, now).status, 404);
         let response = service.handle(&list, now);
         let body: Value = serde_json::from_str(&response.body).unwrap();
         let (chains, tokens) = (body["chains"].as_array().unwrap(), body["tokens"].as_array().unwrap());
@@ -131,7 +131,8 @@ mod tests {
                 "toAddress": "0xB0B", "quoteOnly": true,
             });
             let body = Some(route_request.to_string().into_bytes());
-            let route = Request { method: RequestMethod::Post, path: "/v2/route".to_owned(), body, ..list.clone() };
+            let route =
+                SimulatedRequest { method: RequestMethod::Post, path: "/v2/route".to_owned(), body, ..list.clone() };
             assert_eq!(service.handle(&route, now).status, 200, "{token}");
         }
         let osmosis = chains.iter().find(|chain| chain["chainId"] == "osmosis-1").unwrap();

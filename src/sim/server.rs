@@ -1,4 +1,4 @@
-//! Serves the simulated service over HTTP: passes requests to [`Service::handle`] and sends each response after its
+//! Serves the simulated service over HTTP: passes requests to [`SimulatedService::handle`] and sends each response after its
 //! delay.
 //!
 //! The server must never decide an answer, and never log a request: the header holds an integrator ID.
@@ -24,7 +24,7 @@ use tokio::{net::TcpListener, sync::watch};
 use super::{
     delivery,
     response::{INTEGRATOR_ID, ResponseDelivery, SimulatedResponse},
-    service::{BODY_LIMIT, Request, RequestMethod, Service},
+    service::{BODY_LIMIT, RequestMethod, SimulatedRequest, SimulatedService},
 };
 use crate::clock::Clock;
 
@@ -43,7 +43,7 @@ pub async fn bind(address: SocketAddr) -> io::Result<TcpListener> {
 /// quarter of a second, and is then abandoned.
 pub async fn serve(
     listener: TcpListener,
-    service: Arc<Mutex<Service>>,
+    service: Arc<Mutex<SimulatedService>>,
     clock: Clock,
     stop: impl Future<Output = ()> + Send + 'static,
 ) -> io::Result<()> {
@@ -64,7 +64,10 @@ pub async fn serve(
     }
 }
 
-async fn answer(State((service, clock)): State<(Arc<Mutex<Service>>, Clock)>, request: extract::Request) -> Response {
+async fn answer(
+    State((service, clock)): State<(Arc<Mutex<SimulatedService>>, Clock)>,
+    request: extract::Request,
+) -> Response {
     let request = read_request(request).await;
     let (arrived, response) = {
         // The state behind a poisoned lock is valid: `handle` only keeps counters, which can't be half updated.
@@ -78,7 +81,7 @@ async fn answer(State((service, clock)): State<(Arc<Mutex<Service>>, Clock)>, re
 }
 
 /// Converts an HTTP request into a request of the simulated service.
-async fn read_request(request: extract::Request) -> Request {
+async fn read_request(request: extract::Request) -> SimulatedRequest {
     let (parts, body) = request.into_parts();
     let query = Query::<Vec<(String, String)>>::try_from_uri(&parts.uri).map(|Query(query)| query).unwrap_or_default();
     let id = parts.headers.get(INTEGRATOR_ID);
@@ -87,7 +90,7 @@ async fn read_request(request: extract::Request) -> Request {
         http::Method::POST => RequestMethod::Post,
         _ => RequestMethod::Other,
     };
-    Request {
+    SimulatedRequest {
         method,
         path: parts.uri.path().to_owned(),
         integrator_id: id.map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned()),
@@ -161,7 +164,7 @@ mod tests {
     }
 
     async fn serve_service(
-        service: Arc<Mutex<Service>>,
+        service: Arc<Mutex<SimulatedService>>,
     ) -> (SocketAddr, oneshot::Sender<()>, JoinHandle<io::Result<()>>) {
         let listener = bind(([127, 0, 0, 1], 0).into()).await.unwrap();
         let address = listener.local_addr().unwrap();

@@ -15,7 +15,7 @@ use super::{
     route::RouteHandler,
     sdk_info,
     window::{RateLimit, RateWindows},
-    world::World,
+    world::SimulatedWorld,
 };
 use crate::{
     clock::Now,
@@ -58,7 +58,7 @@ pub enum RequestMethod {
 
 /// A request to the simulated service.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub struct Request {
+pub struct SimulatedRequest {
     /// The method.
     pub method: RequestMethod,
     /// The path, without the query.
@@ -71,7 +71,7 @@ pub struct Request {
     pub body: Option<Vec<u8>>,
 }
 
-impl Request {
+impl SimulatedRequest {
     /// Creates a valid request for a transaction's status (`service.md` 4.1).
     pub fn status(params: &TransactionParams, integrator_id: &str) -> Self {
         let query = [
@@ -94,7 +94,7 @@ impl Request {
     }
 }
 
-impl fmt::Debug for Request {
+impl fmt::Debug for SimulatedRequest {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let id = if self.integrator_id.is_some() { "with an ID" } else { "without an ID" };
         let bytes = self.body.as_ref().map_or(0, Vec::len);
@@ -129,8 +129,8 @@ impl fmt::Display for ServiceReport {
 }
 
 /// The simulated service.
-pub struct Service {
-    world: World,
+pub struct SimulatedService {
+    world: SimulatedWorld,
     latency: Duration,
     windows: RateWindows,
     routes: RouteHandler,
@@ -141,9 +141,9 @@ pub struct Service {
     report: ServiceReport,
 }
 
-impl Service {
+impl SimulatedService {
     /// Creates a service with this world.
-    pub fn new(world: World, limits: ServiceLimits) -> Self {
+    pub fn new(world: SimulatedWorld, limits: ServiceLimits) -> Self {
         Self {
             latency: limits.latency,
             windows: RateWindows::new(RateLimit::per_second(limits.rps)),
@@ -157,7 +157,7 @@ impl Service {
     }
 
     /// Returns the response to a request that arrives at `now`. Every request counts toward the rate limit.
-    pub fn handle(&mut self, request: &Request, now: Now) -> SimulatedResponse {
+    pub fn handle(&mut self, request: &SimulatedRequest, now: Now) -> SimulatedResponse {
         let response = self.answer(request, now).unwrap_or_else(|refusal| refusal);
         let mut response = self.identify(response, request);
         let delay = self.latency.as_secs_f64() * self.random.within(0.5, 1.5);
@@ -171,7 +171,7 @@ impl Service {
     /// Returns the response with a new request ID, and with the integrator ID of the request if the ID is well-formed.
     /// The service's npm client reads both headers (`@0xsquid/sdk` 2.13.1); their form is not documented. The headers
     /// of a scenario win.
-    fn identify(&mut self, response: SimulatedResponse, request: &Request) -> SimulatedResponse {
+    fn identify(&mut self, response: SimulatedResponse, request: &SimulatedRequest) -> SimulatedResponse {
         let response = response.with_default_header(REQUEST_ID, &self.request_ids.token());
         match request.integrator_id.as_deref().map(IntegratorId::new) {
             Some(Ok(id)) => response.with_default_header(INTEGRATOR_ID, id.expose()),
@@ -185,11 +185,11 @@ impl Service {
     }
 
     /// Returns the world of the service.
-    pub fn world(&self) -> &World {
+    pub fn world(&self) -> &SimulatedWorld {
         &self.world
     }
 
-    fn answer(&mut self, request: &Request, now: Now) -> Result<SimulatedResponse, SimulatedResponse> {
+    fn answer(&mut self, request: &SimulatedRequest, now: Now) -> Result<SimulatedResponse, SimulatedResponse> {
         let id = request.integrator_id.as_deref();
         let id = id.ok_or_else(|| SimulatedResponse::refusal(401, "x-integrator-id header is missing"))?;
         let id = IntegratorId::new(id).map_err(|_| SimulatedResponse::refusal(401, "integrator ID is invalid"))?;
@@ -220,7 +220,7 @@ impl Service {
 
     fn status(
         &mut self,
-        request: &Request,
+        request: &SimulatedRequest,
         id: &IntegratorId,
         now: DateTime<Utc>,
     ) -> Result<SimulatedResponse, SimulatedResponse> {
@@ -242,7 +242,7 @@ impl Service {
 }
 
 /// Returns the requested hash, if all four required parameters are present.
-fn required_hash(request: &Request) -> Result<&str, SimulatedResponse> {
+fn required_hash(request: &SimulatedRequest) -> Result<&str, SimulatedResponse> {
     const REQUIRED: [&str; 4] = ["transactionId", "fromChainId", "toChainId", "quoteId"];
     let missing: Vec<_> = REQUIRED.into_iter().filter(|name| request.parameter(name).is_none()).collect();
     match request.parameter("transactionId") {
@@ -252,7 +252,7 @@ fn required_hash(request: &Request) -> Result<&str, SimulatedResponse> {
 }
 
 /// Refuses parameters that don't match the transfer with the requested hash.
-fn check_parameters(request: &Request, transfer: &Transfer) -> Result<(), SimulatedResponse> {
+fn check_parameters(request: &SimulatedRequest, transfer: &Transfer) -> Result<(), SimulatedResponse> {
     let params = &transfer.new.params;
     for (name, chain) in [("fromChainId", &params.from_chain), ("toChainId", &params.to_chain)] {
         let given = ChainId::new(request.parameter(name).unwrap_or_default());
@@ -298,23 +298,26 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
-    use crate::clock::Mono;
+    use crate::clock::MonotonicTime;
 
     fn at(millis: u64) -> Now {
         let wall = DateTime::UNIX_EPOCH + TimeDelta::milliseconds(millis.try_into().unwrap());
-        Now { mono: Mono(Duration::from_millis(millis)), wall }
+        Now { mono: MonotonicTime(Duration::from_millis(millis)), wall }
     }
 
-    fn service(rps: f64) -> Service {
-        Service::new(World::seeded(1, 50, DateTime::UNIX_EPOCH), ServiceLimits { rps, ..ServiceLimits::default() })
+    fn service(rps: f64) -> SimulatedService {
+        SimulatedService::new(
+            SimulatedWorld::seeded(1, 50, DateTime::UNIX_EPOCH),
+            ServiceLimits { rps, ..ServiceLimits::default() },
+        )
     }
 
-    fn request(service: &Service) -> Request {
-        Request::status(&service.world().transfers().remove(0).params, "canary-integrator-7f3a")
+    fn request(service: &SimulatedService) -> SimulatedRequest {
+        SimulatedRequest::status(&service.world().transfers().remove(0).params, "canary-integrator-7f3a")
     }
 
     /// Returns the HTTP status, the `type` and the `message` of the answer to a request that `change` has modified.
-    fn answer(change: impl FnOnce(&mut Request)) -> (u16, String, String) {
+    fn answer(change: impl FnOnce(&mut SimulatedRequest)) -> (u16, String, String) {
         let mut service = service(10.0);
         let mut request = request(&service);
         change(&mut request);
@@ -350,7 +353,8 @@ mod tests {
         });
         assert_eq!((status, kind.as_str()), (400, "BAD_REQUEST"));
         assert!(message.ends_with("toChainId, quoteId"), "{message}");
-        let set = |request: &mut Request, index: usize, value: &str| value.clone_into(&mut request.query[index].1);
+        let set =
+            |request: &mut SimulatedRequest, index: usize, value: &str| value.clone_into(&mut request.query[index].1);
         let params = |index, value| answer(|request| set(request, index, value));
         assert_eq!(params(1, "moon").1, "SCHEMA_VALIDATION_ERROR");
         assert_eq!(params(2, "14").1, "BAD_REQUEST");
@@ -377,7 +381,7 @@ mod tests {
         assert_eq!((response.status, response.header("retry-after")), (429, Some("1")));
         assert!(response.body.contains("RATE_LIMITED"));
         assert_eq!(service.handle(&request, at(1_020)).status, 200);
-        let other = Request { integrator_id: Some("another".to_owned()), ..request };
+        let other = SimulatedRequest { integrator_id: Some("another".to_owned()), ..request };
         assert_eq!(service.handle(&other, at(1_020)).status, 200);
         let report = service.report();
         assert_eq!((report.requests, report.throttled, report.worst_window, report.windows_over), (14, 2, 11, 2));
@@ -387,7 +391,7 @@ mod tests {
     fn refused_requests_count_and_rates_below_one_have_longer_windows() {
         let mut service = service(0.5);
         let request = request(&service);
-        let wrong = Request { query: Vec::new(), ..request.clone() };
+        let wrong = SimulatedRequest { query: Vec::new(), ..request.clone() };
         assert_eq!(service.handle(&wrong, at(0)).status, 400);
         assert_eq!(service.handle(&request, at(1_999)).status, 429);
         assert_eq!(service.handle(&request, at(3_999)).status, 200);
@@ -396,10 +400,11 @@ mod tests {
     #[test]
     fn every_reply_has_a_new_request_id_and_the_same_seed_repeats_them() {
         let request_ids = |seed| {
-            let mut service = Service::new(World::seeded(seed, 1, DateTime::UNIX_EPOCH), ServiceLimits::default());
+            let mut service =
+                SimulatedService::new(SimulatedWorld::seeded(seed, 1, DateTime::UNIX_EPOCH), ServiceLimits::default());
             let status = request(&service);
-            let unknown = Request { path: "/v2/moon".to_owned(), ..status.clone() };
-            let refused = Request { integrator_id: None, ..status.clone() };
+            let unknown = SimulatedRequest { path: "/v2/moon".to_owned(), ..status.clone() };
+            let refused = SimulatedRequest { integrator_id: None, ..status.clone() };
             let requests = [status.clone(), status, unknown, refused];
             requests.map(|request| {
                 let response = service.handle(&request, at(0));
@@ -419,7 +424,7 @@ mod tests {
         let mut service = service(0.01);
         let status = request(&service);
         let mut header_of = |id: &str| {
-            let request = Request { integrator_id: Some(id.to_owned()), ..status.clone() };
+            let request = SimulatedRequest { integrator_id: Some(id.to_owned()), ..status.clone() };
             let response = service.handle(&request, at(0));
             (response.status, response.header(INTEGRATOR_ID).map(str::to_owned))
         };
@@ -432,7 +437,7 @@ mod tests {
     #[test]
     fn debug_output_hides_integrator_ids() {
         let mut service = service(10.0);
-        let request = Request { body: Some(b"canary".to_vec()), ..request(&service) };
+        let request = SimulatedRequest { body: Some(b"canary".to_vec()), ..request(&service) };
         let response = service.handle(&request, at(0));
         assert!(response.body.contains("canary"));
         let printed = format!("{request:?} {response:?} {:?} {}", service.report(), service.report());

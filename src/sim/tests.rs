@@ -12,11 +12,11 @@ use super::{
     plan::{AnswerContent, FaultyAnswer, PlannedAnswer, Transfer},
     response::{ResponseDelivery, SimulatedResponse},
     scenario::Scenario,
-    service::{Request, RequestMethod, Service, ServiceLimits},
-    world::World,
+    service::{RequestMethod, ServiceLimits, SimulatedRequest, SimulatedService},
+    world::SimulatedWorld,
 };
 use crate::{
-    clock::{Mono, Now},
+    clock::{MonotonicTime, Now},
     domain::transaction::TransactionParams,
 };
 
@@ -24,26 +24,26 @@ const FAULTS: &str = include_str!("../../assets/scenarios/faults.toml");
 const REFUSALS: &str = include_str!("../../assets/scenarios/refusals.toml");
 
 fn at(from: Duration) -> Now {
-    Now { mono: Mono(from), wall: DateTime::UNIX_EPOCH + TimeDelta::from_std(from).unwrap() }
+    Now { mono: MonotonicTime(from), wall: DateTime::UNIX_EPOCH + TimeDelta::from_std(from).unwrap() }
 }
 
-fn world(text: &str) -> World {
+fn world(text: &str) -> SimulatedWorld {
     Scenario::parse(text).unwrap().world(DateTime::UNIX_EPOCH)
 }
 
 /// Creates a service that has had its first request already and that never throttles.
-fn service(text: &str) -> Service {
-    let mut service = Service::new(world(text), ServiceLimits { rps: 1e6, ..ServiceLimits::default() });
+fn service(text: &str) -> SimulatedService {
+    let mut service = SimulatedService::new(world(text), ServiceLimits { rps: 1e6, ..ServiceLimits::default() });
     let first = service.world().transfers().remove(0).params;
     service.handle(&status_request(&first), at(Duration::ZERO));
     service
 }
 
-fn status_request(params: &TransactionParams) -> Request {
-    Request::status(params, "someone")
+fn status_request(params: &TransactionParams) -> SimulatedRequest {
+    SimulatedRequest::status(params, "someone")
 }
 
-fn transfers(world: &World) -> Vec<Transfer> {
+fn transfers(world: &SimulatedWorld) -> Vec<Transfer> {
     let known = |params: &TransactionParams| world.find(params.transaction_id.as_str()).unwrap().clone();
     world.transfers().iter().map(|new| known(&new.params)).collect()
 }
@@ -177,12 +177,12 @@ fn every_scripted_route_is_answered() {
     let addresses: Vec<_> = FAULTS.lines().filter_map(|line| line.strip_prefix("fromAddress = ")).collect();
     assert!(addresses.len() >= 16, "{addresses:?}");
     for address in addresses {
-        let request = Request {
+        let request = SimulatedRequest {
             method: RequestMethod::Post,
             path: "/v2/route".to_owned(),
             integrator_id: Some("someone".to_owned()),
             body: Some(format!("{{\"fromAddress\":{address}}}").into_bytes()),
-            ..Request::default()
+            ..SimulatedRequest::default()
         };
         let response = service.handle(&request, at(Duration::ZERO));
         assert!(!response.body.contains("missing required parameters"), "{address}");

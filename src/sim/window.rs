@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use crate::{clock::Mono, domain::secret::IntegratorId};
+use crate::{clock::MonotonicTime, domain::secret::IntegratorId};
 
 /// A limit on the requests in any trailing window of this length.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -30,7 +30,7 @@ impl RateLimit {
 /// The arrivals of each ID in the trailing window.
 pub(super) struct RateWindows {
     rate: RateLimit,
-    arrivals: HashMap<String, VecDeque<Mono>>,
+    arrivals: HashMap<String, VecDeque<MonotonicTime>>,
 }
 
 /// The number of IDs above which IDs without a recent request are forgotten.
@@ -42,9 +42,9 @@ impl RateWindows {
     }
 
     /// Counts an arrival and returns the number of arrivals in the window that ends with it.
-    pub(super) fn count_arrival(&mut self, id: &IntegratorId, now: Mono) -> usize {
+    pub(super) fn count_arrival(&mut self, id: &IntegratorId, now: MonotonicTime) -> usize {
         let window = self.rate.window;
-        let recent = |arrival: Mono| now.since(arrival) < window;
+        let recent = |arrival: MonotonicTime| now.since(arrival) < window;
         if self.arrivals.len() > KEPT_IDS {
             self.arrivals.retain(|_, arrivals| arrivals.back().is_some_and(|last| recent(*last)));
         }
@@ -66,8 +66,8 @@ impl RateWindows {
 mod tests {
     use super::*;
 
-    fn at(millis: u64) -> Mono {
-        Mono(Duration::from_millis(millis))
+    fn at(millis: u64) -> MonotonicTime {
+        MonotonicTime(Duration::from_millis(millis))
     }
 
     #[test]

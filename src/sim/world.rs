@@ -27,7 +27,7 @@ pub enum CountsFrom {
 
 /// Transfers with their plans, and scripted answers to route requests.
 #[derive(Clone, Debug, PartialEq)]
-pub struct World {
+pub struct SimulatedWorld {
     seed: u64,
     start: DateTime<Utc>,
     counts_from: CountsFrom,
@@ -38,7 +38,7 @@ pub struct World {
     chain_courses: BTreeMap<String, ChainCourse>,
 }
 
-impl World {
+impl SimulatedWorld {
     /// Creates a realistic world of `count` transfers, submitted within the 45 minutes before `start`. The same seed
     /// gives the same world.
     pub fn seeded(seed: u64, count: usize, start: DateTime<Utc>) -> Self {
@@ -137,12 +137,12 @@ mod tests {
         *,
     };
 
-    fn world() -> World {
-        World::seeded(17, 200, DateTime::UNIX_EPOCH)
+    fn world() -> SimulatedWorld {
+        SimulatedWorld::seeded(17, 200, DateTime::UNIX_EPOCH)
     }
 
     /// Returns the statuses of each transfer, every five seconds for an hour.
-    fn statuses_by_transfer(world: &World) -> Vec<(&Transfer, Vec<String>)> {
+    fn statuses_by_transfer(world: &SimulatedWorld) -> Vec<(&Transfer, Vec<String>)> {
         let status_at = |transfer: &Transfer, second| {
             let stage = transfer.stage(TimeDelta::seconds(second)).map(|(stage, _)| stage);
             stage.and_then(|stage| stage.answer.status()).unwrap_or("not_found").to_owned()
@@ -154,21 +154,24 @@ mod tests {
     #[test]
     fn same_seed_gives_the_same_world() {
         assert_eq!(world(), world());
-        assert_ne!(world(), World::seeded(18, 200, DateTime::UNIX_EPOCH));
+        assert_ne!(world(), SimulatedWorld::seeded(18, 200, DateTime::UNIX_EPOCH));
         assert_eq!(world().by_key.len(), 200);
     }
 
     #[test]
     fn demo_shows_each_course_on_the_chain_once_and_has_as_many_transfers_as_wanted() {
-        let demo = World::demo(7, 60, DateTime::UNIX_EPOCH);
+        let demo = SimulatedWorld::demo(7, 60, DateTime::UNIX_EPOCH);
         assert_eq!((demo.transfers().len(), demo.chain_courses.len()), (60, 5));
-        let first = |world: &World| world.transfers().into_iter().next();
-        assert_eq!(first(&demo), first(&World::seeded(7, 55, DateTime::UNIX_EPOCH)));
+        let first = |world: &SimulatedWorld| world.transfers().into_iter().next();
+        assert_eq!(first(&demo), first(&SimulatedWorld::seeded(7, 55, DateTime::UNIX_EPOCH)));
         let wrong = demo.transfers.iter().find(|transfer| transfer.new.params.ticket.as_deref() == Some("SUP-5004"));
         let wrong = &wrong.unwrap().new.params;
         let imported = demo.transfers().into_iter().find(|new| new.params.transaction_id == wrong.transaction_id);
         assert_eq!((wrong.from_chain.as_str(), imported.unwrap().params.from_chain.as_str()), ("8453", "42161"));
-        assert_eq!(World::demo(7, 20, DateTime::UNIX_EPOCH), World::seeded(7, 20, DateTime::UNIX_EPOCH));
+        assert_eq!(
+            SimulatedWorld::demo(7, 20, DateTime::UNIX_EPOCH),
+            SimulatedWorld::seeded(7, 20, DateTime::UNIX_EPOCH)
+        );
     }
 
     #[test]
@@ -196,7 +199,7 @@ mod tests {
     #[test]
     fn every_seed_starts_with_transfers_in_all_phases() {
         for seed in 0..20 {
-            let world = World::seeded(seed, 200, DateTime::UNIX_EPOCH);
+            let world = SimulatedWorld::seeded(seed, 200, DateTime::UNIX_EPOCH);
             let (mut first, mut settling, mut stuck) = (BTreeMap::new(), 0, 0);
             for (transfer, statuses) in statuses_by_transfer(&world) {
                 *first.entry(statuses[0].clone()).or_insert(0) += 1;

@@ -32,7 +32,7 @@ use crate::{
         filter::Filter,
         fixtures,
         ids::{ChainId, RowId, TxHash},
-        observation::{Failure, Observation, Outcome},
+        observation::{Observation, RequestFailure, StatusOutcome},
         operation::{Edit, ProfileEvent},
         poller::{PollerHealth, PollerReport},
         quote::{Amount, FRESH, Quote, QuoteAnswer, QuoteObservation, QuoteRequest},
@@ -212,7 +212,7 @@ fn repeated_answers_are_counted_and_the_last_body_is_kept() {
     for (second, clock) in [(5, 1), (10, 1), (15, 2), (20, 3)] {
         observe(&store, row, body(RouterStatus::Ongoing, clock), second);
     }
-    observe(&store, row, fixtures::fails(Failure::Transport("refused".into())), 25);
+    observe(&store, row, fixtures::fails(RequestFailure::Transport("refused".into())), 25);
     observe(&store, row, body(RouterStatus::Success, 9), 30);
     let reader = store.reader().unwrap();
     let kept = observations::of_transaction(&Connection::open(store.path()).unwrap(), row).unwrap();
@@ -260,7 +260,7 @@ fn history_lists_changes_with_their_answers() {
     let row = import_one(&store);
     observe(&store, row, body(RouterStatus::Ongoing, 1), 5);
     // A body of an error isn't compared with a body of a record.
-    let failed = Outcome::Failed(Failure::Unreadable("no".into()));
+    let failed = StatusOutcome::Failed(RequestFailure::Unreadable("no".into()));
     let body_of_error = Some(r#"{"message": "no"}"#.to_owned());
     observe(
         &store,
@@ -296,7 +296,7 @@ fn history_lists_changes_with_their_answers() {
 fn feed_lists_changes_in_order() {
     let (_folder, store) = open();
     let row = import_one(&store);
-    observe(&store, row, fixtures::answer(Outcome::NotFound(None)), 5);
+    observe(&store, row, fixtures::answer(StatusOutcome::NotFound(None)), 5);
     observe(&store, row, fixtures::says(RouterStatus::Success), 10);
     testing::request_poll(&store, vec![row], at(11));
     let reader = store.reader().unwrap();
@@ -470,7 +470,7 @@ async fn a_commit_of_another_process_wakes_the_reader() {
 fn parked_transaction_resumes_when_it_is_tracked_with_new_parameters() {
     let (_folder, store) = open();
     let row = import_one(&store);
-    observe(&store, row, fixtures::fails(Failure::Rejected("quoteId unknown".into())), 5);
+    observe(&store, row, fixtures::fails(RequestFailure::Rejected("quoteId unknown".into())), 5);
     let reader = store.reader().unwrap();
     assert!(matches!(reader.transaction(row).unwrap().unwrap().tracking, Tracking::Parked(_)));
     let mut better = fixtures::new(1);
@@ -522,7 +522,7 @@ fn requested_poll_is_cleared_by_the_next_answer() {
     testing::request_poll(&store, vec![row], at(5));
     let requested_at = || store.reader().unwrap().transaction(row).unwrap().unwrap().poll_requested_at;
     assert_eq!(requested_at(), Some(at(5)));
-    observe(&store, row, fixtures::fails(Failure::Transport("reset".into())), 6);
+    observe(&store, row, fixtures::fails(RequestFailure::Transport("reset".into())), 6);
     assert_eq!(requested_at(), None);
 }
 
@@ -617,7 +617,7 @@ fn waiting_request_of_a_limited_wallet_is_answered_without_being_sent() {
 fn refused_quote_is_requested_again() {
     let (_folder, store) = open();
     let id = pending_id(ask(&store, true, "0xAb", 0));
-    let refused = quote_observation(QuoteAnswer::Failed(Failure::Rejected("No route found".into())));
+    let refused = quote_observation(QuoteAnswer::Failed(RequestFailure::Rejected("No route found".into())));
     testing::answer_quote(&store, id, refused.clone(), at(1));
     assert_eq!(store.reader().unwrap().quote(id).unwrap().unwrap().answer, Some(refused.answer));
     pending_id(ask(&store, true, "0xAb", 2));
@@ -737,7 +737,7 @@ fn transaction_is_found_by_every_text_that_a_user_may_send() {
     }];
     record.request_id = Some("7b1c2d-record".into());
     let quote = fixtures::params(1).quote_id;
-    observe(&store, row, fixtures::answer(Outcome::Record(Box::new(record))), 1);
+    observe(&store, row, fixtures::answer(StatusOutcome::Record(Box::new(record))), 1);
     let texts = [
         "0xde57000000000000000000000000000000000000000000000000000000000001",
         "https://scan.example/tx/0xDE57000000000000000000000000000000000000000000000000000000000001",
@@ -838,7 +838,7 @@ fn search_index_finds_what_a_scan_finds_after_every_change() {
     for row in &rows[..5] {
         let mut record = StatusRecord::bare(RouterStatus::Ongoing);
         record.to.transaction_id = Some(TxHash::new(format!("0xdeed{:060x}", row.0)));
-        observe(&store, *row, fixtures::answer(Outcome::Record(Box::new(record))), 2);
+        observe(&store, *row, fixtures::answer(StatusOutcome::Record(Box::new(record))), 2);
     }
     wait_for_search_index(&store, 38);
     for (text, expected) in [("escalated", 6), ("bridgewater", 6), ("other-9", 6), ("case-3", 10), ("xdeed0000", 5)] {
@@ -926,8 +926,10 @@ fn short_answer_before_the_first_record_does_not_prevent_compression() {
         answer.body = answer.body.map(|text| text.replacen('{', &format!("{{{filling}"), 1));
         answer
     };
-    let page =
-        Observation { body: Some("<html>not found</html>".repeat(20)), ..fixtures::answer(Outcome::NotFound(None)) };
+    let page = Observation {
+        body: Some("<html>not found</html>".repeat(20)),
+        ..fixtures::answer(StatusOutcome::NotFound(None))
+    };
     observe(&store, row, page.clone(), 1);
     observe(&store, row, long(RouterStatus::Ongoing, 1), 2);
     observe(&store, row, long(RouterStatus::Success, 2), 3);

@@ -11,7 +11,7 @@ use std::{collections::HashSet, time::Duration};
 
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
-use crate::clock::Mono;
+use crate::clock::MonotonicTime;
 
 /// The number of letters, and of different letters, from which on keys count as a paste.
 const LETTERS: usize = 8;
@@ -37,7 +37,7 @@ pub(super) enum SortedInput {
 /// The state of a paste between two batches of events.
 #[derive(Debug, Default)]
 pub(super) struct BurstDetector {
-    until: Option<Mono>,
+    until: Option<MonotonicTime>,
     /// Whether the terminal is known to put brackets around pastes.
     has_brackets: bool,
 }
@@ -50,7 +50,7 @@ impl BurstDetector {
 
     /// Returns the events of one batch, with pasted keys combined into one text. While a person types into a text
     /// field, a paste needs more letters.
-    pub(super) fn sort_events(&mut self, events: Vec<Event>, is_typing: bool, now: Mono) -> Vec<SortedInput> {
+    pub(super) fn sort_events(&mut self, events: Vec<Event>, is_typing: bool, now: MonotonicTime) -> Vec<SortedInput> {
         // A paste in brackets shows that the terminal has them.
         self.has_brackets |= events.iter().any(|event| matches!(event, Event::Paste(_)));
         if self.has_brackets {

@@ -27,7 +27,7 @@ use super::{
     step::step,
 };
 use crate::{
-    clock::{Mono, Now},
+    clock::{MonotonicTime, Now},
     domain::{
         alert::{Alert, AlertState, AlertSubject, Rule},
         change::{Change, ChangeKind},
@@ -60,7 +60,7 @@ pub(super) fn blank(size: (u16, u16)) -> TestDashboard {
 
 /// Returns a moment, as if the monotonic clock started at the Unix epoch.
 pub(super) fn moment(wall: DateTime<Utc>) -> Now {
-    Now { mono: Mono((wall - DateTime::UNIX_EPOCH).to_std().unwrap()), wall }
+    Now { mono: MonotonicTime((wall - DateTime::UNIX_EPOCH).to_std().unwrap()), wall }
 }
 
 /// Returns the present moment of most tests.
@@ -69,8 +69,8 @@ pub(super) fn now() -> Now {
 }
 
 /// Returns a moment of the monotonic clock.
-pub(super) fn at(milliseconds: u64) -> Mono {
-    Mono(Duration::from_millis(milliseconds))
+pub(super) fn at(milliseconds: u64) -> MonotonicTime {
+    MonotonicTime(Duration::from_millis(milliseconds))
 }
 
 /// Returns a firing alert of a transaction; without one, an alert of the whole profile.

@@ -47,7 +47,7 @@ use super::{
     view_state_file::ViewStateFile,
 };
 use crate::{
-    clock::{Clock, Mono, Now},
+    clock::{Clock, MonotonicTime, Now},
     domain::operation::Operation,
     store::{FeedReader, SharedReader, Store, WakeKind},
 };
@@ -158,7 +158,7 @@ impl Dashboard {
             paging: None,
             next_page: None,
             full_read_at: None,
-            page_pause: (0, Mono::default()),
+            page_pause: (0, MonotonicTime::default()),
             counting: CountPacer::default(),
             view_state_file,
             pace: FramePacer::default(),
@@ -195,7 +195,7 @@ impl Dashboard {
         Ok(())
     }
 
-    fn next_wakeup(&self) -> Mono {
+    fn next_wakeup(&self) -> MonotonicTime {
         let frame = self.pace.due(self.system_state.is_focused).unwrap_or(self.next_tick);
         let counting = self.counting.due(self.pace.is_active()).unwrap_or(self.next_tick);
         let wake = self.next_tick.min(frame).min(counting);

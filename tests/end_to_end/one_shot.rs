@@ -437,7 +437,7 @@ fn child_that_panics_with_an_id() {
     }
     hoptop::internals::cli::install_hooks().unwrap();
     let settings = hoptop::internals::config::load(
-        hoptop::internals::config::Flags::default(),
+        hoptop::internals::config::CommandLineSettings::default(),
         &hoptop::internals::config::Environment::process(),
     );
     let id =

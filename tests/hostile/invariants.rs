@@ -8,7 +8,7 @@ use hoptop::internals::{
     api::{HttpAnswer, StatusAnswer},
     domain::{
         ids::{ChainId, TxHash},
-        observation::{Failure, Outcome},
+        observation::{RequestFailure, StatusOutcome},
         quote::QuoteAnswer,
         text::FIELD_LIMIT,
         transaction::{NewTransaction, TransactionParams},
@@ -89,21 +89,25 @@ pub(crate) fn assert_heard(reply: &HttpAnswer<'_>, answer: &StatusAnswer) {
     assert_all_clean(&serde_json::to_value(&answer.chains).expect("chains can be encoded"));
     let outcome = &answer.outcome;
     let is_expected = match (reply.status, outcome) {
-        (200, Outcome::Record(_) | Outcome::Failed(Failure::Unreadable(_) | Failure::OtherTransaction(_))) => true,
-        (404, Outcome::NotFound(_)) => true,
-        (400, Outcome::Failed(Failure::Rejected(_))) => true,
-        (401, Outcome::Failed(Failure::Unauthorized(_))) => true,
-        (429, Outcome::Failed(Failure::Throttled { .. })) => true,
+        (
+            200,
+            StatusOutcome::Record(_)
+            | StatusOutcome::Failed(RequestFailure::Unreadable(_) | RequestFailure::OtherTransaction(_)),
+        ) => true,
+        (404, StatusOutcome::NotFound(_)) => true,
+        (400, StatusOutcome::Failed(RequestFailure::Rejected(_))) => true,
+        (401, StatusOutcome::Failed(RequestFailure::Unauthorized(_))) => true,
+        (429, StatusOutcome::Failed(RequestFailure::Throttled { .. })) => true,
         (200 | 400 | 401 | 404 | 429, _) => false,
-        (reply_status, Outcome::Failed(Failure::Server { status, .. })) => reply_status == *status,
+        (reply_status, StatusOutcome::Failed(RequestFailure::Server { status, .. })) => reply_status == *status,
         _ => false,
     };
     assert!(is_expected, "HTTP {} became {outcome:?}", reply.status);
     match outcome {
-        Outcome::NotFound(message) => message.iter().for_each(|message| assert_clean(message)),
-        Outcome::Failed(failure) => assert_failure(failure),
+        StatusOutcome::NotFound(message) => message.iter().for_each(|message| assert_clean(message)),
+        StatusOutcome::Failed(failure) => assert_failure(failure),
         // Every text in the record must be clean, keys as well.
-        Outcome::Record(record) => {
+        StatusOutcome::Record(record) => {
             let encoded = serde_json::to_value(record).expect("a record can be encoded");
             assert_all_clean(&encoded);
             let decoded = serde_json::from_value(encoded).expect("a record can be decoded");
@@ -127,18 +131,22 @@ pub(crate) fn assert_quote(answer: &QuoteAnswer) {
     }
 }
 
-fn assert_failure(failure: &Failure) {
+fn assert_failure(failure: &RequestFailure) {
     assert_clean(&failure.one_line());
     match failure {
-        Failure::Throttled { message, retry_after } => {
+        RequestFailure::Throttled { message, retry_after } => {
             message.iter().for_each(|message| assert_clean(message));
             let is_bounded = |rest: Duration| !rest.is_zero() && rest <= LONGEST_REST;
             assert!(retry_after.is_none_or(is_bounded), "a rest of {retry_after:?}");
         }
-        Failure::Rejected(text) | Failure::Unauthorized(text) | Failure::Unreadable(text) => assert_clean(text),
-        Failure::Server { message, .. } => assert_clean(message),
-        Failure::OtherTransaction(text) | Failure::Transport(text) | Failure::Local(text) => assert_clean(text),
-        Failure::TimedOut(_) => {}
+        RequestFailure::Rejected(text) | RequestFailure::Unauthorized(text) | RequestFailure::Unreadable(text) => {
+            assert_clean(text)
+        }
+        RequestFailure::Server { message, .. } => assert_clean(message),
+        RequestFailure::OtherTransaction(text) | RequestFailure::Transport(text) | RequestFailure::Local(text) => {
+            assert_clean(text)
+        }
+        RequestFailure::TimedOut(_) => {}
     }
 }
 

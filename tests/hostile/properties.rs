@@ -12,7 +12,7 @@ use hoptop::internals::{
     api::{HttpAnswer, interpret, interpret_route},
     chain_rpc::read_body,
     domain::{
-        observation::{Failure, Outcome},
+        observation::{RequestFailure, StatusOutcome},
         text::{FIELD_LIMIT, clean},
     },
     intake::{InputFormat, InputPosition, ReadOptions, paste, read},
@@ -64,14 +64,14 @@ impl PropertyRun {
         self.figures.borrow_mut().measure(work)
     }
 
-    fn interpret_reply(&self, reply: &HttpAnswer<'_>, wall: DateTime<Utc>) -> Outcome {
+    fn interpret_reply(&self, reply: &HttpAnswer<'_>, wall: DateTime<Utc>) -> StatusOutcome {
         let answer = self.measure(|| interpret(reply, &params(), wall));
         invariants::assert_heard(reply, &answer);
         invariants::assert_quote(&interpret_route(reply, wall.timestamp() % 2 == 0, wall));
         answer.outcome
     }
 
-    fn interpret_ok(&self, body: &[u8]) -> Outcome {
+    fn interpret_ok(&self, body: &[u8]) -> StatusOutcome {
         self.interpret_reply(&HttpAnswer { status: 200, retry_after: None, body }, DateTime::UNIX_EPOCH)
     }
 }
@@ -82,8 +82,8 @@ impl PropertyRun {
 type LeafValues = BTreeMap<String, Value>;
 
 /// Returns the leaves of a record; `None` for any other outcome.
-fn read_leaves(outcome: &Outcome) -> Option<LeafValues> {
-    let Outcome::Record(record) = outcome else { return None };
+fn read_leaves(outcome: &StatusOutcome) -> Option<LeafValues> {
+    let StatusOutcome::Record(record) = outcome else { return None };
     let mut encoded = serde_json::to_value(record).unwrap();
     // Both list what is unusual in the record, so a difference there is no loss.
     encoded.as_object_mut().unwrap().retain(|key, _| !matches!(key.as_str(), "warnings" | "other"));
@@ -173,7 +173,7 @@ impl PropertyRun {
                 "cut" => {
                     let body = replace_at(&full, &field.pointer, Some(&raw));
                     let outcome = self.interpret_ok(&body.as_bytes()[..at.index(body.len())]);
-                    assert!(matches!(outcome, Outcome::Failed(Failure::Unreadable(_))), "{outcome:?}");
+                    assert!(matches!(outcome, StatusOutcome::Failed(RequestFailure::Unreadable(_))), "{outcome:?}");
                 }
                 _ => {
                     let mut body = full.to_string().into_bytes();
@@ -189,14 +189,14 @@ impl PropertyRun {
     fn check_field(&self, field: &ProbedField, body: &str, known: &LeafValues, is_json: bool) {
         let outcome = self.interpret_ok(body.as_bytes());
         match &outcome {
-            Outcome::Record(_) => {
+            StatusOutcome::Record(_) => {
                 let changed = find_differences(known, &read_leaves(&outcome).unwrap());
                 let lost: Vec<_> = changed.iter().filter(|leaf| !field.covers(leaf)).collect();
                 assert!(lost.is_empty(), "{} costs {lost:?}: {body}", field.pointer);
             }
-            Outcome::Failed(Failure::OtherTransaction(_)) => assert!(field.contains_hash(), "{body}"),
+            StatusOutcome::Failed(RequestFailure::OtherTransaction(_)) => assert!(field.contains_hash(), "{body}"),
             // Together with the record around it, the value is nested deeper than the limit.
-            Outcome::Failed(Failure::Unreadable(why)) => {
+            StatusOutcome::Failed(RequestFailure::Unreadable(why)) => {
                 assert!(!is_json || why.contains("recursion limit"), "{why}: {body}");
             }
             other => panic!("{other:?}"),
@@ -281,7 +281,7 @@ impl PropertyRun {
             let rest = |header: Option<&str>| match self
                 .interpret_reply(&HttpAnswer { status: 429, retry_after: header, body: body.as_bytes() }, wall)
             {
-                Outcome::Failed(Failure::Throttled { retry_after, .. }) => retry_after,
+                StatusOutcome::Failed(RequestFailure::Throttled { retry_after, .. }) => retry_after,
                 other => panic!("{other:?}"),
             };
             let seconds = match value {

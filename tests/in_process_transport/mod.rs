@@ -12,7 +12,7 @@ use hoptop::internals::{
         transaction::TransactionParams,
     },
     poller::ServiceTransport,
-    sim::service::{Request, RequestMethod, Service},
+    sim::service::{RequestMethod, SimulatedRequest, SimulatedService},
 };
 
 const ID: &str = "in-process-transport";
@@ -20,14 +20,14 @@ const ID: &str = "in-process-transport";
 /// A [`ServiceTransport`] to the simulated service without a network.
 pub(crate) struct InProcessTransport {
     /// The simulated service.
-    pub(crate) service: Arc<Mutex<Service>>,
+    pub(crate) service: Arc<Mutex<SimulatedService>>,
     /// The clock of the test.
     pub(crate) clock: Clock,
 }
 
 impl ServiceTransport for InProcessTransport {
     async fn status(&self, params: &TransactionParams) -> Observation {
-        let request = Request::status(params, ID);
+        let request = SimulatedRequest::status(params, ID);
         let arrived = self.clock.now();
         let response = self.service.lock().unwrap().handle(&request, arrived);
         self.clock.sleep_until(arrived.mono + response.delay).await;
@@ -48,12 +48,12 @@ impl ServiceTransport for InProcessTransport {
     }
 
     async fn quote(&self, quote_request: &QuoteRequest) -> QuoteObservation {
-        let request = Request {
+        let request = SimulatedRequest {
             method: RequestMethod::Post,
             path: "/v2/route".into(),
             integrator_id: Some(ID.into()),
             body: serde_json::to_vec(quote_request).ok(),
-            ..Request::default()
+            ..SimulatedRequest::default()
         };
         let arrived = self.clock.now();
         let response = self.service.lock().unwrap().handle(&request, arrived);

@@ -11,11 +11,11 @@ use hoptop::internals::{
     api::{HttpAnswer, interpret},
     domain::{
         ids::{RowId, TransactionKey},
-        observation::{Observation, Outcome},
+        observation::{Observation, StatusOutcome},
         operation::Operation,
         transaction::{NewTransaction, TransactionParams},
     },
-    sim::{body, plan::Transfer, world::World},
+    sim::{body, plan::Transfer, world::SimulatedWorld},
     store::{ImportReport, Receipt, Store},
 };
 
@@ -61,8 +61,8 @@ pub(crate) const BODY_LENGTH: usize = 3_584;
 pub(crate) const STATUS_SEQUENCE: [(&str, usize); 3] = [("ongoing", 1), ("ongoing", 2), ("success", 3)];
 
 /// Creates a world of `count` transfers, the same for the same seed.
-pub(crate) fn world(seed: u64, count: usize, start: DateTime<Utc>) -> World {
-    World::seeded(seed, count, start)
+pub(crate) fn world(seed: u64, count: usize, start: DateTime<Utc>) -> SimulatedWorld {
+    SimulatedWorld::seeded(seed, count, start)
 }
 
 /// Returns a status record of a transfer, [`BODY_LENGTH`] bytes long. `state` is its status and number of steps.
@@ -92,7 +92,7 @@ fn pad_body(text: &str) -> String {
 /// Returns the observation of a reply with such a body.
 pub(crate) fn seen(params: &TransactionParams, body: String, at: DateTime<Utc>) -> TimedObservation {
     let answer = interpret(&HttpAnswer { status: 200, retry_after: None, body: body.as_bytes() }, params, at);
-    assert!(matches!(answer.outcome, Outcome::Record(_)), "{:?}", answer.outcome);
+    assert!(matches!(answer.outcome, StatusOutcome::Record(_)), "{:?}", answer.outcome);
     let observation = Observation {
         outcome: answer.outcome,
         http_status: Some(200),
@@ -111,7 +111,7 @@ pub(crate) fn added(report: &ImportReport) -> impl Iterator<Item = RowId> {
 }
 
 /// Returns the three observations of a transfer in [`STATUS_SEQUENCE`], one minute apart, the first at `from`.
-pub(crate) fn answers(world: &World, new: &NewTransaction, from: DateTime<Utc>) -> Vec<TimedObservation> {
+pub(crate) fn answers(world: &SimulatedWorld, new: &NewTransaction, from: DateTime<Utc>) -> Vec<TimedObservation> {
     let transfer = world.find(new.params.transaction_id.as_str()).unwrap();
     let answer = |(minute, state): (i64, (&str, usize))| {
         let age = Duration::from_secs(60 * minute.unsigned_abs() + 30);

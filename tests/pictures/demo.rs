@@ -23,8 +23,8 @@ use hoptop::internals::{
     poller::{self, Heartbeat, PollScope, PollerSetup},
     process,
     sim::{
-        service::{Service, ServiceLimits},
-        world::World,
+        service::{ServiceLimits, SimulatedService},
+        world::SimulatedWorld,
     },
     store::Store,
     tui::{
@@ -66,10 +66,11 @@ pub(crate) fn show() {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(&folder.path().join("demo.db")).unwrap();
         let clock = Clock::starting_at(start());
-        let world = World::seeded(SEED, TRANSACTIONS, start());
+        let world = SimulatedWorld::seeded(SEED, TRANSACTIONS, start());
         let track = Operation::Track { profile: PROFILE.into(), transactions: world.transfers() };
         store.apply(track, start()).wait().unwrap();
-        let service = Arc::new(Mutex::new(Service::new(world, ServiceLimits { rps: RPS, ..ServiceLimits::default() })));
+        let service =
+            Arc::new(Mutex::new(SimulatedService::new(world, ServiceLimits { rps: RPS, ..ServiceLimits::default() })));
         let setup = PollerSetup {
             store: store.clone(),
             transport: Arc::new(InProcessTransport { service, clock: clock.clone() }),

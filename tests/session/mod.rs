@@ -18,7 +18,7 @@ use std::{
     time::Duration,
 };
 
-use hoptop::internals::clock::{Clock, Mono};
+use hoptop::internals::clock::{Clock, MonotonicTime};
 use portable_pty::{Child, CommandBuilder, ExitStatus, MasterPty, PtySize, native_pty_system};
 
 /// The longest wait for an expected state. After it the test fails, and prints the screen.
@@ -124,7 +124,7 @@ impl Session {
     }
 
     /// Returns the next piece of output, or `None` at its end. Fails at `until`, even if the program still draws.
-    fn next_output(&self, until: Mono) -> Option<Vec<u8>> {
+    fn next_output(&self, until: MonotonicTime) -> Option<Vec<u8>> {
         match self.output.recv_timeout(until.since(self.clock.now().mono)) {
             Err(RecvTimeoutError::Timeout) => panic!("timed out; the screen:\n{}", self.text()),
             piece => piece.ok(),

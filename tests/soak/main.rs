@@ -65,7 +65,7 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use replay::{KeptOperations, Replay};
 use rusqlite::Connection;
-use service::{ServiceBehavior, SimulatedService};
+use service::{ServiceBehavior, SoakService};
 use tempfile::TempDir;
 use tokio::signal::unix::SignalKind;
 use webhook::WebhookServer;
@@ -165,7 +165,7 @@ impl Simulation {
         let webhook = WebhookServer::start(random.random());
         let kept = KeptOperations::default();
         let machine = Machine {
-            service: SimulatedService::new(random.random(), clock.clone(), start()),
+            service: SoakService::new(random.random(), clock.clone(), start()),
             clock,
             kept: kept.clone(),
             webhook_url: webhook.url.clone(),

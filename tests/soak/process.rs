@@ -26,7 +26,7 @@ use tokio::{
     task::JoinHandle,
 };
 
-use super::{replay::KeptOperations, service::SimulatedService};
+use super::{replay::KeptOperations, service::SoakService};
 
 pub(crate) const PROFILE: &str = "default";
 
@@ -43,7 +43,7 @@ const GATHER_LIMIT_MILLIS: u64 = 40;
 #[derive(Clone)]
 pub(crate) struct Machine {
     pub(crate) clock: Clock,
-    pub(crate) service: SimulatedService,
+    pub(crate) service: SoakService,
     pub(crate) kept: KeptOperations,
     pub(crate) webhook_url: String,
     /// Wakes the watchers after a commit. A list, because the order in which a channel wakes its receivers is random.

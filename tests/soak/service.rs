@@ -10,16 +10,16 @@ use std::{
 use chrono::{DateTime, TimeDelta, Utc};
 use hoptop::internals::{
     api::{self, HttpAnswer},
-    clock::{Clock, Mono, Now},
+    clock::{Clock, MonotonicTime, Now},
     domain::{
-        observation::{Failure, Observation, Outcome},
+        observation::{Observation, RequestFailure, StatusOutcome},
         quote::{QuoteAnswer, QuoteObservation, QuoteRequest},
         transaction::{NewTransaction, TransactionParams},
     },
     poller::ServiceTransport,
     sim::{
-        service::{Request, Service, ServiceLimits},
-        world::World,
+        service::{ServiceLimits, SimulatedRequest, SimulatedService},
+        world::SimulatedWorld,
     },
 };
 use rand::{RngExt, SeedableRng};
@@ -49,7 +49,7 @@ pub(crate) enum ServiceBehavior {
 struct ServiceState {
     random: Pcg64Mcg,
     behavior: ServiceBehavior,
-    worlds: Vec<Service>,
+    worlds: Vec<SimulatedService>,
     world_of: HashMap<String, usize>,
     /// The arrivals of the last window.
     arrivals: VecDeque<Duration>,
@@ -70,13 +70,13 @@ impl ServiceState {
 
 /// A connection to the service, shared by all processes.
 #[derive(Clone)]
-pub(crate) struct SimulatedService {
+pub(crate) struct SoakService {
     clock: Clock,
     start: DateTime<Utc>,
     state: Arc<Mutex<ServiceState>>,
 }
 
-impl SimulatedService {
+impl SoakService {
     pub(crate) fn new(seed: u64, clock: Clock, start: DateTime<Utc>) -> Self {
         let state = ServiceState {
             random: Pcg64Mcg::seed_from_u64(seed),
@@ -105,7 +105,7 @@ impl SimulatedService {
 
     /// Adds transfers that were submitted lately, and returns them as a person would import them.
     pub(crate) fn submit(&self, seed: u64, count: usize) -> Vec<NewTransaction> {
-        let world = World::seeded(seed, count, self.now().wall);
+        let world = SimulatedWorld::seeded(seed, count, self.now().wall);
         let transfers = world.transfers();
         let mut state = self.state();
         let place = state.worlds.len();
@@ -114,7 +114,7 @@ impl SimulatedService {
         }
         // The limit is that of all worlds together, so this file counts the requests.
         let limits = ServiceLimits { rps: 1_000_000.0, ..ServiceLimits::default() };
-        state.worlds.push(Service::new(world, limits));
+        state.worlds.push(SimulatedService::new(world, limits));
         transfers
     }
 
@@ -159,7 +159,7 @@ impl SimulatedService {
     }
 
     /// Records a request when it arrives, and returns the answer of the service's mood; `Ok` with the service's reply.
-    fn arrive(&self, params: &TransactionParams) -> Result<(u16, String), (Failure, Duration)> {
+    fn arrive(&self, params: &TransactionParams) -> Result<(u16, String), (RequestFailure, Duration)> {
         let now = self.now();
         let mut state = self.state();
         state.requests += 1;
@@ -177,18 +177,20 @@ impl SimulatedService {
         match state.behavior {
             ServiceBehavior::Answering => {}
             ServiceBehavior::Throttling => {
-                let throttled = Failure::Throttled { message: None, retry_after: Some(retry_after) };
+                let throttled = RequestFailure::Throttled { message: None, retry_after: Some(retry_after) };
                 return Err((throttled, soon));
             }
-            ServiceBehavior::Refusing => return Err((Failure::Unauthorized("the ID was withdrawn".into()), soon)),
-            ServiceBehavior::Down => return Err((Failure::Transport("connection reset".into()), soon)),
-            ServiceBehavior::Silent => return Err((Failure::TimedOut(TIMEOUT), TIMEOUT)),
+            ServiceBehavior::Refusing => {
+                return Err((RequestFailure::Unauthorized("the ID was withdrawn".into()), soon));
+            }
+            ServiceBehavior::Down => return Err((RequestFailure::Transport("connection reset".into()), soon)),
+            ServiceBehavior::Silent => return Err((RequestFailure::TimedOut(TIMEOUT), TIMEOUT)),
             ServiceBehavior::Failing => {
-                return Err((Failure::Server { status: 500, message: "internal error".into() }, soon));
+                return Err((RequestFailure::Server { status: 500, message: "internal error".into() }, soon));
             }
         }
         let place = state.world_of[&params.transaction_id.key()];
-        let reply = state.worlds[place].handle(&Request::status(params, "soak-integrator-7f3a"), now);
+        let reply = state.worlds[place].handle(&SimulatedRequest::status(params, "soak-integrator-7f3a"), now);
         Ok((reply.status, reply.body))
     }
 
@@ -205,7 +207,7 @@ impl SimulatedService {
         let latency = self.latency_since(begins);
         match arrived {
             Err((failure, _)) => Observation {
-                outcome: Outcome::Failed(failure),
+                outcome: StatusOutcome::Failed(failure),
                 http_status: None,
                 latency,
                 body: None,
@@ -227,19 +229,19 @@ impl SimulatedService {
         }
     }
 
-    fn latency_since(&self, begins: Mono) -> Duration {
+    fn latency_since(&self, begins: MonotonicTime) -> Duration {
         self.clock.now().mono.since(begins)
     }
 }
 
-impl ServiceTransport for SimulatedService {
+impl ServiceTransport for SoakService {
     async fn status(&self, params: &TransactionParams) -> Observation {
         // A task of its own: the request goes on if the process is killed.
         tokio::spawn(self.clone().answer(params.clone())).await.unwrap()
     }
 
     async fn quote(&self, _: &QuoteRequest) -> QuoteObservation {
-        let answer = QuoteAnswer::Failed(Failure::Transport("no quotes here".into()));
+        let answer = QuoteAnswer::Failed(RequestFailure::Transport("no quotes here".into()));
         QuoteObservation { answer, http_status: None, body: None }
     }
 }

@@ -15,10 +15,10 @@ use axum::{
     http::{Method, Response},
 };
 use hoptop::internals::{
-    clock::{Clock, Mono},
+    clock::{Clock, MonotonicTime},
     sim::{
         scenario::Scenario,
-        service::{self, Request, Service},
+        service::{self, SimulatedRequest, SimulatedService},
     },
 };
 use tokio::runtime::Runtime;
@@ -50,9 +50,9 @@ pub(crate) struct CountingService {
 }
 
 struct Recorder {
-    service: Service,
+    service: SimulatedService,
     clock: Clock,
-    start: Mono,
+    start: MonotonicTime,
     arrivals: Vec<RequestArrival>,
     answers: Vec<ServiceAnswer>,
 }
@@ -149,7 +149,7 @@ async fn answer(
         if request.method() == Method::GET { service::RequestMethod::Get } else { service::RequestMethod::Post };
     let path = request.uri().path().to_owned();
     let body = axum::body::to_bytes(request.into_body(), 1 << 16).await.ok().map(Vec::from);
-    let request = Request { method, path, integrator_id: id, query: query.unwrap_or_default(), body };
+    let request = SimulatedRequest { method, path, integrator_id: id, query: query.unwrap_or_default(), body };
     let reply = {
         let mut recorder = state.lock().unwrap_or_else(PoisonError::into_inner);
         // The clock is read under the lock, so that the arrivals are in the order of their times.

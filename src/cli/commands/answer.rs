@@ -92,7 +92,7 @@ mod tests {
         cli::context::testing::{CommandFixture, at},
         domain::{
             fixtures,
-            observation::{Failure, Outcome},
+            observation::{RequestFailure, StatusOutcome},
             operation::LocalEdit,
             status::RouterStatus,
         },
@@ -135,7 +135,7 @@ mod tests {
     fn reply_that_may_be_old_has_a_warning_and_rejected_transaction_has_none() {
         let mut bench = CommandFixture::new();
         let row = bench.track(fixtures::new(1));
-        bench.observe(row, fixtures::answer(Outcome::Failed(Failure::Rejected("no".into()))), 10);
+        bench.observe(row, fixtures::answer(StatusOutcome::Failed(RequestFailure::Rejected("no".into()))), 10);
         assert_eq!(run(&mut bench, ReplyFormatOption::Text).1, "");
         bench.observe(row, fixtures::says(RouterStatus::Ongoing), 20);
         assert_eq!(run(&mut bench, ReplyFormatOption::Text).1, "");

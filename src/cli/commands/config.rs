@@ -94,7 +94,7 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use crate::config::{self, Environment, Flags};
+    use crate::config::{self, CommandLineSettings, Environment};
 
     const CANARY: &str = "canary-integrator-7f3a";
 
@@ -103,7 +103,8 @@ mod tests {
         fs::create_dir_all(home.path().join(".config/hoptop")).unwrap();
         fs::write(home.path().join(".config/hoptop/config.toml"), file).unwrap();
         let env = Environment::fixed(&[("PROD_INTEGRATOR_ID", CANARY)], Some(home.path()));
-        let settings = config::load(Flags { rps: Some(3.0), ..Flags::default() }, &env).unwrap();
+        let settings =
+            config::load(CommandLineSettings { rps: Some(3.0), ..CommandLineSettings::default() }, &env).unwrap();
         (home, settings)
     }
 

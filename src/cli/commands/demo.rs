@@ -19,7 +19,7 @@ use crate::{
     chain_rpc::{ChainNodes, NodeSetting},
     cli::{plain, theme},
     clock::{self, Clock},
-    config::{ColorChoice, Environment, Flags},
+    config::{ColorChoice, CommandLineSettings, Environment},
     domain::{ids::ChainId, notification::NotificationMode, operation::Operation, secret::IntegratorId},
     poller::PollScope,
     process,
@@ -30,8 +30,8 @@ use crate::{
     },
     sim::{
         chain_server, server,
-        service::{Service, ServiceLimits},
-        world::World,
+        service::{ServiceLimits, SimulatedService},
+        world::SimulatedWorld,
     },
     store::Store,
     tui::{model::DashboardSettings, run::DashboardInputs, system::System},
@@ -70,7 +70,7 @@ fn parse_speed(text: &str) -> Result<f64, String> {
 }
 
 /// Runs the demo until the user quits.
-pub(crate) fn demo(args: &DemoArgs, flags: &Flags) -> Result<Exit> {
+pub(crate) fn demo(args: &DemoArgs, flags: &CommandLineSettings) -> Result<Exit> {
     let is_accessible = || std::env::var_os("ACCESSIBLE").is_some_and(|value| !value.is_empty() && value != "0");
     let is_plain = flags.is_plain || is_accessible();
     if !is_plain && (!io::stdout().is_terminal() || !io::stdin().is_terminal()) {
@@ -86,10 +86,11 @@ pub(crate) fn demo(args: &DemoArgs, flags: &Flags) -> Result<Exit> {
     let clock = Clock::accelerated(args.speed);
     let log = Some(log_file::start(folder.path(), &folder.path().join("demo.db"), clock.clone())?);
     let start = clock.now().wall;
-    let world = World::demo(args.seed, args.transactions as usize, start);
+    let world = SimulatedWorld::demo(args.seed, args.transactions as usize, start);
     store.apply(Operation::Track { profile: PROFILE.into(), transactions: world.transfers() }, start).wait()?;
     let chains = world.clone();
-    let service = Arc::new(Mutex::new(Service::new(world, ServiceLimits { rps: RPS, ..ServiceLimits::default() })));
+    let service =
+        Arc::new(Mutex::new(SimulatedService::new(world, ServiceLimits { rps: RPS, ..ServiceLimits::default() })));
     let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let color = flags.color.unwrap_or(if no_color { ColorChoice::Never } else { ColorChoice::Auto });
     let theme = theme::of_environment(color, flags.is_ascii)?;
@@ -133,7 +134,7 @@ pub(crate) fn demo(args: &DemoArgs, flags: &Flags) -> Result<Exit> {
 }
 
 /// Returns the nodes of the simulated chains from which the world's transfers start.
-fn chain_nodes(world: &World, address: SocketAddr) -> Vec<NodeSetting> {
+fn chain_nodes(world: &SimulatedWorld, address: SocketAddr) -> Vec<NodeSetting> {
     let chains: BTreeSet<ChainId> = world.transfers().into_iter().map(|new| new.params.from_chain).collect();
     let node = |chain: ChainId| NodeSetting { url: Some(format!("http://{address}/{chain}")), chain, rps: NODE_RPS };
     // Only EVM chains have numbers.

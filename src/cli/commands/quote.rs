@@ -21,7 +21,7 @@ use crate::{
     clock::Clock,
     config::Settings,
     domain::{
-        observation::Failure,
+        observation::RequestFailure,
         operation::Operation,
         quote::{
             Quote, QuoteAnswer, QuoteRequest,
@@ -180,8 +180,8 @@ fn exit_code(outcome: &QuoteResult) -> Exit {
     };
     match answer {
         Some(QuoteAnswer::Route(_)) => Exit::Success,
-        Some(QuoteAnswer::Failed(Failure::Unauthorized(_))) => Exit::Unauthorized,
-        Some(QuoteAnswer::Failed(Failure::Throttled { .. })) => Exit::Unreachable,
+        Some(QuoteAnswer::Failed(RequestFailure::Unauthorized(_))) => Exit::Unauthorized,
+        Some(QuoteAnswer::Failed(RequestFailure::Throttled { .. })) => Exit::Unreachable,
         Some(QuoteAnswer::Failed(failure)) if failure.is_outage() => Exit::Unreachable,
         _ => Exit::Error,
     }

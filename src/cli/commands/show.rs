@@ -388,7 +388,7 @@ mod tests {
         domain::{
             fixtures,
             ids::RowId,
-            observation::{Failure, Observation, Outcome},
+            observation::{Observation, RequestFailure, StatusOutcome},
             status::RouterStatus,
         },
     };
@@ -427,7 +427,7 @@ mod tests {
     }
 
     fn with_body(body: &str) -> Observation {
-        let answer = fixtures::answer(Outcome::Record(Box::new(record())));
+        let answer = fixtures::answer(StatusOutcome::Record(Box::new(record())));
         Observation { body: Some(body.into()), ..answer }
     }
 
@@ -457,7 +457,7 @@ mod tests {
         let (mut bench, row) = tracked_bench();
         bench.observe(row, with_body("{}"), 10);
         bench.observe(row, with_body("{}"), 15);
-        bench.observe(row, fixtures::fails(Failure::Transport("reset".into())), 20);
+        bench.observe(row, fixtures::fails(RequestFailure::Transport("reset".into())), 20);
         let (out, ..) = run(&mut bench, &args());
         for line in [
             "bridge says   source_gateway_called",

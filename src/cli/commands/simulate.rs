@@ -23,8 +23,8 @@ use crate::{
         chain_server,
         scenario::Scenario,
         server,
-        service::{Service, ServiceLimits},
-        world::World,
+        service::{ServiceLimits, SimulatedService},
+        world::SimulatedWorld,
     },
 };
 
@@ -65,7 +65,7 @@ pub(crate) fn simulate(args: &SimulateArgs, rps: Option<f64>) -> Result<Exit> {
     let start = clock.now().wall;
     let (world, mut limits) = match &args.scenario {
         Some(path) => load_scenario(path, start)?,
-        None => (World::seeded(args.seed, args.transactions as usize, start), ServiceLimits::default()),
+        None => (SimulatedWorld::seeded(args.seed, args.transactions as usize, start), ServiceLimits::default()),
     };
     match rps {
         Some(rps) if !(rps > 0.0 && rps <= 1_000.0) => {
@@ -81,7 +81,7 @@ pub(crate) fn simulate(args: &SimulateArgs, rps: Option<f64>) -> Result<Exit> {
         writeln!(io::stdout(), "{count} transfers written to {path}, ready for `hoptop import`")?;
     }
     let chains = world.clone();
-    let service = Arc::new(Mutex::new(Service::new(world, limits)));
+    let service = Arc::new(Mutex::new(SimulatedService::new(world, limits)));
     tokio_runtime::start()?.block_on(async {
         let signal = signals::listen()?;
         let listener = server::bind(args.listen)
@@ -108,7 +108,7 @@ pub(crate) fn simulate(args: &SimulateArgs, rps: Option<f64>) -> Result<Exit> {
     })
 }
 
-fn load_scenario(path: &Path, start: chrono::DateTime<chrono::Utc>) -> Result<(World, ServiceLimits)> {
+fn load_scenario(path: &Path, start: chrono::DateTime<chrono::Utc>) -> Result<(SimulatedWorld, ServiceLimits)> {
     let text = fs::read_to_string(path).wrap_err_with(|| format!("the scenario {} can't be read", path.display()))?;
     let scenario = Scenario::parse(&text).wrap_err_with(|| format!("the scenario {}", path.display()))?;
     Ok((scenario.world(start), scenario.limits()))

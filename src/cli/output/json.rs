@@ -328,7 +328,7 @@ mod tests {
         change::ChangeKind,
         fixtures::{self, at},
         ids::RowId,
-        observation::{Failure, Outcome},
+        observation::{RequestFailure, StatusOutcome},
         record::StatusRecord,
     };
 
@@ -356,7 +356,7 @@ mod tests {
             status: Some("success".into()),
             action: Some("call".into()),
         });
-        tx.apply(&fixtures::answer(Outcome::Record(Box::new(record))), at(5));
+        tx.apply(&fixtures::answer(StatusOutcome::Record(Box::new(record))), at(5));
         tx
     }
 
@@ -437,7 +437,7 @@ mod tests {
     #[test]
     fn parked_transaction_has_the_reason_as_its_last_error() {
         let mut tx = fixtures::transaction(1);
-        tx.apply(&fixtures::fails(Failure::Rejected("quoteId is missing".into())), at(1));
+        tx.apply(&fixtures::fails(RequestFailure::Rejected("quoteId is missing".into())), at(1));
         tx.state.last_error = None;
         let json = serde_json::to_value(TransactionView::new(&tx, &[], at(2))).unwrap();
         assert!(json["lastError"].as_str().unwrap().contains("quoteId is missing"), "{json}");

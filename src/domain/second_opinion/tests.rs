@@ -58,8 +58,9 @@ fn the_second_transaction_is_that_of_the_destination_or_of_the_refund() {
     let mut record = StatusRecord::bare(RouterStatus::PartialSuccess);
     record.to = ChainSide { transaction_id: hash("0xd"), ..ChainSide::default() };
     let mut tx = fixtures::transaction(1);
-    let answer =
-        |record: &StatusRecord| fixtures::answer(crate::domain::observation::Outcome::Record(Box::new(record.clone())));
+    let answer = |record: &StatusRecord| {
+        fixtures::answer(crate::domain::observation::StatusOutcome::Record(Box::new(record.clone())))
+    };
     tx.apply(&answer(&record), at(5));
     assert_eq!(second_transaction(&tx), Some((tx.params.to_chain.clone(), TxHash::new("0xd"))));
     assert_eq!(next_second_question(&tx), Some(at(5)));
@@ -99,7 +100,7 @@ fn a_second_transaction_that_can_not_be_asked_for_is_asked_for_less_often() {
     let mut record = StatusRecord::bare(RouterStatus::PartialSuccess);
     record.to = ChainSide { transaction_id: Some(TxHash::new("0xd")), ..ChainSide::default() };
     let mut tx = fixtures::transaction(1);
-    tx.apply(&fixtures::answer(crate::domain::observation::Outcome::Record(Box::new(record))), at(5));
+    tx.apply(&fixtures::answer(crate::domain::observation::StatusOutcome::Record(Box::new(record))), at(5));
     says_chain(&mut tx, ChainVerdict::Pending, 6);
     assert_eq!(next_second_question(&tx), Some(at(36)));
 }

@@ -80,7 +80,7 @@ struct SimulatedDay {
     settles: BTreeMap<RowId, u64>,
     /// The last poll of each transfer and `false`, or its beginning and `true` before the first poll.
     last_polls: BTreeMap<RowId, (u64, bool)>,
-    in_flight: Vec<(u64, RowId, SlotPermit, Option<Failure>)>,
+    in_flight: Vec<(u64, RowId, SlotPermit, Option<RequestFailure>)>,
     /// The arrivals of the last 20 seconds at the service.
     arrivals: VecDeque<u64>,
     most_in_a_second: usize,
@@ -94,7 +94,7 @@ struct SimulatedDay {
 impl SimulatedDay {
     fn now(&self) -> Now {
         let wall = start() + TimeDelta::milliseconds(self.millis as i64 + self.wall_offset);
-        Now { mono: Mono(Duration::from_millis(self.millis)), wall }
+        Now { mono: MonotonicTime(Duration::from_millis(self.millis)), wall }
     }
 
     fn add_transfer(&mut self, id: i64) {
@@ -174,10 +174,10 @@ impl SimulatedDay {
         let back = self.random.random_range(10..400);
         let failure = match service_state(self.millis) {
             ServiceState::Answering => None,
-            ServiceState::Throttling => Some(Failure::Throttled { message: None, retry_after: None }),
-            ServiceState::Outage => Some(Failure::Transport("reset".into())),
-            ServiceState::Refusing => Some(Failure::Unauthorized("no".into())),
-            ServiceState::Silent => Some(Failure::TimedOut(Duration::from_secs(8))),
+            ServiceState::Throttling => Some(RequestFailure::Throttled { message: None, retry_after: None }),
+            ServiceState::Outage => Some(RequestFailure::Transport("reset".into())),
+            ServiceState::Refusing => Some(RequestFailure::Unauthorized("no".into())),
+            ServiceState::Silent => Some(RequestFailure::TimedOut(Duration::from_secs(8))),
         };
         self.record_arrival(self.millis + there);
         let ends = if service_state(self.millis) == ServiceState::Silent { 8_000 } else { there + back };
@@ -245,7 +245,7 @@ impl SimulatedDay {
 
 /// Plays a day, and checks all that must hold. Returns a line of figures.
 fn play(seed: u64) -> String {
-    let from = Mono::default();
+    let from = MonotonicTime::default();
     let mut day = SimulatedDay {
         core: PollerCore::new(Budget::unshared(RPS, from), from),
         sweeps: 0.0,

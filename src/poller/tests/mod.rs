@@ -27,13 +27,13 @@ use super::*;
 use crate::{
     api,
     chain_rpc::ChainNodes,
-    clock::{Clock, Mono},
+    clock::{Clock, MonotonicTime},
     domain::{
         alert::Rule,
         change::{Change, ChangeKind},
         fixtures,
         ids::RowId,
-        observation::{Failure, Observation, Outcome},
+        observation::{Observation, RequestFailure, StatusOutcome},
         operation::{LocalEdit, Operation},
         poller::PollerHealth,
         quote::{Quote, QuoteAnswer, QuoteObservation, QuoteRequest},
@@ -43,7 +43,7 @@ use crate::{
     },
     sim::{
         scenario::Scenario,
-        service::{Request, Service, ServiceReport},
+        service::{ServiceReport, SimulatedRequest, SimulatedService},
     },
     store::{AlertQuery, FeedPage, OpenMark, OperationResult, QuoteSubmission, Reader, Store, WakeKind, testing},
 };
@@ -64,19 +64,19 @@ enum ConnectionBehavior {
 
 /// A connection to the simulated service in this process.
 struct SimulatedTransport {
-    service: Arc<Mutex<Service>>,
+    service: Arc<Mutex<SimulatedService>>,
     clock: Clock,
     behavior: fn(u64) -> ConnectionBehavior,
-    requests: watch::Sender<Vec<(Mono, TransactionParams)>>,
+    requests: watch::Sender<Vec<(MonotonicTime, TransactionParams)>>,
     /// The `from_address` of each route request.
     routes: watch::Sender<Vec<String>>,
 }
 
 impl SimulatedTransport {
-    async fn fail(&self, failure: Failure, after: Duration) -> Observation {
+    async fn fail(&self, failure: RequestFailure, after: Duration) -> Observation {
         self.clock.sleep_until(self.clock.now().mono + after).await;
         Observation {
-            outcome: Outcome::Failed(failure),
+            outcome: StatusOutcome::Failed(failure),
             http_status: None,
             latency: after,
             body: None,
@@ -94,12 +94,12 @@ impl ServiceTransport for SimulatedTransport {
             ConnectionBehavior::Fine => "an-integrator-7f3a",
             ConnectionBehavior::Withdrawn => "revoked-integrator-7f3a",
             ConnectionBehavior::Refused => {
-                return self.fail(Failure::Transport("refused".to_owned()), Duration::from_millis(30)).await;
+                return self.fail(RequestFailure::Transport("refused".to_owned()), Duration::from_millis(30)).await;
             }
-            ConnectionBehavior::Silent => return self.fail(Failure::TimedOut(TIMEOUT), TIMEOUT).await,
+            ConnectionBehavior::Silent => return self.fail(RequestFailure::TimedOut(TIMEOUT), TIMEOUT).await,
             ConnectionBehavior::Panics => panic!("panic of the simulated client"),
         };
-        let response = lock(&self.service).handle(&Request::status(params, id), now);
+        let response = lock(&self.service).handle(&SimulatedRequest::status(params, id), now);
         self.clock.sleep_until(now.mono + response.delay).await;
         let seen = api::HttpAnswer {
             status: response.status,
@@ -142,7 +142,7 @@ struct PollerFixture {
     store: Store,
     clock: Clock,
     scenario: Scenario,
-    service: Arc<Mutex<Service>>,
+    service: Arc<Mutex<SimulatedService>>,
     rps: f64,
     weights: BTreeMap<String, f64>,
     chain_nodes: Option<Arc<ChainNodes>>,
@@ -302,7 +302,7 @@ struct RunningPoller {
 
 impl RunningPoller {
     /// Returns the requests so far: the moment and the parameters of each.
-    fn requests(&self) -> Vec<(Mono, TransactionParams)> {
+    fn requests(&self) -> Vec<(MonotonicTime, TransactionParams)> {
         self.transport.requests.borrow().clone()
     }
 
@@ -325,8 +325,8 @@ impl RunningPoller {
 
     /// Returns the moments of the requests by transaction. Asserts that two requests about one transaction are five
     /// seconds apart.
-    fn by_transaction(&self) -> BTreeMap<String, Vec<Mono>> {
-        let mut asked: BTreeMap<_, Vec<Mono>> = BTreeMap::new();
+    fn by_transaction(&self) -> BTreeMap<String, Vec<MonotonicTime>> {
+        let mut asked: BTreeMap<_, Vec<MonotonicTime>> = BTreeMap::new();
         for (at, params) in self.requests() {
             asked.entry(params.transaction_id.key()).or_default().push(at);
         }

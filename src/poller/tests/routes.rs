@@ -100,7 +100,7 @@ async fn status_of_an_untracked_transaction_is_asked_for_once() {
     bench.wait_until(move |reader| reader.status_answer(&wanted).unwrap().is_some()).await;
     let wanted = key.clone();
     let (answer, _) = bench.read(move |reader| reader.status_answer(&wanted).unwrap().unwrap()).await;
-    assert!(matches!(answer.outcome, Outcome::Record(_)), "{answer:?}");
+    assert!(matches!(answer.outcome, StatusOutcome::Record(_)), "{answer:?}");
     bench.apply(Operation::ForgetStatus { request: key.clone() }).await;
     assert_eq!(bench.read(move |reader| reader.status_answer(&key).unwrap()).await, None);
     bench.advance(Duration::from_secs(40)).await;

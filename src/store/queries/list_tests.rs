@@ -101,7 +101,7 @@ fn answer_with_status(status: RouterStatus, from: &str) -> Observation {
     record.from = ChainSide { chain_id: Some(ChainId::new(from)), chain_name: name, ..ChainSide::default() };
     Observation {
         body: Some("{}".into()),
-        ..fixtures::answer(crate::domain::observation::Outcome::Record(Box::new(record)))
+        ..fixtures::answer(crate::domain::observation::StatusOutcome::Record(Box::new(record)))
     }
 }
 

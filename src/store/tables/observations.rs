@@ -15,7 +15,7 @@ use super::{
 };
 use crate::domain::{
     ids::RowId,
-    observation::{Observation, Outcome},
+    observation::{Observation, StatusOutcome},
     span,
     transaction::Transaction,
 };
@@ -183,13 +183,13 @@ pub(in crate::store) fn insert_or_repeat<'a>(
                 (BodyRepetition::OfDigest, _) => LastBody::InLog(PackedBody::NONE),
                 (BodyRepetition::None, BodyStorage::Log(entry)) => LastBody::InLog(PackedBody::in_log(entry, text)),
                 (BodyRepetition::None, BodyStorage::Store) => {
-                    LastBody::Separate(text, matches!(observation.outcome, Outcome::Record(_)))
+                    LastBody::Separate(text, matches!(observation.outcome, StatusOutcome::Record(_)))
                 }
             },
         };
         return Ok((id, last));
     }
-    let is_record = matches!(observation.outcome, Outcome::Record(_));
+    let is_record = matches!(observation.outcome, StatusOutcome::Record(_));
     let packed = match (observation.body.as_deref(), storage) {
         (None, _) => PackedBody::NONE,
         (Some(body), BodyStorage::Store) => pack_body(db, transaction, body, is_record)?,
@@ -350,12 +350,12 @@ pub(in crate::store) fn last_state_before(
     Ok(last.map(columns::moment_from))
 }
 
-fn summary(outcome: &Outcome) -> String {
+fn summary(outcome: &StatusOutcome) -> String {
     match outcome {
-        Outcome::Record(record) => record.status.to_string(),
-        Outcome::NotFound(None) => "not found".into(),
-        Outcome::NotFound(Some(message)) => format!("not found: {message}"),
-        Outcome::Failed(failure) => failure.one_line(),
+        StatusOutcome::Record(record) => record.status.to_string(),
+        StatusOutcome::NotFound(None) => "not found".into(),
+        StatusOutcome::NotFound(Some(message)) => format!("not found: {message}"),
+        StatusOutcome::Failed(failure) => failure.one_line(),
     }
 }
 

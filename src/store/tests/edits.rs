@@ -276,7 +276,7 @@ fn redoing_an_import_polls_only_transactions_that_its_undo_stopped() {
     let mut batch: Vec<_> = (1..=5).map(fixtures::new).collect();
     batch[4].is_untracked = true;
     let rows = testing::track(&store, "default", batch, at(0)).added.first;
-    let refusal = fixtures::answer(Outcome::Failed(Failure::Rejected("quoteId is wrong".into())));
+    let refusal = fixtures::answer(StatusOutcome::Failed(RequestFailure::Rejected("quoteId is wrong".into())));
     observe(&store, rows[0], refusal, 1);
     testing::edit(&store, "another", Edit::Untrack { transactions: vec![rows[1]] }, at(2));
     let tracking =

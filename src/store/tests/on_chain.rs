@@ -136,7 +136,7 @@ fn corrected_source_chain_resets_the_state_and_never_replaces_another_transactio
         let edit = Edit::CorrectSource { transactions: vec![row], chain: ChainId::new(chain) };
         testing::edit(&store, "default", edit, at(60))
     };
-    observe(&store, row, fixtures::answer(Outcome::NotFound(Some("no".into()))), 10);
+    observe(&store, row, fixtures::answer(StatusOutcome::NotFound(Some("no".into()))), 10);
     says(&store, row, ChainVerdict::Elsewhere(ChainId::new("10")), 20);
     assert_eq!(correct("10"), 1);
     let corrected = header(&store, row);

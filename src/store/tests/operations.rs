@@ -164,33 +164,33 @@ fn body_of(record: &StatusRecord) -> String {
     format!(r#"{{"routerTransactionStatus":"{}","words":"{filling}","timeSpent":{time}}}"#, record.status.raw())
 }
 
-fn failure() -> impl Strategy<Value = Failure> {
+fn failure() -> impl Strategy<Value = RequestFailure> {
     prop_oneof![
-        Just(Failure::Transport("reset".into())),
-        Just(Failure::TimedOut(Duration::from_secs(20))),
-        Just(Failure::Server { status: 502, message: "<html>".into() }),
-        Just(Failure::Unreadable("no".into())),
-        Just(Failure::OtherTransaction("0xab".into())),
-        Just(Failure::Unauthorized("who?".into())),
-        Just(Failure::Throttled { message: None, retry_after: Some(Duration::from_millis(1_500)) }),
-        Just(Failure::Rejected("quoteId is wrong".into())),
+        Just(RequestFailure::Transport("reset".into())),
+        Just(RequestFailure::TimedOut(Duration::from_secs(20))),
+        Just(RequestFailure::Server { status: 502, message: "<html>".into() }),
+        Just(RequestFailure::Unreadable("no".into())),
+        Just(RequestFailure::OtherTransaction("0xab".into())),
+        Just(RequestFailure::Unauthorized("who?".into())),
+        Just(RequestFailure::Throttled { message: None, retry_after: Some(Duration::from_millis(1_500)) }),
+        Just(RequestFailure::Rejected("quoteId is wrong".into())),
     ]
 }
 
 fn observation() -> impl Strategy<Value = Observation> {
     let outcome = prop_oneof![
-        8 => record().prop_map(|record| Outcome::Record(Box::new(record))),
-        2 => maybe(&["not indexed", "wait"]).prop_map(Outcome::NotFound),
-        3 => failure().prop_map(Outcome::Failed),
+        8 => record().prop_map(|record| StatusOutcome::Record(Box::new(record))),
+        2 => maybe(&["not indexed", "wait"]).prop_map(StatusOutcome::NotFound),
+        3 => failure().prop_map(StatusOutcome::Failed),
     ];
     let answer = (prop::bool::weighted(0.8), 0_u64..9_000_000, maybe(&["req-1", "req-2"]));
     (outcome, answer, prop::collection::vec(chain(), 0..2)).prop_map(
         |(outcome, (has_body, latency, response_id), chains)| {
             let (http_status, body) = match &outcome {
-                Outcome::Record(record) => (Some(200), Some(body_of(record))),
-                Outcome::NotFound(message) => (Some(404), Some(format!(r#"{{"message":{message:?}}}"#))),
-                Outcome::Failed(Failure::Transport(_) | Failure::TimedOut(_)) => (None, None),
-                Outcome::Failed(failure) => (Some(500), Some(failure.to_string())),
+                StatusOutcome::Record(record) => (Some(200), Some(body_of(record))),
+                StatusOutcome::NotFound(message) => (Some(404), Some(format!(r#"{{"message":{message:?}}}"#))),
+                StatusOutcome::Failed(RequestFailure::Transport(_) | RequestFailure::TimedOut(_)) => (None, None),
+                StatusOutcome::Failed(failure) => (Some(500), Some(failure.to_string())),
             };
             let body = body.filter(|_| has_body);
             Observation { outcome, http_status, latency: Duration::from_micros(latency), body, chains, response_id }
@@ -642,13 +642,14 @@ fn operations_of_each_variant(Targets { transaction, alert, quote, status }: &Ta
         ..StatusRecord::bare(RouterStatus::Unknown("settling".into()))
     };
     let failures = [
-        Failure::Rejected("no".into()),
-        Failure::Throttled { message: None, retry_after: Some(Duration::from_millis(1)) },
-        Failure::Server { status: 502, message: "<html>".into() },
-        Failure::TimedOut(Duration::from_millis(20_001)),
+        RequestFailure::Rejected("no".into()),
+        RequestFailure::Throttled { message: None, retry_after: Some(Duration::from_millis(1)) },
+        RequestFailure::Server { status: 502, message: "<html>".into() },
+        RequestFailure::TimedOut(Duration::from_millis(20_001)),
     ];
-    let outcomes = failures.clone().into_iter().map(Outcome::Failed);
-    let outcomes = outcomes.chain([Outcome::Record(Box::new(record)), Outcome::NotFound(Some("wait".into()))]);
+    let outcomes = failures.clone().into_iter().map(StatusOutcome::Failed);
+    let outcomes =
+        outcomes.chain([StatusOutcome::Record(Box::new(record)), StatusOutcome::NotFound(Some("wait".into()))]);
     let chains =
         vec![ChainConfig { bridge_fee_multiplier: Number::from_f64(1.1), ..ChainConfig::bare(ChainId::new("424242")) }];
     let observations = outcomes.map(|outcome| Operation::Observe {
@@ -734,7 +735,7 @@ fn operations_of_each_variant(Targets { transaction, alert, quote, status }: &Ta
 
 fn operations_on(request: &StatusRequestKey) -> [Operation; 3] {
     let StatusRequestKey { profile, params, .. } = request.clone();
-    let observation = Box::new(fixtures::answer(Outcome::NotFound(None)));
+    let observation = Box::new(fixtures::answer(StatusOutcome::NotFound(None)));
     [
         Operation::RequestStatus { profile, params, wanted_until: millis(6) },
         Operation::AnswerStatus { request: request.clone(), observation },

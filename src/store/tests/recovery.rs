@@ -676,8 +676,8 @@ fn unreadable_record_is_rebuilt_from_the_history() {
     let decode = |params: &TransactionParams, body: &str| {
         let reply = crate::api::HttpAnswer { status: 200, retry_after: None, body: body.as_bytes() };
         match crate::api::interpret(&reply, params, at(0)).outcome {
-            Outcome::Record(record) => Some(*record),
-            Outcome::NotFound(_) | Outcome::Failed(_) => None,
+            StatusOutcome::Record(record) => Some(*record),
+            StatusOutcome::NotFound(_) | StatusOutcome::Failed(_) => None,
         }
     };
     let status =

@@ -170,7 +170,7 @@ fn light_replica_differs_in_the_bodies_alone_and_finds_them_in_the_log() {
         body(RouterStatus::Ongoing, 1),
         body(RouterStatus::Ongoing, 1),
         body(RouterStatus::Ongoing, 2),
-        fixtures::fails(Failure::Transport("refused".into())),
+        fixtures::fails(RequestFailure::Transport("refused".into())),
         body(RouterStatus::Success, 9),
         body(RouterStatus::Success, 9),
     ];

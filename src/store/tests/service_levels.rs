@@ -31,9 +31,9 @@ fn a_transfer_counts_as_late_only_after_an_answer_past_its_deadline() {
     let (_folder, store) = open();
     let rows = track(&store, 1, 4);
     // The first is never answered, the second is rejected, the third fails.
-    let rejected = fixtures::fails(Failure::Rejected("no such quote".into()));
+    let rejected = fixtures::fails(RequestFailure::Rejected("no such quote".into()));
     observe(&store, rows[1], Observation { http_status: Some(400), ..rejected }, DEADLINE + 10);
-    let failed = fixtures::fails(Failure::Transport("refused".into()));
+    let failed = fixtures::fails(RequestFailure::Transport("refused".into()));
     observe(&store, rows[2], Observation { http_status: None, ..failed }, DEADLINE + 10);
     observe(&store, rows[3], fixtures::says(RouterStatus::Ongoing), DEADLINE - 1);
     assert_eq!(results(&store, &rows), [None; 4]);
@@ -53,7 +53,7 @@ fn an_end_that_may_have_come_in_time_is_unknown() {
         }
     }
     // A failure between the two answers shows nothing of the transfer.
-    let failed = fixtures::fails(Failure::Transport("refused".into()));
+    let failed = fixtures::fails(RequestFailure::Transport("refused".into()));
     observe(&store, rows[3], Observation { http_status: None, ..failed }, DEADLINE + 20);
     rows.iter().for_each(|row| observe(&store, *row, fixtures::says(RouterStatus::Success), 5_000));
     let (unknown, missed) = (Some(DeadlineResult::Unknown), Some(DeadlineResult::Missed));

@@ -19,7 +19,7 @@
 
 use std::time::Duration;
 
-use crate::{clock::Mono, domain::team::Drain};
+use crate::{clock::MonotonicTime, domain::team::Drain};
 
 /// The time between two beats of a holder, and between two reads of a candidate.
 pub(crate) const BEAT: Duration = Duration::from_secs(1);
@@ -117,7 +117,7 @@ pub(crate) enum LeaseStep {
     /// Send this request. [`Lease::on_reply`] expects its number.
     Send(u64, LeaseRequest),
     /// Nothing is to be done before this moment or the next reply.
-    WaitUntil(Mono),
+    WaitUntil(MonotonicTime),
 }
 
 /// Whether this machine may send requests to the service.
@@ -126,13 +126,13 @@ pub(crate) enum SendPermission {
     /// This machine doesn't hold the lease, or no longer trusts it.
     No,
     /// This machine holds the lease, and may send from this moment on if it still trusts the lease then.
-    From(Mono),
+    From(MonotonicTime),
     /// Requests may begin until this moment. What sends must be killed at `kill_at`.
     Until {
         /// No request begins after this moment.
-        begin: Mono,
+        begin: MonotonicTime,
         /// No byte leaves after this moment.
-        kill_at: Mono,
+        kill_at: MonotonicTime,
     },
 }
 
@@ -145,16 +145,16 @@ pub(crate) struct Lease {
     state: LeaseState,
     pending: Option<PendingRequest>,
     requests: u64,
-    next_request: Mono,
+    next_request: MonotonicTime,
     /// Until then this machine doesn't take the lease.
-    barred_until: Mono,
+    barred_until: MonotonicTime,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct PendingRequest {
     number: u64,
     request: LeaseRequest,
-    sent_at: Mono,
+    sent_at: MonotonicTime,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -179,7 +179,7 @@ enum HolderPhase {
 struct ObservedRow {
     row: LeaseRow,
     server: ServerStart,
-    since: Mono,
+    since: MonotonicTime,
 }
 
 /// The holder's knowledge of its lease.
@@ -187,8 +187,8 @@ struct ObservedRow {
 struct HeldLease {
     epoch: u64,
     server: ServerStart,
-    trusted_until: Mono,
-    sends_from: Mono,
+    trusted_until: MonotonicTime,
+    sends_from: MonotonicTime,
 }
 
 impl Lease {
@@ -201,13 +201,13 @@ impl Lease {
             state: LeaseState::Candidate(None),
             pending: None,
             requests: 0,
-            next_request: Mono::default(),
-            barred_until: Mono::default(),
+            next_request: MonotonicTime::default(),
+            barred_until: MonotonicTime::default(),
         }
     }
 
     /// Returns the next step. An extra call does no harm. The driver must read its clock for `now` before it sends.
-    pub(crate) fn next(&mut self, now: Mono) -> LeaseStep {
+    pub(crate) fn next(&mut self, now: MonotonicTime) -> LeaseStep {
         if let Some(pending) = self.pending {
             let limit = pending.sent_at + REPLY_LIMIT;
             if now < limit {
@@ -236,7 +236,7 @@ impl Lease {
         LeaseStep::Send(self.requests, request)
     }
 
-    fn candidate_request(&self, observed: Option<&ObservedRow>, now: Mono) -> LeaseRequest {
+    fn candidate_request(&self, observed: Option<&ObservedRow>, now: MonotonicTime) -> LeaseRequest {
         let Some(observed) = observed else { return LeaseRequest::Read };
         let ObservedRow { row, server, .. } = observed;
         match row.holder {
@@ -250,7 +250,7 @@ impl Lease {
     }
 
     /// When this machine takes the lease if the row stays as it is.
-    fn takeover_at(&self, observed: &ObservedRow) -> Mono {
+    fn takeover_at(&self, observed: &ObservedRow) -> MonotonicTime {
         let wait = match observed.row.holder {
             // A release that a server has from before a failover may be older than a takeover that was lost.
             LeaseHolder::Free(Some(released_on)) if released_on == observed.server => Duration::ZERO,
@@ -260,7 +260,7 @@ impl Lease {
     }
 
     /// Reads the row at once, because a lease was released.
-    pub(crate) fn retry_now(&mut self, now: Mono) {
+    pub(crate) fn retry_now(&mut self, now: MonotonicTime) {
         if let LeaseState::Candidate(_) = self.state {
             self.next_request = self.next_request.min(now);
         }
@@ -268,7 +268,7 @@ impl Lease {
 
     /// Applies the reply to a request; `None` if the request failed, was cancelled or timed out. A reply that comes
     /// after [`REPLY_LIMIT`] is ignored.
-    pub(crate) fn on_reply(&mut self, number: u64, reply: Option<LeaseReply>, now: Mono) {
+    pub(crate) fn on_reply(&mut self, number: u64, reply: Option<LeaseReply>, now: MonotonicTime) {
         let Some(pending) = self.pending.filter(|pending| pending.number == number) else { return };
         self.pending = None;
         // A standby grants nothing, and its row may be old.
@@ -295,13 +295,13 @@ impl Lease {
         }
     }
 
-    fn become_holder(&mut self, reply: &LeaseReply, trusted_until: Mono, sends_from: Mono) {
+    fn become_holder(&mut self, reply: &LeaseReply, trusted_until: MonotonicTime, sends_from: MonotonicTime) {
         let tenure = HeldLease { epoch: reply.row.epoch, server: reply.server, trusted_until, sends_from };
         self.state = LeaseState::Holder(tenure, HolderPhase::Sending);
     }
 
     /// Watches the row as a candidate. The row counts as unchanged only on the same server.
-    fn observe_row(&mut self, reply: &LeaseReply, now: Mono) {
+    fn observe_row(&mut self, reply: &LeaseReply, now: MonotonicTime) {
         let unchanged = match self.state {
             LeaseState::Candidate(observed) => {
                 observed.filter(|observed| observed.row == reply.row && observed.server == reply.server)
@@ -316,9 +316,9 @@ impl Lease {
     }
 
     /// Whether this machine may send requests to the service at `now`.
-    pub(crate) fn permission(&self, now: Mono) -> SendPermission {
+    pub(crate) fn permission(&self, now: MonotonicTime) -> SendPermission {
         let LeaseState::Holder(tenure, HolderPhase::Sending) = self.state else { return SendPermission::No };
-        let begin = Mono(tenure.trusted_until.0.saturating_sub(MARGIN));
+        let begin = MonotonicTime(tenure.trusted_until.0.saturating_sub(MARGIN));
         if now >= begin {
             return SendPermission::No;
         }
@@ -345,7 +345,7 @@ impl Lease {
     }
 
     /// Gives the lease back at once. This machine takes the lease again only if no other machine does.
-    pub(crate) fn release(&mut self, drain: Drain, now: Mono) {
+    pub(crate) fn release(&mut self, drain: Drain, now: MonotonicTime) {
         self.barred_until = now + COURTESY;
         if let LeaseState::Holder(tenure, HolderPhase::Draining) = self.state {
             (self.state, self.next_request) = (LeaseState::Holder(tenure, HolderPhase::Releasing(drain)), now);
@@ -356,7 +356,7 @@ impl Lease {
 impl HeldLease {
     /// Returns the tenure after a successful beat. If another server answered, another machine may have taken the lease
     /// from the former server without a trace: its trust must end first.
-    fn renew(self, reply: &LeaseReply, trusted_until: Mono, now: Mono) -> Self {
+    fn renew(self, reply: &LeaseReply, trusted_until: MonotonicTime, now: MonotonicTime) -> Self {
         let is_same_server = self.server == reply.server;
         let sends_from = if is_same_server { self.sends_from } else { now + EXPIRY + QUARANTINE };
         Self { server: reply.server, trusted_until: trusted_until.max(self.trusted_until), sends_from, ..self }

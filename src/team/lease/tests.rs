@@ -7,8 +7,8 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn at(seconds: f64) -> Mono {
-    Mono(Duration::from_secs_f64(seconds))
+fn at(seconds: f64) -> MonotonicTime {
+    MonotonicTime(Duration::from_secs_f64(seconds))
 }
 
 const SERVER: ServerStart = ServerStart(1);
@@ -20,12 +20,12 @@ fn row(epoch: u64, holder: LeaseHolder, beat: u64) -> LeaseRow {
 
 /// Sends the next request, which must be `expected`, and answers it at once.
 #[track_caller]
-fn exchange(lease: &mut Lease, now: Mono, expected: LeaseRequest, is_granted: bool, row: LeaseRow) {
+fn exchange(lease: &mut Lease, now: MonotonicTime, expected: LeaseRequest, is_granted: bool, row: LeaseRow) {
     exchange_with(lease, now, expected, LeaseReply { is_granted, row, server: SERVER, in_recovery: false });
 }
 
 #[track_caller]
-fn exchange_with(lease: &mut Lease, now: Mono, expected: LeaseRequest, reply: LeaseReply) {
+fn exchange_with(lease: &mut Lease, now: MonotonicTime, expected: LeaseRequest, reply: LeaseReply) {
     let step = lease.next(now);
     let LeaseStep::Send(number, request) = step else { panic!("{step:?}") };
     assert_eq!(request, expected);
@@ -44,7 +44,7 @@ fn holder() -> Lease {
     lease
 }
 
-fn beat(lease: &mut Lease, now: Mono, is_granted: bool, beat: u64) {
+fn beat(lease: &mut Lease, now: MonotonicTime, is_granted: bool, beat: u64) {
     let id = lease.id;
     exchange(lease, now, LeaseRequest::Beat { epoch: 4 }, is_granted, row(4, LeaseHolder::Held(id), beat));
 }
@@ -274,7 +274,7 @@ struct FakePoller {
     number: u64,
     epoch: u64,
     /// The machine's own time at which the kernel kills the process.
-    kill_at: Mono,
+    kill_at: MonotonicTime,
 }
 
 struct Machine {
@@ -292,9 +292,9 @@ struct Machine {
 }
 
 impl Machine {
-    fn local(&self, time: Time) -> Mono {
+    fn local(&self, time: Time) -> MonotonicTime {
         let ticks = u128::from(time) * u128::from(self.rate) / 1_000_000;
-        Mono(Duration::from_micros(self.offset + u64::try_from(ticks).unwrap()))
+        MonotonicTime(Duration::from_micros(self.offset + u64::try_from(ticks).unwrap()))
     }
 
     /// The poller, unless the kernel has killed it.

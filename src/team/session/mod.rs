@@ -26,7 +26,7 @@ use super::{
     error::TeamError,
 };
 use crate::{
-    clock::{Clock, Mono},
+    clock::{Clock, MonotonicTime},
     domain::{
         ids::TransactionKey,
         team::{Nonce, TeamLink, TeamStatus},
@@ -78,7 +78,7 @@ pub fn start(store: Store, options: SessionOptions, clock: Clock) -> Result<Stor
         waiting: VecDeque::new(),
         body_requests: Vec::new(),
         status,
-        members_due: Mono::default(),
+        members_due: MonotonicTime::default(),
         open: None,
         is_open_published: true,
         known_loads: None,
@@ -110,7 +110,7 @@ struct LogSession {
     /// The bodies of answers to read from the log.
     body_requests: Vec<BodyRequest>,
     status: watch::Sender<TeamStatus>,
-    members_due: Mono,
+    members_due: MonotonicTime,
     /// The transaction that this process has open.
     open: Option<TransactionKey>,
     is_open_published: bool,
@@ -123,7 +123,7 @@ struct LogSession {
 /// The state of one connection.
 struct SessionConnection {
     /// When the snapshots are read again.
-    snapshots_due: Mono,
+    snapshots_due: MonotonicTime,
     /// The last deletion for which a snapshot was begun or not needed.
     purged: u64,
     /// The number of operations in the log up to the newest snapshot.
@@ -133,7 +133,7 @@ struct SessionConnection {
     author: String,
     /// The number of the last entry that this process knows to be applied.
     applied: u64,
-    next_check: Mono,
+    next_check: MonotonicTime,
     check_interval: Duration,
     /// The newest entry that a notice named, and the newest one that a look found without a notice.
     announced: u64,
@@ -143,7 +143,7 @@ struct SessionConnection {
 impl SessionConnection {
     /// Records the log's head. Behind a pooler in transaction mode only a process's own notifications may arrive. If no
     /// notification of this entry comes before the next check, frequent checks replace notifications.
-    fn expect_notice_of(&mut self, head: u64, now: Mono) {
+    fn expect_notice_of(&mut self, head: u64, now: MonotonicTime) {
         if self.unannounced.is_some_and(|seq| seq > self.announced) {
             self.check_interval = CHECK_INTERVAL_WITHOUT_NOTICES;
         }
@@ -183,7 +183,7 @@ impl LogSession {
         let now = self.clock.now().mono;
         let (next_check, check_interval) = (now + ECHO_LIMIT, CHECK_INTERVAL_WITHOUT_NOTICES);
         let mut link = SessionConnection {
-            snapshots_due: Mono::default(),
+            snapshots_due: MonotonicTime::default(),
             purged: 0,
             database,
             team: info.team,
@@ -206,7 +206,7 @@ impl LogSession {
         link.announced = link.applied;
         self.store.set_log_fault(None);
         self.status.send_modify(|status| status.link = TeamLink::Live);
-        self.members_due = Mono::default();
+        self.members_due = MonotonicTime::default();
         let mut received = Vec::new();
         loop {
             while !self.waiting.is_empty() {

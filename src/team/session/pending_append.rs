@@ -3,7 +3,7 @@
 use tokio::sync::oneshot;
 
 use crate::{
-    clock::{Clock, Mono},
+    clock::{Clock, MonotonicTime},
     domain::{ids::TransactionKey, operation::Envelope, team::Nonce},
     store::{OperationResult, StoreError, payload},
 };
@@ -34,7 +34,7 @@ pub(super) struct PendingAppend {
     /// Take the result of each operation.
     replies: Vec<ResultSender>,
     /// When the first of the writes was submitted.
-    pub(super) since: Mono,
+    pub(super) since: MonotonicTime,
     /// Whether the database may have an entry already: an attempt ended without an answer.
     pub(super) may_be_in_log: bool,
 }

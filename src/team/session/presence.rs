@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{LogSession, SessionConnection, session_error::SessionError};
 use crate::{
-    clock::Mono,
+    clock::MonotonicTime,
     domain::{ids::TransactionKey, team::Nonce},
     team::{database::TeamDatabase, snapshot},
 };
@@ -125,7 +125,7 @@ impl LogSession {
         let Ok(OpenNotice { member, open }) = serde_json::from_str(notice) else { return };
         let Some(id) = Nonce::parse(&member).filter(|id| *id != self.options.presence.id) else { return };
         if !self.status.borrow().members.iter().any(|known| known.id == id) {
-            self.members_due = Mono::default();
+            self.members_due = MonotonicTime::default();
         }
         self.status.send_modify(|status| {
             match open {

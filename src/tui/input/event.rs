@@ -143,14 +143,14 @@ mod tests {
 
     use super::*;
     use crate::{
-        clock::Mono,
+        clock::MonotonicTime,
         tui::{input::framer::InputFramer, key_text},
     };
 
     fn events_of(bytes: &str) -> Vec<Event> {
         let (mut framer, mut events) = (InputFramer::default(), Vec::new());
-        framer.push(bytes.as_bytes(), Mono::default(), &mut |frame| events.extend(event_of(frame)));
-        framer.expire(Mono(Duration::from_secs(1)), &mut |frame| events.extend(event_of(frame)));
+        framer.push(bytes.as_bytes(), MonotonicTime::default(), &mut |frame| events.extend(event_of(frame)));
+        framer.expire(MonotonicTime(Duration::from_secs(1)), &mut |frame| events.extend(event_of(frame)));
         events
     }
 

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use crate::clock::Mono;
+use crate::clock::MonotonicTime;
 
 /// The longest silence within an escape sequence, a character or a paste. After it the incomplete input ends.
 const INPUT_LIMIT: Duration = Duration::from_secs(1);
@@ -82,12 +82,12 @@ enum PartialFrame {
 pub struct InputFramer {
     partial: PartialFrame,
     /// The moment of the last bytes.
-    last: Mono,
+    last: MonotonicTime,
 }
 
 impl InputFramer {
     /// Adds bytes that arrived at `now`, and passes each frame that is complete to `emit`.
-    pub fn push(&mut self, bytes: &[u8], now: Mono, emit: &mut impl FnMut(InputFrame)) {
+    pub fn push(&mut self, bytes: &[u8], now: MonotonicTime, emit: &mut impl FnMut(InputFrame)) {
         let is_typed = bytes == [INTERRUPT] && now.since(self.last) >= TYPING_PAUSE;
         if is_typed && matches!(self.partial, PartialFrame::Paste { .. }) {
             self.end(emit);
@@ -99,7 +99,7 @@ impl InputFramer {
     }
 
     /// Returns the moment at which incomplete input ends, unless more bytes arrive.
-    pub fn deadline(&self) -> Option<Mono> {
+    pub fn deadline(&self) -> Option<MonotonicTime> {
         match self.partial {
             PartialFrame::Nothing => None,
             PartialFrame::Escape => Some(self.last + ESCAPE_LIMIT),
@@ -109,7 +109,7 @@ impl InputFramer {
 
     /// Ends incomplete input whose deadline has passed: Esc is a key, a paste is complete, and anything else is
     /// dropped. Must only be called if no bytes wait to be read.
-    pub fn expire(&mut self, now: Mono, emit: &mut impl FnMut(InputFrame)) {
+    pub fn expire(&mut self, now: MonotonicTime, emit: &mut impl FnMut(InputFrame)) {
         if self.deadline().is_some_and(|deadline| deadline <= now) {
             self.end(emit);
         }
@@ -388,10 +388,10 @@ mod tests {
         fn nothing_outlives_the_time_limit(bytes in bytes()) {
             let mut framer = InputFramer::default();
             framer.push(&bytes, at(0), &mut |_| ());
-            framer.expire(Mono(INPUT_LIMIT), &mut |_| ());
+            framer.expire(MonotonicTime(INPUT_LIMIT), &mut |_| ());
             prop_assert_eq!(&framer.partial, &PartialFrame::Nothing);
             let mut frames = Vec::new();
-            framer.push(b"q", Mono(INPUT_LIMIT), &mut |frame| frames.push(frame));
+            framer.push(b"q", MonotonicTime(INPUT_LIMIT), &mut |frame| frames.push(frame));
             prop_assert_eq!(frames, text("q"));
         }
     }

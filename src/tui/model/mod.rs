@@ -39,7 +39,7 @@ use super::{
     tour::Tour,
 };
 use crate::{
-    clock::Mono,
+    clock::MonotonicTime,
     domain::{
         alert::{self, Alert, Severity},
         change::RecentChange,
@@ -89,7 +89,7 @@ pub struct StatusMessage {
     /// Success or failure.
     pub tone: MessageTone,
     /// When the status message disappears.
-    pub until: Mono,
+    pub until: MonotonicTime,
     /// Whether the message reports that a link was copied because it couldn't be opened.
     pub is_refused_link: bool,
     /// The number of marks that the message names; with another number the message is no longer true.
@@ -165,7 +165,7 @@ pub struct Model {
     /// The quote form as last edited.
     pub quote: Option<Box<QuoteForm>>,
     /// The transaction that was last marked as open, and when.
-    pub marked_open: Option<(RowId, Mono)>,
+    pub marked_open: Option<(RowId, MonotonicTime)>,
     /// The polling of the active profile.
     pub own: PollingState,
     /// The polling of the other shown profiles, in the setting's order.
@@ -179,7 +179,7 @@ pub struct Model {
     /// The status message on screen.
     pub status_message: Option<StatusMessage>,
     /// The row that was clicked last, and when: a second click soon after opens the transaction.
-    pub clicked: Option<(RowId, Mono)>,
+    pub clicked: Option<(RowId, MonotonicTime)>,
     /// The result of the last copy: a sentence about the success or the failure; `None` until it is known.
     pub copied: Option<Result<String, String>>,
     /// The ticket that the last paste named for this transaction, for the prompt of the ticket.
@@ -535,13 +535,13 @@ impl Model {
     }
 
     /// Shows a status message.
-    pub fn show_message(&mut self, tone: MessageTone, text: impl Into<String>, now: Mono) {
+    pub fn show_message(&mut self, tone: MessageTone, text: impl Into<String>, now: MonotonicTime) {
         let (text, until) = (text.into(), now + STATUS_MESSAGE_DURATION);
         self.status_message = Some(StatusMessage { text, tone, until, is_refused_link: false, marks: None });
     }
 
     /// Shows a status message that names the number of marks, until that number changes.
-    pub fn show_marks_message(&mut self, tone: MessageTone, text: impl Into<String>, now: Mono) {
+    pub fn show_marks_message(&mut self, tone: MessageTone, text: impl Into<String>, now: MonotonicTime) {
         self.show_message(tone, text, now);
         let count = self.marks.count();
         self.status_message.iter_mut().for_each(|message| message.marks = Some(count));
@@ -554,7 +554,7 @@ impl Model {
     }
 
     /// Removes the status message after further input, unless the status message is too new to have been read.
-    pub fn dismiss_read_message(&mut self, now: Mono) {
+    pub fn dismiss_read_message(&mut self, now: MonotonicTime) {
         /// The time in which everybody has read a few words.
         const READING_TIME: Duration = Duration::from_secs(2);
         self.status_message.take_if(|notice| notice.until + READING_TIME <= now + STATUS_MESSAGE_DURATION);

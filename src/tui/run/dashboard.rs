@@ -13,7 +13,7 @@ use super::{
     theme_state::ThemeState,
 };
 use crate::{
-    clock::{Clock, Mono},
+    clock::{Clock, MonotonicTime},
     domain::{alert::Rule, team::TeamStatus},
     store::{FeedReader, SharedReader, Store, StoreError},
     tui::{
@@ -81,19 +81,19 @@ pub(super) struct Dashboard {
     pub(super) tasks: JoinSet<Msg>,
     pub(super) change_read: ChangeRead,
     /// The view whose page is being read, and when the read began.
-    pub(super) paging: Option<(u64, Mono)>,
+    pub(super) paging: Option<(u64, MonotonicTime)>,
     pub(super) next_page: Option<PageRequest>,
     /// When a page was last read with all its rows.
-    pub(super) full_read_at: Option<Mono>,
+    pub(super) full_read_at: Option<MonotonicTime>,
     /// A view, and when its list may be read again.
-    pub(super) page_pause: (u64, Mono),
+    pub(super) page_pause: (u64, MonotonicTime),
     pub(super) counting: CountPacer,
     /// The view state for the next start.
     pub(super) view_state_file: Option<ViewStateFile>,
     pub(super) pace: FramePacer,
     pub(super) needs_redraw: bool,
     pub(super) should_quit: bool,
-    pub(super) next_tick: Mono,
+    pub(super) next_tick: MonotonicTime,
 }
 
 /// The system outside the screen: its state as last set, and pending requests.

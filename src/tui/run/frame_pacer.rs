@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use crate::clock::Mono;
+use crate::clock::MonotonicTime;
 
 /// The average interval between two frames: 24 in a second.
 const FRAME: Duration = Duration::from_nanos(1_000_000_000 / 24);
@@ -30,11 +30,11 @@ pub(super) enum FrameCause {
 pub(super) struct FramePacer {
     /// The reason for the next frame, if one is requested.
     requested: Option<FrameCause>,
-    last: Option<Mono>,
+    last: Option<MonotonicTime>,
     /// When the last frame for input was drawn.
-    last_input: Mono,
+    last_input: MonotonicTime,
     /// When the frames so far would end if drawn at the average interval.
-    booked_until: Mono,
+    booked_until: MonotonicTime,
 }
 
 impl Default for FramePacer {
@@ -43,8 +43,8 @@ impl Default for FramePacer {
         Self {
             requested: Some(FrameCause::Input),
             last: None,
-            last_input: Mono::default(),
-            booked_until: Mono::default(),
+            last_input: MonotonicTime::default(),
+            booked_until: MonotonicTime::default(),
         }
     }
 }
@@ -61,19 +61,19 @@ impl FramePacer {
     }
 
     /// Returns when the next frame is due; `None` if none is requested.
-    pub(super) fn due(&self, is_focused: bool) -> Option<Mono> {
+    pub(super) fn due(&self, is_focused: bool) -> Option<MonotonicTime> {
         let spacing = match self.requested? {
             FrameCause::Input => Duration::ZERO,
             FrameCause::Data if is_focused && self.is_active() => DATA,
             FrameCause::Data => IDLE,
         };
-        let spaced = self.last.map_or_else(Mono::default, |last| last + spacing);
-        let booked = Mono(self.booked_until.0.saturating_sub(FRAME * (BURST - 1)));
+        let spaced = self.last.map_or_else(MonotonicTime::default, |last| last + spacing);
+        let booked = MonotonicTime(self.booked_until.0.saturating_sub(FRAME * (BURST - 1)));
         Some(spaced.max(booked))
     }
 
     /// Records that a frame was drawn.
-    pub(super) fn record_frame(&mut self, now: Mono) {
+    pub(super) fn record_frame(&mut self, now: MonotonicTime) {
         if self.requested == Some(FrameCause::Input) {
             self.last_input = now;
         }
@@ -93,18 +93,18 @@ pub(super) const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 pub(super) struct CountPacer {
     pub(super) is_requested: bool,
     /// When the running count began, and its view.
-    pub(super) began: Option<(Mono, u64)>,
+    pub(super) began: Option<(MonotonicTime, u64)>,
     /// When the last count ended, and how long it took.
-    pub(super) last: Option<(Mono, Duration)>,
+    pub(super) last: Option<(MonotonicTime, Duration)>,
 }
 
 impl CountPacer {
     /// Returns when the next count is due; `None` if none is requested, or one is running.
-    pub(super) fn due(&self, is_attended: bool) -> Option<Mono> {
+    pub(super) fn due(&self, is_attended: bool) -> Option<MonotonicTime> {
         if !self.is_requested || self.began.is_some() {
             return None;
         }
-        let Some((last, cost)) = self.last else { return Some(Mono::default()) };
+        let Some((last, cost)) = self.last else { return Some(MonotonicTime::default()) };
         let (times, most) = COUNT_PAUSE_IDLE;
         let rest = (cost * COUNT_PAUSE).min(LONGEST_PAUSE);
         Some(last + if is_attended { rest } else { rest.max((cost * times).min(most)) })

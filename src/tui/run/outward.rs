@@ -10,7 +10,7 @@ use super::{
     frame_pacer::FrameCause,
 };
 use crate::{
-    clock::Mono,
+    clock::MonotonicTime,
     tui::{
         dialogs::Dialog,
         message::{CopyResult, Msg},
@@ -44,7 +44,7 @@ impl Dashboard {
 
     /// Sets the terminal's title and mouse mode if they changed, and sends a notification to a person in another
     /// window.
-    pub(super) fn update_terminal(&mut self, now: Mono) -> Result<(), RunError> {
+    pub(super) fn update_terminal(&mut self, now: MonotonicTime) -> Result<(), RunError> {
         let title = title(self.model.overview.alerts);
         if title != self.system_state.title {
             self.system_state.request_terminal(TerminalRequest::Title(&title))?;

@@ -251,7 +251,7 @@ pub(crate) fn overview(
 mod tests {
     use super::*;
     use crate::{
-        domain::{fixtures, observation::Outcome, record::StatusRecord, status::RouterStatus},
+        domain::{fixtures, observation::StatusOutcome, record::StatusRecord, status::RouterStatus},
         store::{Store, testing},
     };
 
@@ -266,7 +266,7 @@ mod tests {
         let mut record = StatusRecord::bare(RouterStatus::Ongoing);
         let destination = TxHash::new(format!("0x{:064x}", 0xde57));
         record.to.transaction_id = Some(destination.clone());
-        testing::observe(&store, rows[0], fixtures::answer(Outcome::Record(Box::new(record))), now);
+        testing::observe(&store, rows[0], fixtures::answer(StatusOutcome::Record(Box::new(record))), now);
         let source = fixtures::params(1).transaction_id;
         let asked = [source, destination, TxHash::new("sup-4412"), TxHash::new(format!("0x{:064x}", 0xabc))];
         let known = known(&store.reader().unwrap(), "default", &asked).unwrap();

@@ -13,7 +13,7 @@ use super::{
     log_tail, queries,
 };
 use crate::{
-    clock::{Mono, Now},
+    clock::{MonotonicTime, Now},
     store::{AlertQuery, LoadedRows, Reader, StoreError},
     tui::{
         message::{Msg, StoreUpdate},
@@ -71,7 +71,7 @@ impl Dashboard {
 
     pub(super) fn request_page(&mut self, request: PageRequest) {
         // The result for another view is no longer needed.
-        let is_other = |reading: &(u64, Mono)| reading.0 != request.view;
+        let is_other = |reading: &(u64, MonotonicTime)| reading.0 != request.view;
         if self.paging.as_ref().is_some_and(is_other) {
             self.pages.cancel();
         }
@@ -82,13 +82,13 @@ impl Dashboard {
     }
 
     /// Returns when the requested page may be read; `None` if no page is requested, or a read is running.
-    pub(super) fn page_due(&self) -> Option<Mono> {
+    pub(super) fn page_due(&self) -> Option<MonotonicTime> {
         let request = self.next_page.as_ref().filter(|_| self.paging.is_none())?;
         let (view, end) = self.page_pause;
-        Some(if view == request.view { end } else { Mono::default() })
+        Some(if view == request.view { end } else { MonotonicTime::default() })
     }
 
-    pub(super) fn read_page_if_due(&mut self, now: Mono) {
+    pub(super) fn read_page_if_due(&mut self, now: MonotonicTime) {
         if self.page_due().is_some_and(|due| due <= now)
             && let Some(next) = self.next_page.take()
         {
@@ -120,7 +120,7 @@ impl Dashboard {
         });
     }
 
-    pub(super) fn count_if_due(&mut self, now: Mono) {
+    pub(super) fn count_if_due(&mut self, now: MonotonicTime) {
         if self.counting.due(self.pace.is_active()).is_none_or(|due| now < due) {
             return;
         }

@@ -7,7 +7,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use super::environment::TerminalEnvironment;
 use crate::{
-    clock::Mono,
+    clock::MonotonicTime,
     domain::{alert::Rule, notification::NotificationMode, text},
 };
 
@@ -101,7 +101,7 @@ pub(crate) struct DesktopNotifications {
     raised: BTreeMap<Rule, usize>,
     /// The subject of the last alert, for a person.
     about: String,
-    last: Option<Mono>,
+    last: Option<MonotonicTime>,
 }
 
 impl DesktopNotifications {
@@ -113,7 +113,7 @@ impl DesktopNotifications {
 
     /// Returns the notice to send now, if one is due. A person at the screen needs no notice, so the alerts are
     /// dropped.
-    pub(crate) fn take(&mut self, is_away: bool, now: Mono) -> Option<String> {
+    pub(crate) fn take(&mut self, is_away: bool, now: MonotonicTime) -> Option<String> {
         if !is_away {
             self.raised.clear();
             return None;
@@ -191,7 +191,7 @@ mod tests {
 
     #[test]
     fn a_person_who_is_away_gets_one_notice_a_minute_about_all_alerts() {
-        let at = |seconds| Mono(Duration::from_secs(seconds));
+        let at = |seconds| MonotonicTime(Duration::from_secs(seconds));
         let mut notices = DesktopNotifications::default();
         assert_eq!(notices.take(true, at(0)), None);
         notices.queue(Rule::Overdue, "0x12...ab ARB>BASE".into());

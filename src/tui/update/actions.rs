@@ -3,7 +3,7 @@
 //! Every action must take its targets from `targets`.
 
 use crate::{
-    clock::{Mono, Now},
+    clock::{MonotonicTime, Now},
     domain::{alert::Alert, ids::RowId, operation::Edit},
     tui::{
         command::{CommandId, TargetKind},
@@ -20,7 +20,7 @@ use crate::{
 
 /// Returns the transactions for an action: in the list the marked ones, otherwise the selected one, which thereby
 /// counts as chosen. Returns none, and shows the reason, while the end of a long range is not known yet.
-pub(crate) fn targets(model: &mut Model, now: Mono) -> Vec<RowId> {
+pub(crate) fn targets(model: &mut Model, now: MonotonicTime) -> Vec<RowId> {
     model.list.is_chosen |= model.list.selected.is_some();
     if model.screen == Screen::List {
         if !marks::end_range(model, now) {
@@ -48,7 +48,7 @@ pub(crate) fn lacks_target(model: &Model, id: CommandId) -> bool {
 
 /// Shows the result of a write. Removes the marks of the transactions that need no further work; other marks stay for
 /// the next command on the same transactions.
-pub(crate) fn on_written(model: &mut Model, write: &Write, outcome: Result<String, String>, now: Mono) {
+pub(crate) fn on_written(model: &mut Model, write: &Write, outcome: Result<String, String>, now: MonotonicTime) {
     let is_shown = prompt::update::on_written(model, write, outcome.as_ref().err());
     match outcome {
         Ok(text) => {
@@ -80,7 +80,7 @@ pub(crate) fn confirm_undo(model: &mut Model, count: u64) {
 }
 
 /// Stops polling the targets, after a confirmation if there are several.
-pub(crate) fn untrack(model: &mut Model, now: Mono) -> Vec<Effect> {
+pub(crate) fn untrack(model: &mut Model, now: MonotonicTime) -> Vec<Effect> {
     match targets(model, now) {
         rows if rows.is_empty() => Vec::new(),
         rows if rows.len() > 1 => {
@@ -114,12 +114,12 @@ fn consequences_of_untrack(model: &Model, rows: &[RowId]) -> String {
 }
 
 /// Opens the prompt for a note.
-pub(crate) fn note(model: &mut Model, now: Mono) {
+pub(crate) fn note(model: &mut Model, now: MonotonicTime) {
     open_prompt_for_targets(model, |transactions| Edit::AddNote { transactions, text: String::new() }, now);
 }
 
 /// Opens the prompt for labels.
-pub(crate) fn labels(model: &mut Model, now: Mono) {
+pub(crate) fn labels(model: &mut Model, now: MonotonicTime) {
     open_prompt_for_targets(
         model,
         |transactions| Edit::ChangeLabels { transactions, add: Vec::new(), remove: Vec::new() },
@@ -127,7 +127,7 @@ pub(crate) fn labels(model: &mut Model, now: Mono) {
     );
 }
 
-fn open_prompt_for_targets(model: &mut Model, edit: fn(Vec<RowId>) -> ScreenEdit, now: Mono) {
+fn open_prompt_for_targets(model: &mut Model, edit: fn(Vec<RowId>) -> ScreenEdit, now: MonotonicTime) {
     let rows = targets(model, now);
     if !rows.is_empty() {
         open_prompt(model, Write::Edit(edit(rows)), String::new());
@@ -136,7 +136,7 @@ fn open_prompt_for_targets(model: &mut Model, edit: fn(Vec<RowId>) -> ScreenEdit
 
 /// Opens the prompt for the note of an acknowledgement, unless the single target is known to have nothing to
 /// acknowledge.
-pub(crate) fn acknowledge(model: &mut Model, now: Mono) {
+pub(crate) fn acknowledge(model: &mut Model, now: MonotonicTime) {
     let rows = targets(model, now);
     let active = match rows.as_slice() {
         [] => return,
@@ -172,7 +172,7 @@ pub(crate) fn note_prompt(alert: &Alert, targets: Vec<i64>) -> Prompt {
 }
 
 /// Lets acknowledged and snoozed alerts fire again.
-pub(crate) fn unacknowledge(model: &mut Model, now: Mono) -> Vec<Effect> {
+pub(crate) fn unacknowledge(model: &mut Model, now: MonotonicTime) -> Vec<Effect> {
     let alerts = match model.screen {
         Screen::Alerts => model.alert_list.targets().into_iter().map(AlertTarget::Alert).collect(),
         Screen::List | Screen::Detail | Screen::Stats | Screen::Log => AlertTarget::of(&targets(model, now)),
@@ -181,7 +181,7 @@ pub(crate) fn unacknowledge(model: &mut Model, now: Mono) -> Vec<Effect> {
 }
 
 /// Opens the menu with the lengths of a snooze.
-pub(crate) fn snooze(model: &mut Model, now: Mono) {
+pub(crate) fn snooze(model: &mut Model, now: MonotonicTime) {
     let rows = match model.screen {
         Screen::Alerts | Screen::Stats | Screen::Log => Vec::new(),
         Screen::List | Screen::Detail => targets(model, now),
@@ -219,7 +219,7 @@ pub(crate) fn snooze(model: &mut Model, now: Mono) {
 
 /// Opens the prompt for the ticket. For a single transaction the prompt begins with the ticket that a paste named for
 /// it, or else with the present ticket.
-pub(crate) fn ticket(model: &mut Model, now: Mono) {
+pub(crate) fn ticket(model: &mut Model, now: MonotonicTime) {
     let rows = targets(model, now);
     let present = match rows.as_slice() {
         [] => return,

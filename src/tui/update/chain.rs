@@ -4,7 +4,7 @@
 //! Nothing here asks a chain: the poller does, if the settings name a node.
 
 use crate::{
-    clock::Mono,
+    clock::MonotonicTime,
     domain::{advice, operation::Edit},
     tui::{
         command::CommandId,
@@ -18,7 +18,7 @@ use crate::{
 const MOST: usize = 50;
 
 /// Requests that the chains are asked about the marked transactions, or else the selected one.
-pub(crate) fn ask(model: &mut Model, now: Mono) -> Vec<Effect> {
+pub(crate) fn ask(model: &mut Model, now: MonotonicTime) -> Vec<Effect> {
     if !model.setting.asks_chains {
         let how = "No chain can be asked yet: add [chains.42161] with rpc = \"https://...\" to the config file.";
         model.show_message(MessageTone::Bad, how, now);
@@ -38,7 +38,7 @@ pub(crate) fn ask(model: &mut Model, now: Mono) -> Vec<Effect> {
 }
 
 /// Corrects the source chain of the selected transaction to the chain on which it was found.
-pub(crate) fn correct_source(model: &mut Model, now: Mono) -> Vec<Effect> {
+pub(crate) fn correct_source(model: &mut Model, now: MonotonicTime) -> Vec<Effect> {
     let Some(row) = model.list.selected else { return Vec::new() };
     model.list.is_chosen = true;
     let found = model.transactions.get(&row).and_then(|tx| advice::found_elsewhere(tx).cloned());

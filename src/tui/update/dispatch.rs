@@ -4,7 +4,7 @@
 
 use super::{actions, chain, poll, theme};
 use crate::{
-    clock::{Mono, Now},
+    clock::{MonotonicTime, Now},
     domain::{change::RecentChange, duration_stats::RouteKey, filter::Direction, reply::Audience},
     tui::{
         command::{CommandId, command_table},
@@ -74,7 +74,7 @@ impl IntoEffects for () {
 }
 
 /// Acknowledges the active alerts of the selection.
-fn acknowledge(model: &mut Model, now: Mono) {
+fn acknowledge(model: &mut Model, now: MonotonicTime) {
     match model.screen {
         Screen::Alerts => alerts::update::acknowledge(model, now),
         Screen::List | Screen::Detail | Screen::Stats | Screen::Log => actions::acknowledge(model, now),
@@ -103,7 +103,7 @@ fn advance_tour(model: &mut Model, id: CommandId) -> bool {
 }
 
 /// Closes the page of text, or returns to the previous screen.
-fn back(model: &mut Model, now: Mono) -> Vec<Effect> {
+fn back(model: &mut Model, now: MonotonicTime) -> Vec<Effect> {
     match model.dialog {
         Dialog::None | Dialog::Palette(_) if model.is_side_screen() => leave_side_screen(model, now),
         Dialog::Reply { .. } => {
@@ -124,7 +124,7 @@ fn back(model: &mut Model, now: Mono) -> Vec<Effect> {
 }
 
 /// Goes back from the open transaction or from the list of alerts, as Esc does.
-fn go_back(model: &mut Model, now: Mono) -> Vec<Effect> {
+fn go_back(model: &mut Model, now: MonotonicTime) -> Vec<Effect> {
     let opened_from_alerts = std::mem::take(&mut model.alert_list.returns_to_alerts);
     let is_over = model.screen == Screen::List || model.is_at_temporary_target();
     let count = (is_over && model.end_temporary_view()).then_some(Effect::Count);
@@ -138,7 +138,7 @@ fn go_back(model: &mut Model, now: Mono) -> Vec<Effect> {
 }
 
 /// Opens the charts or the log, and stores the previous screen for the way back.
-fn open_side_screen(model: &mut Model, screen: Screen, now: Mono) -> Vec<Effect> {
+fn open_side_screen(model: &mut Model, screen: Screen, now: MonotonicTime) -> Vec<Effect> {
     if !model.is_side_screen() {
         model.previous_screen = model.screen;
     }
@@ -151,7 +151,7 @@ fn open_side_screen(model: &mut Model, screen: Screen, now: Mono) -> Vec<Effect>
 }
 
 /// Returns from the charts or the log to the previous screen.
-fn leave_side_screen(model: &mut Model, now: Mono) -> Vec<Effect> {
+fn leave_side_screen(model: &mut Model, now: MonotonicTime) -> Vec<Effect> {
     model.screen = model.previous_screen;
     match model.screen {
         Screen::Alerts => alerts::update::open(model, now),
@@ -164,7 +164,7 @@ fn leave_side_screen(model: &mut Model, now: Mono) -> Vec<Effect> {
 }
 
 /// Opens the selected alert or transaction.
-fn open(model: &mut Model, now: Mono) {
+fn open(model: &mut Model, now: MonotonicTime) {
     if model.screen == Screen::Alerts {
         alerts::update::enter(model, now);
     } else if model.list.selected.is_some() {
@@ -174,7 +174,7 @@ fn open(model: &mut Model, now: Mono) {
 }
 
 /// Shows the detail full screen, or beside the list again.
-fn full_screen(model: &mut Model, now: Mono) -> Vec<Effect> {
+fn full_screen(model: &mut Model, now: MonotonicTime) -> Vec<Effect> {
     if model.screen == Screen::Detail {
         return go_back(model, now);
     }
@@ -185,7 +185,7 @@ fn full_screen(model: &mut Model, now: Mono) -> Vec<Effect> {
 }
 
 /// Clears the marks. Without marks, leaves the temporary view, or clears the filter.
-fn clear(model: &mut Model, now: Mono) -> Vec<Effect> {
+fn clear(model: &mut Model, now: MonotonicTime) -> Vec<Effect> {
     if !model.marks.is_empty() {
         model.marks.clear();
         return Vec::new();
@@ -194,13 +194,13 @@ fn clear(model: &mut Model, now: Mono) -> Vec<Effect> {
 }
 
 /// Switches to the next placement of the detail: beside the list, below it, in brief.
-fn next_pane(model: &mut Model, now: Mono) {
+fn next_pane(model: &mut Model, now: MonotonicTime) {
     model.view_state.pane = model.view_state.pane.next();
     model.show_message(MessageTone::Good, model.view_state.pane.description(), now);
 }
 
 /// Opens the menu of the newest changes.
-fn open_recent(model: &mut Model, now: Mono) {
+fn open_recent(model: &mut Model, now: MonotonicTime) {
     let zone = model.setting.zone;
     let entry = |recent: &RecentChange| Some((recent.sentence(zone), MenuChoice::GoTo(recent.change.transaction?)));
     let entries: Vec<_> = model.overview.recent.iter().filter_map(entry).collect();

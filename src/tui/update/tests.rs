@@ -12,7 +12,7 @@ use crate::{
         filter::NameKind,
         fixtures as tx,
         ids::{ChainId, TxHash},
-        observation::Outcome,
+        observation::StatusOutcome,
         on_chain::{ChainReading, ChainVerdict, OnChain},
         operation::Edit,
         poller::{PollerHealth, PollerReport},
@@ -54,7 +54,7 @@ fn in_status(number: i64, status: RouterStatus) -> Transaction {
         transaction.labels = (0..200).map(|label| format!("label-{label}")).collect();
         record.steps = (0..40).map(step).collect();
     }
-    transaction.apply(&tx::answer(Outcome::Record(Box::new(record))), now().wall);
+    transaction.apply(&tx::answer(StatusOutcome::Record(Box::new(record))), now().wall);
     transaction
 }
 

@@ -18,7 +18,7 @@ use crate::{
         duration_stats::RouteDurations,
         fixtures as tx,
         ids::{ChainId, RowId, TxHash},
-        observation::{Failure, Outcome},
+        observation::{RequestFailure, StatusOutcome},
         poller::PollerHealth,
         record::{ChainSide, RouteStep, StatusRecord},
         reply::{self, Audience},
@@ -83,7 +83,7 @@ pub(crate) fn overdue() -> Transaction {
     sent.params.request_id = Some("9c1e-77".into());
     sent.labels = vec!["batch-17".into(), "vip".into()];
     sent.notes = vec!["user asked, told to wait until 14:18".into()];
-    sent.apply(&tx::answer(Outcome::NotFound(Some("Transaction not found".into()))), ago(38, 0));
+    sent.apply(&tx::answer(StatusOutcome::NotFound(Some("Transaction not found".into()))), ago(38, 0));
     let side = |chain: &str, name: &str| ChainSide {
         chain_id: Some(ChainId::new(chain)),
         chain_name: Some(name.into()),
@@ -115,8 +115,8 @@ pub(crate) fn overdue() -> Transaction {
         time_spent: [("total".to_owned(), 2_281.into())].into(),
         ..StatusRecord::bare(RouterStatus::Ongoing)
     };
-    sent.apply(&tx::answer(Outcome::Record(Box::new(record.clone()))), ago(37, 51));
-    sent.apply(&tx::answer(Outcome::Record(Box::new(record))), ago(0, 12));
+    sent.apply(&tx::answer(StatusOutcome::Record(Box::new(record.clone()))), ago(37, 51));
+    sent.apply(&tx::answer(StatusOutcome::Record(Box::new(record))), ago(0, 12));
     sent
 }
 
@@ -131,7 +131,7 @@ fn transactions() -> Vec<Transaction> {
     let mut labelled = answered(sent(7, "1f00aaaa12", ["42161", "8453"], 3), Ongoing, 0, 44);
     labelled.labels = vec!["batch-17".into()];
     let mut parked = sent(11, "5a5a017c3ff", ["137", "56"], 2);
-    parked.apply(&tx::fails(Failure::Rejected("quoteId is missing".into())), ago(1, 30));
+    parked.apply(&tx::fails(RequestFailure::Rejected("quoteId is missing".into())), ago(1, 30));
     vec![
         overdue(),
         with_ticket(answered(sent(2, "41aa090fe11", ["1", "137"], 12), PartialSuccess, 11, 0), "SUP-4409"),

@@ -24,8 +24,8 @@ use crate::{
     cli::{context::Context, notifiers, theme},
     config::{Account, Settings},
     domain::{
-        filter::Filter, notification, observation::Outcome, polling::PollingVerdict, record::StatusRecord, span, text,
-        transaction::TransactionParams,
+        filter::Filter, notification, observation::StatusOutcome, polling::PollingVerdict, record::StatusRecord, span,
+        text, transaction::TransactionParams,
     },
     notify::Channel,
     process::{files, program},
@@ -220,8 +220,8 @@ fn check_store(transactions: u64, alerts: u64, should_repair: bool, cx: &Context
 fn decode_record(params: &TransactionParams, body: &str) -> Option<StatusRecord> {
     let reply = HttpAnswer { status: 200, retry_after: None, body: body.as_bytes() };
     match interpret(&reply, params, DateTime::UNIX_EPOCH).outcome {
-        Outcome::Record(record) => Some(*record),
-        Outcome::NotFound(_) | Outcome::Failed(_) => None,
+        StatusOutcome::Record(record) => Some(*record),
+        StatusOutcome::NotFound(_) | StatusOutcome::Failed(_) => None,
     }
 }
 
@@ -427,7 +427,7 @@ mod tests {
     use crate::{
         budget::{Budget as Shared, RequestEnd},
         cli::context::testing::CommandFixture,
-        config::{self, Environment, Flags},
+        config::{self, CommandLineSettings, Environment},
         domain::{fixtures, status::RouterStatus},
         store::Store,
     };
@@ -435,7 +435,10 @@ mod tests {
     const CANARY: &str = "canary-integrator-7f3a";
 
     fn settings(bench: &CommandFixture, variables: &[(&str, &str)]) -> Settings {
-        let flags = Flags { state_dir: Some(bench.folder.path().join("state")), ..Flags::default() };
+        let flags = CommandLineSettings {
+            state_dir: Some(bench.folder.path().join("state")),
+            ..CommandLineSettings::default()
+        };
         config::load(flags, &Environment::fixed(variables, Some(bench.folder.path()))).unwrap()
     }
 
@@ -511,7 +514,7 @@ mod tests {
     fn requests_of_other_processes_are_reported() {
         let mut bench = CommandFixture::new();
         let fingerprint = check_id(&settings(&bench, &ALL)).1.unwrap();
-        let now = crate::clock::Now { mono: crate::clock::Mono::default(), wall: DateTime::UNIX_EPOCH };
+        let now = crate::clock::Now { mono: crate::clock::MonotonicTime::default(), wall: DateTime::UNIX_EPOCH };
         let mut other = Shared::shared(&bench.folder.path().join("state"), &fingerprint, 1.0, now).unwrap();
         let ticket = other.take(now.mono + std::time::Duration::from_secs(1)).unwrap();
         let (out, _) = run(&mut bench, &ALL);
@@ -528,7 +531,7 @@ mod tests {
     fn limit_of_another_process_is_reported() {
         let mut bench = CommandFixture::new();
         let fingerprint = check_id(&settings(&bench, &ALL)).1.unwrap();
-        let now = crate::clock::Now { mono: crate::clock::Mono::default(), wall: DateTime::UNIX_EPOCH };
+        let now = crate::clock::Now { mono: crate::clock::MonotonicTime::default(), wall: DateTime::UNIX_EPOCH };
         let _other = Shared::shared(&bench.folder.path().join("state"), &fingerprint, 8.0, now).unwrap();
         let (out, _) = run(&mut bench, &ALL);
         assert!(out.contains("warn   ledger    limit 8 requests/s as last set, 0 in flight; your limit of 1"), "{out}");

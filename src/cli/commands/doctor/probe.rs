@@ -19,7 +19,7 @@ use crate::{
     },
     clock::Clock,
     config::Settings,
-    domain::{ids::ChainId, observation::Failure, record},
+    domain::{ids::ChainId, observation::RequestFailure, record},
     intake::Field,
     poller::load_service_urls,
     runtime::{
@@ -87,7 +87,7 @@ pub(super) fn probe(settings: &Settings, team: Option<&TeamAccess>, cx: &mut Con
     cx.now = Clock::system().now();
     let answer = answer.as_ref().map(|(observation, _)| observation);
     let status = answer.and_then(|observation| observation.http_status);
-    let error = answer.and_then(|observation| observation.outcome.failure()).map(Failure::one_line);
+    let error = answer.and_then(|observation| observation.outcome.failure()).map(RequestFailure::one_line);
     Ok(match (outcome, status) {
         (OneShotOutcome::Obstructed(Exit::Unauthorized), _) | (_, Some(401)) => Diagnosis::Error(
             "the service refuses the integrator ID (HTTP 401); check where it comes from, and that it belongs to this base URL"

@@ -13,7 +13,7 @@ use crate::{
     domain::{
         fixtures,
         ids::{ChainId, RowId, TxHash},
-        observation::{Observation, Outcome},
+        observation::{Observation, StatusOutcome},
         record::StatusRecord,
         status::RouterStatus,
         text::{FIELD_LIMIT, clean, clean_or_none},
@@ -125,7 +125,7 @@ fn truncated_request_id_of_the_service_does_not_prevent_an_import() {
         let mut bench = CommandFixture::new();
         let mut record = StatusRecord::bare(RouterStatus::Ongoing);
         record.request_id = Some(clean(&"r".repeat(600)));
-        let outcome = Outcome::Record(Box::new(record));
+        let outcome = StatusOutcome::Record(Box::new(record));
         let answer = Observation { outcome, ..fixtures::says(RouterStatus::Ongoing) };
         bench.observe(bench.track(fixtures::new(1)), answer, 30);
         let (text, ..) = run_export(&mut bench, &args(format));
@@ -448,7 +448,7 @@ fn page_has_totals_and_each_transfer_and_no_markup_from_outside() {
     record.to.url = Some("https://explorer.example/tx/1".into());
     bench.observe(
         row,
-        Observation { outcome: Outcome::Record(Box::new(record)), ..fixtures::says(RouterStatus::Success) },
+        Observation { outcome: StatusOutcome::Record(Box::new(record)), ..fixtures::says(RouterStatus::Success) },
         30,
     );
     bench.observe(bench.track(fixtures::new(2)), fixtures::says(RouterStatus::PartialSuccess), 30);

@@ -13,7 +13,7 @@ use super::WatchBarHandle;
 use crate::{
     cli::{notifiers, sentence, service_clients},
     clock::Clock,
-    config::{self, Environment, Flags, Settings},
+    config::{self, CommandLineSettings, Environment, Settings},
     metrics::RequestCounters,
     notify::{Channel, WebhookPosts},
     process::program,
@@ -59,9 +59,9 @@ impl BackgroundTasks {
     }
 
     /// Loads the current settings for the same profile of the same store. Blocks as long as the ID's command takes.
-    fn reload(flags: Flags, before: &Settings) -> Result<Self> {
+    fn reload(flags: CommandLineSettings, before: &Settings) -> Result<Self> {
         let Settings { db, store, profile, state_dir, .. } = before.clone();
-        let flags = Flags { db: Some(db), profile: Some(profile), state_dir: Some(state_dir), ..flags };
+        let flags = CommandLineSettings { db: Some(db), profile: Some(profile), state_dir: Some(state_dir), ..flags };
         let mut settings = config::load(flags.clone(), &Environment::process())?;
         keep_named_profiles(&mut settings, &flags);
         settings.store = store;
@@ -71,7 +71,7 @@ impl BackgroundTasks {
 }
 
 /// Keeps the profiles that the command line names. The config file's `beside` is for the dashboard.
-pub(crate) fn keep_named_profiles(settings: &mut Settings, flags: &Flags) {
+pub(crate) fn keep_named_profiles(settings: &mut Settings, flags: &CommandLineSettings) {
     settings.beside.retain(|account| flags.beside.contains(&account.profile));
 }
 
@@ -81,7 +81,7 @@ pub(crate) struct TaskContext<'a> {
     /// How this process takes part in a team; `None` if it polls alone.
     pub(crate) team: Option<&'a TeamAccess>,
     pub(crate) clock: &'a Clock,
-    pub(crate) flags: &'a Flags,
+    pub(crate) flags: &'a CommandLineSettings,
     pub(crate) reload: ReloadSignal,
     /// Publishes the names of the notification channels.
     pub(crate) channel_names: watch::Sender<Vec<&'static str>>,

@@ -7,7 +7,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 
 use crate::{
-    clock::Mono,
+    clock::MonotonicTime,
     domain::{
         alert::Outage,
         poller::{PollerHealth, PollerReport, UNRESPONSIVE},
@@ -38,11 +38,11 @@ const REFUSED_FOR: Duration = Duration::from_secs(3 * 60);
 
 /// Since when the service has given no answer but refusals of the ID.
 #[derive(Debug, Default)]
-pub(crate) struct RefusalTimer(Option<Mono>);
+pub(crate) struct RefusalTimer(Option<MonotonicTime>);
 
 impl RefusalTimer {
     /// Applies the present obstacle.
-    pub(crate) fn update(&mut self, obstacle: Option<ServiceOutage>, now: Mono) {
+    pub(crate) fn update(&mut self, obstacle: Option<ServiceOutage>, now: MonotonicTime) {
         self.0 = match obstacle {
             Some(ServiceOutage::Refused) => self.0.or(Some(now)),
             Some(ServiceOutage::OutOfReach) | None => None,
@@ -50,7 +50,7 @@ impl RefusalTimer {
     }
 
     /// Returns the moment from which waiting is pointless, if the service refuses the ID.
-    pub(crate) fn gives_up_at(&self) -> Option<Mono> {
+    pub(crate) fn gives_up_at(&self) -> Option<MonotonicTime> {
         self.0.map(|since| since + REFUSED_FOR)
     }
 }
@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn refusal_lasts_until_another_answer() {
-        let at = |seconds| Mono::default() + Duration::from_secs(seconds);
+        let at = |seconds| MonotonicTime::default() + Duration::from_secs(seconds);
         let mut refusal = RefusalTimer::default();
         refusal.update(Some(ServiceOutage::Refused), at(1));
         refusal.update(Some(ServiceOutage::Refused), at(100));

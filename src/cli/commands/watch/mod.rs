@@ -47,8 +47,8 @@ use crate::{
         opening::{self, StoreUse},
         output::json,
     },
-    clock::{self, Clock, Mono, Now},
-    config::{Flags, Settings},
+    clock::{self, Clock, MonotonicTime, Now},
+    config::{CommandLineSettings, Settings},
     domain::{
         alert::{Alert, AlertSubject, RuleKind},
         change::{Change, ChangeKind, OutageChange},
@@ -77,7 +77,7 @@ const TASKS_GRACE: Duration = Duration::from_millis(1_200);
 
 /// Polls and prints until all transactions are settled, the timeout is over, or a signal comes. A signal that requests
 /// a reload loads the settings again, with these `flags`.
-pub(crate) fn watch(args: &WatchArgs, settings: &Settings, flags: &Flags) -> Result<Exit> {
+pub(crate) fn watch(args: &WatchArgs, settings: &Settings, flags: &CommandLineSettings) -> Result<Exit> {
     let Some(filter) = read_filter(args, settings)? else { return Ok(Exit::Usage) };
     let runtime = tokio_runtime::start()?;
     // Listens first, so that a signal is handled even while the ID's command runs.
@@ -195,7 +195,7 @@ fn read_filter(args: &WatchArgs, settings: &Settings) -> Result<Option<Filter>> 
 }
 
 /// Waits until a moment; for ever if there is none.
-async fn until(clock: &Clock, moment: Option<Mono>) {
+async fn until(clock: &Clock, moment: Option<MonotonicTime>) {
     match moment {
         Some(moment) => clock.sleep_until(moment).await,
         None => std::future::pending().await,
@@ -351,7 +351,7 @@ impl<'a> WatchRun<'a> {
 
     /// Prints changes until the watch ends, at `end` at the latest. Returns the exit code, or `None` if the
     /// transactions decide it.
-    async fn follow(&mut self, store: &Store, clock: &Clock, end: Option<Mono>) -> Result<Option<Exit>> {
+    async fn follow(&mut self, store: &Store, clock: &Clock, end: Option<MonotonicTime>) -> Result<Option<Exit>> {
         let mut commits = store.subscribe(WakeKind::AnyCommit)?;
         let mut team = TeamNotices::new(store.team(), self.profiles.names());
         loop {

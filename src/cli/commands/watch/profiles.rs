@@ -3,7 +3,7 @@
 //! The module is pure: it must never print or read a clock.
 
 use super::conditions::{RefusalTimer, ServiceOutage, WatchConditions};
-use crate::{clock::Mono, domain::text};
+use crate::{clock::MonotonicTime, domain::text};
 
 #[derive(Default)]
 pub(super) struct WatchedProfile {
@@ -48,7 +48,7 @@ impl WatchedProfiles {
 
     /// Applies the present obstacles. Returns the moment from which waiting is pointless, if a profile's ID is refused:
     /// its transactions can't settle.
-    pub(super) fn gives_up_at(&mut self, now: Mono) -> Option<Mono> {
+    pub(super) fn gives_up_at(&mut self, now: MonotonicTime) -> Option<MonotonicTime> {
         for profile in &mut self.0 {
             profile.refusal.update(profile.obstacle, now);
         }

@@ -8,7 +8,7 @@ use std::pin::pin;
 use tokio::sync::watch;
 
 use crate::{
-    clock::{Clock, Mono},
+    clock::{Clock, MonotonicTime},
     domain::{
         team::{NOBODY_POLLS, TeamStatus},
         text,
@@ -29,7 +29,7 @@ pub(super) struct TeamNotices {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum PollingAbsence {
     No,
-    Since(Mono),
+    Since(MonotonicTime),
     Reported,
 }
 
@@ -41,7 +41,7 @@ impl TeamNotices {
     }
 
     /// Returns a line for each notice that is new.
-    pub(super) fn update(&mut self, now: Mono) -> Vec<String> {
+    pub(super) fn update(&mut self, now: MonotonicTime) -> Vec<String> {
         let Some(status) = self.status.as_mut().map(watch::Receiver::borrow_and_update) else { return Vec::new() };
         let mut lines = Vec::new();
         if status.loss != self.loss {
@@ -101,7 +101,7 @@ mod tests {
         };
         let (sender, status) = watch::channel(polling());
         let mut notices = TeamNotices::new(Some(status), vec!["default".into()]);
-        let at = |seconds| Mono::default() + Duration::from_secs(seconds);
+        let at = |seconds| MonotonicTime::default() + Duration::from_secs(seconds);
         assert_eq!(notices.update(at(0)), Vec::<String>::new());
         sender.send_modify(|status| status.members[0].epoch = None);
         let counts: Vec<usize> = [1, 15, 16, 17, 99].map(|second| notices.update(at(second)).len()).into();

@@ -9,7 +9,7 @@ use tui_input::{Input, backend::crossterm::EventHandler};
 
 use super::state::{Finding, FormFocus, FormStage, LineState, TextSource};
 use crate::{
-    clock::{Mono, Now},
+    clock::{MonotonicTime, Now},
     domain::{filter::Direction, ids::RowId, missing_fields, operation::Edit, text},
     intake,
     store::ImportReport,
@@ -152,7 +152,7 @@ fn read(model: &mut Model) -> Vec<Effect> {
 }
 
 /// Applies the rows of looked-up hashes. A known transaction that was pasted alone is opened at once.
-pub(crate) fn on_known(model: &mut Model, known: HashMap<String, Option<RowId>>, now: Mono) -> Vec<Effect> {
+pub(crate) fn on_known(model: &mut Model, known: HashMap<String, Option<RowId>>, now: MonotonicTime) -> Vec<Effect> {
     let Dialog::Add(form) = &mut model.dialog else { return Vec::new() };
     if form.apply_known(known) {
         return submit(model);

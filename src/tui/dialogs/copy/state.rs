@@ -149,13 +149,13 @@ mod tests {
     use chrono::Offset;
 
     use super::*;
-    use crate::domain::{fixtures, observation::Outcome, record::StatusRecord, status::RouterStatus};
+    use crate::domain::{fixtures, observation::StatusOutcome, record::StatusRecord, status::RouterStatus};
 
     fn answered(change: impl FnOnce(&mut StatusRecord)) -> Transaction {
         let mut record = StatusRecord::bare(RouterStatus::Ongoing);
         change(&mut record);
         let mut tx = fixtures::transaction(1);
-        tx.apply(&fixtures::answer(Outcome::Record(Box::new(record))), tx.first_seen_at);
+        tx.apply(&fixtures::answer(StatusOutcome::Record(Box::new(record))), tx.first_seen_at);
         tx
     }
 

@@ -135,7 +135,7 @@ pub(crate) fn on_copied(model: &mut Model, copied: CopyResult, now: Now) -> Vec<
 mod tests {
     use super::*;
     use crate::{
-        domain::{fixtures as tx, observation::Outcome, record::StatusRecord, status::RouterStatus},
+        domain::{fixtures as tx, observation::StatusOutcome, record::StatusRecord, status::RouterStatus},
         tui::{
             fixtures::{TestDashboard, blank, change_store, everything, live_report, now, press},
             message::Msg,
@@ -148,7 +148,7 @@ mod tests {
         let mut record = StatusRecord::bare(RouterStatus::Ongoing);
         (record.from.url, record.bridge_url) = (link(source), link(bridge));
         let mut transaction = tx::transaction(1);
-        transaction.apply(&tx::answer(Outcome::Record(Box::new(record))), now().wall);
+        transaction.apply(&tx::answer(StatusOutcome::Record(Box::new(record))), now().wall);
         let mut model = blank((80, 24));
         change_store(&mut model, everything(vec![transaction], Vec::new()), Some(live_report(now().wall)), now());
         model

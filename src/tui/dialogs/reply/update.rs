@@ -4,7 +4,7 @@
 //! The sentences must come from `domain::reply`.
 
 use crate::{
-    clock::{Mono, Now},
+    clock::{MonotonicTime, Now},
     domain::{
         ids::TxHash,
         reply::{self, Audience, ReplyFormat},
@@ -39,7 +39,7 @@ pub(crate) fn open_menu(model: &mut Model, now: Now) -> Vec<Effect> {
 }
 
 /// Opens the menu of the three readers.
-pub(crate) fn choose_audience(model: &mut Model, now: Mono) {
+pub(crate) fn choose_audience(model: &mut Model, now: MonotonicTime) {
     if model.screen == Screen::List && !marks::end_range(model, now) {
         return;
     }

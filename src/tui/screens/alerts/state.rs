@@ -9,7 +9,7 @@
 use std::collections::BTreeSet;
 
 use crate::{
-    clock::Mono,
+    clock::MonotonicTime,
     domain::{
         alert::{Alert, AlertSubject, Rule},
         filter::Direction,
@@ -95,7 +95,7 @@ pub struct AlertList {
     /// Whether the store may have changed since the last load.
     pub is_stale: bool,
     /// When the last load was requested.
-    pub asked_at: Option<Mono>,
+    pub asked_at: Option<MonotonicTime>,
     /// The rules whose groups are folded.
     folded: BTreeSet<Rule>,
     /// The alert that is being acknowledged or snoozed, and the alert that is selected after that.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::state::{AlertPage, AlertTab};
 use crate::{
-    clock::Mono,
+    clock::MonotonicTime,
     domain::{advice, alert::AlertSubject},
     store::ListRow,
     tui::{
@@ -21,30 +21,30 @@ use crate::{
 const REST: Duration = Duration::from_secs(1);
 
 /// Opens the list with the tab of all alerts: an alert that fires may be in another tab than the last open one.
-pub(crate) fn begin(model: &mut Model, now: Mono) -> Vec<Effect> {
+pub(crate) fn begin(model: &mut Model, now: MonotonicTime) -> Vec<Effect> {
     model.alert_list.tab = AlertTab::All;
     open(model, now)
 }
 
 /// Opens the list with the last open tab.
-pub(crate) fn open(model: &mut Model, now: Mono) -> Vec<Effect> {
+pub(crate) fn open(model: &mut Model, now: MonotonicTime) -> Vec<Effect> {
     model.screen = Screen::Alerts;
     load(model, now)
 }
 
-fn load(model: &mut Model, now: Mono) -> Vec<Effect> {
+fn load(model: &mut Model, now: MonotonicTime) -> Vec<Effect> {
     (model.alert_list.is_stale, model.alert_list.asked_at) = (false, Some(now));
     vec![Effect::LoadAlerts]
 }
 
 /// Marks the alerts as stale after a change of the store, and loads the alerts if a load is due.
-pub(crate) fn mark_stale(model: &mut Model, now: Mono) -> Vec<Effect> {
+pub(crate) fn mark_stale(model: &mut Model, now: MonotonicTime) -> Vec<Effect> {
     model.alert_list.is_stale = true;
     read_if_due(model, now)
 }
 
 /// Loads the alerts if the list is shown and stale, and wasn't loaded in the last second.
-pub(crate) fn read_if_due(model: &mut Model, now: Mono) -> Vec<Effect> {
+pub(crate) fn read_if_due(model: &mut Model, now: MonotonicTime) -> Vec<Effect> {
     let list = &model.alert_list;
     let rested = list.asked_at.is_none_or(|at| now.since(at) >= REST);
     let due = list.is_stale && rested && model.screen == Screen::Alerts;
@@ -52,7 +52,7 @@ pub(crate) fn read_if_due(model: &mut Model, now: Mono) -> Vec<Effect> {
 }
 
 /// Shows the loaded alerts, or the error.
-pub(crate) fn on_read(model: &mut Model, read: Result<AlertPage, String>, now: Mono) {
+pub(crate) fn on_read(model: &mut Model, read: Result<AlertPage, String>, now: MonotonicTime) {
     match read {
         Ok(page) => model.alert_list.apply_page(page),
         Err(error) => {
@@ -63,7 +63,7 @@ pub(crate) fn on_read(model: &mut Model, read: Result<AlertPage, String>, now: M
 }
 
 /// Opens the transaction of the selected alert; unfolds a folded group of several alerts.
-pub(crate) fn enter(model: &mut Model, now: Mono) {
+pub(crate) fn enter(model: &mut Model, now: MonotonicTime) {
     let Some(row) = model.alert_list.row().cloned() else { return };
     if model.alert_list.is_folded(&row.alert) && model.alert_list.group(&row.alert).len() > 1 {
         return model.alert_list.toggle_fold();
@@ -80,7 +80,7 @@ pub(crate) fn enter(model: &mut Model, now: Mono) {
 }
 
 /// Opens the prompt for the note of an acknowledgement.
-pub(crate) fn acknowledge(model: &mut Model, now: Mono) {
+pub(crate) fn acknowledge(model: &mut Model, now: MonotonicTime) {
     match model.alert_list.row() {
         None => {}
         Some(row) if row.alert.cleared_at.is_some() => {

@@ -5,7 +5,7 @@
 
 use chrono::{DateTime, Utc};
 
-use crate::{clock::Mono, domain::text};
+use crate::{clock::MonotonicTime, domain::text};
 
 /// The level of a line, the most severe first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -132,7 +132,7 @@ pub struct LogPane {
     /// The number of lines above the first visible line.
     pub top: usize,
     /// When the log was last read.
-    pub asked_at: Option<Mono>,
+    pub asked_at: Option<MonotonicTime>,
 }
 
 impl Default for LogPane {

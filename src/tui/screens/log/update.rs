@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::state::LogTail;
 use crate::{
-    clock::{Mono, Now},
+    clock::{MonotonicTime, Now},
     domain::{
         ids::{RowId, TxHash},
         poller::PollerHealth,
@@ -22,7 +22,7 @@ const REST: Duration = Duration::from_secs(1);
 const REPORTED: usize = 50;
 
 /// Reads the log if it is shown and wasn't read in the last second.
-pub(crate) fn read_if_due(model: &mut Model, now: Mono) -> Option<Effect> {
+pub(crate) fn read_if_due(model: &mut Model, now: MonotonicTime) -> Option<Effect> {
     if model.screen != Screen::Log || model.log.asked_at.is_some_and(|at| now.since(at) < REST) {
         return None;
     }
@@ -39,7 +39,7 @@ pub(crate) fn on_log(model: &mut Model, read: Result<Option<LogTail>, String>) -
 }
 
 /// Looks for the transaction that the line at the cursor is about.
-pub(crate) fn find_transaction(model: &mut Model, now: Mono) -> Vec<Effect> {
+pub(crate) fn find_transaction(model: &mut Model, now: MonotonicTime) -> Vec<Effect> {
     match model.log.line().map(|line| line.about.as_str()) {
         None => Vec::new(),
         Some("") => {
@@ -51,7 +51,7 @@ pub(crate) fn find_transaction(model: &mut Model, now: Mono) -> Vec<Effect> {
 }
 
 /// Goes to the transaction that was found.
-pub(crate) fn on_found(model: &mut Model, row: Option<RowId>, now: Mono) -> Vec<Effect> {
+pub(crate) fn on_found(model: &mut Model, row: Option<RowId>, now: MonotonicTime) -> Vec<Effect> {
     match row {
         Some(row) => model.go_to_row(row),
         None => model.show_message(MessageTone::Bad, "The transaction of this line is no longer tracked.", now),

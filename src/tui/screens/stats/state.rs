@@ -9,7 +9,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 
 pub(crate) use crate::store::MinuteStats;
 use crate::{
-    clock::Mono,
+    clock::MonotonicTime,
     domain::{
         duration_stats::{RouteDurations, RouteKey},
         histogram::{Histogram, percentile},
@@ -243,7 +243,7 @@ pub struct StatsState {
     /// Whether a load is running.
     pub is_reading: bool,
     /// The earliest moment of the next load.
-    pub rest: Mono,
+    pub rest: MonotonicTime,
 }
 
 impl StatsState {

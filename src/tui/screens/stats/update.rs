@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::state::Statistics;
 use crate::{
-    clock::Mono,
+    clock::MonotonicTime,
     tui::{
         effect::Effect,
         model::{MessageTone, Model, Screen},
@@ -20,7 +20,7 @@ const SHORTEST_REST: Duration = Duration::from_secs(5);
 const REST_FACTOR: u32 = 50;
 
 /// Reads the charts if they are shown and stale, and the rest since the last read is over.
-pub(crate) fn read_if_due(model: &mut Model, now: Mono) -> Option<Effect> {
+pub(crate) fn read_if_due(model: &mut Model, now: MonotonicTime) -> Option<Effect> {
     let charts = &mut model.charts;
     if model.screen != Screen::Stats || !charts.is_stale || charts.is_reading || now < charts.rest {
         return None;
@@ -56,7 +56,7 @@ pub(crate) fn on_statistics(
     model: &mut Model,
     read: Result<Statistics, String>,
     took: Duration,
-    now: Mono,
+    now: MonotonicTime,
 ) -> Vec<Effect> {
     (model.charts.is_reading, model.charts.rest) = (false, now + SHORTEST_REST.max(took * REST_FACTOR));
     match read {

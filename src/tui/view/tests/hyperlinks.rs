@@ -79,7 +79,7 @@ fn a_url_that_may_not_be_opened_is_no_link() {
         let mut tx_with_url = overdue();
         let mut record = StatusRecord::bare(RouterStatus::Ongoing);
         (record.bridge_url, record.from.url) = (Some(hostile.into()), Some(hostile.into()));
-        tx_with_url.apply(&tx::answer(Outcome::Record(Box::new(record))), ago(0, 1));
+        tx_with_url.apply(&tx::answer(StatusOutcome::Record(Box::new(record))), ago(0, 1));
         let mut model = blank((120, 36));
         change_store(&mut model, everything(vec![tx_with_url], Vec::new()), Some(live_report(ago(0, 1))), now());
         press(&mut model, &["Enter"], now());

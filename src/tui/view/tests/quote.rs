@@ -3,7 +3,7 @@
 use super::*;
 use crate::{
     domain::{
-        observation::Failure,
+        observation::RequestFailure,
         quote::{Quote, QuoteAnswer},
     },
     store::StoredQuote,
@@ -29,7 +29,7 @@ pub(super) fn route() -> QuoteAnswer {
 }
 
 pub(super) fn refusal(message: &str) -> QuoteAnswer {
-    QuoteAnswer::Failed(Failure::Rejected(message.into()))
+    QuoteAnswer::Failed(RequestFailure::Rejected(message.into()))
 }
 
 fn limited() -> QuoteAnswer {

@@ -3,7 +3,7 @@
 //! The order is stored as a term of the view's filter, the columns with the saved view.
 
 use crate::{
-    clock::{Mono, Now},
+    clock::{MonotonicTime, Now},
     domain::filter::{self, Filter, SortBy, SortKey},
     tui::{
         dialogs::{
@@ -97,7 +97,7 @@ pub(crate) fn toggle_column(model: &mut Model, column: ListColumn) {
 }
 
 /// Shows the typed columns in this order; `default` means the default columns.
-pub(crate) fn set_columns(model: &mut Model, typed: &str, now: Mono) {
+pub(crate) fn set_columns(model: &mut Model, typed: &str, now: MonotonicTime) {
     let wanted = if typed == "default" { Ok(ListColumns::default()) } else { ListColumns::parse(typed) };
     match wanted {
         Ok(columns) => model.list.columns = columns,

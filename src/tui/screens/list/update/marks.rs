@@ -3,7 +3,7 @@
 //! Rows beyond the loaded part of the list are looked up in the store.
 
 use crate::{
-    clock::Mono,
+    clock::MonotonicTime,
     domain::ids::RowId,
     tui::{
         command::CommandId,
@@ -23,7 +23,7 @@ pub(crate) fn toggle(model: &mut Model) {
 }
 
 /// Opens a range at the selected transaction, or marks the open range up to the selected transaction.
-pub(crate) fn range(model: &mut Model, now: Mono) -> Vec<Effect> {
+pub(crate) fn range(model: &mut Model, now: MonotonicTime) -> Vec<Effect> {
     let Some(here) = model.list.selected else { return Vec::new() };
     model.list.is_chosen = true;
     if model.marks.range.is_none() {
@@ -41,7 +41,7 @@ pub(crate) fn range(model: &mut Model, now: Mono) -> Vec<Effect> {
 
 /// Marks the open range up to the selected transaction. Returns whether no range is open then. A range that reaches
 /// beyond the loaded part stays open, and a notice says so.
-pub(crate) fn end_range(model: &mut Model, now: Mono) -> bool {
+pub(crate) fn end_range(model: &mut Model, now: MonotonicTime) -> bool {
     if model.marks.range.is_none() {
         return true;
     }
@@ -60,14 +60,14 @@ pub(crate) fn end_range(model: &mut Model, now: Mono) -> bool {
 }
 
 /// Marks the transactions that the store found; `None` if there were too many.
-pub(crate) fn on_found(model: &mut Model, found: Option<Vec<RowId>>, now: Mono) {
+pub(crate) fn on_found(model: &mut Model, found: Option<Vec<RowId>>, now: MonotonicTime) {
     match found {
         Some(rows) => add(model, &rows, now),
         None => refuse_too_many(model, now),
     }
 }
 
-fn add(model: &mut Model, rows: &[RowId], now: Mono) {
+fn add(model: &mut Model, rows: &[RowId], now: MonotonicTime) {
     match model.marks.add(rows) {
         true if model.marks.is_empty() => model.show_message(MessageTone::Bad, "No transaction to mark.", now),
         true => {
@@ -79,7 +79,7 @@ fn add(model: &mut Model, rows: &[RowId], now: Mono) {
     }
 }
 
-fn refuse_too_many(model: &mut Model, now: Mono) {
+fn refuse_too_many(model: &mut Model, now: MonotonicTime) {
     let filter = model.setting.keys.shown(CommandId::Filter);
     let text = format!(
         "Nothing was marked: at most {} can be marked at once. Press {filter} to filter the list.",
