@@ -46,7 +46,7 @@ use super::{
 };
 use crate::{
     config::{ColorChoice, CommandLineSettings},
-    runtime::team_poller,
+    runtime::{exit, team_poller},
 };
 
 const EXAMPLES: &str = "\
@@ -58,14 +58,11 @@ Examples:
   hoptop ... watch --json --until-settled --timeout 10m
                                                    poll without a screen: one event per line, then an exit code
 
-Guides: `hoptop help TOPIC` prints support, integrators, operators, team or keys.
-
-Exit codes: 0 success, 1 error, 2 usage, 3 not settled at the timeout, 4 settled but something needs attention,
-5 unauthorized, 6 no usable answer: unreachable or throttled, 130 and 143 by signal.";
+Guides: `hoptop help TOPIC` prints support, integrators, operators, team or keys.";
 
 /// top for cross-chain hops: watch many cross-chain transactions through one rate-limited status endpoint
 #[derive(Debug, Parser)]
-#[command(name = "hoptop", version, after_help = EXAMPLES, max_term_width = 110)]
+#[command(name = "hoptop", version, after_help = format!("{EXAMPLES}\n\n{}", exit::HELP), max_term_width = 110)]
 pub(crate) struct Cli {
     /// The settings for every command.
     #[command(flatten)]

@@ -14,6 +14,8 @@ use clap_mangen::{
     roff::{Inline, Roff, bold, italic, roman},
 };
 
+use crate::runtime::exit;
+
 /// The exit codes of the commands (`commands.md`, Exit codes).
 const EXIT_CODES: [(&str, &str); 8] = [
     ("0", "success; for a command that watches: all transactions ended in `success`"),
@@ -119,16 +121,14 @@ fn subcommands(command: &Command) -> Roff {
     page
 }
 
-/// Returns the text below the help: its examples line by line, all else as notes. The exit codes have a section of
-/// their own.
+/// Returns the text below the help: indented lines are examples, and all else is a note. The exit codes have a section
+/// of their own.
 fn notes_and_examples(help: &str) -> Roff {
     let (mut notes, mut examples) = (Vec::new(), Vec::new());
-    for paragraph in help.split("\n\n").filter(|paragraph| !paragraph.trim().is_empty()) {
+    let paragraphs = help.split("\n\n").filter(|paragraph| !paragraph.trim().is_empty() && *paragraph != exit::HELP);
+    for paragraph in paragraphs {
         match paragraph.split_once('\n') {
-            Some((heading, lines)) if heading.starts_with("Examples") => {
-                examples.push((heading.trim_end_matches(':'), lines));
-            }
-            _ if paragraph.starts_with("Exit codes") => {}
+            Some((heading, lines)) if lines.starts_with(' ') => examples.push((heading.trim_end_matches(':'), lines)),
             _ => notes.push(paragraph),
         }
     }
