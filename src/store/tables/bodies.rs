@@ -170,21 +170,20 @@ fn unpack_dictionary(id: i64, packed: Vec<u8>) -> Result<Rc<[u8]>, StoreError> {
 }
 
 /// Packs the first body of a transaction with its route's dictionary, or with a new dictionary if the existing one
-/// isn't effective. `record` is the record that was parsed from the body.
+/// isn't effective.
 pub(in crate::store) fn pack_first(
     db: &Connection,
-    params: &TransactionParams,
+    transaction: &Transaction,
     text: &str,
-    record: &str,
 ) -> Result<PackedBody, StoreError> {
-    let existing = newest_dictionary(db, params)?;
+    let existing = newest_dictionary(db, &transaction.params)?;
     let packed = pack(text, existing.as_ref())?;
     // Without a dictionary, later texts of the transaction couldn't use this text as their base.
     let is_effective = existing.is_some() && packed.length() <= text.len() / MIN_COMPRESSION;
     if is_effective || text.len() < 4 * MIN_LENGTH {
         return Ok(packed);
     }
-    match make_dictionary(db, params, &format!("{record}{text}"))? {
+    match make_dictionary(db, transaction, text)? {
         Some(created) => pack(text, Some(&created)),
         None => Ok(packed),
     }
@@ -301,9 +300,10 @@ fn decompress(bytes: &[u8], prefix: &[u8]) -> Result<String, StoreError> {
     String::from_utf8(text).map_err(|error| StoreError::Unpack(error.to_string()))
 }
 
-/// Stores a new dictionary with the part of a text that other texts of the route share. Returns `None` if the route
-/// already has the maximum number of dictionaries.
-fn make_dictionary(db: &Connection, params: &TransactionParams, text: &str) -> Result<Option<Dictionary>, StoreError> {
+/// Stores a new dictionary with what other transactions of the route share with this one: with the common part of its
+/// record and of a body. Returns `None` if the route already has the maximum number of dictionaries.
+fn make_dictionary(db: &Connection, transaction: &Transaction, body: &str) -> Result<Option<Dictionary>, StoreError> {
+    let params = &transaction.params;
     let route = [params.from_chain.as_str(), params.to_chain.as_str()];
     let count: i64 = db
         .prepare_cached("SELECT count(*) FROM dictionaries WHERE from_chain = ? AND to_chain = ?")?
@@ -311,7 +311,8 @@ fn make_dictionary(db: &Connection, params: &TransactionParams, text: &str) -> R
     if count >= MAX_DICTIONARIES {
         return Ok(None);
     }
-    let content = common_text(text, params);
+    let record = record_json(transaction)?.unwrap_or_default();
+    let content = common_text(&format!("{record}{body}"), params);
     let Some(packed) = compress(&content, b"")? else { return Ok(None) };
     let packed = PackedContent::Compressed(&packed).with_checksum([None; 2]);
     db.prepare_cached("INSERT INTO dictionaries (from_chain, to_chain, content) VALUES (?, ?, ?)")?

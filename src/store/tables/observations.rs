@@ -279,9 +279,7 @@ pub(in crate::store) fn pack_body(
     }
     match first_packed_body(db, transaction.id)? {
         Some((id, first_text)) => bodies::pack_with_base(text, None, id, &first_text),
-        None => {
-            bodies::pack_first(db, &transaction.params, text, &bodies::record_json(transaction)?.unwrap_or_default())
-        }
+        None => bodies::pack_first(db, transaction, text),
     }
 }
 
