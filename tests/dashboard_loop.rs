@@ -185,7 +185,7 @@ impl LoopFixture {
             rps: 10.0,
             shown_id: "…loop".into(),
             fingerprint: "aa".into(),
-            shared: None,
+            budget_folder: None,
             weights: std::collections::BTreeMap::new(),
             scope: PollScope::Everything,
             seed: 1,

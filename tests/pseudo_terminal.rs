@@ -252,7 +252,7 @@ fn panic_in_a_background_task_ends_the_dashboard_and_restores_the_terminal() {
     let home = tempfile::tempdir().unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_hoptop"));
     command.args(["--no-poll", "--state-dir"]).arg(home.path()).env("HOME", home.path());
-    command.env("HOPTOP_REHEARSE_CRASH", "1");
+    command.env("HOPTOP_TEST_CRASH", "1");
     let mut session = Session::start(&command, (80, 24));
     session.wait_for(&["Nothing is tracked yet."]);
     session.wait_for(&["the crash report is in"]);

@@ -71,7 +71,7 @@ pub(crate) fn poller_rate(batch: &TransferBatch, server: &StatusServer, clock: &
         rps,
         shown_id: "…mark".to_owned(),
         fingerprint: "aa".to_owned(),
-        shared: None,
+        budget_folder: None,
         weights: BTreeMap::new(),
         scope: PollScope::Everything,
         seed: 1,

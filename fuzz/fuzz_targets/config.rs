@@ -26,8 +26,8 @@ fuzz_target!(|input: &[u8]| {
     let (home, config) = &*HOME;
     fs::write(config, input).expect("the config file");
     let environment = Environment::fixed(&[], Some(home.path()));
-    for is_without_polling in [false, true] {
-        let flags = CommandLineSettings { config: Some(config.clone()), is_without_polling, ..CommandLineSettings::default() };
+    for ignores_polling_settings in [false, true] {
+        let flags = CommandLineSettings { config: Some(config.clone()), ignores_polling_settings, ..CommandLineSettings::default() };
         match load(flags, &environment) {
             Ok(settings) => assert!(settings.rps > 0.0 && settings.rps <= 1_000.0, "{}", settings.rps),
             Err(error) => assert!(is_sentence(&error.to_string()), "{error:?}"),

@@ -30,7 +30,7 @@ const CLEAN_TO_CLEAR: u32 = 2;
 /// Returns the steps for a transaction's alerts after an answer at `at`. `tx` includes that answer; `active` are the
 /// active alerts of the transaction and of its profile. The answer to a request that was under way when a person
 /// stopped the polling raises nothing: no later answer could clear the alert.
-pub(crate) fn judge(tx: &Transaction, active: &[Alert], at: DateTime<Utc>) -> Vec<AlertStep> {
+pub(crate) fn evaluate_answer(tx: &Transaction, active: &[Alert], at: DateTime<Utc>) -> Vec<AlertStep> {
     let is_untracked = tx.tracking == Tracking::Untracked;
     let conditions = if is_untracked { Vec::new() } else { advice::conditions(tx, at) };
     let (own, of_profile): (Vec<&Alert>, Vec<&Alert>) =
@@ -60,10 +60,10 @@ pub(crate) fn judge(tx: &Transaction, active: &[Alert], at: DateTime<Utc>) -> Ve
     steps
 }
 
-/// Returns the steps after the chain itself was asked about a transaction. The chain's answer raises and clears the
-/// rule about a contradiction, and raises the one about a transaction that failed on its source chain; the service's
-/// answers clear that. Like an answer of the service it raises nothing once a person stopped the polling.
-pub(crate) fn judge_chain(tx: &Transaction, active: &[Alert]) -> Vec<AlertStep> {
+/// Returns the steps for a transaction's alerts after an answer of its source chain. The answer raises and clears
+/// `ChainDisagrees`. It raises `NotFoundLong` if the transaction failed on its source chain; only an answer of the
+/// service clears `NotFoundLong`. After a person stopped the polling, nothing is raised.
+pub(crate) fn evaluate_chain_answer(tx: &Transaction, active: &[Alert]) -> Vec<AlertStep> {
     const RULE: Rule = Rule::ChainDisagrees;
     let own =
         |rule| active.iter().find(|alert| alert.rule == rule && alert.subject == AlertSubject::Transaction(tx.id));
@@ -86,14 +86,14 @@ fn highest_severity<'a>(rules: impl IntoIterator<Item = &'a Rule>) -> Option<Sev
 fn next_step(tx: &Transaction, alert: &Alert, conditions: &[Rule], is_clean: bool) -> Option<AlertStep> {
     let Alert { id, rule, .. } = *alert;
     if conditions.contains(&rule) {
-        return (alert.clean > 0).then_some(AlertStep::Count { id, clean: 0 });
+        return (alert.clean > 0).then_some(AlertStep::SetCleanCount { id, clean: 0 });
     }
     // A settled transaction is not polled again, so that no second clean answer comes.
     let is_over = tx.is_settled() || alert.clean + 1 >= CLEAN_TO_CLEAR;
     match (is_clean, is_over) {
         (false, _) => None,
         (true, true) => Some(AlertStep::Clear { id, rule }),
-        (true, false) => Some(AlertStep::Count { id, clean: alert.clean + 1 }),
+        (true, false) => Some(AlertStep::SetCleanCount { id, clean: alert.clean + 1 }),
     }
 }
 
@@ -126,7 +126,7 @@ fn message(tx: &Transaction, rule: Rule) -> String {
 /// Returns the steps for a profile's alerts after an event. Of the outage alerts only one is active at a time: a new
 /// outage replaces the former one. Only a refused ID hides the other outages until the service answers again. A
 /// restarted poller may be throttled before the service refuses the ID again.
-pub(crate) fn judge_profile(event: &ProfileEvent, active: &[Alert]) -> Vec<AlertStep> {
+pub(crate) fn evaluate_profile_event(event: &ProfileEvent, active: &[Alert]) -> Vec<AlertStep> {
     let own = || active.iter().filter(|alert| alert.subject == AlertSubject::Profile);
     let clear = |alert: &Alert| AlertStep::Clear { id: alert.id, rule: alert.rule };
     let raise = |rule: Rule, message: &str| {

@@ -47,9 +47,9 @@ fn each_status_raises_its_alert_once() {
     ];
     for (status, minutes, rules) in table {
         let (tx, at) = after_answer(status, minutes);
-        assert_eq!(raised(&judge(&tx, &[], at)), rules, "{:?}", tx.state.status);
+        assert_eq!(raised(&evaluate_answer(&tx, &[], at)), rules, "{:?}", tx.state.status);
         let active: Vec<_> = rules.iter().map(|rule| alert(1, *rule, AlertSubject::Transaction(tx.id), 0)).collect();
-        assert_eq!(judge(&tx, &active, at), [], "{:?}", tx.state.status);
+        assert_eq!(evaluate_answer(&tx, &active, at), [], "{:?}", tx.state.status);
     }
 }
 
@@ -59,28 +59,28 @@ fn chain_verdict_raises_and_clears_only_its_own_rule_and_an_agreeing_status_clea
     let says = |verdict| Some(OnChain::after(None, ChainReading::without_node(verdict), None, at));
     tx.on_chain = says(ChainVerdict::Reverted(Mined::default()));
     // Overdue needs an answer of the service.
-    assert_eq!(raised(&judge_chain(&tx, &[])), [Rule::ChainDisagrees]);
+    assert_eq!(raised(&evaluate_chain_answer(&tx, &[])), [Rule::ChainDisagrees]);
     let active = [alert(1, Rule::ChainDisagrees, AlertSubject::Transaction(tx.id), 0)];
-    assert_eq!(judge_chain(&tx, &active), []);
+    assert_eq!(evaluate_chain_answer(&tx, &active), []);
     tx.on_chain = says(ChainVerdict::Succeeded(Mined::default()));
-    assert_eq!(judge_chain(&tx, &active), [AlertStep::Clear { id: 1, rule: Rule::ChainDisagrees }]);
+    assert_eq!(evaluate_chain_answer(&tx, &active), [AlertStep::Clear { id: 1, rule: Rule::ChainDisagrees }]);
     tx.on_chain = says(ChainVerdict::Reverted(Mined::default()));
     let untracked = Transaction { tracking: Tracking::Untracked, ..tx.clone() };
-    assert_eq!(judge_chain(&untracked, &[]), [], "nobody polls it");
+    assert_eq!(evaluate_chain_answer(&untracked, &[]), [], "nobody polls it");
     tx.on_chain = says(ChainVerdict::Succeeded(Mined::default()));
     let of_another = [alert(1, Rule::ChainDisagrees, AlertSubject::Transaction(crate::domain::ids::RowId(99)), 0)];
-    assert_eq!(judge_chain(&tx, &of_another), []);
+    assert_eq!(evaluate_chain_answer(&tx, &of_another), []);
     // An answer of the service judges the rule like the others.
     tx.on_chain = says(ChainVerdict::Reverted(Mined::default()));
     let (answered, later) = (fixtures::says(RouterStatus::Success), at + TimeDelta::seconds(9));
     tx.apply(&answered, later);
-    assert_eq!(raised(&judge(&tx, &[], later)), [Rule::ChainDisagrees]);
+    assert_eq!(raised(&evaluate_answer(&tx, &[], later)), [Rule::ChainDisagrees]);
 }
 
 #[test]
 fn transaction_that_failed_on_its_source_chain_needs_somebody_at_once() {
     let (mut tx, at) = after_answer(RouterStatus::NotFound, 1);
-    assert_eq!(raised(&judge(&tx, &[], at)), []);
+    assert_eq!(raised(&evaluate_answer(&tx, &[], at)), []);
     let says = |verdict| Some(OnChain::after(None, ChainReading::without_node(verdict), None, at));
     for (verdict, expected) in [
         (ChainVerdict::Reverted(Mined::default()), "reverted on Arbitrum"),
@@ -89,16 +89,16 @@ fn transaction_that_failed_on_its_source_chain_needs_somebody_at_once() {
         tx.on_chain = says(verdict);
         let raise = AlertStep::Raise { rule: Rule::NotFoundLong, message: expected.into() };
         // By the chain's answer, or by the next one of the service.
-        for steps in [judge_chain(&tx, &[]), judge(&tx, &[], at)] {
+        for steps in [evaluate_chain_answer(&tx, &[]), evaluate_answer(&tx, &[], at)] {
             assert!(steps.contains(&raise), "{steps:?}");
         }
         let own = [alert(1, Rule::NotFoundLong, AlertSubject::Transaction(tx.id), 0)];
-        assert_eq!((judge_chain(&tx, &own), tx.is_awaited()), (vec![], false));
+        assert_eq!((evaluate_chain_answer(&tx, &own), tx.is_awaited()), (vec![], false));
     }
     // The chain may be wrong once.
     for verdict in [ChainVerdict::Dropped, ChainVerdict::Pending, ChainVerdict::Unknown(Vec::new())] {
         tx.on_chain = says(verdict);
-        assert_eq!(raised(&judge(&tx, &[], at)), []);
+        assert_eq!(raised(&evaluate_answer(&tx, &[], at)), []);
     }
 }
 
@@ -109,9 +109,9 @@ fn failure_alone_raises_no_alert_about_a_long_wait() {
         let known = alert(1, Rule::Refund, AlertSubject::Transaction(tx.id), 0);
         let later = at + TimeDelta::minutes(20);
         tx.apply(&fixtures::fails(RequestFailure::Transport("refused".into())), later);
-        assert_eq!(raised(&judge(&tx, std::slice::from_ref(&known), later)), []);
+        assert_eq!(raised(&evaluate_answer(&tx, std::slice::from_ref(&known), later)), []);
         tx.apply(&fixtures::says(status), later);
-        assert!(raised(&judge(&tx, &[known], later)).contains(&rule));
+        assert!(raised(&evaluate_answer(&tx, &[known], later)).contains(&rule));
     }
 }
 
@@ -120,29 +120,29 @@ fn two_clean_observations_clear_an_alert_and_a_relapse_resets_the_count() {
     let (tx, at) = after_answer(RouterStatus::Ongoing, 5);
     let own = AlertSubject::Transaction(tx.id);
     let gas = |clean| [alert(7, Rule::NeedsGas, own, clean)];
-    assert_eq!(judge(&tx, &gas(0), at), [AlertStep::Count { id: 7, clean: 1 }]);
-    assert_eq!(judge(&tx, &gas(1), at), [AlertStep::Clear { id: 7, rule: Rule::NeedsGas }]);
+    assert_eq!(evaluate_answer(&tx, &gas(0), at), [AlertStep::SetCleanCount { id: 7, clean: 1 }]);
+    assert_eq!(evaluate_answer(&tx, &gas(1), at), [AlertStep::Clear { id: 7, rule: Rule::NeedsGas }]);
     let (tx, at) = after_answer(RouterStatus::NeedsGas, 5);
-    assert_eq!(judge(&tx, &gas(1), at), [AlertStep::Count { id: 7, clean: 0 }]);
+    assert_eq!(evaluate_answer(&tx, &gas(1), at), [AlertStep::SetCleanCount { id: 7, clean: 0 }]);
 }
 
 #[test]
 fn settling_clears_alerts_at_once_and_a_failure_clears_none() {
     let (tx, at) = after_answer(RouterStatus::Success, 20);
     let overdue = [alert(7, Rule::Overdue, AlertSubject::Transaction(tx.id), 0)];
-    assert_eq!(judge(&tx, &overdue, at), [AlertStep::Clear { id: 7, rule: Rule::Overdue }]);
+    assert_eq!(evaluate_answer(&tx, &overdue, at), [AlertStep::Clear { id: 7, rule: Rule::Overdue }]);
     let mut tx = fixtures::transaction(1);
     tx.apply(&fixtures::fails(RequestFailure::Transport("reset".into())), at);
-    assert_eq!(judge(&tx, &[alert(7, Rule::NeedsGas, AlertSubject::Transaction(tx.id), 1)], at), []);
+    assert_eq!(evaluate_answer(&tx, &[alert(7, Rule::NeedsGas, AlertSubject::Transaction(tx.id), 1)], at), []);
 }
 
 #[test]
 fn outage_of_the_profile_suppresses_new_overdue_alerts() {
     let (tx, at) = after_answer(RouterStatus::Ongoing, 20);
     let throttled = [alert(1, Rule::Throttled, AlertSubject::Profile, 0)];
-    assert_eq!(judge(&tx, &throttled, at), []);
+    assert_eq!(evaluate_answer(&tx, &throttled, at), []);
     let (tx, at) = after_answer(RouterStatus::NeedsGas, 20);
-    assert_eq!(raised(&judge(&tx, &throttled, at)), [Rule::NeedsGas]);
+    assert_eq!(raised(&evaluate_answer(&tx, &throttled, at)), [Rule::NeedsGas]);
 }
 
 #[test]
@@ -152,7 +152,7 @@ fn five_failures_over_two_minutes_raise_an_alert() {
     for minute in 0..6 {
         let at = tx.first_seen_at + TimeDelta::seconds(30 * minute);
         tx.apply(&fixtures::fails(RequestFailure::Transport("reset".into())), at);
-        rules.push(raised(&judge(&tx, &[], at)));
+        rules.push(raised(&evaluate_answer(&tx, &[], at)));
     }
     assert_eq!(rules, [vec![], vec![], vec![], vec![], vec![Rule::PollFailing], vec![Rule::PollFailing]]);
 }
@@ -161,15 +161,15 @@ fn five_failures_over_two_minutes_raise_an_alert() {
 fn new_outage_of_a_profile_replaces_the_former_one() {
     let throttled = [alert(1, Rule::Throttled, AlertSubject::Profile, 0)];
     assert_eq!(
-        judge_profile(&ProfileEvent::Unauthorized("no".into()), &throttled),
+        evaluate_profile_event(&ProfileEvent::Unauthorized("no".into()), &throttled),
         [
             AlertStep::Clear { id: 1, rule: Rule::Throttled },
             AlertStep::Raise { rule: Rule::Unauthorized, message: "no".into() }
         ]
     );
-    assert_eq!(judge_profile(&ProfileEvent::Throttled("again".into()), &throttled), []);
+    assert_eq!(evaluate_profile_event(&ProfileEvent::Throttled("again".into()), &throttled), []);
     assert_eq!(
-        judge_profile(&ProfileEvent::Recovered, &throttled),
+        evaluate_profile_event(&ProfileEvent::Recovered, &throttled),
         [AlertStep::Clear { id: 1, rule: Rule::Throttled }]
     );
 }
@@ -178,9 +178,9 @@ fn new_outage_of_a_profile_replaces_the_former_one() {
 fn refused_id_hides_other_outages_until_the_service_answers() {
     let unauthorized = [alert(1, Rule::Unauthorized, AlertSubject::Profile, 0)];
     for event in [ProfileEvent::Throttled("429".into()), ProfileEvent::Unreachable("no route".into())] {
-        assert_eq!(judge_profile(&event, &unauthorized), []);
+        assert_eq!(evaluate_profile_event(&event, &unauthorized), []);
     }
-    let recovered = judge_profile(&ProfileEvent::Recovered, &unauthorized);
+    let recovered = evaluate_profile_event(&ProfileEvent::Recovered, &unauthorized);
     assert_eq!(recovered, [AlertStep::Clear { id: 1, rule: Rule::Unauthorized }]);
 }
 
@@ -208,10 +208,10 @@ fn acknowledgement_ends_with_a_change_and_snooze_with_a_change_or_at_its_moment(
         (None, &[], &[]),
     ];
     for (handling, same, other) in table {
-        assert_eq!(judge(&tx, &active(handling.clone()), at), same, "{handling:?}");
+        assert_eq!(evaluate_answer(&tx, &active(handling.clone()), at), same, "{handling:?}");
         let mut changed = tx.clone();
         changed.state.status_since = Some(at);
-        assert_eq!(judge(&changed, &active(handling.clone()), at), other, "{handling:?}");
+        assert_eq!(evaluate_answer(&changed, &active(handling.clone()), at), other, "{handling:?}");
     }
 }
 
@@ -222,12 +222,14 @@ fn handled_alert_fires_again_only_when_a_new_alert_is_more_severe() {
     let handled = |rule, kind| Alert { handling: kind, ..alert(7, rule, own, 0) };
     let at = first + TimeDelta::minutes(20);
     tx.apply(&fixtures::says(RouterStatus::Refund), at);
-    let steps = judge(&tx, &[handled(Rule::Refund, acknowledged())], at);
+    let steps = evaluate_answer(&tx, &[handled(Rule::Refund, acknowledged())], at);
     assert_eq!((&steps[0], raised(&steps)), (&AlertStep::EndHandling { id: 7 }, vec![Rule::RefundSlow]));
-    let steps = judge(&tx, &[handled(Rule::Refund, acknowledged()), handled(Rule::RefundSlow, acknowledged())], at);
+    let steps =
+        evaluate_answer(&tx, &[handled(Rule::Refund, acknowledged()), handled(Rule::RefundSlow, acknowledged())], at);
     assert_eq!(steps, []);
     // The new alert has the severity of an alert that is active already.
-    let steps = judge(&tx, &[handled(Rule::Refund, acknowledged()), handled(Rule::Regressed, acknowledged())], at);
+    let steps =
+        evaluate_answer(&tx, &[handled(Rule::Refund, acknowledged()), handled(Rule::Regressed, acknowledged())], at);
     assert!(!steps.contains(&AlertStep::EndHandling { id: 7 }) && raised(&steps) == [Rule::RefundSlow], "{steps:?}");
 }
 
@@ -235,7 +237,7 @@ fn handled_alert_fires_again_only_when_a_new_alert_is_more_severe() {
 fn cleared_alert_keeps_its_acknowledgement() {
     let (tx, at) = after_answer(RouterStatus::Success, 20);
     let overdue = Alert { handling: acknowledged(), ..alert(7, Rule::Overdue, AlertSubject::Transaction(tx.id), 0) };
-    assert_eq!(judge(&tx, &[overdue], at), [AlertStep::Clear { id: 7, rule: Rule::Overdue }]);
+    assert_eq!(evaluate_answer(&tx, &[overdue], at), [AlertStep::Clear { id: 7, rule: Rule::Overdue }]);
 }
 
 /// A model of the store: a transaction with all of its alerts.
@@ -283,11 +285,11 @@ impl AlertModel {
 
     fn observe(&mut self, observation: &Observation, at: DateTime<Utc>) {
         self.tx.apply(observation, at);
-        for step in judge(&self.tx, &self.active(), at) {
+        for step in evaluate_answer(&self.tx, &self.active(), at) {
             let number = i64::try_from(self.alerts.len()).unwrap();
             let index_of = |id: i64| usize::try_from(id).unwrap();
             match step {
-                AlertStep::Count { id, clean } => self.alerts[index_of(id)].clean = clean,
+                AlertStep::SetCleanCount { id, clean } => self.alerts[index_of(id)].clean = clean,
                 AlertStep::Clear { id, .. } => self.alerts[index_of(id)].cleared_at = Some(at),
                 AlertStep::EndHandling { id } => self.alerts[index_of(id)].handling = None,
                 AlertStep::Raise { rule, .. } => {

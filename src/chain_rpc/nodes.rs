@@ -27,7 +27,7 @@ use crate::{
 pub(crate) struct ChainQuestion {
     /// The source chain.
     pub chain: ChainId,
-    /// The hash on it.
+    /// The hash of the transaction on the source chain.
     pub hash: TxHash,
     /// The transaction on the destination chain or that of the refund, if its hash is known and it matters.
     pub second: Option<(ChainId, TxHash)>,
@@ -43,7 +43,7 @@ type HostPaces = HashMap<(String, u16), Arc<Mutex<HostPace>>>;
 /// The nodes of all chains that the settings name.
 pub struct ChainNodes {
     settings: BTreeMap<ChainId, NodeSetting>,
-    /// The clients that exist so far, each with the address that it was made for.
+    /// The clients that were created so far, by chain.
     nodes: Mutex<BTreeMap<ChainId, Arc<NodeClient>>>,
     paces: Mutex<HostPaces>,
     timeouts: Timeouts,
@@ -72,7 +72,7 @@ impl ChainNodes {
         self.settings.keys()
     }
 
-    /// Returns the chains whose node the service's list has to name, and hasn't named yet.
+    /// Returns the chains that wait for the service to name a node.
     pub(crate) fn chains_without_node(&self) -> impl Iterator<Item = &ChainId> {
         self.settings.values().filter(|setting| self.awaits_service(setting)).map(|setting| &setting.chain)
     }
@@ -93,10 +93,10 @@ impl ChainNodes {
         }
     }
 
-    /// Asks one chain's node for its chain. Returns the host.
+    /// Asks the node of a chain for its chain ID. Returns the host of the node.
     ///
     /// # Errors
-    /// If it can't be asked, or is a node of another chain: a sentence.
+    /// A sentence, if the node can't be asked or serves another chain.
     pub(crate) async fn check(&self, chain: &ChainId) -> Result<String, String> {
         let node = self.node(chain)?;
         node.check_chain().await.map(|()| node.host().to_owned())

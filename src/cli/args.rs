@@ -58,7 +58,7 @@ Examples:
   hoptop ... watch --json --until-settled --timeout 10m
                                                    poll without a screen: one event per line, then an exit code
 
-Guides: `hoptop help TOPIC` prints support, integrators, operators, team or keys.";
+Guides: `hoptop help TOPIC`; TOPIC is support, integrators, operators, team or keys.";
 
 /// top for cross-chain hops: watch many cross-chain transactions through one rate-limited status endpoint
 #[derive(Debug, Parser)]
@@ -242,7 +242,7 @@ pub(crate) enum Command {
 
 impl Command {
     /// Whether the command neither polls nor shows the settings of polling.
-    pub(crate) fn is_without_polling(&self) -> bool {
+    pub(crate) fn ignores_polling_settings(&self) -> bool {
         match self {
             Self::Add(_)
             | Self::Import(_)
@@ -299,7 +299,7 @@ impl GlobalArgs {
             }),
             is_ascii: self.ascii,
             is_plain: self.plain,
-            is_without_polling: false,
+            ignores_polling_settings: false,
         }
     }
 }

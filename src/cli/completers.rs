@@ -215,7 +215,7 @@ fn store_flags(words: impl Iterator<Item = OsString>) -> CommandLineSettings {
         config: value("--config").map(path),
         state_dir: value("--state-dir").map(path),
         profile: value("--profile").map(str::to_owned),
-        is_without_polling: true,
+        ignores_polling_settings: true,
         ..CommandLineSettings::default()
     }
 }
@@ -236,13 +236,13 @@ mod tests {
             let (db, config) = (db.clone(), config.clone());
             assert_eq!(
                 of(line),
-                CommandLineSettings { db, config, is_without_polling: true, ..CommandLineSettings::default() },
+                CommandLineSettings { db, config, ignores_polling_settings: true, ..CommandLineSettings::default() },
                 "{line}"
             );
         }
         assert_eq!(
             of("hoptop show --db"),
-            CommandLineSettings { is_without_polling: true, ..CommandLineSettings::default() }
+            CommandLineSettings { ignores_polling_settings: true, ..CommandLineSettings::default() }
         );
     }
 

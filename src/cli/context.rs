@@ -224,10 +224,10 @@ mod tests {
 
     #[test]
     fn part_of_a_hash_that_matches_several_transactions_lists_them() {
-        let mut bench = CommandFixture::new();
-        bench.track(fixtures::new(1));
-        bench.track(fixtures::new(2));
-        let (_, err, found) = bench.run(|cx| cx.find("0x000000").unwrap());
+        let mut fixture = CommandFixture::new();
+        fixture.track(fixtures::new(1));
+        fixture.track(fixtures::new(2));
+        let (_, err, found) = fixture.run(|cx| cx.find("0x000000").unwrap());
         assert_eq!(found, None);
         assert!(err.contains("several") && err.contains("give more of the hash"), "{err}");
         assert_eq!(err.lines().filter(|line| line.contains("ARB>BASE")).count(), 2, "{err}");
@@ -235,30 +235,30 @@ mod tests {
 
     #[test]
     fn hash_in_two_profiles_means_the_transaction_of_the_current_profile() {
-        let mut bench = CommandFixture::new();
-        bench.track_as("other", fixtures::new(1));
-        let row = bench.track(fixtures::new(1));
-        let (_, err, found) = bench.run(|cx| cx.find(&format!("https://scan.example/tx/0x{:064x}", 1)).unwrap());
+        let mut fixture = CommandFixture::new();
+        fixture.track_as("other", fixtures::new(1));
+        let row = fixture.track(fixtures::new(1));
+        let (_, err, found) = fixture.run(|cx| cx.find(&format!("https://scan.example/tx/0x{:064x}", 1)).unwrap());
         let note = "note: this is the transaction of profile default; it is also tracked in other (see --profile)\n";
         assert_eq!((err.as_str(), found.map(|tx| tx.id)), (note, Some(row)));
         // On two chains of one profile the hash is ambiguous.
         let mut elsewhere = fixtures::new(1);
         elsewhere.params.from_chain = crate::domain::ids::ChainId::new("10");
-        bench.track(elsewhere);
-        let (_, err, found) = bench.run(|cx| cx.find(TxHash::new(format!("0x{:064x}", 1)).as_str()).unwrap());
+        fixture.track(elsewhere);
+        let (_, err, found) = fixture.run(|cx| cx.find(TxHash::new(format!("0x{:064x}", 1)).as_str()).unwrap());
         assert!(found.is_none() && err.contains("OP>BASE"), "{err}");
     }
 
     #[test]
     fn untracked_hash_is_printed_without_its_escape_sequences() {
-        let mut bench = CommandFixture::new();
-        let (_, err, found) = bench.run(|cx| cx.find("0xabcdef\u{1b}[31m").unwrap());
+        let mut fixture = CommandFixture::new();
+        let (_, err, found) = fixture.run(|cx| cx.find("0xabcdef\u{1b}[31m").unwrap());
         assert!(found.is_none());
         assert_eq!(
             err,
             "`0xabcdef[31m` is not tracked; `hoptop list` shows tracked transactions, `hoptop add` adds one\n"
         );
-        let (_, err, _) = bench.run(|cx| cx.find("0xab").unwrap());
+        let (_, err, _) = fixture.run(|cx| cx.find("0xab").unwrap());
         assert!(err.contains("too short"), "{err}");
     }
 }

@@ -86,33 +86,33 @@ mod tests {
         domain::{fixtures, operation::Edit, status::RouterStatus},
     };
 
-    fn acknowledge(bench: &mut CommandFixture, named: &[&str]) -> (String, String, Exit) {
+    fn acknowledge(fixture: &mut CommandFixture, named: &[&str]) -> (String, String, Exit) {
         let named: Vec<String> = named.iter().map(|name| (*name).to_owned()).collect();
-        bench.run(|cx| {
+        fixture.run(|cx| {
             handle_alerts(&named, |alerts| Edit::Acknowledge { alerts, note: None }, "acknowledged", cx).unwrap()
         })
     }
 
     #[test]
     fn alert_is_named_by_its_number_or_by_its_transaction() {
-        let mut bench = CommandFixture::new();
-        let row = bench.track(fixtures::new(1));
-        bench.observe(row, fixtures::says(RouterStatus::NeedsGas), 10);
+        let mut fixture = CommandFixture::new();
+        let row = fixture.track(fixtures::new(1));
+        fixture.observe(row, fixtures::says(RouterStatus::NeedsGas), 10);
         let hash = format!("0x{:064x}", 1);
-        let (out, ..) = acknowledge(&mut bench, &[&hash, "1"]);
+        let (out, ..) = acknowledge(&mut fixture, &[&hash, "1"]);
         assert_eq!(out, "1 acknowledged\n");
-        let (_, err, exit) = acknowledge(&mut bench, &["000000"]);
+        let (_, err, exit) = acknowledge(&mut fixture, &["000000"]);
         assert_eq!(
             (err.as_str(), exit),
             ("no active alert has the number 0; `hoptop alerts` lists the numbers\nnothing was changed\n", Exit::Error),
             "although every hash contains these digits"
         );
-        let (_, err, exit) = acknowledge(&mut bench, &["0000004000"]);
+        let (_, err, exit) = acknowledge(&mut fixture, &["0000004000"]);
         assert!(err.starts_with("no active alert has the number 4000") && exit == Exit::Error, "{err}");
-        let (_, err, exit) = acknowledge(&mut bench, &["foo"]);
+        let (_, err, exit) = acknowledge(&mut fixture, &["foo"]);
         assert!(err.starts_with("`foo` is neither an alert number") && exit == Exit::Usage, "{err}");
-        bench.observe(row, fixtures::says(RouterStatus::Success), 20);
-        let (out, err, exit) = acknowledge(&mut bench, &[&hash]);
+        fixture.observe(row, fixtures::says(RouterStatus::Success), 20);
+        let (out, err, exit) = acknowledge(&mut fixture, &[&hash]);
         assert_eq!((out.as_str(), exit), ("", Exit::Error));
         assert_eq!(err, "no active alert for 0x0000…0001\nnothing was changed\n");
     }

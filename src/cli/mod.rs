@@ -62,7 +62,7 @@ use crate::{
 pub fn main() -> Exit {
     completers::answer_shell(Cli::command);
     hang_up::remember_terminals();
-    signals::survive_file_size_limit();
+    signals::ignore_file_size_signal();
     let arguments: Vec<String> = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
     let guided = guide::guide(&arguments, &mut io::stdout().lock());
     match guided.unwrap_or_else(|| parse_arguments(&arguments).map_or_else(|end| end, |arguments| dispatch(&arguments)))
@@ -73,7 +73,7 @@ pub fn main() -> Exit {
         Err(report) if is_closed_pipe(&report) => Exit::Success,
         Err(report) => {
             print_line(&sentence(&report));
-            if let Some(path) = crash::report() {
+            if let Some(path) = crash::report_path() {
                 print_line(&format!("this is a bug in hoptop; the crash report is in {}", path.display()));
             }
             if is_wrong_setting(&report) || is_wrong_usage(&report) { Exit::Usage } else { Exit::Error }
@@ -288,7 +288,7 @@ impl LoadedSettings {
     fn new(cli: &Cli) -> Result<Self> {
         let is_watch = matches!(cli.command, Some(Command::Watch(_)));
         let mut flags = cli.global.flags();
-        flags.is_without_polling = cli.command.as_ref().is_some_and(Command::is_without_polling);
+        flags.ignores_polling_settings = cli.command.as_ref().is_some_and(Command::ignores_polling_settings);
         if !flags.beside.is_empty() && !is_watch {
             return Err(MisplacedOption::Profiles.into());
         }

@@ -24,7 +24,7 @@ const DASHBOARD_GRACE: Duration = Duration::from_secs(2);
 /// Returns the notification channels of the settings.
 ///
 /// # Errors
-/// Returns an error if the address of the webhook is invalid.
+/// Returns an error if the address, the secret or a header of the webhook is invalid.
 pub(super) fn channels(settings: &Settings) -> Result<Vec<Channel>> {
     let command = settings.alerting.command.clone().map(Channel::Command);
     Ok(command.into_iter().chain(webhook(settings)?.map(Channel::Webhook)).collect())

@@ -181,14 +181,14 @@ mod tests {
 
     #[test]
     fn replica_of_a_team_is_recognised_without_the_team() {
-        let bench = CommandFixture::new();
-        let db = bench.folder.path().join("hoptop.db");
-        assert!(!is_replica(&db) && !is_replica(&bench.folder.path().join("missing.db")));
+        let fixture = CommandFixture::new();
+        let db = fixture.folder.path().join("hoptop.db");
+        assert!(!is_replica(&db) && !is_replica(&fixture.folder.path().join("missing.db")));
         let pause = Operation::Pause { profile: "default".into(), until: None };
         let payload = payload::encode(&[&Envelope::new(pause, Stamp::new(at(0), None))]).unwrap();
         let entry = LogEntry { position: LogPosition { seq: 1, nonce: Nonce(1) }, author: None, payload };
         let entries = LogEntries { team: Nonce(7), entries: vec![entry], own: vec![], is_light: false };
-        bench.store.replicate(entries).wait().unwrap().replicated().unwrap();
+        fixture.store.replicate(entries).wait().unwrap().replicated().unwrap();
         assert!(is_replica(&db));
     }
 }

@@ -55,11 +55,13 @@ pub fn load(mut flags: CommandLineSettings, env: &Environment) -> Result<Setting
     let (store, store_entries) = inputs.store(store_url.as_ref())?;
     let db = inputs.db(flags.db, store.as_ref().map(|store| &store.address))?;
     let state = inputs.state(flags.state_dir)?;
-    let is_without_polling = flags.is_without_polling;
-    let base_url =
-        inputs.base_url(flags.base_url).or_else(|error| if is_without_polling { Ok(None) } else { Err(error) })?;
+    let ignores_polling_settings = flags.ignores_polling_settings;
+    let base_url = inputs
+        .base_url(flags.base_url)
+        .or_else(|error| if ignores_polling_settings { Ok(None) } else { Err(error) })?;
     let default_rps = (DEFAULT_RPS, SettingSource::Default);
-    let rps = inputs.rps(flags.rps).or_else(|error| if is_without_polling { Ok(default_rps) } else { Err(error) })?;
+    let rps =
+        inputs.rps(flags.rps).or_else(|error| if ignores_polling_settings { Ok(default_rps) } else { Err(error) })?;
     let (beside, beside_entry) =
         inputs.beside(flags.beside, base_url.as_ref().map(|(url, _)| url), &rps, store_url.as_ref())?;
     let color = inputs.color(flags.color);
@@ -67,7 +69,7 @@ pub fn load(mut flags: CommandLineSettings, env: &Environment) -> Result<Setting
     let plain = from_switch_flag(flags.is_plain, "--plain").or_else(|| from_switch_variable(env, "ACCESSIBLE"));
     let [ascii, plain] = [ascii, plain].map(|choice| choice.unwrap_or((false, SettingSource::Default)));
     let author = inputs.author()?;
-    if !is_without_polling {
+    if !ignores_polling_settings {
         inputs.check_id_variables()?;
     }
     let (id, weights, keys) = (inputs.id_source(), inputs.weights(), inputs.keys());

@@ -73,5 +73,5 @@ pub struct CommandLineSettings {
     /// `--plain`.
     pub is_plain: bool,
     /// Whether the command doesn't poll, so that invalid settings of polling don't matter.
-    pub is_without_polling: bool,
+    pub ignores_polling_settings: bool,
 }

@@ -256,7 +256,7 @@ pub(crate) enum AlertStep {
         message: String,
     },
     /// Set the number of clean observations in a row.
-    Count {
+    SetCleanCount {
         /// The alert.
         id: i64,
         clean: u32,

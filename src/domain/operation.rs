@@ -15,15 +15,17 @@ use super::{
     on_chain::OnChain,
     poller::PollerReport,
     quote::{QuoteObservation, QuoteRequest},
+    text,
     transaction::{NewTransaction, TransactionParams},
 };
 
-/// The version of the [`Envelope`] format that this program writes. A new operation, edit, event or field and another
-/// effect of an operation each need the next version. An older program must then stop, or its replica would differ.
+/// The version of the [`Envelope`] format that this program writes. Raise the version when an operation, edit, event or
+/// field is added, or when the effect of an operation changes. An older program must then stop, or its replica would
+/// differ.
 ///
-/// 2: what the chains say, and the correction of a source chain. 3: the removal of a note. 4: no alert of a transaction
-/// that isn't polled, and each ID of a repeated answer. 5: the status of a transaction that isn't tracked, and the
-/// alert of one that failed on its source chain.
+/// 2: what the chains say, and the correction of a source chain. 3: the removal of a note. 4: a transaction that isn't
+/// polled raises no alert, and every ID of a repeated answer is kept. 5: the status of a transaction that isn't tracked,
+/// and the alert of a transaction that failed on its source chain.
 pub(crate) const FORMAT: u16 = 5;
 
 /// The key of an alert in every store.
@@ -95,7 +97,8 @@ pub enum Operation {
         on_chain: Box<OnChain>,
     },
     /// Asks the poller to ask the chains about these transactions now.
-    RequestChain { transactions: Vec<TransactionKey> },
+    #[serde(rename = "request_chain")]
+    RequestChainCheck { transactions: Vec<TransactionKey> },
     /// Applies a change that a person can undo.
     Edit {
         /// The profile whose undo history records the edit.
@@ -119,7 +122,8 @@ pub enum Operation {
         until: Option<DateTime<Utc>>,
     },
     /// Asks the poller for a route, unless the same request was answered a moment ago or the wallet has to wait.
-    AskQuote {
+    #[serde(rename = "ask_quote")]
+    RequestQuote {
         /// The profile whose budget the request is spent from.
         profile: String,
         /// The parameters of the request.
@@ -183,7 +187,7 @@ impl Operation {
             Self::Track { .. }
             | Self::Observe { .. }
             | Self::ObserveChain { .. }
-            | Self::RequestChain { .. }
+            | Self::RequestChainCheck { .. }
             | Self::Edit { .. }
             | Self::Undo { .. }
             | Self::Redo { .. }
@@ -191,7 +195,7 @@ impl Operation {
             | Self::DropBodies { .. }
             | Self::RequestPoll { .. }
             | Self::Pause { .. }
-            | Self::AskQuote { .. }
+            | Self::RequestQuote { .. }
             | Self::WithdrawQuote { .. }
             | Self::ClaimQuote { .. }
             | Self::AnswerQuote { .. }
@@ -204,7 +208,7 @@ impl Operation {
     }
 
     /// Whether only the machine that polls for the profile writes this operation.
-    pub fn is_of_poller(&self) -> bool {
+    pub fn is_written_by_poller(&self) -> bool {
         match self {
             Self::Observe { .. }
             | Self::ClaimQuote { .. }
@@ -214,7 +218,7 @@ impl Operation {
             | Self::ReportPolling { .. } => true,
             Self::Track { .. }
             | Self::ObserveChain { .. }
-            | Self::RequestChain { .. }
+            | Self::RequestChainCheck { .. }
             | Self::Edit { .. }
             | Self::Undo { .. }
             | Self::Redo { .. }
@@ -222,7 +226,7 @@ impl Operation {
             | Self::DropBodies { .. }
             | Self::RequestPoll { .. }
             | Self::Pause { .. }
-            | Self::AskQuote { .. }
+            | Self::RequestQuote { .. }
             | Self::WithdrawQuote { .. }
             | Self::RequestStatus { .. }
             | Self::ForgetStatus { .. }
@@ -241,11 +245,11 @@ impl Operation {
             | Self::AnswerQuote { .. } => true,
             Self::Observe { .. }
             | Self::ObserveChain { .. }
-            | Self::RequestChain { .. }
+            | Self::RequestChainCheck { .. }
             | Self::DropBodies { .. }
             | Self::RequestPoll { .. }
             | Self::Pause { .. }
-            | Self::AskQuote { .. }
+            | Self::RequestQuote { .. }
             | Self::WithdrawQuote { .. }
             | Self::ClaimQuote { .. }
             | Self::RequestStatus { .. }
@@ -381,16 +385,12 @@ impl<T, A> Edit<T, A> {
                     add.iter().map(|label| format!("+{label}")).chain(remove.iter().map(|label| format!("-{label}")));
                 format!("labels {}{}", labels.collect::<Vec<_>>().join(" "), of(transactions))
             }
-            Self::Acknowledge { alerts, .. } => format!("acknowledge {}", count_alerts(alerts.len())),
-            Self::Snooze { alerts, .. } => format!("snooze {}", count_alerts(alerts.len())),
-            Self::Unacknowledge { alerts } => format!("unacknowledge {}", count_alerts(alerts.len())),
+            Self::Acknowledge { alerts, .. } => format!("acknowledge {}", text::counted(alerts.len(), "alert")),
+            Self::Snooze { alerts, .. } => format!("snooze {}", text::counted(alerts.len(), "alert")),
+            Self::Unacknowledge { alerts } => format!("unacknowledge {}", text::counted(alerts.len(), "alert")),
             Self::CorrectSource { transactions, chain } => format!("source chain {chain}{}", of(transactions)),
         }
     }
-}
-
-fn count_alerts(count: usize) -> String {
-    format!("{count} {}", if count == 1 { "alert" } else { "alerts" })
 }
 
 /// An event that concerns a profile as a whole.

@@ -7,6 +7,8 @@ use std::fmt;
 
 use sha2::{Digest, Sha256};
 
+use super::text;
+
 /// An integrator ID. `Debug` and `Display` show its last four characters.
 #[derive(Clone, PartialEq, Eq)]
 pub struct IntegratorId(String);
@@ -57,7 +59,7 @@ impl IntegratorId {
     /// Returns a name for files that belong to this ID at this base URL. The ID can't be recovered from the name.
     pub fn fingerprint(&self, base_url: &str) -> String {
         let digest = Sha256::new().chain_update(base_url).chain_update([0]).chain_update(&self.0).finalize();
-        digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+        text::hex(&digest).chars().take(16).collect()
     }
 
     /// Returns `text` with every occurrence of the ID replaced by the part that may be shown.

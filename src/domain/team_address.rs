@@ -14,7 +14,7 @@ use std::{
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use sha2::{Digest, Sha256};
 
-use super::secret::Password;
+use super::{secret::Password, text};
 
 /// The port of PostgreSQL.
 const DEFAULT_PORT: u16 = 5432;
@@ -241,7 +241,7 @@ impl TeamAddress {
         };
         let hash = Sha256::new().chain_update(&host).chain_update([0]).chain_update(self.port.to_be_bytes());
         let hash = hash.chain_update(&self.database).finalize();
-        let hash: String = hash.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
+        let hash: String = text::hex(&hash).chars().take(8).collect();
         let host = readable(host.trim_start_matches('/'));
         format!("team-{host}-{}-{}-{hash}.db", self.port, readable(&self.database))
     }

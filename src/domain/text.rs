@@ -2,7 +2,7 @@
 //!
 //! Its output is safe in a terminal cell, a file or a ticket. It must never fail and never guess.
 
-use std::path::Path;
+use std::{fmt, path::Path};
 
 use unicode_properties::{GeneralCategory, UnicodeGeneralCategory};
 
@@ -97,6 +97,16 @@ fn class(character: char) -> CharClass {
         }
         _ => CharClass::Keep,
     }
+}
+
+/// Returns a number with its noun: `1 alert`, `2 alerts`. The plural ends in `s`.
+pub(crate) fn counted<N: fmt::Display + PartialEq + From<u8>>(count: N, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == N::from(1) { "" } else { "s" })
+}
+
+/// Returns bytes as lowercase hexadecimal digits.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

@@ -109,7 +109,7 @@ impl fmt::Display for InputPosition {
 
 /// An error in one line. The error's text is a complete message: the place, the reason and how to fix the line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{}{message}", place_prefix(*place))]
+#[error("{}{message}", position_prefix(*place))]
 pub struct LineError {
     /// The position of the error.
     pub place: InputPosition,
@@ -117,7 +117,7 @@ pub struct LineError {
     pub message: String,
 }
 
-fn place_prefix(place: InputPosition) -> String {
+fn position_prefix(place: InputPosition) -> String {
     match place {
         InputPosition::File => String::new(),
         place => format!("{place}: "),

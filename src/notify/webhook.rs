@@ -135,8 +135,7 @@ impl Webhook {
         let moment = now.timestamp();
         let mut mac = Hmac::<Sha256>::new_from_slice(self.secret.as_ref()?).ok()?;
         mac.update(format!("{moment}.{body}").as_bytes());
-        let digest: String = mac.finalize().into_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
-        Some(format!("t={moment},v1={digest}"))
+        Some(format!("t={moment},v1={}", text::hex(&mac.finalize().into_bytes())))
     }
 
     /// Sends an event at `now`, and returns the response.

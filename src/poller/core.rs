@@ -121,8 +121,8 @@ impl PollerCore {
     }
 
     /// Tells the core that an earlier run left an active outage alert. The first answer then returns `Recovered`.
-    pub(crate) fn expect_recovery(&mut self) {
-        self.health.expect_recovery();
+    pub(crate) fn record_earlier_problem(&mut self) {
+        self.health.record_earlier_problem();
     }
 
     /// Sends nothing before this moment: the last requests of an earlier run aren't known.

@@ -183,7 +183,7 @@ impl<W: ServiceTransport> PollerDriver<W> {
         let wakeups = setup.store.subscribe(WakeKind::ExceptOwnObservations)?;
         let feed = FeedReader::new(setup.store.reader()?);
         let now = setup.clock.now();
-        let mut budget = match &setup.shared {
+        let mut budget = match &setup.budget_folder {
             None => Budget::unshared(setup.rps, now.mono),
             Some(folder) => Budget::shared(folder, &setup.fingerprint, setup.rps, now)?,
         };
@@ -216,7 +216,7 @@ impl<W: ServiceTransport> PollerDriver<W> {
         driver.apply_pending_changes().await?;
         let profile = driver.setup.profile.clone();
         let last = driver.read(move |reader| reader.poller(&profile)).await?;
-        if let Some(last) = last.filter(|_| driver.setup.shared.is_some())
+        if let Some(last) = last.filter(|_| driver.setup.budget_folder.is_some())
             && let Some(moment) = takeover::unrecorded_by(&last, driver.setup.clock.now())
         {
             driver.core.begin_at(moment + schedule::LEAST_INTERVAL);
@@ -227,7 +227,7 @@ impl<W: ServiceTransport> PollerDriver<W> {
         let own = |alert: &&Alert| alert.subject == AlertSubject::Profile && alert.profile == driver.setup.profile;
         let own: Vec<Rule> = alerts.iter().filter(own).map(|alert| alert.rule).collect();
         if own.iter().any(|rule| rule.is_outage()) {
-            driver.core.expect_recovery();
+            driver.core.record_earlier_problem();
         }
         driver.shortage = Shortage::new(own.contains(&Rule::BudgetShort));
         Ok(driver)
@@ -488,7 +488,7 @@ impl<W: ServiceTransport> PollerDriver<W> {
             valid_until: now.wall + self.setup.clock.to_wall_duration(REPORT_VALIDITY),
             process: crate::process::run_id(),
             id: self.setup.shown_id.clone(),
-            fingerprint: self.setup.shown_fingerprint(),
+            fingerprint: self.setup.report_id(),
             rps: self.core.budget.ledger().limit(),
             share: report::round(self.core.budget.ledger().pace.share()),
             need: (self.setup.scope == PollScope::Everything).then(|| Need {

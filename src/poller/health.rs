@@ -10,8 +10,8 @@ use crate::{
     domain::{observation::RequestFailure, operation::ProfileEvent, poller::PollerHealth},
 };
 
-/// The number of outages in a row that opens the breaker.
-const OUTAGES: u32 = 5;
+/// The number of failures in a row that opens the breaker.
+const FAILURES_TO_OPEN: u32 = 5;
 /// The breaker stays closed while the last answer is younger than this: single transactions fail, not the service.
 const RECENT_ANSWER: Duration = Duration::from_secs(2);
 /// The intervals between probes of an unreachable service: 5, 10, 20, 40, 60, 60 … s.
@@ -38,7 +38,7 @@ enum HealthState {
 #[derive(Debug, Default)]
 pub(super) struct ProfileHealth {
     state: HealthState,
-    outages: u32,
+    consecutive_failures: u32,
     /// When the last answer arrived.
     last_answer: Option<MonotonicTime>,
     next_probe: MonotonicTime,
@@ -47,7 +47,8 @@ pub(super) struct ProfileHealth {
 }
 
 impl ProfileHealth {
-    pub(super) fn expect_recovery(&mut self) {
+    /// Records that an earlier run left an outage alert.
+    pub(super) fn record_earlier_problem(&mut self) {
         self.has_earlier_problem = true;
     }
 
@@ -80,9 +81,7 @@ impl ProfileHealth {
             }
             // Neither an answer nor an outage of the service.
             Some(RequestFailure::Local(_)) => None,
-            Some(
-                failure @ (RequestFailure::Transport(_) | RequestFailure::TimedOut(_) | RequestFailure::Server { .. }),
-            ) if failure.is_outage() => self.apply_outage(failure, now),
+            Some(failure) if failure.is_outage() => self.apply_outage(failure, now),
             None
             | Some(
                 RequestFailure::Rejected(_)
@@ -106,7 +105,7 @@ impl ProfileHealth {
     }
 
     fn apply_throttling(&mut self, failure: &RequestFailure) -> Option<ProfileEvent> {
-        self.outages = 0;
+        self.consecutive_failures = 0;
         match self.state {
             // A refused ID hides the throttling. The budget rests in any case, as the 429 asks.
             HealthState::Unauthorized => None,
@@ -122,14 +121,16 @@ impl ProfileHealth {
     }
 
     fn apply_outage(&mut self, failure: &RequestFailure, now: MonotonicTime) -> Option<ProfileEvent> {
-        self.outages = self.outages.saturating_add(1);
+        self.consecutive_failures = self.consecutive_failures.saturating_add(1);
         let probes = match self.state {
             HealthState::Unauthorized => {
                 self.next_probe = now + REFUSED_PROBE_INTERVAL;
                 return None;
             }
             HealthState::Unreachable { probes } => probes.saturating_add(1),
-            HealthState::Live | HealthState::Throttled { .. } if self.outages < OUTAGES || self.is_alive(now) => {
+            HealthState::Live | HealthState::Throttled { .. }
+                if self.consecutive_failures < FAILURES_TO_OPEN || self.has_answered_recently(now) =>
+            {
                 return None;
             }
             HealthState::Live | HealthState::Throttled { .. } => 0,
@@ -142,7 +143,7 @@ impl ProfileHealth {
     }
 
     /// Returns whether the service answered recently.
-    fn is_alive(&self, now: MonotonicTime) -> bool {
+    fn has_answered_recently(&self, now: MonotonicTime) -> bool {
         self.last_answer.is_some_and(|answer| now.since(answer) < RECENT_ANSWER)
     }
 
@@ -160,7 +161,7 @@ impl ProfileHealth {
 
     /// Applies an answer of the service, or a failure of this request alone.
     fn apply_answer(&mut self) -> Option<ProfileEvent> {
-        self.outages = 0;
+        self.consecutive_failures = 0;
         let has_earlier_problem = std::mem::take(&mut self.has_earlier_problem);
         match self.state {
             HealthState::Live => has_earlier_problem.then_some(ProfileEvent::Recovered),
@@ -292,7 +293,7 @@ mod tests {
     #[test]
     fn problem_of_an_earlier_run_ends_with_the_first_answer() {
         let mut health = ProfileHealth::default();
-        health.expect_recovery();
+        health.record_earlier_problem();
         assert_eq!(health.apply_result(None, at(1)), Some(ProfileEvent::Recovered));
         assert_eq!(health.apply_result(None, at(1)), None);
     }

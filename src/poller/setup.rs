@@ -30,7 +30,7 @@ pub struct PollerSetup<W> {
     /// The fingerprint of the base URL and the integrator ID. Must never leave this machine.
     pub fingerprint: String,
     /// The folder of the ID's budget file; `None` if no other process uses the store and the budget.
-    pub shared: Option<PathBuf>,
+    pub budget_folder: Option<PathBuf>,
     /// The weight of a second of delay, by label. A transaction without a label in this map has the weight 1.
     pub weights: BTreeMap<String, f64>,
     /// The requests that the poller sends without being asked.
@@ -39,7 +39,7 @@ pub struct PollerSetup<W> {
     pub seed: u64,
     /// The lease of the integrator ID; `None` if no other machine uses it.
     pub lease: Option<LeasePermit>,
-    /// Counts the turns of the poll loop.
+    /// Counts the iterations of the poll loop.
     pub heartbeat: Heartbeat,
     /// The nodes of the chains that are asked besides the service; `None` if the settings name none.
     pub chain_nodes: Option<Arc<ChainNodes>>,
@@ -51,7 +51,7 @@ pub struct LeasePermit {
     /// Until when requests may begin, on [`Clock::since_boot`]; `None` while none may begin.
     pub begins_until: watch::Receiver<Option<MonotonicTime>>,
     /// The key of the lease, by which the team identifies the base URL and the integrator ID.
-    pub budget: String,
+    pub key: String,
     /// The pace that the previously polling machine left.
     pub inherited: Option<PaceHandover>,
     /// Takes the pace of this machine, which the next one inherits; `None` until this machine has inherited.
@@ -59,9 +59,10 @@ pub struct LeasePermit {
 }
 
 impl<W> PollerSetup<W> {
-    /// Returns the identifier of the base URL and the integrator ID in reports.
-    pub(super) fn shown_fingerprint(&self) -> String {
-        self.lease.as_ref().map_or_else(|| self.fingerprint.clone(), |lease| lease.budget.clone())
+    /// Returns the identifier of the base URL and the integrator ID in reports: the key of the lease in a team, whose
+    /// reports other machines read, and otherwise the fingerprint.
+    pub(super) fn report_id(&self) -> String {
+        self.lease.as_ref().map_or_else(|| self.fingerprint.clone(), |lease| lease.key.clone())
     }
 }
 

@@ -87,7 +87,7 @@ pub(super) fn unrecorded_by(last: &PollerReport, now: Now) -> Option<MonotonicTi
 pub(super) async fn acquire_poller_lock<W: ServiceTransport>(
     setup: &PollerSetup<W>,
 ) -> Result<Option<KernelLock>, PollerError> {
-    if setup.shared.is_none() {
+    if setup.budget_folder.is_none() {
         return Ok(None);
     }
     let path = KernelLock::beside(setup.store.path(), "poller", &setup.profile);
@@ -128,7 +128,7 @@ async fn report_waiting<W: ServiceTransport>(
     let waiting = PollerReport {
         at,
         id: setup.shown_id.clone(),
-        fingerprint: setup.shown_fingerprint(),
+        fingerprint: setup.report_id(),
         rps: setup.rps,
         health: PollerHealth::Waiting,
         valid_until: at + setup.clock.to_wall_duration(REPORT_VALIDITY),

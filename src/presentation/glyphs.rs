@@ -74,8 +74,8 @@ impl Glyphs {
         self.choose("◇", "-")
     }
 
-    /// Returns the symbol of a transaction whose request the service refused.
-    pub(crate) fn refused(self) -> &'static str {
+    /// Returns the symbol of a transaction whose parameters the service rejected.
+    pub(crate) fn rejected(self) -> &'static str {
         self.choose("✗", "X")
     }
 }
@@ -120,7 +120,7 @@ mod tests {
         let statuses: Vec<_> = RouterStatus::DOCUMENTED.iter().chain([&unknown]).map(Some).chain([None]).collect();
         for glyphs in [Glyphs::Unicode, Glyphs::Ascii] {
             let mut symbols: Vec<_> = statuses.iter().map(|status| glyphs.status(*status)).collect();
-            symbols.extend([glyphs.refused(), glyphs.untracked()]);
+            symbols.extend([glyphs.rejected(), glyphs.untracked()]);
             assert!(symbols.iter().all(|symbol| symbol.width() == 1), "{symbols:?}");
             symbols.sort_unstable();
             symbols.dedup();

@@ -92,7 +92,7 @@ pub(crate) fn progress(tx: &Transaction, forecast: impl FnOnce() -> Lognormal, n
         (_, Some(RouterStatus::PartialSuccess)) => format!("ended in {}", took()),
         (_, Some(RouterStatus::Refund)) if tx.is_settled() => format!("refunded {}", took()),
         (Tracking::Untracked, _) => "not polled".to_owned(),
-        (Tracking::Parked(_), _) => "refused".to_owned(),
+        (Tracking::Parked(_), _) => "rejected".to_owned(),
         (Tracking::Active, Some(RouterStatus::Refund)) => format!("refund {}", since()),
         (Tracking::Active, Some(RouterStatus::NeedsGas)) => format!("waits {}", since()),
         (Tracking::Active, _) if let Some(verdict) = tx.failure_on_source() => match verdict {

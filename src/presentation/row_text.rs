@@ -34,7 +34,7 @@ pub(crate) fn mark(severity: Option<Severity>) -> &'static str {
 
 /// Returns the mark of a transaction with these alerts, by the same rule as the sort order: the mark of the most severe
 /// unhandled alert. If all alerts are handled, returns the mark of the most severe alert in brackets.
-pub(crate) fn urgency(alerts: &[Alert]) -> &'static str {
+pub(crate) fn urgency_mark(alerts: &[Alert]) -> &'static str {
     match alert::urgency(alerts) {
         Some((false, Severity::Critical)) => "(!!)",
         Some((false, Severity::Warning)) => "(!)",
@@ -44,7 +44,7 @@ pub(crate) fn urgency(alerts: &[Alert]) -> &'static str {
     }
 }
 
-/// Like [`urgency`], in words for a screen reader.
+/// Like [`urgency_mark`], in words for a screen reader.
 pub(crate) fn urgency_in_words(alerts: &[Alert]) -> String {
     match alert::urgency(alerts) {
         Some((true, severity)) => severity.name().to_owned(),
@@ -111,17 +111,17 @@ pub(crate) fn status_word(status: Option<&RouterStatus>, glyphs: Glyphs) -> &str
     }
 }
 
-/// Returns the status cell of a transaction. A transaction that was parked before its first answer is `refused`.
+/// Returns the status cell of a transaction. A transaction that was parked before its first answer is `rejected`.
 pub(crate) fn status_of<R>(tx: &Transaction<R>, glyphs: Glyphs) -> String {
     match (&tx.state.status, &tx.tracking) {
-        (None, Tracking::Parked(_)) => refused(glyphs),
+        (None, Tracking::Parked(_)) => rejected(glyphs),
         (known, _) => status(known.as_ref(), glyphs),
     }
 }
 
-/// Returns the status cell of a transaction whose request the service refused.
-pub(crate) fn refused(glyphs: Glyphs) -> String {
-    format!("{} refused", glyphs.refused())
+/// Returns the status cell of a transaction whose parameters the service rejected.
+pub(crate) fn rejected(glyphs: Glyphs) -> String {
+    format!("{} rejected", glyphs.rejected())
 }
 
 /// Returns the status cell in a list: `damaged` instead of a status that may be wrong, `untracked` for a transaction
@@ -137,8 +137,8 @@ pub(crate) fn listed_status<R>(tx: &Transaction<R>, glyphs: Glyphs) -> String {
 /// become `Source gateway called` and `Cross multicall executed`. Other text is unchanged.
 pub(crate) fn in_words(name: &str) -> String {
     let is_name = name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
-    let has_hump = name.as_bytes().windows(2).any(|pair| matches!(pair, [b'a'..=b'z', b'A'..=b'Z']));
-    if !is_name || !(has_hump || name.contains('_')) {
+    let is_camel_case = name.as_bytes().windows(2).any(|pair| matches!(pair, [b'a'..=b'z', b'A'..=b'Z']));
+    if !is_name || !(is_camel_case || name.contains('_')) {
         return name.to_owned();
     }
     let mut words = String::with_capacity(name.len() + 4);
@@ -191,7 +191,7 @@ pub(crate) fn row_in_words(tx: &Transaction, alerts: &[Alert], now: DateTime<Utc
         }
         _ => format!("took {age}"),
     };
-    let parked = if tx.is_parked() { ", refused by the service" } else { "" };
+    let parked = if tx.is_parked() { ", rejected by the service" } else { "" };
     format!("{urgency}: {status}{parked}, {name}, {age}{due}, {checked}")
 }
 
@@ -251,14 +251,14 @@ pub(crate) fn ticket_or_label<R>(tx: &Transaction<R>) -> Option<&str> {
 }
 
 /// Returns the ticket, or else the first label as `#label`, for a column that is titled as the ticket.
-pub(crate) fn ticket_or_tag<R>(tx: &Transaction<R>) -> Option<Cow<'_, str>> {
+pub(crate) fn ticket_or_label_cell<R>(tx: &Transaction<R>) -> Option<Cow<'_, str>> {
     let tag = || tx.labels.first().map(|label| Cow::Owned(format!("#{label}")));
     tx.params.ticket.as_deref().map(Cow::Borrowed).or_else(tag)
 }
 
 /// Returns a number of transactions in words, such as `1 transaction`.
 pub(crate) fn transaction_count(transactions: usize) -> String {
-    format!("{transactions} {}", if transactions == 1 { "transaction" } else { "transactions" })
+    text::counted(transactions, "transaction")
 }
 
 #[cfg(test)]
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn the_countdown_goes_through_the_deadline() {
+    fn due_time_is_negative_after_the_deadline() {
         let mut tx = fixtures::transaction(1);
         let at = |seconds| tx.first_seen_at + TimeDelta::seconds(seconds);
         let (before, at_it, past) = (at(60), at(900), at(900 + 480));
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_is_a_sentence_too() {
+    fn row_in_words_names_status_age_and_deadline() {
         let mut tx = fixtures::transaction(1);
         tx.params.ticket = Some("SUP-1\u{1b}[2J".into());
         let at = |seconds| tx.first_seen_at + TimeDelta::seconds(seconds);
@@ -321,7 +321,7 @@ mod tests {
     fn every_status_has_its_own_symbol() {
         let unknown = RouterStatus::Unknown("X".into());
         let all = RouterStatus::DOCUMENTED.iter().chain([&unknown]).map(Some).chain([None]);
-        let cells = all.map(|own| status(own, Glyphs::Ascii)).chain([refused(Glyphs::Ascii)]);
+        let cells = all.map(|own| status(own, Glyphs::Ascii)).chain([rejected(Glyphs::Ascii)]);
         let symbols: std::collections::HashSet<_> = cells.map(|cell| cell.chars().next()).collect();
         assert_eq!(symbols.len(), RouterStatus::DOCUMENTED.len() + 3);
     }
@@ -373,9 +373,12 @@ mod tests {
     #[test]
     fn an_acknowledged_alert_has_its_mark_in_brackets_unless_something_else_fires() {
         let acknowledged = || Some(Handling::Acknowledged(Acknowledgement { at: at(0), note: None, author: None }));
-        assert_eq!(urgency(&[]), "");
-        assert_eq!(urgency(&[alert(Rule::Overdue, acknowledged())]), "(!!)");
-        assert_eq!(urgency(&[alert(Rule::Refund, acknowledged()), alert(Rule::RefundSlow, acknowledged())]), "(!)");
-        assert_eq!(urgency(&[alert(Rule::Overdue, acknowledged()), alert(Rule::Refund, None)]), "i");
+        assert_eq!(urgency_mark(&[]), "");
+        assert_eq!(urgency_mark(&[alert(Rule::Overdue, acknowledged())]), "(!!)");
+        assert_eq!(
+            urgency_mark(&[alert(Rule::Refund, acknowledged()), alert(Rule::RefundSlow, acknowledged())]),
+            "(!)"
+        );
+        assert_eq!(urgency_mark(&[alert(Rule::Overdue, acknowledged()), alert(Rule::Refund, None)]), "i");
     }
 }

@@ -125,7 +125,7 @@ async fn poll_until_stopped(
                 () = halted.clone() => Ok(()),
                 () = begin.clone() => {
                     let failed = Notify::new();
-                    // If one poller fails, the other pollers end in order before the error is returned.
+                    // If one poller fails, the other pollers shut down gracefully before the error is returned.
                     let end = async {
                         tokio::select! {
                             () = halted.clone() => {}

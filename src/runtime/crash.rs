@@ -29,15 +29,15 @@ static REPORT: OnceLock<PathBuf> = OnceLock::new();
 static PANICKED: Notify = Notify::const_new();
 
 /// Resolves when any task or thread has panicked.
-pub(crate) async fn background_failure() {
+pub(crate) async fn wait_for_panic() {
     PANICKED.notified().await;
 }
 
-/// Spawns a task that panics after a second if `HOPTOP_REHEARSE_CRASH` is set, for tests of the crash handling. Works
+/// Spawns a task that panics after a second if `HOPTOP_TEST_CRASH` is set, for tests of the crash handling. Works
 /// only in debug builds.
 #[expect(clippy::panic, reason = "the panic is the purpose of this function")]
 pub(crate) fn panic_if_requested(clock: &Clock) {
-    if cfg!(debug_assertions) && std::env::var_os("HOPTOP_REHEARSE_CRASH").is_some() {
+    if cfg!(debug_assertions) && std::env::var_os("HOPTOP_TEST_CRASH").is_some() {
         let (clock, at) = (clock.clone(), clock.now().mono + Duration::from_secs(1));
         tokio::spawn(async move {
             clock.sleep_until(at).await;
@@ -47,7 +47,7 @@ pub(crate) fn panic_if_requested(clock: &Clock) {
 }
 
 /// Returns the path of the first crash report, if there is one.
-pub(crate) fn report() -> Option<&'static Path> {
+pub(crate) fn report_path() -> Option<&'static Path> {
     REPORT.get().map(PathBuf::as_path)
 }
 

@@ -1,8 +1,8 @@
 //! Ends the process in time. A thread receives the signals that end the process. After the first signal the process
-//! ends in order; if the order takes too long, or a second signal comes, the thread ends the process.
+//! shuts down gracefully; if that takes too long, or a second signal comes, the thread ends the process.
 //!
-//! Ending by force loses nothing that was acknowledged: a commit is in the store before it is acknowledged, and the
-//! kernel releases all locks. The thread must never wait for anything that another thread may hold: a lock, the store,
+//! Ending by force loses nothing that was confirmed: a commit is in the store before it is confirmed, and the kernel
+//! releases all locks. The thread must never wait for anything that another thread may hold: a lock, the store,
 //! standard output.
 
 use std::{
@@ -20,8 +20,8 @@ use crate::{
     tui::terminal,
 };
 
-/// The time for an orderly end after the first signal, or after a person quits.
-pub(crate) const ORDERLY_END_LIMIT: Duration = Duration::from_millis(2_500);
+/// The time for a graceful shutdown after the first signal, or after a person quits.
+pub(crate) const GRACEFUL_SHUTDOWN_LIMIT: Duration = Duration::from_millis(2_500);
 /// Signals that come this soon after the first one leave the process this much time. A shell and the kernel may both
 /// send SIGHUP, and wrappers send a signal again.
 const REPEATED_SIGNAL_LIMIT: Duration = Duration::from_millis(400);
@@ -126,7 +126,7 @@ async fn wait_for_end(
             exit = signals.next() => {
                 let now = clock.now().mono;
                 let at = match first_at {
-                    None => now + ORDERLY_END_LIMIT,
+                    None => now + GRACEFUL_SHUTDOWN_LIMIT,
                     Some(first) => now.max(first + REPEATED_SIGNAL_LIMIT),
                 };
                 first_at.get_or_insert(now);

@@ -14,7 +14,12 @@ use color_eyre::eyre::{Result, WrapErr};
 use sha2::{Digest, Sha256};
 use tracing_subscriber::fmt::{format::Writer, time::FormatTime};
 
-use crate::{clock::Clock, domain::span, process::files, tui::run::LogSource};
+use crate::{
+    clock::Clock,
+    domain::{span, text},
+    process::files,
+    tui::run::LogSource,
+};
 
 /// The size above which the log is rotated. One earlier file is kept.
 const MAX_BYTES: u64 = 4 << 20;
@@ -27,7 +32,7 @@ pub(crate) fn start(state_dir: &Path, store: &Path, clock: Clock) -> Result<LogS
             let path = path.display();
             format!("the log {path} can't be written; check its permissions or choose another folder with --state-dir")
         })?;
-    let store = store_mark(store);
+    let store = store_tag(store);
     let prefix = EntryPrefix { clock, store: store.clone() };
     let format = tracing_subscriber::fmt().with_timer(prefix).with_ansi(false).with_target(false);
     format.with_writer(Mutex::new(log)).init();
@@ -35,10 +40,10 @@ pub(crate) fn start(state_dir: &Path, store: &Path, clock: Clock) -> Result<LogS
 }
 
 /// Returns the mark that distinguishes the entries of a store from those of other stores in the same folder.
-fn store_mark(store: &Path) -> String {
+fn store_tag(store: &Path) -> String {
     let path = std::path::absolute(store).unwrap_or_else(|_| store.to_owned());
     let digest = Sha256::digest(path.as_os_str().as_encoded_bytes());
-    digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect()
+    text::hex(&digest).chars().take(8).collect()
 }
 
 /// The beginning of each log entry: the time from a clock, and the mark of the store.
@@ -97,8 +102,8 @@ mod tests {
     #[test]
     fn stores_have_different_marks_and_a_relative_path_the_mark_of_the_absolute_one() {
         let here = std::env::current_dir().unwrap();
-        assert_eq!(store_mark(Path::new("hoptop.db")), store_mark(&here.join("hoptop.db")));
-        assert_ne!(store_mark(Path::new("hoptop.db")), store_mark(Path::new("other.db")));
+        assert_eq!(store_tag(Path::new("hoptop.db")), store_tag(&here.join("hoptop.db")));
+        assert_ne!(store_tag(Path::new("hoptop.db")), store_tag(Path::new("other.db")));
     }
 
     #[test]

@@ -111,19 +111,19 @@ mod tests {
 
     #[test]
     fn bodies_of_long_settled_transfers_are_dropped_and_the_history_reports_the_drop() {
-        let bench = CommandFixture::new();
+        let fixture = CommandFixture::new();
         let with_body = |status| Observation { body: Some("{}".into()), ..fixtures::says(status) };
         let (old, new, open) =
-            (bench.track(fixtures::new(1)), bench.track(fixtures::new(2)), bench.track(fixtures::new(3)));
-        bench.observe(old, with_body(RouterStatus::Ongoing), 1);
-        bench.observe(old, with_body(RouterStatus::Success), 2);
-        bench.observe(new, with_body(RouterStatus::Success), 100);
-        bench.observe(open, with_body(RouterStatus::Ongoing), 1);
-        let reader = bench.store.reader().unwrap();
+            (fixture.track(fixtures::new(1)), fixture.track(fixtures::new(2)), fixture.track(fixtures::new(3)));
+        fixture.observe(old, with_body(RouterStatus::Ongoing), 1);
+        fixture.observe(old, with_body(RouterStatus::Success), 2);
+        fixture.observe(new, with_body(RouterStatus::Success), 100);
+        fixture.observe(open, with_body(RouterStatus::Ongoing), 1);
+        let reader = fixture.store.reader().unwrap();
         let now = reader.list_row(new).unwrap().unwrap().transaction.state.settled_at.unwrap();
         let keep = Duration::from_secs(60);
         let is_ended = AtomicBool::new(false);
-        let drop = |position| drop_old_bodies(&bench.store, keep, now, position, &is_ended).unwrap();
+        let drop = |position| drop_old_bodies(&fixture.store, keep, now, position, &is_ended).unwrap();
         let (reached, dropped) = drop(OldBodyCursor::default());
         assert_eq!(dropped, DroppedBodies { transactions: 1, bodies: 2 });
         assert_eq!(drop(OldBodyCursor::default()), (OldBodyCursor::default(), DroppedBodies::default()));

@@ -95,7 +95,7 @@ impl ServiceClient {
         let transport =
             Arc::new(CountingTransport { transport: HttpTransport { client, clock: clock.clone() }, count });
         let (profile, weights) = (options.profile.to_owned(), options.weights.clone());
-        let (shared, scope) = (options.state_dir.map(Path::to_owned), options.scope);
+        let (budget_folder, scope) = (options.state_dir.map(Path::to_owned), options.scope);
         move || PollerSetup {
             store: store.clone(),
             transport: Arc::clone(&transport),
@@ -104,7 +104,7 @@ impl ServiceClient {
             rps,
             shown_id: shown_id.clone(),
             fingerprint: fingerprint.clone(),
-            shared: shared.clone(),
+            budget_folder: budget_folder.clone(),
             weights: weights.clone(),
             scope,
             seed: rand::random(),

@@ -2,7 +2,7 @@
 //! (TSTP).
 //!
 //! The module must never end the process itself: it returns the exit code. [`forced_end`] ends the process if the
-//! orderly end takes too long.
+//! graceful shutdown takes too long.
 
 use std::{
     io::{self, IsTerminal},
@@ -21,7 +21,7 @@ use crate::tui::system::suspension::{self, SuspendOrder, SuspendScope};
 use futures_util::FutureExt;
 
 /// Starts to listen for signals. The returned future resolves with the exit code of the first signal. From then on the
-/// process ends within [`forced_end::ORDERLY_END_LIMIT`], and at a second signal at once.
+/// process ends within [`forced_end::GRACEFUL_SHUTDOWN_LIMIT`], and at a second signal at once.
 pub(crate) fn listen() -> Result<impl Future<Output = Exit>> {
     forced_end::listen(true)
 }
@@ -34,7 +34,7 @@ pub(crate) fn listen_for_end_and_reload() -> Result<(impl Future<Output = Exit>,
 }
 
 /// Makes a write beyond the limit of the size of a file (`ulimit -f`) fail, instead of ending the process.
-pub(crate) fn survive_file_size_limit() {
+pub(crate) fn ignore_file_size_signal() {
     #[cfg(unix)]
     {
         let noted = Arc::new(std::sync::atomic::AtomicBool::new(false));
@@ -66,15 +66,15 @@ impl ReloadSignal {
     }
 }
 
-/// Records the first signal for synchronous work, which checks it now and then and cleans up before it ends.
-pub(crate) struct SignalStream {
+/// The first signal, for synchronous work, which checks it now and then and cleans up before it ends.
+pub(crate) struct FirstSignal {
     received: Arc<OnceLock<Exit>>,
     _runtime: Runtime,
 }
 
-impl SignalStream {
+impl FirstSignal {
     /// Starts to listen for signals.
-    pub(crate) fn open() -> Result<Self> {
+    pub(crate) fn listen() -> Result<Self> {
         let runtime = tokio_runtime::start()?;
         let signal = {
             let _entered = runtime.enter();
@@ -208,7 +208,7 @@ impl SuspendHandler {
 #[cfg(unix)]
 fn refusal() -> Option<&'static str> {
     let is_session_leader = rustix::process::getsid(None).is_ok_and(|session| session == rustix::process::getpgrp());
-    is_session_leader.then_some("there is no shell to come back to")
+    is_session_leader.then_some("hoptop was not started from a shell that could resume it")
 }
 
 #[cfg(not(unix))]

@@ -349,7 +349,7 @@ async fn run_order(order: PollOrder, clock: &Clock) -> Result<Exit> {
     };
     let mut polled = Ok(Drain::Complete);
     if let Some((inherited, budget)) = inherited {
-        let lease = LeasePermit { begins_until, budget, inherited: Some(inherited), pace };
+        let lease = LeasePermit { begins_until, key: budget, inherited: Some(inherited), pace };
         let setup = poller_setup(order, base, integrator_id, store.clone(), lease, clock)?;
         let draining = async {
             tokio::select! {
@@ -398,7 +398,7 @@ fn poller_setup(
         rps: order.rps,
         shown_id,
         fingerprint,
-        shared: Some(order.state_dir),
+        budget_folder: Some(order.state_dir),
         weights: order.weights,
         scope: if order.sends_requests_only { PollScope::RequestsOnly } else { PollScope::Everything },
         seed: rand::random(),

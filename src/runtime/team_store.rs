@@ -28,7 +28,7 @@ pub(crate) const DASHBOARD_RANK: u8 = 5;
 pub(crate) const COMMAND_RANK: u8 = 9;
 
 /// The delay before "no machine is polling" is reported: longer than a takeover.
-pub(crate) const TAKEOVER_LIMIT: Duration = Duration::from_secs(15);
+pub(crate) const UNPOLLED_REPORT_DELAY: Duration = Duration::from_secs(15);
 
 /// How a process takes part in a team.
 #[derive(Clone)]
@@ -107,13 +107,13 @@ pub(crate) fn open_new_replica(access: &TeamAccess, path: &Path) -> Result<Store
     }
 }
 
-/// Waits until no machine of the team has polled a profile for [`TAKEOVER_LIMIT`].
+/// Waits until no machine of the team has polled a profile for [`UNPOLLED_REPORT_DELAY`].
 pub(crate) async fn wait_until_unpolled(mut status: watch::Receiver<TeamStatus>, profile: &str, clock: &Clock) {
     while status.wait_for(|status| status.is_unpolled(profile)).await.is_ok() {
         let polled = status.wait_for(|status| !status.is_unpolled(profile)).map(drop);
         tokio::select! {
             () = polled => {}
-            () = clock.sleep_until(clock.now().mono + TAKEOVER_LIMIT) => return,
+            () = clock.sleep_until(clock.now().mono + UNPOLLED_REPORT_DELAY) => return,
         }
     }
     // The session has ended.

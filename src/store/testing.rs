@@ -123,7 +123,7 @@ pub(crate) fn ask_quote(
     wanted_until: DateTime<Utc>,
     at: DateTime<Utc>,
 ) -> QuoteSubmission {
-    let operation = Operation::AskQuote { profile: profile.to_owned(), request, wanted_until };
+    let operation = Operation::RequestQuote { profile: profile.to_owned(), request, wanted_until };
     apply(store, operation, at).unwrap().asked().unwrap()
 }
 

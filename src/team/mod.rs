@@ -35,10 +35,10 @@ pub(crate) use self::{
     lease::SendPermission,
     snapshot::upload as upload_snapshot,
 };
-use crate::domain::team::Nonce;
+use crate::domain::{team::Nonce, text};
 
 /// Returns the key of an ID's lease: a hash that can't be compared with another database's.
 pub(crate) fn budget_key(salt: Nonce, fingerprint: &str) -> String {
     let digest = Sha256::new().chain_update(salt.0.to_be_bytes()).chain_update(fingerprint).finalize();
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    text::hex(&digest)
 }

@@ -356,7 +356,9 @@ impl Dashboard {
             Effect::Redraw => self.needs_redraw = true,
             Effect::Import(batch) => self.import(batch, at),
             Effect::PollNow(rows) => self.request(rows, at, |transactions| Operation::RequestPoll { transactions }),
-            Effect::AskChain(rows) => self.request(rows, at, |transactions| Operation::RequestChain { transactions }),
+            Effect::AskChain(rows) => {
+                self.request(rows, at, |transactions| Operation::RequestChainCheck { transactions })
+            }
             Effect::Pause(minutes) => self.pause(minutes, at),
             Effect::Write(write) => self.write(write, at),
             Effect::Delete(rows) => self.delete(rows, at),

@@ -1,6 +1,6 @@
 //! The invariants of every result, for any input. The properties here and the targets in `fuzz/` share them.
 //!
-//! This module must never use the code under test to judge a result, and never use another module of the tests.
+//! This module must never use the code under test to evaluate_answer a result, and never use another module of the tests.
 
 use std::time::Duration;
 

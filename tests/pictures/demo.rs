@@ -79,7 +79,7 @@ pub(crate) fn show() {
             rps: RPS,
             shown_id: "…demo".into(),
             fingerprint: "aa".into(),
-            shared: None,
+            budget_folder: None,
             weights: BTreeMap::new(),
             scope: PollScope::Everything,
             seed: SEED,

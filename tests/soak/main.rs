@@ -1,7 +1,7 @@
 //! The whole program in virtual time: store, pollers, shared budget, alerts and notifiers of two to four processes.
 //! Processes are killed and ended at random. The service, the disk, the webhook and the wall clock have faults.
 //!
-//! A day holds 24 virtual hours and a quiet end of 30 minutes. Each hour has about two kills, one orderly end, one
+//! A day holds 24 virtual hours and a quiet end of 30 minutes. Each hour has about two kills, one graceful shutdown, one
 //! change of the wall clock and one lock on the store. The disk is full once in 90 minutes, the service has a fault in
 //! every second hour, and the webhook fails one post in six. People import transfers in batches and in one rush, and
 //! add notes, tickets and labels, ask for polls and stop them. By its seed a day has a limit of 1 or 2 requests a

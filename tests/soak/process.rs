@@ -152,7 +152,7 @@ impl Process {
             rps,
             shown_id: "…7f3a".to_owned(),
             fingerprint: "aa".to_owned(),
-            shared: Some(folder.join("state")),
+            budget_folder: Some(folder.join("state")),
             weights: Default::default(),
             scope: PollScope::Everything,
             seed: random.random(),

@@ -45,25 +45,25 @@ mod tests {
 
     #[test]
     fn acknowledgement_ends_when_the_status_changes() {
-        let mut bench = CommandFixture::new();
-        let row = bench.track(fixtures::new(1));
-        bench.observe(row, fixtures::says(RouterStatus::NeedsGas), 10);
+        let mut fixture = CommandFixture::new();
+        let row = fixture.track(fixtures::new(1));
+        fixture.observe(row, fixtures::says(RouterStatus::NeedsGas), 10);
         let ack_args = |alert: &str| AckArgs { alerts: vec![alert.into()], note: Some("asked".into()) };
-        let (_, err, exit) = bench.run(|cx| ack(&ack_args("9"), cx).unwrap());
+        let (_, err, exit) = fixture.run(|cx| ack(&ack_args("9"), cx).unwrap());
         assert!(err.starts_with("no active alert has the number 9") && exit == Exit::Error, "{err}");
-        let (out, ..) = bench.run(|cx| ack(&ack_args(&format!("0x{:064x}", 1)), cx).unwrap());
+        let (out, ..) = fixture.run(|cx| ack(&ack_args(&format!("0x{:064x}", 1)), cx).unwrap());
         assert_eq!(out, "1 acknowledged\n");
         let acked = crate::domain::filter::Filter::parse("is:acked").unwrap();
-        let count = |bench: &CommandFixture| {
-            bench.store.reader().unwrap().listing(&acked, chrono::DateTime::UNIX_EPOCH).count().unwrap()
+        let count = |fixture: &CommandFixture| {
+            fixture.store.reader().unwrap().listing(&acked, chrono::DateTime::UNIX_EPOCH).count().unwrap()
         };
-        assert_eq!(count(&bench), 1);
-        let (out, ..) = bench.run(|cx| alerts::alerts(&AlertsArgs::default(), cx).unwrap());
+        assert_eq!(count(&fixture), 1);
+        let (out, ..) = fixture.run(|cx| alerts::alerts(&AlertsArgs::default(), cx).unwrap());
         assert!(out.contains("needs_gas") && out.contains("ago: asked"), "{out}");
-        let (out, ..) = bench.run(|cx| undo::undo(&Default::default(), cx).unwrap());
-        assert_eq!((out.as_str(), count(&bench)), ("undone: acknowledge 1 alert (0x0000…0001)\n", 0));
-        bench.run(|cx| ack(&ack_args("1"), cx).unwrap());
-        bench.observe(row, fixtures::says(RouterStatus::Ongoing), 20);
-        assert_eq!(count(&bench), 0);
+        let (out, ..) = fixture.run(|cx| undo::undo(&Default::default(), cx).unwrap());
+        assert_eq!((out.as_str(), count(&fixture)), ("undone: acknowledge 1 alert (0x0000…0001)\n", 0));
+        fixture.run(|cx| ack(&ack_args("1"), cx).unwrap());
+        fixture.observe(row, fixtures::says(RouterStatus::Ongoing), 20);
+        assert_eq!(count(&fixture), 0);
     }
 }

@@ -61,7 +61,7 @@ pub(crate) struct AddArgs {
     /// A note
     #[arg(long)]
     pub note: Option<String>,
-    /// Accept chain IDs of an unknown form
+    /// Accept chain IDs that hoptop doesn't know
     #[arg(long)]
     pub any_chain: bool,
 }
@@ -176,24 +176,25 @@ mod tests {
 
     #[test]
     fn transaction_is_added_once_and_then_updated() {
-        let mut bench = CommandFixture::new();
-        let (out, err, exit) = bench.run(|cx| add(&args(&["--label", "vip", "--label", "b", "--estimate", "900"]), cx));
+        let mut fixture = CommandFixture::new();
+        let (out, err, exit) =
+            fixture.run(|cx| add(&args(&["--label", "vip", "--label", "b", "--estimate", "900"]), cx));
         let odd = "warning: the hash has 8 hexadecimal digits; a complete hash has 64\n";
         assert_eq!((err.as_str(), exit.unwrap()), (odd, Exit::Success));
         assert_eq!(out, "added 0xabcdef12, Arbitrum > Base; deadline 22:44 UTC (30m = 2 x est. 15m)\n");
-        let (out, ..) = bench.run(|cx| add(&args(&[]), cx));
+        let (out, ..) = fixture.run(|cx| add(&args(&[]), cx));
         assert!(out.starts_with("already tracked, nothing to update: 0xabcdef12; deadline"), "{out}");
-        let (out, ..) = bench.run(|cx| add(&args(&["--ticket", "SUP-1", "--note", "called"]), cx));
+        let (out, ..) = fixture.run(|cx| add(&args(&["--ticket", "SUP-1", "--note", "called"]), cx));
         assert!(out.starts_with("updated 0xabcdef12: ticket, note; deadline"), "{out}");
-        assert_eq!(bench.transactions()[0].labels, ["b", "vip"]);
+        assert_eq!(fixture.transactions()[0].labels, ["b", "vip"]);
     }
 
     #[test]
     fn error_names_the_option_of_each_invalid_value() {
-        let mut bench = CommandFixture::new();
+        let mut fixture = CommandFixture::new();
         let mut args = args(&["--submitted-at", "yesterday", "--estimate", "soon"]);
         (args.from, args.to, args.quote_id) = ("arbitrum".into(), "moon\u{1b}[2J".into(), " ".into());
-        let (out, err, exit) = bench.run(|cx| add(&args, cx));
+        let (out, err, exit) = fixture.run(|cx| add(&args, cx));
         assert_eq!((out.as_str(), exit.unwrap()), ("", Exit::Usage));
         for start in
             ["--from: `arbitrum` is a chain name", "--to: `moon[2J`", "--quote-id: it is empty", "--estimate: `soon`"]
@@ -201,13 +202,13 @@ mod tests {
             assert!(err.lines().any(|line| line.starts_with(start)), "{start}: {err}");
         }
         assert!(err.contains("--submitted-at: `yesterday` is not a time") && !err.contains('\u{1b}'), "{err}");
-        assert!(bench.transactions().is_empty());
+        assert!(fixture.transactions().is_empty());
     }
 
     #[test]
     fn implausible_estimate_is_clamped_with_a_warning() {
-        let mut bench = CommandFixture::new();
-        let (_, err, exit) = bench.run(|cx| add(&args(&["--estimate", "1e12"]), cx));
+        let mut fixture = CommandFixture::new();
+        let (_, err, exit) = fixture.run(|cx| add(&args(&["--estimate", "1e12"]), cx));
         assert!(err.starts_with("warning: estimatedRouteDuration of 1e12 s is implausible"), "{err}");
         assert_eq!(exit.unwrap(), Exit::Success);
     }

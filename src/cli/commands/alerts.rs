@@ -196,29 +196,29 @@ mod tests {
 
     #[test]
     fn alert_names_the_person_who_handled_it() {
-        let mut bench = CommandFixture::new();
+        let mut fixture = CommandFixture::new();
         for number in 1..3 {
-            bench.observe(bench.track(fixtures::new(number)), fixtures::says(RouterStatus::NeedsGas), 10);
+            fixture.observe(fixture.track(fixtures::new(number)), fixtures::says(RouterStatus::NeedsGas), 10);
         }
         let edit = LocalEdit::Acknowledge { alerts: vec![2], note: None };
-        testing::edit(&bench.store.clone().with_author(Some("Ana".into())), "default", edit, at(20));
-        let (out, ..) = bench.run(|cx| alerts(&AlertsArgs::default(), cx).unwrap());
+        testing::edit(&fixture.store.clone().with_author(Some("Ana".into())), "default", edit, at(20));
+        let (out, ..) = fixture.run(|cx| alerts(&AlertsArgs::default(), cx).unwrap());
         assert!(out.contains("acknowledged by Ana, 40s ago"), "{out}");
-        let (out, ..) = bench.run(|cx| alerts(&AlertsArgs { json: true, ..AlertsArgs::default() }, cx).unwrap());
+        let (out, ..) = fixture.run(|cx| alerts(&AlertsArgs { json: true, ..AlertsArgs::default() }, cx).unwrap());
         let count = |text: &str| out.matches(text).count();
         assert_eq!((count("\"author\":null"), count("\"author\":\"Ana\"")), (1, 1), "{out}");
     }
 
     #[test]
     fn most_severe_alerts_come_first_and_acknowledged_alerts_last() {
-        let mut bench = CommandFixture::new();
+        let mut fixture = CommandFixture::new();
         let says = [RouterStatus::Refund, RouterStatus::NeedsGas, RouterStatus::PartialSuccess, RouterStatus::NeedsGas];
         for (number, status) in (1..).zip(says) {
-            bench.observe(bench.track(fixtures::new(number)), fixtures::says(status), 10);
+            fixture.observe(fixture.track(fixtures::new(number)), fixtures::says(status), 10);
         }
-        testing::edit(&bench.store, "default", LocalEdit::Acknowledge { alerts: vec![3], note: None }, at(60));
-        bench.is_in_words = true;
-        let (out, ..) = bench.run(|cx| alerts(&AlertsArgs::default(), cx).unwrap());
+        testing::edit(&fixture.store, "default", LocalEdit::Acknowledge { alerts: vec![3], note: None }, at(60));
+        fixture.is_in_words = true;
+        let (out, ..) = fixture.run(|cx| alerts(&AlertsArgs::default(), cx).unwrap());
         let starts = [
             "alert 2, warning: needs_gas for 50s, firing. 0x0000...0002 Arbitrum to Base. ",
             "alert 4, warning: needs_gas",

@@ -26,7 +26,8 @@ the config file.";
 /// The arguments of `hoptop answer`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct AnswerArgs {
-    /// A hash, a unique part of one (six or more characters), or a URL that contains a hash
+    /// A transaction, by its hash, six or more characters of it, a URL with it, a ticket, a quote or request ID, or the
+    /// address of the sender
     #[arg(value_name = "TX", add = ArgValueCompleter::new(completers::transactions))]
     pub transaction: String,
     /// Who reads the text: the customer, the provider or the team. The texts for the customer and the provider are
@@ -103,22 +104,22 @@ mod tests {
         AnswerArgs { transaction: fixtures::params(1).transaction_id.to_string(), reader, format }
     }
 
-    fn run(bench: &mut CommandFixture, format: impl Into<Option<ReplyFormatOption>>) -> (String, String) {
+    fn run(fixture: &mut CommandFixture, format: impl Into<Option<ReplyFormatOption>>) -> (String, String) {
         let args = args(ReplyReader::Team, format.into());
-        let (out, err, exit) = bench.run(|cx| answer(&args, cx, &ReplyTemplates::default()));
+        let (out, err, exit) = fixture.run(|cx| answer(&args, cx, &ReplyTemplates::default()));
         assert_eq!(exit.unwrap(), Exit::Success);
         (out, err)
     }
 
     #[test]
     fn reply_is_printed_in_both_formats() {
-        let mut bench = CommandFixture::new();
-        let row = bench.track(fixtures::new(1));
-        let (out, err) = run(&mut bench, ReplyFormatOption::Text);
+        let mut fixture = CommandFixture::new();
+        let row = fixture.track(fixtures::new(1));
+        let (out, err) = run(&mut fixture, ReplyFormatOption::Text);
         assert!(out.starts_with("NOT CHECKED YET\n") && out.ends_with("not checked yet\n"), "{out}");
         assert!(err.contains("hoptop check"), "{err}");
-        bench.observe(row, fixtures::says(RouterStatus::Success), 30);
-        let (out, err) = run(&mut bench, ReplyFormatOption::Markdown);
+        fixture.observe(row, fixtures::says(RouterStatus::Success), 30);
+        let (out, err) = run(&mut fixture, ReplyFormatOption::Markdown);
         assert!(
             out.starts_with(
                 "**COMPLETED 30s after we first saw it**\n\nYour transfer is complete: the funds are on Base.\n"
@@ -126,34 +127,34 @@ mod tests {
             "{out}"
         );
         assert_eq!(err, "");
-        assert_eq!(run(&mut bench, None).0, out);
-        bench.is_in_words = true;
-        assert!(run(&mut bench, None).0.starts_with("COMPLETED"));
+        assert_eq!(run(&mut fixture, None).0, out);
+        fixture.is_in_words = true;
+        assert!(run(&mut fixture, None).0.starts_with("COMPLETED"));
     }
 
     #[test]
     fn reply_that_may_be_old_has_a_warning_and_rejected_transaction_has_none() {
-        let mut bench = CommandFixture::new();
-        let row = bench.track(fixtures::new(1));
-        bench.observe(row, fixtures::answer(StatusOutcome::Failed(RequestFailure::Rejected("no".into()))), 10);
-        assert_eq!(run(&mut bench, ReplyFormatOption::Text).1, "");
-        bench.observe(row, fixtures::says(RouterStatus::Ongoing), 20);
-        assert_eq!(run(&mut bench, ReplyFormatOption::Text).1, "");
-        testing::edit(&bench.store, "default", LocalEdit::Untrack { transactions: vec![row] }, at(30));
-        let (out, err) = run(&mut bench, ReplyFormatOption::Text);
+        let mut fixture = CommandFixture::new();
+        let row = fixture.track(fixtures::new(1));
+        fixture.observe(row, fixtures::answer(StatusOutcome::Failed(RequestFailure::Rejected("no".into()))), 10);
+        assert_eq!(run(&mut fixture, ReplyFormatOption::Text).1, "");
+        fixture.observe(row, fixtures::says(RouterStatus::Ongoing), 20);
+        assert_eq!(run(&mut fixture, ReplyFormatOption::Text).1, "");
+        testing::edit(&fixture.store, "default", LocalEdit::Untrack { transactions: vec![row] }, at(30));
+        let (out, err) = run(&mut fixture, ReplyFormatOption::Text);
         assert!(err.starts_with("this transaction is no longer polled"), "{err}");
         assert!(!out.contains("Support after"), "{out}");
     }
 
     #[test]
     fn each_reader_gets_a_text_and_only_the_team_gets_markdown() {
-        let mut bench = CommandFixture::new();
-        bench.track(fixtures::new(1));
+        let mut fixture = CommandFixture::new();
+        fixture.track(fixtures::new(1));
         for (reader, beginning) in [(ReplyReader::Customer, "Hello,\n"), (ReplyReader::Provider, "transactionId")] {
-            let (out, _, exit) = bench.run(|cx| answer(&args(reader, None), cx, &ReplyTemplates::default()));
+            let (out, _, exit) = fixture.run(|cx| answer(&args(reader, None), cx, &ReplyTemplates::default()));
             assert!(out.starts_with(beginning) && exit.unwrap() == Exit::Success, "{out}");
             let wanted = args(reader, Some(ReplyFormatOption::Markdown));
-            let (out, err, exit) = bench.run(|cx| answer(&wanted, cx, &ReplyTemplates::default()));
+            let (out, err, exit) = fixture.run(|cx| answer(&wanted, cx, &ReplyTemplates::default()));
             assert_eq!((out.as_str(), exit.unwrap()), ("", Exit::Usage));
             assert!(err.contains("--for team"), "{err}");
         }
@@ -161,9 +162,9 @@ mod tests {
 
     #[test]
     fn unknown_transaction_has_no_reply() {
-        let mut bench = CommandFixture::new();
+        let mut fixture = CommandFixture::new();
         let args = AnswerArgs { transaction: "0xabcdef".into(), ..args(ReplyReader::Team, None) };
-        let (out, err, exit) = bench.run(|cx| answer(&args, cx, &ReplyTemplates::default()));
+        let (out, err, exit) = fixture.run(|cx| answer(&args, cx, &ReplyTemplates::default()));
         assert_eq!((out.as_str(), exit.unwrap()), ("", Exit::Error));
         assert!(err.contains("is not tracked"), "{err}");
     }

@@ -60,7 +60,7 @@ pub(crate) fn backup(args: &BackupArgs, cx: &mut Context) -> Result<Exit> {
         bail!("{shown} is the store itself; choose another name");
     }
     let existing = if args.force { ExistingFilePolicy::Replace } else { ExistingFilePolicy::Keep };
-    let signals = signals::SignalStream::open()?;
+    let signals = signals::FirstSignal::listen()?;
     let copied = cx.store.backup(file, existing, &|| signals.exit().is_none());
     if let (Err(_), Some(exit)) = (&copied, signals.exit()) {
         writeln!(cx.err, "interrupted: no backup was written to {shown}")?;
@@ -75,7 +75,7 @@ pub(crate) fn backup(args: &BackupArgs, cx: &mut Context) -> Result<Exit> {
 
 /// Makes the daily backup of the store at `path` if it is due, and prints the result. Only reads the store.
 pub(crate) fn daily(path: &Path) -> Result<Exit> {
-    let signals = signals::SignalStream::open()?;
+    let signals = signals::FirstSignal::listen()?;
     let result = Store::backup_if_due(path, Clock::system().now().wall, &|| signals.exit().is_none());
     if let (Err(_), Some(exit)) = (&result, signals.exit()) {
         writeln!(io::stderr(), "interrupted: the daily backup was not made")?;
@@ -143,26 +143,27 @@ mod tests {
 
     #[test]
     fn backup_reports_its_content_and_replaces_a_file_only_with_force() {
-        let mut bench = CommandFixture::new();
-        bench.track(fixtures::new(1));
-        let mut args = BackupArgs { file: Some(bench.folder.path().join("copy.db")), force: false, daily: false };
-        let (out, _, exit) = bench.run(|cx| backup(&args, cx));
+        let mut fixture = CommandFixture::new();
+        fixture.track(fixtures::new(1));
+        let mut args = BackupArgs { file: Some(fixture.folder.path().join("copy.db")), force: false, daily: false };
+        let (out, _, exit) = fixture.run(|cx| backup(&args, cx));
         assert_eq!(exit.unwrap(), Exit::Success);
         assert!(out.contains("copy.db: 1 transactions, ") && out.ends_with(" kB, verified\n"), "{out}");
-        let refused = bench.run(|cx| backup(&args, cx)).2.unwrap_err().to_string();
+        let refused = fixture.run(|cx| backup(&args, cx)).2.unwrap_err().to_string();
         assert!(refused.contains("already exists") && refused.contains("--force"), "{refused}");
-        bench.track(fixtures::new(2));
+        fixture.track(fixtures::new(2));
         args.force = true;
-        bench.run(|cx| backup(&args, cx)).2.unwrap();
+        fixture.run(|cx| backup(&args, cx)).2.unwrap();
         let copy = Store::open(&args.file.unwrap()).unwrap();
         assert_eq!(testing::load_transactions(&copy.reader().unwrap()).len(), 2);
     }
 
     #[test]
     fn backup_refuses_the_store_and_a_folder_as_target() {
-        let mut bench = CommandFixture::new();
-        for (file, word) in [(bench.store.path().to_owned(), "itself"), (bench.folder.path().to_owned(), "folder")] {
-            let refused = bench
+        let mut fixture = CommandFixture::new();
+        for (file, word) in [(fixture.store.path().to_owned(), "itself"), (fixture.folder.path().to_owned(), "folder")]
+        {
+            let refused = fixture
                 .run(|cx| backup(&BackupArgs { file: Some(file), force: true, daily: false }, cx))
                 .2
                 .unwrap_err()

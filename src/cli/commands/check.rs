@@ -44,8 +44,8 @@ With --chain: 0 succeeded or pending, 4 reverted, dropped, unknown or sent on an
 /// The arguments of `hoptop check`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct CheckArgs {
-    /// Hashes, unique parts of hashes (six or more characters), or URLs that contain a hash. With --from, --to and
-    /// --quote-id: one complete hash or URL
+    /// Transactions, each by a hash, six or more of its characters, a URL with a hash, a ticket, a quote or request ID,
+    /// or the address of the sender. With --from, --to and --quote-id: one complete hash or URL
     #[arg(value_name = "TX", required = true, add = ArgValueCompleter::new(completers::transactions))]
     pub transactions: Vec<String>,
     /// Print a JSON array with one transaction per line
@@ -63,7 +63,7 @@ pub(crate) struct CheckArgs {
     /// Ask the source chain itself instead of the service: mined, reverted, pending, or sent on another chain
     #[arg(long, conflicts_with = "from")]
     pub chain: bool,
-    /// Accept chain IDs of an unknown form, for a transaction that isn't tracked
+    /// Accept chain IDs that hoptop doesn't know, for a transaction that isn't tracked
     #[arg(long, requires = "from")]
     pub any_chain: bool,
 }

@@ -31,7 +31,7 @@ use crate::{
         background_poller::{PollerOptions, RunningPollers, ServiceClient},
         crash,
         exit::Exit,
-        forced_end::{self, ORDERLY_END_LIMIT},
+        forced_end::{self, GRACEFUL_SHUTDOWN_LIMIT},
         hang_up, log_file,
         maintenance::Maintenance,
         signals::{self, SuspendHandler},
@@ -58,7 +58,7 @@ pub(crate) struct DashboardArgs {
     /// Show the dashboard without polling
     #[arg(long)]
     pub no_poll: bool,
-    /// Accept chain IDs of an unknown form
+    /// Accept chain IDs that hoptop doesn't know
     #[arg(long)]
     pub any_chain: bool,
     /// Poll this profile too, with its own ID and budget, and show it beside the current one in the dashboard; may be
@@ -177,18 +177,18 @@ pub(crate) async fn run_screen(
                 exit = signal => EndReason::Signal(exit),
                 () = hang_up::listen() => EndReason::Signal(Exit::HungUp),
                 fault = fault => EndReason::Fault(fault),
-                () = crash::background_failure() => EndReason::Fault(eyre!("a background task of hoptop failed")),
+                () = crash::wait_for_panic() => EndReason::Fault(eyre!("a background task of hoptop failed")),
             }
         };
         let mut screen = TerminalGuard::take()?;
         // The loop may be stuck in a write to a terminal that nobody reads.
-        let on_interrupt = || forced_end::end_within(ORDERLY_END_LIMIT, Exit::Success);
+        let on_interrupt = || forced_end::end_within(GRACEFUL_SHUTDOWN_LIMIT, Exit::Success);
         let events = input::events(parts.clock.clone(), on_interrupt)?;
         run(&mut screen.terminal, events, parts, stop).await
     };
     // From here only stored answers and sent alerts can delay the end.
     forced_end::end_within(
-        ORDERLY_END_LIMIT,
+        GRACEFUL_SHUTDOWN_LIMIT,
         match &ended {
             Ok(Some(EndReason::Signal(exit))) => *exit,
             Ok(None) => Exit::Success,

@@ -23,7 +23,8 @@ hoptop keeps the last seven daily backups.";
 /// The arguments of `hoptop delete`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct DeleteArgs {
-    /// Hashes, unique parts of hashes (six or more characters), or URLs that contain a hash
+    /// Transactions, each by a hash, six or more of its characters, a URL with a hash, a ticket, a quote or request ID,
+    /// or the address of the sender
     #[arg(value_name = "TX", required = true, add = ArgValueCompleter::new(completers::transactions))]
     pub transactions: Vec<String>,
     /// Confirm the deletion, which can't be undone
@@ -61,20 +62,20 @@ mod tests {
 
     #[test]
     fn nothing_is_deleted_without_yes_or_if_a_transaction_is_unknown() {
-        let mut bench = CommandFixture::new();
-        bench.track(fixtures::new(1));
-        let run = |bench: &mut CommandFixture, number: i64, yes| {
+        let mut fixture = CommandFixture::new();
+        fixture.track(fixtures::new(1));
+        let run = |fixture: &mut CommandFixture, number: i64, yes| {
             let args = DeleteArgs { transactions: vec![hash(1), hash(number)], yes };
-            bench.run(|cx| delete(&args, cx).unwrap())
+            fixture.run(|cx| delete(&args, cx).unwrap())
         };
-        let (_, err, exit) = run(&mut bench, 1, false);
+        let (_, err, exit) = run(&mut fixture, 1, false);
         assert_eq!((err.lines().count(), exit), (2, Exit::Usage));
-        let (_, err, exit) = run(&mut bench, 2, true);
+        let (_, err, exit) = run(&mut fixture, 2, true);
         assert_eq!(exit, Exit::Error);
         assert!(err.ends_with("nothing was changed\n"), "{err}");
-        assert_eq!(bench.transactions().len(), 1);
-        let (out, _, exit) = run(&mut bench, 1, true);
+        assert_eq!(fixture.transactions().len(), 1);
+        let (out, _, exit) = run(&mut fixture, 1, true);
         assert_eq!((out.as_str(), exit), ("1 deleted\n", Exit::Success));
-        assert!(bench.transactions().is_empty());
+        assert!(fixture.transactions().is_empty());
     }
 }

@@ -81,7 +81,7 @@ pub(crate) fn demo(args: &DemoArgs, flags: &CommandLineSettings) -> Result<Exit>
         .tempdir()
         .wrap_err("the demo can't create its temporary store")?;
     let store = Store::open(&folder.path().join("demo.db"))?;
-    // The folder of a person's own settings keeps the theme of the demo, and whether the tour is over.
+    // The user's state folder keeps the theme and whether the tour is finished: the demo's own folder is deleted.
     let view_state_path = Environment::process().state_dir().map(|folder| folder.join("demo.json"));
     let clock = Clock::accelerated(args.speed);
     let log = Some(log_file::start(folder.path(), &folder.path().join("demo.db"), clock.clone())?);
@@ -110,7 +110,7 @@ pub(crate) fn demo(args: &DemoArgs, flags: &CommandLineSettings) -> Result<Exit>
         // The simulated service accepts any ID.
         let mut polling = ServiceClient::new(&url, IntegratorId::new("demo-integrator-demo")?, RPS)?;
         polling.chain_nodes = Some(Arc::new(ChainNodes::new(nodes, Timeouts::default(), clock.clone())));
-        let place = PollerOptions {
+        let options = PollerOptions {
             profile: PROFILE,
             weights: &BTreeMap::new(),
             state_dir: None,
@@ -121,13 +121,13 @@ pub(crate) fn demo(args: &DemoArgs, flags: &CommandLineSettings) -> Result<Exit>
         if is_plain {
             let parts = plain::PlainInputs { store, clock, setting, rps: RPS, ellipsis: theme.ellipsis };
             return tokio::select! {
-                exit = plain::show(parts, vec![(polling, place)]) => exit,
+                exit = plain::show(parts, vec![(polling, options)]) => exit,
                 ended = serving => bail!("the simulated service ended: {ended:?}"),
             };
         }
         let parts = DashboardInputs { store, clock, setting, theme, system, export: to_new_file, view_state_path, log };
         tokio::select! {
-            exit = dashboard::run_screen(parts, vec![(polling, place)]) => exit,
+            exit = dashboard::run_screen(parts, vec![(polling, options)]) => exit,
             ended = serving => bail!("the simulated service ended: {ended:?}"),
         }
     })

@@ -26,7 +26,8 @@ Examples:
 /// The arguments of `hoptop label`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct LabelArgs {
-    /// Hashes, unique parts of hashes (six or more characters), or URLs that contain a hash
+    /// Transactions, each by a hash, six or more of its characters, a URL with a hash, a ticket, a quote or request ID,
+    /// or the address of the sender
     #[arg(value_name = "TX", required = true, add = ArgValueCompleter::new(completers::transactions))]
     pub transactions: Vec<String>,
     /// A label to add; may be repeated
@@ -55,8 +56,8 @@ pub(crate) fn label(args: &LabelArgs, cx: &mut Context) -> Result<Exit> {
     match cx.edit(Edit::ChangeLabels { transactions, add, remove })? {
         0 => writeln!(cx.out, "no change: the labels are already as you want them")?,
         changed => {
-            let changes = if changed == 1 { "change" } else { "changes" };
-            writeln!(cx.out, "changed labels on {}:{labels} ({changed} {changes})", transaction_count(count))?;
+            let changes = text::counted(changed, "change");
+            writeln!(cx.out, "changed labels on {}:{labels} ({changes})", transaction_count(count))?;
         }
     }
     Ok(Exit::Success)
@@ -103,45 +104,45 @@ mod tests {
         domain::fixtures,
     };
 
-    fn run(bench: &mut CommandFixture, words: &[&str]) -> (String, String, Exit) {
+    fn run(fixture: &mut CommandFixture, words: &[&str]) -> (String, String, Exit) {
         let args = parse(&[&["label"], words].concat()).unwrap();
-        let (out, err, exit) = bench.run(|cx| label(&args, cx));
+        let (out, err, exit) = fixture.run(|cx| label(&args, cx));
         (out, err, exit.unwrap())
     }
 
-    fn labels(bench: &CommandFixture) -> Vec<Vec<String>> {
-        bench.transactions().into_iter().map(|tx| tx.labels).collect()
+    fn labels(fixture: &CommandFixture) -> Vec<Vec<String>> {
+        fixture.transactions().into_iter().map(|tx| tx.labels).collect()
     }
 
     fn tracked() -> (CommandFixture, [String; 2]) {
-        let bench = CommandFixture::new();
+        let fixture = CommandFixture::new();
         let hashes = [1, 2].map(|number| {
             let mut new = fixtures::new(number);
             new.labels = vec!["old".into()];
-            bench.track(new);
+            fixture.track(new);
             fixtures::params(number).transaction_id.to_string()
         });
-        (bench, hashes)
+        (fixture, hashes)
     }
 
     #[test]
     fn labels_are_added_and_removed_on_several_transactions_in_one_edit() {
-        let (mut bench, [first, second]) = tracked();
-        let added = run(&mut bench, &[&first, "--add", "vip", "--add", "vip"]);
+        let (mut fixture, [first, second]) = tracked();
+        let added = run(&mut fixture, &[&first, "--add", "vip", "--add", "vip"]);
         assert_eq!(added.0, "changed labels on 1 transaction: +vip (1 change)\n");
         let words = [&first, &second, "--add", "vip", "--remove", "old", "--add", "big\u{1b} customer"];
-        let done = run(&mut bench, &words);
+        let done = run(&mut fixture, &words);
         let line = "changed labels on 2 transactions: +vip +big customer -old (5 changes)\n";
         assert_eq!(done, (line.into(), String::new(), Exit::Success));
-        assert_eq!(labels(&bench), [["big customer", "vip"], ["big customer", "vip"]]);
-        assert_eq!(run(&mut bench, &words).0, "no change: the labels are already as you want them\n");
-        bench.run(|cx| undo::undo(&Default::default(), cx).unwrap());
-        assert_eq!(labels(&bench), [vec!["old", "vip"], vec!["old"]]);
+        assert_eq!(labels(&fixture), [["big customer", "vip"], ["big customer", "vip"]]);
+        assert_eq!(run(&mut fixture, &words).0, "no change: the labels are already as you want them\n");
+        fixture.run(|cx| undo::undo(&Default::default(), cx).unwrap());
+        assert_eq!(labels(&fixture), [vec!["old", "vip"], vec!["old"]]);
     }
 
     #[test]
     fn missing_or_contradicting_label_and_unknown_transaction_change_nothing() {
-        let (mut bench, [first, _]) = tracked();
+        let (mut fixture, [first, _]) = tracked();
         let table: [(&[&str], &str, Exit); 4] = [
             (&[&first], "no label is given; use --add LABEL or --remove LABEL", Exit::Usage),
             (&[&first, "--add", " "], "a label is empty", Exit::Usage),
@@ -149,9 +150,9 @@ mod tests {
             (&[&first, "0xabcdefabcdef", "--add", "a"], "`0xabcdefabcdef` is not tracked", Exit::Error),
         ];
         for (words, reason, code) in table {
-            let (out, err, exit) = run(&mut bench, words);
+            let (out, err, exit) = run(&mut fixture, words);
             assert!(out.is_empty() && err.starts_with(reason) && exit == code, "{words:?}: {err}");
         }
-        assert_eq!(labels(&bench), [["old"], ["old"]]);
+        assert_eq!(labels(&fixture), [["old"], ["old"]]);
     }
 }

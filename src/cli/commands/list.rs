@@ -194,7 +194,7 @@ impl<'a> JsonList<'a> {
 fn table_row(candidate: &FilterInput, now: DateTime<Utc>, ellipsis: &str) -> [String; 8] {
     let tx = candidate.tx;
     [
-        row_text::urgency(candidate.alerts).into(),
+        row_text::urgency_mark(candidate.alerts).into(),
         width::cut(&row_text::listed_status(tx, Glyphs::Ascii), MAX_WIDTH, ellipsis),
         tx.params.transaction_id.short(ellipsis),
         row_text::route(tx, Glyphs::Ascii),
@@ -217,29 +217,29 @@ mod tests {
         ListArgs { filter: filter.iter().map(|term| (*term).into()).collect(), json: false, limit: None }
     }
 
-    fn run(bench: &mut CommandFixture, args: &ListArgs) -> (String, String, Exit) {
-        let (out, err, exit) = bench.run(|cx| list(args, cx));
+    fn run(fixture: &mut CommandFixture, args: &ListArgs) -> (String, String, Exit) {
+        let (out, err, exit) = fixture.run(|cx| list(args, cx));
         (out, err, exit.unwrap())
     }
 
     /// Returns a store with an ongoing transaction that has a wide ticket, a partial one, and one that was never
     /// polled.
     fn bench_with_three_transactions() -> CommandFixture {
-        let bench = CommandFixture::new();
+        let fixture = CommandFixture::new();
         let mut new = fixtures::new(1);
         new.params.ticket = Some("SUP-4412 重要".into());
         new.labels = vec!["two words".into()];
-        bench.observe(bench.track(new), fixtures::says(RouterStatus::Ongoing), 48);
-        bench.observe(bench.track(fixtures::new(2)), fixtures::says(RouterStatus::PartialSuccess), 20);
-        bench.track(fixtures::new(3));
-        bench
+        fixture.observe(fixture.track(new), fixtures::says(RouterStatus::Ongoing), 48);
+        fixture.observe(fixture.track(fixtures::new(2)), fixtures::says(RouterStatus::PartialSuccess), 20);
+        fixture.track(fixtures::new(3));
+        fixture
     }
 
     #[test]
     fn list_for_screen_readers_has_sentences() {
-        let mut bench = bench_with_three_transactions();
-        bench.is_in_words = true;
-        let (out, ..) = run(&mut bench, &args(&["-status:none"]));
+        let mut fixture = bench_with_three_transactions();
+        fixture.is_in_words = true;
+        let (out, ..) = run(&mut fixture, &args(&["-status:none"]));
         let expected = "\
 critical: partial_success, 0x0000...0002 Arbitrum to Base, settled 20s after it was first seen, checked 40s ago
 no alert: ongoing, 0x0000...0001 Arbitrum to Base, ticket SUP-4412 重要, 1m old, due in 14m, checked 12s ago
@@ -250,8 +250,8 @@ no alert: ongoing, 0x0000...0001 Arbitrum to Base, ticket SUP-4412 重要, 1m ol
 
     #[test]
     fn table_is_aligned_and_most_urgent_transactions_come_first() {
-        let mut bench = bench_with_three_transactions();
-        let (out, err, exit) = run(&mut bench, &args(&[]));
+        let mut fixture = bench_with_three_transactions();
+        let (out, err, exit) = run(&mut fixture, &args(&[]));
         assert_eq!((err.as_str(), exit), ("", Exit::Success));
         let expected = "\
 SEV  STATUS       TX           ROUTE     AGE  DUE  TICKET         CHECKED
@@ -265,24 +265,24 @@ SEV  STATUS       TX           ROUTE     AGE  DUE  TICKET         CHECKED
 
     #[test]
     fn hidden_transactions_are_counted() {
-        let mut bench = bench_with_three_transactions();
-        let (out, ..) = run(&mut bench, &args(&["is:unsettled"]));
+        let mut fixture = bench_with_three_transactions();
+        let (out, ..) = run(&mut fixture, &args(&["is:unsettled"]));
         assert!(out.ends_with("2 shown of 3\n"), "{out}");
-        let (out, ..) = run(&mut bench, &ListArgs { limit: Some(1), ..args(&[]) });
+        let (out, ..) = run(&mut fixture, &ListArgs { limit: Some(1), ..args(&[]) });
         assert!(out.ends_with("1 shown of 3; 2 more match, beyond --limit\n"), "{out}");
-        assert_eq!(run(&mut bench, &args(&["nowhere"])).0, "0 shown of 3\n");
+        assert_eq!(run(&mut fixture, &args(&["nowhere"])).0, "0 shown of 3\n");
     }
 
     #[test]
     fn json_is_an_array_with_one_transaction_per_line() {
-        let mut bench = bench_with_three_transactions();
+        let mut fixture = bench_with_three_transactions();
         let json = ListArgs { json: true, ..args(&["sort:hash"]) };
-        let (out, ..) = run(&mut bench, &json);
+        let (out, ..) = run(&mut fixture, &json);
         let read: Vec<serde_json::Value> = serde_json::from_str(&out).unwrap();
         assert_eq!((read.len(), out.lines().count()), (3, 5));
         assert_eq!((&read[1]["status"], &read[1]["alerts"][0]), (&"partial_success".into(), &"partial_success".into()));
         let nothing = ListArgs { filter: vec!["nowhere".into()], ..json };
-        assert_eq!(run(&mut bench, &nothing).0, "[]\n");
+        assert_eq!(run(&mut fixture, &nothing).0, "[]\n");
     }
 
     #[test]

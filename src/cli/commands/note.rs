@@ -25,7 +25,8 @@ A note is one line and is kept with the transaction; `hoptop show` prints it.";
 /// The arguments of `hoptop note`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct NoteArgs {
-    /// A hash, a unique part of a hash (six or more characters), or a URL that contains a hash
+    /// A transaction, by its hash, six or more characters of it, a URL with it, a ticket, a quote or request ID, or the
+    /// address of the sender
     #[arg(value_name = "TX", add = ArgValueCompleter::new(completers::transactions))]
     pub transaction: String,
     /// The note; with --remove, a part of the note to remove
@@ -96,68 +97,68 @@ mod tests {
         domain::fixtures,
     };
 
-    fn run_with(bench: &mut CommandFixture, args: &NoteArgs) -> (String, String, Exit) {
-        let (out, err, exit) = bench.run(|cx| note(args, cx));
+    fn run_with(fixture: &mut CommandFixture, args: &NoteArgs) -> (String, String, Exit) {
+        let (out, err, exit) = fixture.run(|cx| note(args, cx));
         (out, err, exit.unwrap())
     }
 
-    fn run(bench: &mut CommandFixture, transaction: &str, text: &str) -> (String, String, Exit) {
+    fn run(fixture: &mut CommandFixture, transaction: &str, text: &str) -> (String, String, Exit) {
         let args = NoteArgs { transaction: transaction.to_owned(), text: Some(text.to_owned()), remove: false };
-        run_with(bench, &args)
+        run_with(fixture, &args)
     }
 
-    fn remove(bench: &mut CommandFixture, transaction: &str, text: Option<&str>) -> (String, String, Exit) {
+    fn remove(fixture: &mut CommandFixture, transaction: &str, text: Option<&str>) -> (String, String, Exit) {
         let args = NoteArgs { transaction: transaction.to_owned(), text: text.map(ToOwned::to_owned), remove: true };
-        run_with(bench, &args)
+        run_with(fixture, &args)
     }
 
     #[test]
     fn note_keeps_its_text_without_control_characters_and_is_undone() {
-        let mut bench = CommandFixture::new();
-        bench.track(fixtures::new(1));
+        let mut fixture = CommandFixture::new();
+        fixture.track(fixtures::new(1));
         let hash = fixtures::params(1).transaction_id.to_string();
-        let done = run(&mut bench, &hash, "  asked; the\nbridge\u{1b} \"waits\" ");
+        let done = run(&mut fixture, &hash, "  asked; the\nbridge\u{1b} \"waits\" ");
         assert_eq!(done, (format!("added a note to {hash}\n"), String::new(), Exit::Success));
-        run(&mut bench, "0000000001", "asked again");
-        assert_eq!(bench.transactions()[0].notes, ["asked; the bridge \"waits\"", "asked again"]);
-        bench.run(|cx| undo::undo(&Default::default(), cx).unwrap());
-        assert_eq!(bench.transactions()[0].notes, ["asked; the bridge \"waits\""]);
+        run(&mut fixture, "0000000001", "asked again");
+        assert_eq!(fixture.transactions()[0].notes, ["asked; the bridge \"waits\"", "asked again"]);
+        fixture.run(|cx| undo::undo(&Default::default(), cx).unwrap());
+        assert_eq!(fixture.transactions()[0].notes, ["asked; the bridge \"waits\""]);
     }
 
     #[test]
     fn empty_note_or_unknown_transaction_changes_nothing() {
-        let mut bench = CommandFixture::new();
-        bench.track(fixtures::new(1));
+        let mut fixture = CommandFixture::new();
+        fixture.track(fixtures::new(1));
         let hash = fixtures::params(1).transaction_id.to_string();
-        assert_eq!(run(&mut bench, &hash, " \u{200b}"), (String::new(), "the note is empty\n".into(), Exit::Usage));
-        let (_, err, exit) = run(&mut bench, "0xabcdefabcdef", "lost");
+        assert_eq!(run(&mut fixture, &hash, " \u{200b}"), (String::new(), "the note is empty\n".into(), Exit::Usage));
+        let (_, err, exit) = run(&mut fixture, "0xabcdefabcdef", "lost");
         assert!(err.starts_with("`0xabcdefabcdef` is not tracked") && exit == Exit::Error, "{err}");
-        assert!(bench.transactions()[0].notes.is_empty());
+        assert!(fixture.transactions()[0].notes.is_empty());
     }
 
     #[test]
     fn removed_note_disappears_and_comes_back_by_undo() {
-        let mut bench = CommandFixture::new();
-        bench.track(fixtures::new(1));
+        let mut fixture = CommandFixture::new();
+        fixture.track(fixtures::new(1));
         let hash = fixtures::params(1).transaction_id.to_string();
         for text in ["asked the bridge", "asked the sender", "closed"] {
-            run(&mut bench, &hash, text);
+            run(&mut fixture, &hash, text);
         }
-        let notes = |bench: &CommandFixture| bench.transactions()[0].notes.clone();
-        let (_, err, exit) = remove(&mut bench, &hash, Some("asked"));
+        let notes = |fixture: &CommandFixture| fixture.transactions()[0].notes.clone();
+        let (_, err, exit) = remove(&mut fixture, &hash, Some("asked"));
         assert!(err.contains("2 notes contain `asked`") && exit == Exit::Error, "{err}");
-        let (_, err, exit) = remove(&mut bench, &hash, Some("refunded"));
+        let (_, err, exit) = remove(&mut fixture, &hash, Some("refunded"));
         assert!(err.contains("no note contains `refunded`") && exit == Exit::Error, "{err}");
-        assert_eq!(notes(&bench).len(), 3);
-        assert_eq!(remove(&mut bench, &hash, None).0, format!("removed the note from {hash}: closed\n"));
-        assert_eq!(remove(&mut bench, &hash, Some("bridge")).2, Exit::Success);
-        assert_eq!(notes(&bench), ["asked the sender"]);
-        bench.run(|cx| undo::undo(&Default::default(), cx).unwrap());
-        assert_eq!(notes(&bench), ["asked the bridge", "asked the sender"]);
-        bench.run(|cx| undo::undo(&undo::UndoArgs { redo: true }, cx).unwrap());
-        assert_eq!(notes(&bench), ["asked the sender"]);
-        remove(&mut bench, &hash, None);
-        let (_, err, exit) = remove(&mut bench, &hash, None);
+        assert_eq!(notes(&fixture).len(), 3);
+        assert_eq!(remove(&mut fixture, &hash, None).0, format!("removed the note from {hash}: closed\n"));
+        assert_eq!(remove(&mut fixture, &hash, Some("bridge")).2, Exit::Success);
+        assert_eq!(notes(&fixture), ["asked the sender"]);
+        fixture.run(|cx| undo::undo(&Default::default(), cx).unwrap());
+        assert_eq!(notes(&fixture), ["asked the bridge", "asked the sender"]);
+        fixture.run(|cx| undo::undo(&undo::UndoArgs { redo: true }, cx).unwrap());
+        assert_eq!(notes(&fixture), ["asked the sender"]);
+        remove(&mut fixture, &hash, None);
+        let (_, err, exit) = remove(&mut fixture, &hash, None);
         assert!(err.contains("it has no note") && exit == Exit::Error, "{err}");
     }
 }

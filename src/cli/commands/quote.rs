@@ -76,7 +76,7 @@ pub(crate) struct QuoteArgs {
     /// Request call data too (quoteOnly: false); the service limits such requests for each wallet
     #[arg(long)]
     with_transaction_data: bool,
-    /// Accept chain IDs of an unknown form
+    /// Accept chain IDs that hoptop doesn't know
     #[arg(long)]
     any_chain: bool,
     /// Print JSON, including the service's unchanged response
@@ -108,7 +108,8 @@ pub(crate) fn quote(
     log_file::start(&settings.state_dir, &settings.db, Clock::system())?;
     let at = cx.now.wall;
     let until = at + TimeDelta::from_std(MAX_WAIT)?;
-    let operation = Operation::AskQuote { profile: cx.profile.clone(), request: request.clone(), wanted_until: until };
+    let operation =
+        Operation::RequestQuote { profile: cx.profile.clone(), request: request.clone(), wanted_until: until };
     let outcome = match cx.store.apply(operation, at).wait()?.asked()? {
         QuoteSubmission::Kept(quote) => QuoteResult::Answered { quote, is_kept: true },
         QuoteSubmission::WalletHeld { until, message } => QuoteResult::Held { until, message },

@@ -43,7 +43,8 @@ Examples:
 /// The arguments of `hoptop show`.
 #[derive(Args, Clone, Debug)]
 pub struct ShowArgs {
-    /// A hash, a unique part of one (six or more characters), or a URL that contains a hash
+    /// A transaction, by its hash, six or more characters of it, a URL with it, a ticket, a quote or request ID, or the
+    /// address of the sender
     #[arg(value_name = "TX", add = ArgValueCompleter::new(completers::transactions))]
     pub transaction: String,
     /// Print JSON, with notes and history
@@ -398,17 +399,17 @@ mod tests {
     }
 
     fn tracked_bench() -> (CommandFixture, RowId) {
-        let bench = CommandFixture::new();
+        let fixture = CommandFixture::new();
         let mut new = fixtures::new(1);
         new.params.ticket = Some("SUP-1".into());
         new.labels = vec!["vip".into()];
         new.notes = vec!["user asked".into()];
-        let row = bench.track(new);
-        (bench, row)
+        let row = fixture.track(new);
+        (fixture, row)
     }
 
-    fn run(bench: &mut CommandFixture, args: &ShowArgs) -> (String, String, Exit) {
-        let (out, err, exit) = bench.run(|cx| show(args, cx));
+    fn run(fixture: &mut CommandFixture, args: &ShowArgs) -> (String, String, Exit) {
+        let (out, err, exit) = fixture.run(|cx| show(args, cx));
         (out, err, exit.unwrap())
     }
 
@@ -433,8 +434,8 @@ mod tests {
 
     #[test]
     fn page_without_an_answer_shows_the_parameters() {
-        let (mut bench, _) = tracked_bench();
-        let (out, err, exit) = run(&mut bench, &args());
+        let (mut fixture, _) = tracked_bench();
+        let (out, err, exit) = run(&mut fixture, &args());
         assert_eq!((err.as_str(), exit), ("", Exit::Success));
         for line in [
             "VERDICT       NOT CHECKED YET",
@@ -454,11 +455,11 @@ mod tests {
 
     #[test]
     fn page_shows_the_whole_record_and_the_history() {
-        let (mut bench, row) = tracked_bench();
-        bench.observe(row, with_body("{}"), 10);
-        bench.observe(row, with_body("{}"), 15);
-        bench.observe(row, fixtures::fails(RequestFailure::Transport("reset".into())), 20);
-        let (out, ..) = run(&mut bench, &args());
+        let (mut fixture, row) = tracked_bench();
+        fixture.observe(row, with_body("{}"), 10);
+        fixture.observe(row, with_body("{}"), 15);
+        fixture.observe(row, fixtures::fails(RequestFailure::Transport("reset".into())), 20);
+        let (out, ..) = run(&mut fixture, &args());
         for line in [
             "bridge says   source_gateway_called",
             "gas           (none yet)",
@@ -480,9 +481,9 @@ mod tests {
 
     #[test]
     fn json_adds_notes_and_history_to_the_transaction() {
-        let (mut bench, row) = tracked_bench();
-        bench.observe(row, with_body("{}"), 10);
-        let (out, ..) = run(&mut bench, &ShowArgs { json: true, ..args() });
+        let (mut fixture, row) = tracked_bench();
+        fixture.observe(row, with_body("{}"), 10);
+        let (out, ..) = run(&mut fixture, &ShowArgs { json: true, ..args() });
         let json: serde_json::Value = serde_json::from_str(&out).unwrap();
         assert!(out.starts_with(r#"{"transactionId":"0x"#) && out.lines().count() == 1, "{out}");
         assert_eq!(out.matches("\"notes\":").count(), 1, "{out}");
@@ -500,20 +501,23 @@ mod tests {
 
     #[test]
     fn raw_body_is_unchanged_and_cleaned_on_a_terminal() {
-        let (mut bench, row) = tracked_bench();
+        let (mut fixture, row) = tracked_bench();
         let raw = ShowArgs { raw: true, ..args() };
-        let (out, err, exit) = run(&mut bench, &raw);
+        let (out, err, exit) = run(&mut fixture, &raw);
         assert_eq!((out.as_str(), exit), ("", Exit::Error));
         assert!(err.starts_with("no response body for 0x") && err.contains("hoptop check"), "{err}");
         let body = format!("{{\n  \"a\": \"\u{1b}]52;c;aGk=\u{7}\u{202e}b\"\n}}{}", "y".repeat(2_000));
-        bench.observe(row, with_body(&body), 10);
-        assert_eq!(run(&mut bench, &raw).0, body);
-        bench.observe(row, with_body(&"z".repeat(KEPT_OF_LARGE_BODY)), 20);
-        assert_eq!(run(&mut bench, &raw).1, "hoptop keeps only the first 64 KiB of a body that is larger than 1 MiB\n");
-        bench.observe(row, with_body(&body), 30);
-        bench.is_terminal = true;
+        fixture.observe(row, with_body(&body), 10);
+        assert_eq!(run(&mut fixture, &raw).0, body);
+        fixture.observe(row, with_body(&"z".repeat(KEPT_OF_LARGE_BODY)), 20);
+        assert_eq!(
+            run(&mut fixture, &raw).1,
+            "hoptop keeps only the first 64 KiB of a body that is larger than 1 MiB\n"
+        );
+        fixture.observe(row, with_body(&body), 30);
+        fixture.is_terminal = true;
         let expected = format!("{{\n  \"a\": \"]52;c;aGk=b\"\n}}{}\n", "y".repeat(2_000));
-        assert_eq!(run(&mut bench, &raw).0, expected);
+        assert_eq!(run(&mut fixture, &raw).0, expected);
     }
 
     #[test]
@@ -524,7 +528,7 @@ mod tests {
 
     #[test]
     fn hostile_text_is_cleaned() {
-        let bench = &mut CommandFixture::new();
+        let fixture = &mut CommandFixture::new();
         let text = "transactionId,fromChainId,toChainId,quoteId,labels,note\n\
                     0xabcdef12,42161,8453,q,\u{1b}[31mred\u{202e},\u{9b}2Jnote\n";
         let file = crate::cli::commands::import::ImportArgs {
@@ -535,8 +539,8 @@ mod tests {
             any_chain: false,
             json: false,
         };
-        bench.run(|cx| crate::cli::commands::import::import(&file, &mut text.as_bytes(), cx)).2.unwrap();
-        let (out, ..) = run(bench, &ShowArgs { transaction: "abcdef".into(), ..args() });
+        fixture.run(|cx| crate::cli::commands::import::import(&file, &mut text.as_bytes(), cx)).2.unwrap();
+        let (out, ..) = run(fixture, &ShowArgs { transaction: "abcdef".into(), ..args() });
         assert!(out.contains("labels        [31mred\nnote          2Jnote\n"), "{out:?}");
         assert!(out.chars().all(|letter| letter == '\n' || !letter.is_control()), "{out:?}");
     }
@@ -549,8 +553,8 @@ mod tests {
 
     #[test]
     fn unknown_transaction_is_an_error() {
-        let (mut bench, _) = tracked_bench();
-        let (out, err, exit) = run(&mut bench, &ShowArgs { transaction: "0xffffff".into(), ..args() });
+        let (mut fixture, _) = tracked_bench();
+        let (out, err, exit) = run(&mut fixture, &ShowArgs { transaction: "0xffffff".into(), ..args() });
         assert_eq!((out.as_str(), exit), ("", Exit::Error));
         assert!(err.contains("is not tracked"), "{err}");
     }

@@ -89,27 +89,27 @@ mod tests {
 
     /// Returns a store with two transactions that need gas since second 10. Commands run at second 60.
     fn bench_with_two_alerts() -> CommandFixture {
-        let bench = CommandFixture::new();
+        let fixture = CommandFixture::new();
         for number in [1, 2] {
-            let row = bench.track(fixtures::new(number));
-            bench.observe(row, fixtures::says(RouterStatus::NeedsGas), 10);
+            let row = fixture.track(fixtures::new(number));
+            fixture.observe(row, fixtures::says(RouterStatus::NeedsGas), 10);
         }
-        bench
+        fixture
     }
 
-    fn run(bench: &mut CommandFixture, words: &str) -> (String, String, Exit) {
+    fn run(fixture: &mut CommandFixture, words: &str) -> (String, String, Exit) {
         let command = Cli::try_parse_from(["hoptop", "snooze"].into_iter().chain(words.split(' '))).unwrap().command;
         let Some(Command::Snooze(args)) = command else { panic!("{command:?}") };
-        bench.run(|cx| snooze(&args, cx).unwrap())
+        fixture.run(|cx| snooze(&args, cx).unwrap())
     }
 
-    fn count(bench: &CommandFixture, filter: &str, second: i64) -> u64 {
-        bench.store.reader().unwrap().listing(&Filter::parse(filter).unwrap(), at(second)).count().unwrap()
+    fn count(fixture: &CommandFixture, filter: &str, second: i64) -> u64 {
+        fixture.store.reader().unwrap().listing(&Filter::parse(filter).unwrap(), at(second)).count().unwrap()
     }
 
     #[test]
     fn snooze_lasts_an_hour_unless_the_options_say_otherwise() {
-        let mut bench = bench_with_two_alerts();
+        let mut fixture = bench_with_two_alerts();
         let table = [
             ("1", "1 snoozed until 23:14 UTC\n"),
             ("1 2 --for 30m", "2 snoozed until 22:44 UTC\n"),
@@ -118,15 +118,15 @@ mod tests {
             ("2 --until-change", "1 snoozed until the status changes\n"),
         ];
         for (words, expected) in table {
-            assert_eq!(run(&mut bench, words), (expected.into(), String::new(), Exit::Success), "{words}");
+            assert_eq!(run(&mut fixture, words), (expected.into(), String::new(), Exit::Success), "{words}");
         }
-        assert_eq!((count(&bench, "is:snoozed", 60), count(&bench, "is:snoozed", 3_000)), (2, 1));
-        assert_eq!(count(&bench, "is:attention -is:snoozed -is:acked", 3_000), 1);
+        assert_eq!((count(&fixture, "is:snoozed", 60), count(&fixture, "is:snoozed", 3_000)), (2, 1));
+        assert_eq!(count(&fixture, "is:attention -is:snoozed -is:acked", 3_000), 1);
     }
 
     #[test]
     fn invalid_snooze_is_refused_and_changes_nothing() {
-        let mut bench = bench_with_two_alerts();
+        let mut fixture = bench_with_two_alerts();
         let table = [
             (
                 "1 9",
@@ -146,9 +146,9 @@ mod tests {
             ("1 --for 0s", "2023-11-14T22:14:20.000Z isn't in the future; nothing was changed\n", Exit::Usage),
         ];
         for (words, expected, exit) in table {
-            assert_eq!(run(&mut bench, words), (String::new(), expected.into(), exit), "{words}");
+            assert_eq!(run(&mut fixture, words), (String::new(), expected.into(), exit), "{words}");
         }
-        assert_eq!(count(&bench, "is:snoozed", 60), 0);
+        assert_eq!(count(&fixture, "is:snoozed", 60), 0);
         for words in [&["1", "--for", "1h", "--until-change"][..], &["--for", "1h"], &["1", "--for", "1"]] {
             let error = Cli::try_parse_from(["hoptop", "snooze"].iter().chain(words)).unwrap_err();
             assert_eq!(error.exit_code(), 2, "{words:?}");
@@ -157,38 +157,38 @@ mod tests {
 
     #[test]
     fn snooze_is_ended_by_unack_or_replaced_by_an_acknowledgement() {
-        let mut bench = bench_with_two_alerts();
-        run(&mut bench, "1 2");
-        let (out, ..) = bench.run(|cx| unack::unack(&UnackArgs { alerts: vec!["2".into()] }, cx).unwrap());
-        assert_eq!((out.as_str(), count(&bench, "is:snoozed", 60)), ("1 no longer acknowledged or snoozed\n", 1));
+        let mut fixture = bench_with_two_alerts();
+        run(&mut fixture, "1 2");
+        let (out, ..) = fixture.run(|cx| unack::unack(&UnackArgs { alerts: vec!["2".into()] }, cx).unwrap());
+        assert_eq!((out.as_str(), count(&fixture, "is:snoozed", 60)), ("1 no longer acknowledged or snoozed\n", 1));
         let ack = AckArgs { alerts: vec!["1".into()], note: None };
-        let (out, ..) = bench.run(|cx| ack::ack(&ack, cx).unwrap());
+        let (out, ..) = fixture.run(|cx| ack::ack(&ack, cx).unwrap());
         assert_eq!(out, "1 acknowledged\n");
-        assert_eq!((count(&bench, "is:snoozed", 60), count(&bench, "is:acked", 60)), (0, 1));
+        assert_eq!((count(&fixture, "is:snoozed", 60), count(&fixture, "is:acked", 60)), (0, 1));
         for (expected, snoozed) in [
             ("undone: acknowledge 1 alert (0x0000…0001)\n", 1),
             ("undone: unacknowledge 1 alert (0x0000…0002)\n", 2),
             ("undone: snooze 2 alerts\n", 0),
         ] {
-            let (out, ..) = bench.run(|cx| undo::undo(&UndoArgs::default(), cx).unwrap());
-            assert_eq!((out.as_str(), count(&bench, "is:snoozed", 60)), (expected, snoozed));
+            let (out, ..) = fixture.run(|cx| undo::undo(&UndoArgs::default(), cx).unwrap());
+            assert_eq!((out.as_str(), count(&fixture, "is:snoozed", 60)), (expected, snoozed));
         }
     }
 
     #[test]
     fn list_of_alerts_shows_the_state_of_each_alert() {
-        let mut bench = bench_with_two_alerts();
-        run(&mut bench, "1");
-        run(&mut bench, "2 --until-change");
-        let print = |bench: &mut CommandFixture, json, resolved| {
-            bench.run(|cx| alerts::alerts(&AlertsArgs { json, resolved }, cx).unwrap()).0
+        let mut fixture = bench_with_two_alerts();
+        run(&mut fixture, "1");
+        run(&mut fixture, "2 --until-change");
+        let print = |fixture: &mut CommandFixture, json, resolved| {
+            fixture.run(|cx| alerts::alerts(&AlertsArgs { json, resolved }, cx).unwrap()).0
         };
-        let table = print(&mut bench, false, false);
+        let table = print(&mut fixture, false, false);
         assert!(
             table.contains("snoozed until 23:14 UTC") && table.contains("snoozed until the status changes"),
             "{table}"
         );
-        let json: serde_json::Value = serde_json::from_str(&print(&mut bench, true, false)).unwrap();
+        let json: serde_json::Value = serde_json::from_str(&print(&mut fixture, true, false)).unwrap();
         let fields = ["state", "snoozedAt", "snoozedUntil", "acknowledgedAt", "flapping", "clearedAt"];
         let of = |index: usize| fields.map(|field| json[index][field].clone());
         let (null, since) = (serde_json::Value::Null, "2023-11-14T22:14:20.000Z");
@@ -204,14 +204,14 @@ mod tests {
             ]
         );
         assert_eq!(of(1), ["snoozed".into(), since.into(), null.clone(), null.clone(), false.into(), null]);
-        assert_eq!(print(&mut bench, false, true), "no alert was resolved in the last 24 hours\n");
-        bench.observe(RowId(2), fixtures::says(RouterStatus::Success), 30);
-        let table = print(&mut bench, false, true);
+        assert_eq!(print(&mut fixture, false, true), "no alert was resolved in the last 24 hours\n");
+        fixture.observe(RowId(2), fixtures::says(RouterStatus::Success), 30);
+        let table = print(&mut fixture, false, true);
         assert!(
             table.contains("resolved 30s ago") && table.contains("needs_gas") && table.lines().count() == 2,
             "{table}"
         );
-        let json = print(&mut bench, true, true);
+        let json = print(&mut fixture, true, true);
         assert!(
             json.contains(r#""clearedAt":"2023-11-14T22:13:50.000Z""#) && json.contains(r#""state":"cleared""#),
             "{json}"

@@ -56,10 +56,11 @@ Examples:
   hoptop stats                                     print counts, outcomes and durations by route, and the budget
   hoptop stats --json | jq '.budget.need'          print the number of polls per second that are needed
 
-IN TIME is the share that settled within the deadline, the larger of 15 minutes and twice the estimate. A transfer is late if
-an answer after its deadline shows it unsettled. Where no answer shows on which side of the deadline it settled, or the time of
-submission is unknown, the result is unknown and doesn't count. Weeks are those of the submission (or of the first sight), in UTC.
-TIMED counts transfers with a known duration: submittedAt was given, and the polls before and after the end were close together.";
+IN TIME is the share that settled within the deadline, the larger of 15 minutes and twice the estimate. A
+transfer is late if an answer after its deadline shows it unsettled. A transfer isn't counted if its submission
+time is unknown, or if no answer shows whether it settled before or after its deadline. Weeks are those of the
+submission (or of the first answer), in UTC. TIMED counts transfers with a known duration: submittedAt was given,
+and the polls before and after the end were close together.";
 
 /// The arguments of `hoptop stats`.
 #[derive(Args, Clone, Debug, Default)]
@@ -314,7 +315,7 @@ pub(crate) fn stats(args: &StatsArgs, rps: f64, cx: &mut Context) -> Result<Exit
         let least = evidence::LEAST_SHOWN;
         writeln!(
             cx.out,
-            "The forecast is for transfers without an estimate, once {least} transfers of their route are timed."
+            "A route gets a forecast for transfers without an estimate after {least} of its transfers are timed."
         )?;
     }
     if let Some(sentence) = levels.total().sentence() {
@@ -378,24 +379,24 @@ mod tests {
     };
 
     /// Returns a store with thirty transfers that took 100 to 390 s, and an ongoing one.
-    fn bench() -> CommandFixture {
-        let bench = CommandFixture::new();
+    fn fixture() -> CommandFixture {
+        let fixture = CommandFixture::new();
         for number in 1..=31 {
             let mut new = fixtures::new(number);
             new.params.submitted_at = Some(crate::cli::context::testing::at(-600));
-            let row = bench.track(new);
+            let row = fixture.track(new);
             let ends = 100 + 10 * (number - 1);
-            bench.observe(row, fixtures::says(RouterStatus::Ongoing), ends - 601);
+            fixture.observe(row, fixtures::says(RouterStatus::Ongoing), ends - 601);
             if number < 31 {
-                bench.observe(row, fixtures::says(RouterStatus::Success), ends - 599);
+                fixture.observe(row, fixtures::says(RouterStatus::Success), ends - 599);
             }
         }
-        bench
+        fixture
     }
 
     fn run(json: bool) -> String {
-        let mut bench = bench();
-        let (out, err, exit) = bench.run(|cx| stats(&StatsArgs { json }, 1.0, cx));
+        let mut fixture = fixture();
+        let (out, err, exit) = fixture.run(|cx| stats(&StatsArgs { json }, 1.0, cx));
         assert_eq!((err.as_str(), exit.unwrap()), ("", Exit::Success));
         out
     }
@@ -417,9 +418,9 @@ mod tests {
 
     #[test]
     fn transactions_without_an_answer_have_a_name_in_json() {
-        let mut bench = CommandFixture::new();
-        bench.track(fixtures::new(1));
-        let (out, _, exit) = bench.run(|cx| stats(&StatsArgs { json: true }, 1.0, cx));
+        let mut fixture = CommandFixture::new();
+        fixture.track(fixtures::new(1));
+        let (out, _, exit) = fixture.run(|cx| stats(&StatsArgs { json: true }, 1.0, cx));
         let view: serde_json::Value = serde_json::from_str(&out).unwrap();
         assert_eq!(
             (exit.unwrap(), &view["routes"][0]["outcomes"]),
@@ -442,17 +443,17 @@ mod tests {
 
     #[test]
     fn indexing_times_of_a_chain_are_printed() {
-        let mut bench = CommandFixture::new();
+        let mut fixture = CommandFixture::new();
         for number in 1..=25 {
             let mut new = fixtures::new(number);
             new.params.submitted_at = Some(crate::cli::context::testing::at(0));
-            let row = bench.track(new);
-            bench.observe(row, fixtures::says(RouterStatus::NotFound), 28);
-            bench.observe(row, fixtures::says(RouterStatus::Ongoing), 32);
+            let row = fixture.track(new);
+            fixture.observe(row, fixtures::says(RouterStatus::NotFound), 28);
+            fixture.observe(row, fixtures::says(RouterStatus::Ongoing), 32);
         }
-        let (out, ..) = bench.run(|cx| stats(&StatsArgs { json: false }, 1.0, cx));
+        let (out, ..) = fixture.run(|cx| stats(&StatsArgs { json: false }, 1.0, cx));
         assert!(out.contains("\nINDEXED ARB: half within 24s, 95 in 100 within 33s (25 timed)\n"), "{out}");
-        let (out, ..) = bench.run(|cx| stats(&StatsArgs { json: true }, 1.0, cx));
+        let (out, ..) = fixture.run(|cx| stats(&StatsArgs { json: true }, 1.0, cx));
         assert!(out.contains(r#""indexing":[{"chainId":"42161","timed":25,"p50":23."#), "{out}");
     }
 }

@@ -28,8 +28,8 @@ pub(crate) const USAGE: &str = "hoptop ticket [OPTIONS] <TX>... <ID|--remove>";
 /// The arguments of `hoptop ticket`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct TicketArgs {
-    /// Hashes, unique parts of hashes (six or more characters), or URLs that contain a hash; then the ticket, unless
-    /// --remove is given
+    /// Transactions, each by a hash, six or more of its characters, a URL with a hash, a ticket, a quote or request ID,
+    /// or the address of the sender; then the ticket, unless --remove is given
     #[arg(value_name = "TX", required = true, add = ArgValueCompleter::new(completers::transactions_and_tickets))]
     pub words: Vec<String>,
     /// Remove the ticket of each transaction
@@ -87,61 +87,61 @@ mod tests {
         domain::fixtures,
     };
 
-    fn run(bench: &mut CommandFixture, words: &[&str], remove: bool) -> (String, String, Exit) {
+    fn run(fixture: &mut CommandFixture, words: &[&str], remove: bool) -> (String, String, Exit) {
         let args = TicketArgs { words: words.iter().map(|word| (*word).to_owned()).collect(), remove };
-        let (out, err, exit) = bench.run(|cx| ticket(&args, cx));
+        let (out, err, exit) = fixture.run(|cx| ticket(&args, cx));
         (out, err, exit.unwrap())
     }
 
-    fn tickets(bench: &CommandFixture) -> Vec<Option<String>> {
-        bench.transactions().into_iter().map(|tx| tx.params.ticket).collect()
+    fn tickets(fixture: &CommandFixture) -> Vec<Option<String>> {
+        fixture.transactions().into_iter().map(|tx| tx.params.ticket).collect()
     }
 
     fn tracked() -> (CommandFixture, [String; 2]) {
-        let bench = CommandFixture::new();
+        let fixture = CommandFixture::new();
         let hashes = [1, 2].map(|number| {
-            bench.track(fixtures::new(number));
+            fixture.track(fixtures::new(number));
             fixtures::params(number).transaction_id.to_string()
         });
-        (bench, hashes)
+        (fixture, hashes)
     }
 
     #[test]
     fn ticket_is_set_on_several_transactions_and_undone_as_one_edit() {
-        let (mut bench, [first, second]) = tracked();
-        let before = tickets(&bench);
-        let done = run(&mut bench, &[&first, &second, &first, " SUP-1\u{1b} "], false);
+        let (mut fixture, [first, second]) = tracked();
+        let before = tickets(&fixture);
+        let done = run(&mut fixture, &[&first, &second, &first, " SUP-1\u{1b} "], false);
         assert_eq!(done, ("set ticket SUP-1 on 2 transactions\n".into(), String::new(), Exit::Success));
-        assert_eq!(tickets(&bench), [Some("SUP-1".to_owned()), Some("SUP-1".to_owned())]);
-        assert_eq!(run(&mut bench, &[&first, "SUP-1"], false).0, "no change: SUP-1 is already the ticket\n");
-        bench.run(|cx| undo::undo(&Default::default(), cx).unwrap());
-        assert_eq!(tickets(&bench), before);
+        assert_eq!(tickets(&fixture), [Some("SUP-1".to_owned()), Some("SUP-1".to_owned())]);
+        assert_eq!(run(&mut fixture, &[&first, "SUP-1"], false).0, "no change: SUP-1 is already the ticket\n");
+        fixture.run(|cx| undo::undo(&Default::default(), cx).unwrap());
+        assert_eq!(tickets(&fixture), before);
     }
 
     #[test]
     fn ticket_is_removed() {
-        let (mut bench, [first, second]) = tracked();
-        run(&mut bench, &[&first, &second, "SUP-1"], false);
-        assert_eq!(run(&mut bench, &[&first], true).0, "removed the ticket from 1 transaction\n");
-        let done = run(&mut bench, &[&first, &second], true);
+        let (mut fixture, [first, second]) = tracked();
+        run(&mut fixture, &[&first, &second, "SUP-1"], false);
+        assert_eq!(run(&mut fixture, &[&first], true).0, "removed the ticket from 1 transaction\n");
+        let done = run(&mut fixture, &[&first, &second], true);
         assert_eq!(done.0, "removed the ticket from 1 transaction; 1 unchanged\n");
-        assert_eq!(tickets(&bench), [None, None]);
-        assert_eq!(run(&mut bench, &[&first], true).0, "no change: there is no ticket to remove\n");
+        assert_eq!(tickets(&fixture), [None, None]);
+        assert_eq!(run(&mut fixture, &[&first], true).0, "no change: there is no ticket to remove\n");
     }
 
     #[test]
     fn unknown_transaction_or_missing_ticket_changes_nothing() {
-        let (mut bench, [first, second]) = tracked();
-        let before = tickets(&bench);
-        let (_, err, exit) = run(&mut bench, &[&first, "0xabcdefabcdef", "SUP-1"], false);
+        let (mut fixture, [first, second]) = tracked();
+        let before = tickets(&fixture);
+        let (_, err, exit) = run(&mut fixture, &[&first, "0xabcdefabcdef", "SUP-1"], false);
         assert!(err.starts_with("`0xabcdefabcdef` is not tracked") && err.ends_with("nothing was changed\n"), "{err}");
         assert_eq!(exit, Exit::Error);
-        let (_, err, exit) = run(&mut bench, &["0x000000", "SUP-1"], false);
+        let (_, err, exit) = run(&mut fixture, &["0x000000", "SUP-1"], false);
         assert!(err.starts_with("`0x000000` matches several transactions") && exit == Exit::Error, "{err}");
-        let (_, err, exit) = run(&mut bench, &[&first], false);
+        let (_, err, exit) = run(&mut fixture, &[&first], false);
         assert!(err.starts_with("the ticket is missing") && exit == Exit::Usage, "{err}");
-        let (_, err, exit) = run(&mut bench, &[&first, &second, " \u{200b}"], false);
+        let (_, err, exit) = run(&mut fixture, &[&first, &second, " \u{200b}"], false);
         assert!(err.starts_with("the ticket is empty") && exit == Exit::Usage, "{err}");
-        assert_eq!(tickets(&bench), before);
+        assert_eq!(tickets(&fixture), before);
     }
 }

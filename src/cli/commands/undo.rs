@@ -70,16 +70,16 @@ mod tests {
 
     #[test]
     fn last_change_is_undone_and_redone() {
-        let mut bench = CommandFixture::new();
-        let row = bench.track(fixtures::new(1));
-        testing::edit(&bench.store, "default", LocalEdit::Untrack { transactions: vec![row] }, at(30));
-        let (out, ..) = bench.run(|cx| undo(&UndoArgs::default(), cx).unwrap());
+        let mut fixture = CommandFixture::new();
+        let row = fixture.track(fixtures::new(1));
+        testing::edit(&fixture.store, "default", LocalEdit::Untrack { transactions: vec![row] }, at(30));
+        let (out, ..) = fixture.run(|cx| undo(&UndoArgs::default(), cx).unwrap());
         assert_eq!(out, "undone: stop polling (0x0000…0001)\n");
-        assert_eq!(bench.transactions()[0].tracking, Tracking::Active);
-        let (out, ..) = bench.run(|cx| undo(&UndoArgs { redo: true }, cx).unwrap());
+        assert_eq!(fixture.transactions()[0].tracking, Tracking::Active);
+        let (out, ..) = fixture.run(|cx| undo(&UndoArgs { redo: true }, cx).unwrap());
         assert_eq!(out, "redone: stop polling (0x0000…0001)\n");
-        assert_eq!(bench.transactions()[0].tracking, Tracking::Untracked);
-        let (_, err, exit) = bench.run(|cx| undo(&UndoArgs { redo: true }, cx).unwrap());
+        assert_eq!(fixture.transactions()[0].tracking, Tracking::Untracked);
+        let (_, err, exit) = fixture.run(|cx| undo(&UndoArgs { redo: true }, cx).unwrap());
         assert_eq!(exit, Exit::Error);
         assert!(err.starts_with("nothing to redo"), "{err}");
     }

@@ -27,7 +27,8 @@ Examples:
 /// The arguments of `hoptop untrack`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct UntrackArgs {
-    /// Hashes, unique parts of hashes (six or more characters), or URLs that contain a hash
+    /// Transactions, each by a hash, six or more of its characters, a URL with a hash, a ticket, a quote or request ID,
+    /// or the address of the sender
     #[arg(value_name = "TX", required = true, add = ArgValueCompleter::new(completers::transactions))]
     pub transactions: Vec<String>,
 }
@@ -55,19 +56,19 @@ mod tests {
         fixtures::params(number).transaction_id.to_string()
     }
 
-    fn run(bench: &mut CommandFixture, numbers: &[i64]) -> (String, String, Exit) {
+    fn run(fixture: &mut CommandFixture, numbers: &[i64]) -> (String, String, Exit) {
         let args = UntrackArgs { transactions: numbers.iter().map(|number| hash(*number)).collect() };
-        let (out, err, exit) = bench.run(|cx| untrack(&args, cx));
+        let (out, err, exit) = fixture.run(|cx| untrack(&args, cx));
         (out, err, exit.unwrap())
     }
 
     #[test]
     fn untracked_transaction_is_kept() {
-        let mut bench = CommandFixture::new();
-        bench.track(fixtures::new(1));
-        let (out, err, exit) = run(&mut bench, &[1, 1]);
+        let mut fixture = CommandFixture::new();
+        fixture.track(fixtures::new(1));
+        let (out, err, exit) = run(&mut fixture, &[1, 1]);
         assert_eq!((out.lines().count(), err.as_str(), exit), (1, "", Exit::Success));
-        assert_eq!(bench.transactions()[0].tracking, Tracking::Untracked);
-        assert!(run(&mut bench, &[1]).0.ends_with("was already untracked\n"));
+        assert_eq!(fixture.transactions()[0].tracking, Tracking::Untracked);
+        assert!(run(&mut fixture, &[1]).0.ends_with("was already untracked\n"));
     }
 }

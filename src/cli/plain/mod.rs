@@ -24,7 +24,7 @@ use crate::{
     runtime::{
         background_poller::{PollerOptions, RunningPollers, ServiceClient},
         exit::Exit,
-        forced_end::{self, ORDERLY_END_LIMIT},
+        forced_end::{self, GRACEFUL_SHUTDOWN_LIMIT},
         hang_up, signals,
         stderr::print_line,
     },
@@ -54,7 +54,7 @@ pub(super) async fn show(parts: PlainInputs, pollings: Vec<(ServiceClient, Polle
         exit = signal => Ok(exit),
         fault = fault => return Err(fault),
     };
-    forced_end::end_within(ORDERLY_END_LIMIT, *exit.as_ref().unwrap_or(&Exit::Error));
+    forced_end::end_within(GRACEFUL_SHUTDOWN_LIMIT, *exit.as_ref().unwrap_or(&Exit::Error));
     if let Some(poller) = poller {
         poller.stop().await?;
     }

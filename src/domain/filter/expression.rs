@@ -80,11 +80,11 @@ impl Expression {
     }
 
     /// Calls `visit` for each test that isn't negated.
-    pub(super) fn for_each_test(&self, visit: &mut impl FnMut(&FilterTest)) {
+    pub(super) fn for_each_positive_test(&self, visit: &mut impl FnMut(&FilterTest)) {
         match self {
             Self::Test(test) => visit(test),
             Self::Not(_) => {}
-            Self::All(parts) | Self::Any(parts) => parts.iter().for_each(|part| part.for_each_test(visit)),
+            Self::All(parts) | Self::Any(parts) => parts.iter().for_each(|part| part.for_each_positive_test(visit)),
         }
     }
 }

@@ -158,7 +158,7 @@ impl Filter {
     /// alone. Negated terms are left out.
     pub fn named_terms(&self) -> Vec<(String, Self)> {
         let mut named = Vec::new();
-        self.expression.for_each_test(&mut |test| {
+        self.expression.for_each_positive_test(&mut |test| {
             let name = match test {
                 term::FilterTest::Label(label) => format!("label:{label}"),
                 term::FilterTest::Ticket(ticket) => format!("ticket:{ticket}"),
@@ -191,7 +191,7 @@ impl Filter {
                     Some(format!("No chain is called \"{}\"{}", text::clean(name), nearest.as_deref().unwrap_or(".")));
             }
         };
-        self.expression.for_each_test(&mut |test| match test {
+        self.expression.for_each_positive_test(&mut |test| match test {
             term::FilterTest::Chain(_, chain) => check(chain.name()),
             term::FilterTest::Route { from, to } => [from, to].into_iter().for_each(|name| check(name)),
             _ => {}

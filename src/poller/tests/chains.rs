@@ -18,21 +18,21 @@ use crate::{
 const SCENARIO: &str = include_str!("../../../assets/scenarios/chains.toml");
 
 impl PollerFixture {
-    /// Creates a bench whose poller asks simulated chains.
+    /// Creates a fixture whose poller asks simulated chains.
     async fn with_chains(scenario: &str, rps: f64) -> Self {
-        let mut bench = Self::empty(scenario, rps);
+        let mut fixture = Self::empty(scenario, rps);
         let listener = server::bind((Ipv4Addr::LOCALHOST, 0).into()).await.unwrap();
         let address = listener.local_addr().unwrap();
-        let world = bench.scenario.world(start());
-        tokio::spawn(chain_server::serve(listener, world, bench.clock.clone(), std::future::pending()));
+        let world = fixture.scenario.world(start());
+        tokio::spawn(chain_server::serve(listener, world, fixture.clock.clone(), std::future::pending()));
         let node = |chain: &str| NodeSetting {
             rps: 50.0,
             ..NodeSetting::new(chain, Some(&format!("http://{address}/{chain}")))
         };
         let nodes = ["42161", "8453", "10"].map(node).to_vec();
-        bench.chain_nodes = Some(Arc::new(ChainNodes::new(nodes, Timeouts::default(), bench.clock.clone())));
-        bench.import(bench.scenario.world(start()).transfers()).await;
-        bench
+        fixture.chain_nodes = Some(Arc::new(ChainNodes::new(nodes, Timeouts::default(), fixture.clock.clone())));
+        fixture.import(fixture.scenario.world(start()).transfers()).await;
+        fixture
     }
 
     async fn with_ticket(&self, ticket: &str) -> Transaction {
@@ -58,8 +58,8 @@ impl PollerFixture {
 
 #[tokio::test(start_paused = true)]
 async fn each_case_is_recognised_and_gives_its_advice_and_the_submission_time() {
-    let bench = PollerFixture::with_chains(SCENARIO, 10.0).await;
-    let poller = bench.start(|_| ConnectionBehavior::Fine);
+    let fixture = PollerFixture::with_chains(SCENARIO, 10.0).await;
+    let poller = fixture.start(|_| ConnectionBehavior::Fine);
     let table = [
         ("chain-succeeded", "succeeded", Situation::MinedNotFound),
         ("chain-reverted", "reverted", Situation::RevertedOnSource),
@@ -70,12 +70,12 @@ async fn each_case_is_recognised_and_gives_its_advice_and_the_submission_time() 
         ("chain-contradiction", "reverted", Situation::Alert(Rule::ChainDisagrees)),
     ];
     for (ticket, verdict, _) in table {
-        bench.wait_for_verdict(ticket, verdict).await;
+        fixture.wait_for_verdict(ticket, verdict).await;
     }
-    bench.advance(Duration::from_secs(10 * 60)).await;
-    let now = bench.clock.now().wall;
+    fixture.advance(Duration::from_secs(10 * 60)).await;
+    let now = fixture.clock.now().wall;
     for (ticket, verdict, situation) in table {
-        let tx = bench.with_ticket(ticket).await;
+        let tx = fixture.with_ticket(ticket).await;
         let advice = advice::advise_with(&tx, now, &|moment| moment.to_rfc3339());
         assert_eq!(advice.situation, situation, "{ticket}: {advice:?}");
         assert!(!advice.say.contains('{') && advice.chain.is_some(), "{advice:?}");
@@ -88,52 +88,52 @@ async fn each_case_is_recognised_and_gives_its_advice_and_the_submission_time() 
         }
     }
     // A chain that can't be asked isn't.
-    assert_eq!(bench.with_ticket("chain-cosmos").await.on_chain, None);
-    assert!(bench.alerts().await.contains(&Rule::ChainDisagrees));
-    assert_eq!(bench.count_of("is:reverted").await, 2);
-    assert_eq!((bench.count_of("is:pending").await, bench.count_of("is:wrong-chain").await), (1, 1));
-    bench.assert_within_budget();
+    assert_eq!(fixture.with_ticket("chain-cosmos").await.on_chain, None);
+    assert!(fixture.alerts().await.contains(&Rule::ChainDisagrees));
+    assert_eq!(fixture.count_of("is:reverted").await, 2);
+    assert_eq!((fixture.count_of("is:pending").await, fixture.count_of("is:wrong-chain").await), (1, 1));
+    fixture.assert_within_budget();
     poller.stop().await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_person_is_answered_at_once_and_a_wrong_chain_is_corrected() {
-    let bench = PollerFixture::with_chains(SCENARIO, 10.0).await;
-    let poller = bench.start(|_| ConnectionBehavior::Fine);
-    let wrong = bench.wait_for_verdict("chain-wrong", "elsewhere").await;
+    let fixture = PollerFixture::with_chains(SCENARIO, 10.0).await;
+    let poller = fixture.start(|_| ConnectionBehavior::Fine);
+    let wrong = fixture.wait_for_verdict("chain-wrong", "elsewhere").await;
     assert!(wrong.is_parked() || wrong.state.status.is_none(), "{wrong:?}");
-    let cosmos = bench.with_ticket("chain-cosmos").await;
-    bench.apply(Operation::RequestChain { transactions: vec![cosmos.key()] }).await;
-    let cosmos = bench.wait_for_verdict("chain-cosmos", "cannot_be_asked").await;
+    let cosmos = fixture.with_ticket("chain-cosmos").await;
+    fixture.apply(Operation::RequestChainCheck { transactions: vec![cosmos.key()] }).await;
+    let cosmos = fixture.wait_for_verdict("chain-cosmos", "cannot_be_asked").await;
     let says = crate::domain::second_opinion::sentence(&cosmos, &|_| String::new()).unwrap();
     assert!(says.contains("only EVM chains"), "{says}");
 
     let edit = Edit::CorrectSource { transactions: vec![wrong.key()], chain: ChainId::new("8453") };
-    bench.apply(Operation::Edit { profile: "default".into(), edit }).await;
-    let corrected = bench.wait_for_verdict("chain-wrong", "succeeded").await;
+    fixture.apply(Operation::Edit { profile: "default".into(), edit }).await;
+    let corrected = fixture.wait_for_verdict("chain-wrong", "succeeded").await;
     assert_eq!((corrected.id, corrected.params.from_chain.as_str()), (wrong.id, "8453"));
-    bench.wait_until(|reader| reader.load().unwrap().0.iter().any(Transaction::is_settled)).await;
-    assert_eq!(bench.with_ticket("chain-wrong").await.state.status, Some(RouterStatus::Success));
+    fixture.wait_until(|reader| reader.load().unwrap().0.iter().any(Transaction::is_settled)).await;
+    assert_eq!(fixture.with_ticket("chain-wrong").await.state.status, Some(RouterStatus::Success));
     poller.stop().await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
 async fn final_answer_is_not_asked_again_and_undo_restores_the_wrong_chain() {
-    let bench = PollerFixture::with_chains(SCENARIO, 10.0).await;
-    let poller = bench.start(|_| ConnectionBehavior::Fine);
-    bench.wait_for_verdict("chain-contradiction", "reverted").await;
-    bench.wait_until(|reader| reader.load().unwrap().0.iter().filter(|tx| tx.is_overdue()).count() > 2).await;
-    bench.advance(Duration::from_secs(15 * 60)).await;
-    let reverted = bench.with_ticket("chain-contradiction").await.on_chain.unwrap();
+    let fixture = PollerFixture::with_chains(SCENARIO, 10.0).await;
+    let poller = fixture.start(|_| ConnectionBehavior::Fine);
+    fixture.wait_for_verdict("chain-contradiction", "reverted").await;
+    fixture.wait_until(|reader| reader.load().unwrap().0.iter().filter(|tx| tx.is_overdue()).count() > 2).await;
+    fixture.advance(Duration::from_secs(15 * 60)).await;
+    let reverted = fixture.with_ticket("chain-contradiction").await.on_chain.unwrap();
     assert!(reverted.source.verdict.is_final());
-    bench.advance(Duration::from_secs(20 * 60)).await;
-    assert_eq!(bench.with_ticket("chain-contradiction").await.on_chain, Some(reverted));
+    fixture.advance(Duration::from_secs(20 * 60)).await;
+    assert_eq!(fixture.with_ticket("chain-contradiction").await.on_chain, Some(reverted));
 
-    let wrong = bench.with_ticket("chain-wrong").await;
+    let wrong = fixture.with_ticket("chain-wrong").await;
     let edit = Edit::CorrectSource { transactions: vec![wrong.key()], chain: ChainId::new("8453") };
-    bench.apply(Operation::Edit { profile: "default".into(), edit }).await;
-    bench.apply(Operation::Undo { profile: "default".into() }).await;
-    let undone = bench.wait_for_verdict("chain-wrong", "elsewhere").await;
+    fixture.apply(Operation::Edit { profile: "default".into(), edit }).await;
+    fixture.apply(Operation::Undo { profile: "default".into() }).await;
+    let undone = fixture.wait_for_verdict("chain-wrong", "elsewhere").await;
     assert_eq!(undone.params.from_chain, wrong.params.from_chain);
     poller.stop().await.unwrap();
 }
@@ -141,14 +141,14 @@ async fn final_answer_is_not_asked_again_and_undo_restores_the_wrong_chain() {
 #[tokio::test(start_paused = true)]
 async fn second_transaction_of_a_transfer_that_settled_before_the_start_is_asked_for() {
     let partial = r#"{ from = 0, status = "partial_success", steps = 3 }"#;
-    let mut bench = PollerFixture::with_chains(&scenario(1, "", partial), 10.0).await;
-    let nodes = bench.chain_nodes.take();
-    let poller = bench.start(|_| ConnectionBehavior::Fine);
-    bench.wait_until_all(Transaction::is_settled).await;
+    let mut fixture = PollerFixture::with_chains(&scenario(1, "", partial), 10.0).await;
+    let nodes = fixture.chain_nodes.take();
+    let poller = fixture.start(|_| ConnectionBehavior::Fine);
+    fixture.wait_until_all(Transaction::is_settled).await;
     poller.stop().await.unwrap();
-    assert_eq!(bench.transactions().await[0].on_chain, None);
-    bench.chain_nodes = nodes;
-    let poller = bench.start(|_| ConnectionBehavior::Fine);
-    bench.wait_until_all(|tx| tx.on_chain.as_ref().is_some_and(|known| known.second.is_some())).await;
+    assert_eq!(fixture.transactions().await[0].on_chain, None);
+    fixture.chain_nodes = nodes;
+    let poller = fixture.start(|_| ConnectionBehavior::Fine);
+    fixture.wait_until_all(|tx| tx.on_chain.as_ref().is_some_and(|known| known.second.is_some())).await;
     poller.stop().await.unwrap();
 }

@@ -151,9 +151,9 @@ struct PollerFixture {
 impl PollerFixture {
     /// Creates a service that plays `scenario`, and a store that tracks all transactions of the scenario.
     async fn new(scenario: &str, rps: f64) -> Self {
-        let bench = Self::empty(scenario, rps);
-        bench.import(bench.scenario.world(start()).transfers()).await;
-        bench
+        let fixture = Self::empty(scenario, rps);
+        fixture.import(fixture.scenario.world(start()).transfers()).await;
+        fixture
     }
 
     fn empty(scenario: &str, rps: f64) -> Self {
@@ -190,15 +190,15 @@ impl PollerFixture {
         self.start_with(behavior, None)
     }
 
-    fn start_with(&self, behavior: fn(u64) -> ConnectionBehavior, shared: Option<PathBuf>) -> RunningPoller {
-        self.start_in(PollScope::Everything, behavior, shared)
+    fn start_with(&self, behavior: fn(u64) -> ConnectionBehavior, budget_folder: Option<PathBuf>) -> RunningPoller {
+        self.start_in(PollScope::Everything, behavior, budget_folder)
     }
 
     fn start_in(
         &self,
         scope: PollScope,
         behavior: fn(u64) -> ConnectionBehavior,
-        shared: Option<PathBuf>,
+        budget_folder: Option<PathBuf>,
     ) -> RunningPoller {
         let transport = Arc::new(SimulatedTransport {
             service: Arc::clone(&self.service),
@@ -215,7 +215,7 @@ impl PollerFixture {
             rps: self.rps,
             shown_id: "…7f3a".to_owned(),
             fingerprint: "aa".to_owned(),
-            shared,
+            budget_folder,
             weights: self.weights.clone(),
             scope,
             seed: 7,
@@ -359,23 +359,23 @@ fn has_status(tx: &Transaction, status: &RouterStatus) -> bool {
 
 #[tokio::test(start_paused = true)]
 async fn batch_of_200_settles_as_in_its_scenario_within_the_budget() {
-    let bench = PollerFixture::new(include_str!("../../../assets/scenarios/batch-200.toml"), 10.0).await;
-    let poller = bench.start(|_| ConnectionBehavior::Fine);
+    let fixture = PollerFixture::new(include_str!("../../../assets/scenarios/batch-200.toml"), 10.0).await;
+    let poller = fixture.start(|_| ConnectionBehavior::Fine);
     // The scenario's length, and one sweep.
-    bench.advance(Duration::from_secs(150 + 25)).await;
+    fixture.advance(Duration::from_secs(150 + 25)).await;
     let sent = poller.requests().len();
-    bench.advance(Duration::from_secs(10 * 60)).await;
+    fixture.advance(Duration::from_secs(10 * 60)).await;
     assert_eq!(poller.requests().len(), sent, "settled transactions were polled again");
-    bench.assert_within_budget();
-    assert_eq!(bench.report().requests, sent as u64);
+    fixture.assert_within_budget();
+    assert_eq!(fixture.report().requests, sent as u64);
 
     let asked = poller.by_transaction();
-    let transactions = bench.transactions().await;
+    let transactions = fixture.transactions().await;
     assert_eq!(transactions.len(), 200);
     for tx in &transactions {
         let hash = &tx.params.transaction_id;
         let status = tx.state.status.as_ref().map(RouterStatus::raw);
-        assert_eq!(status, bench.scenario.final_status(hash.as_str()), "{hash}");
+        assert_eq!(status, fixture.scenario.final_status(hash.as_str()), "{hash}");
         assert_eq!(tx.state.polls, asked[&hash.key()].len() as u64, "{hash}");
         // A sweep takes 20 s, because the rate is 10 a second, plus the rests of slots; the longest wait is four
         // sweeps.
@@ -388,22 +388,22 @@ async fn batch_of_200_settles_as_in_its_scenario_within_the_budget() {
 
 #[tokio::test(start_paused = true)]
 async fn refused_id_is_probed_once_a_minute_until_it_is_accepted() {
-    let bench = PollerFixture::new(&scenario(20, "", ONGOING), 10.0).await;
+    let fixture = PollerFixture::new(&scenario(20, "", ONGOING), 10.0).await;
     let poller =
-        bench.start(|second| if second < 200 { ConnectionBehavior::Withdrawn } else { ConnectionBehavior::Fine });
-    bench.wait_for_event("unauthorized").await;
-    assert_eq!(bench.alerts().await, [Rule::Unauthorized]);
-    bench.wait_for_event("recovered").await;
+        fixture.start(|second| if second < 200 { ConnectionBehavior::Withdrawn } else { ConnectionBehavior::Fine });
+    fixture.wait_for_event("unauthorized").await;
+    assert_eq!(fixture.alerts().await, [Rule::Unauthorized]);
+    fixture.wait_for_event("recovered").await;
     let before: Vec<_> = poller.gaps();
     assert_eq!(before.len(), 4, "{before:?}");
     assert!(before.iter().all(|gap| (60.0..61.0).contains(gap)), "{before:?}");
 
-    bench.wait_until_all(|tx| has_status(tx, &RouterStatus::Ongoing)).await;
-    assert_eq!((bench.count("unauthorized").await, bench.count("recovered").await), (1, 1));
-    assert_eq!(bench.count("poll_failed").await, 0, "a transaction failed because of the ID");
-    assert_eq!(bench.alerts().await, []);
+    fixture.wait_until_all(|tx| has_status(tx, &RouterStatus::Ongoing)).await;
+    assert_eq!((fixture.count("unauthorized").await, fixture.count("recovered").await), (1, 1));
+    assert_eq!(fixture.count("poll_failed").await, 0, "a transaction failed because of the ID");
+    assert_eq!(fixture.alerts().await, []);
     poller.by_transaction();
-    bench.assert_within_budget();
+    fixture.assert_within_budget();
     poller.stop().await.unwrap();
 }
 
@@ -411,45 +411,46 @@ async fn refused_id_is_probed_once_a_minute_until_it_is_accepted() {
 async fn after_429_nothing_is_sent_for_the_time_that_the_service_asks_for() {
     for (header, least, most) in [(r#", retry_after = "7""#, 7.0, 10.6), ("", 1.0, 1.6)] {
         let answers = format!(r#"{{ from = 0, http = 429{header} }}, {{ from = 0.5, status = "ongoing" }}"#);
-        let bench = PollerFixture::new(&scenario(5, "", &answers), 10.0).await;
-        let poller = bench.start(|_| ConnectionBehavior::Fine);
-        bench.wait_for_event("throttled").await;
-        assert_eq!(bench.alerts().await, [Rule::Throttled]);
-        bench.wait_for_event("recovered").await;
+        let fixture = PollerFixture::new(&scenario(5, "", &answers), 10.0).await;
+        let poller = fixture.start(|_| ConnectionBehavior::Fine);
+        fixture.wait_for_event("throttled").await;
+        assert_eq!(fixture.alerts().await, [Rule::Throttled]);
+        fixture.wait_for_event("recovered").await;
         let rest = poller.gaps()[0];
         assert!((least..most).contains(&rest), "{rest}");
-        bench.wait_until_all(|tx| has_status(tx, &RouterStatus::Ongoing)).await;
-        assert_eq!((bench.count("throttled").await, bench.count("recovered").await), (1, 1));
-        assert_eq!((bench.alerts().await, bench.report().throttled), (vec![], 1));
+        fixture.wait_until_all(|tx| has_status(tx, &RouterStatus::Ongoing)).await;
+        assert_eq!((fixture.count("throttled").await, fixture.count("recovered").await), (1, 1));
+        assert_eq!((fixture.alerts().await, fixture.report().throttled), (vec![], 1));
         poller.stop().await.unwrap();
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn unreachable_service_is_reported_once_and_probed_at_growing_intervals() {
-    let bench = PollerFixture::new(&scenario(10, "", ONGOING), 10.0).await;
+    let fixture = PollerFixture::new(&scenario(10, "", ONGOING), 10.0).await;
     let poller =
-        bench.start(|second| if second < 100 { ConnectionBehavior::Refused } else { ConnectionBehavior::Fine });
-    bench.wait_for_event("unreachable").await;
+        fixture.start(|second| if second < 100 { ConnectionBehavior::Refused } else { ConnectionBehavior::Fine });
+    fixture.wait_for_event("unreachable").await;
     assert_eq!(poller.requests().len(), 5);
-    assert_eq!(bench.alerts().await, [Rule::Unreachable]);
-    bench.wait_for_event("recovered").await;
+    assert_eq!(fixture.alerts().await, [Rule::Unreachable]);
+    fixture.wait_for_event("recovered").await;
     let probes = poller.gaps().split_off(4);
     assert_eq!(probes.len(), 5, "{probes:?}");
     for (probe, wait) in probes.iter().zip([5.0, 10.0, 20.0, 40.0, 60.0]) {
         assert!((wait..wait + 0.2).contains(probe), "{probes:?}");
     }
-    bench.wait_until_all(|tx| has_status(tx, &RouterStatus::Ongoing)).await;
-    assert_eq!((bench.count("unreachable").await, bench.count("recovered").await), (1, 1));
-    assert_eq!(bench.alerts().await, []);
+    fixture.wait_until_all(|tx| has_status(tx, &RouterStatus::Ongoing)).await;
+    assert_eq!((fixture.count("unreachable").await, fixture.count("recovered").await), (1, 1));
+    assert_eq!(fixture.alerts().await, []);
     poller.by_transaction();
     poller.stop().await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
 async fn slot_of_a_lost_request_rests_for_its_timeout_and_a_window() {
-    let bench = PollerFixture::new(&scenario(2, "", ONGOING), 1.0).await;
-    let poller = bench.start(|second| if second == 0 { ConnectionBehavior::Silent } else { ConnectionBehavior::Fine });
+    let fixture = PollerFixture::new(&scenario(2, "", ONGOING), 1.0).await;
+    let poller =
+        fixture.start(|second| if second == 0 { ConnectionBehavior::Silent } else { ConnectionBehavior::Fine });
     poller.wait_for_requests(2).await;
     let gap = poller.gaps()[0];
     assert!((21.0..21.1).contains(&gap), "{gap}");
@@ -461,19 +462,19 @@ async fn rejected_parameters_park_only_their_transaction() {
     let text = scenario(3, "", SUCCESS)
         + "[[transaction]]\ntransactionId = \"0xbad\"\nfromChainId = \"1\"\ntoChainId = \"10\"\nquoteId = \"q\"\n\
            answers = [{ from = 0, http = 400, body = '{\"message\":\"quoteId is not valid\"}' }]\n";
-    let bench = PollerFixture::new(&text, 10.0).await;
-    let poller = bench.start(|_| ConnectionBehavior::Fine);
-    bench.wait_until_all(|tx| !tx.needs_polling()).await;
-    bench.advance(Duration::from_secs(600)).await;
+    let fixture = PollerFixture::new(&text, 10.0).await;
+    let poller = fixture.start(|_| ConnectionBehavior::Fine);
+    fixture.wait_until_all(|tx| !tx.needs_polling()).await;
+    fixture.advance(Duration::from_secs(600)).await;
     let asked = poller.by_transaction();
-    for tx in bench.transactions().await {
+    for tx in fixture.transactions().await {
         assert_eq!(asked[&tx.params.transaction_id.key()].len(), 1);
         match &tx.tracking {
             Tracking::Parked(reason) => assert!(reason.contains("quoteId is not valid"), "{reason}"),
             tracking => assert_eq!((tracking, tx.is_settled()), (&Tracking::Active, true)),
         }
     }
-    assert_eq!((bench.count("rejected").await, bench.alerts().await), (1, vec![Rule::Rejected]));
+    assert_eq!((fixture.count("rejected").await, fixture.alerts().await), (1, vec![Rule::Rejected]));
     poller.stop().await.unwrap();
 }
 
@@ -481,60 +482,59 @@ async fn rejected_parameters_park_only_their_transaction() {
 async fn answer_without_a_record_keeps_the_last_state_and_undocumented_status_is_polled_further() {
     let answers = r#"{ from = 0, status = "ongoing", steps = 1 }, { from = 4, http = 200, body = "<html>" },
         { from = 12, status = "SUCCESS" }, { from = 40, status = "success" }"#;
-    let bench = PollerFixture::new(&scenario(1, "", answers), 10.0).await;
-    let poller = bench.start(|_| ConnectionBehavior::Fine);
-    bench.wait_for_event("poll_failed").await;
-    let tx = bench.transactions().await.remove(0);
+    let fixture = PollerFixture::new(&scenario(1, "", answers), 10.0).await;
+    let poller = fixture.start(|_| ConnectionBehavior::Fine);
+    fixture.wait_for_event("poll_failed").await;
+    let tx = fixture.transactions().await.remove(0);
     assert!(has_status(&tx, &RouterStatus::Ongoing) && tx.state.last_error.unwrap().contains("HTML"));
-    bench.wait_for_event("alert_raised").await;
-    let tx = bench.transactions().await.remove(0);
+    fixture.wait_for_event("alert_raised").await;
+    let tx = fixture.transactions().await.remove(0);
     assert!(has_status(&tx, &RouterStatus::Unknown("SUCCESS".to_owned())) && tx.needs_polling());
-    assert_eq!(bench.alerts().await, [Rule::Regressed]);
-    bench.wait_until_all(Transaction::is_settled).await;
-    assert_eq!(bench.alerts().await, []);
+    assert_eq!(fixture.alerts().await, [Rule::Regressed]);
+    fixture.wait_until_all(Transaction::is_settled).await;
+    assert_eq!(fixture.alerts().await, []);
     poller.stop().await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
 async fn overdue_is_raised_once_by_a_fresh_answer_and_cleared_by_settling() {
     let answers = r#"{ from = 0, status = "ongoing", steps = 1 }, { from = 400, status = "success", steps = 3 }"#;
-    let bench = PollerFixture::empty(&scenario(1, "", answers), 1.0);
-    let mut new = bench.scenario.world(start()).transfers().remove(0);
+    let fixture = PollerFixture::empty(&scenario(1, "", answers), 1.0);
+    let mut new = fixture.scenario.world(start()).transfers().remove(0);
     // The deadline, 15 minutes after this moment, is the 120th second: in the middle of the outage.
     new.params.submitted_at = Some(start() - TimeDelta::seconds(900 - 120));
-    bench.import(vec![new]).await;
-    let poller =
-        bench.start(
-            |second| if (110..128).contains(&second) { ConnectionBehavior::Refused } else { ConnectionBehavior::Fine },
-        );
-    bench.wait_for_event("alert_raised").await;
-    let tx = bench.transactions().await.remove(0);
-    let answered_after = (bench.clock.now().wall - start()).as_seconds_f64();
+    fixture.import(vec![new]).await;
+    let poller = fixture.start(|second| {
+        if (110..128).contains(&second) { ConnectionBehavior::Refused } else { ConnectionBehavior::Fine }
+    });
+    fixture.wait_for_event("alert_raised").await;
+    let tx = fixture.transactions().await.remove(0);
+    let answered_after = (fixture.clock.now().wall - start()).as_seconds_f64();
     assert!((128.0..220.0).contains(&answered_after) && tx.is_overdue(), "{answered_after}");
-    assert_eq!(bench.alerts().await, [Rule::Overdue]);
+    assert_eq!(fixture.alerts().await, [Rule::Overdue]);
 
-    bench.wait_until_all(Transaction::is_settled).await;
+    fixture.wait_until_all(Transaction::is_settled).await;
     let of_overdue = |change: &Change| match change.kind {
         ChangeKind::AlertRaised { rule: Rule::Overdue, .. } => Some("raised"),
         ChangeKind::AlertCleared { rule: Rule::Overdue, .. } => Some("cleared"),
         _ => None,
     };
-    let steps: Vec<_> = bench.notable_changes().await.iter().filter_map(of_overdue).collect();
-    assert_eq!((steps, bench.alerts().await), (vec!["raised", "cleared"], vec![]));
+    let steps: Vec<_> = fixture.notable_changes().await.iter().filter_map(of_overdue).collect();
+    assert_eq!((steps, fixture.alerts().await), (vec!["raised", "cleared"], vec![]));
     assert!(poller.requests().len() > 40, "too few polls between raise and clear");
     poller.stop().await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
 async fn requested_poll_of_a_settled_transaction_is_sent_once() {
-    let bench = PollerFixture::new(&scenario(2, "", SUCCESS), 10.0).await;
-    let poller = bench.start(|_| ConnectionBehavior::Fine);
-    bench.wait_until_all(Transaction::is_settled).await;
-    let tx = bench.transactions().await.remove(0);
-    bench.request_poll(tx.id).await;
-    bench.request_poll(tx.id).await;
+    let fixture = PollerFixture::new(&scenario(2, "", SUCCESS), 10.0).await;
+    let poller = fixture.start(|_| ConnectionBehavior::Fine);
+    fixture.wait_until_all(Transaction::is_settled).await;
+    let tx = fixture.transactions().await.remove(0);
+    fixture.request_poll(tx.id).await;
+    fixture.request_poll(tx.id).await;
     poller.wait_for_requests(3).await;
-    bench.advance(Duration::from_secs(600)).await;
+    fixture.advance(Duration::from_secs(600)).await;
     assert_eq!(poller.by_transaction()[&tx.params.transaction_id.key()].len(), 2);
     assert_eq!(poller.requests().len(), 3);
     poller.stop().await.unwrap();
@@ -542,15 +542,15 @@ async fn requested_poll_of_a_settled_transaction_is_sent_once() {
 
 #[tokio::test(start_paused = true)]
 async fn transactions_imported_while_the_poller_runs_are_polled() {
-    let bench = PollerFixture::empty(&scenario(2, "", SUCCESS), 10.0);
-    let mut batch = bench.scenario.world(start()).transfers();
-    let poller = bench.start(|_| ConnectionBehavior::Fine);
-    bench.import(vec![batch.remove(0)]).await;
-    bench
+    let fixture = PollerFixture::empty(&scenario(2, "", SUCCESS), 10.0);
+    let mut batch = fixture.scenario.world(start()).transfers();
+    let poller = fixture.start(|_| ConnectionBehavior::Fine);
+    fixture.import(vec![batch.remove(0)]).await;
+    fixture
         .wait_until(|reader| testing::load_transactions(reader).iter().filter(|tx| tx.is_settled()).count() == 1)
         .await;
-    bench.import(batch).await;
-    bench
+    fixture.import(batch).await;
+    fixture
         .wait_until(|reader| testing::load_transactions(reader).iter().filter(|tx| tx.is_settled()).count() == 2)
         .await;
     assert_eq!(poller.requests().len(), 2);
@@ -559,34 +559,34 @@ async fn transactions_imported_while_the_poller_runs_are_polled() {
 
 #[tokio::test(start_paused = true)]
 async fn stopped_poller_stores_answers_in_flight_and_sends_nothing_more() {
-    let bench = PollerFixture::new(&scenario(5, "latency_ms = 1000", ONGOING), 10.0).await;
-    let poller = bench.start(|_| ConnectionBehavior::Fine);
+    let fixture = PollerFixture::new(&scenario(5, "latency_ms = 1000", ONGOING), 10.0).await;
+    let poller = fixture.start(|_| ConnectionBehavior::Fine);
     poller.wait_for_requests(3).await;
     poller.stop().await.unwrap();
-    assert_eq!(bench.report().requests, 3);
-    let answered = bench.transactions().await.iter().filter(|tx| has_status(tx, &RouterStatus::Ongoing)).count();
+    assert_eq!(fixture.report().requests, 3);
+    let answered = fixture.transactions().await.iter().filter(|tx| has_status(tx, &RouterStatus::Ongoing)).count();
     assert_eq!(answered, 3);
     // The store writes in order: after this write the poller's last report is stored.
-    bench.import(Vec::new()).await;
-    let report = bench.read(|reader| reader.poller("default").unwrap()).await.unwrap();
+    fixture.import(Vec::new()).await;
+    let report = fixture.read(|reader| reader.poller("default").unwrap()).await.unwrap();
     assert_eq!((report.health.name(), report.requests), ("stopped", 3));
 }
 
 #[tokio::test(start_paused = true)]
 async fn silent_service_does_not_delay_the_stop() {
-    let bench = PollerFixture::new(&scenario(1, "", ONGOING), 10.0).await;
-    let poller = bench.start(|_| ConnectionBehavior::Silent);
+    let fixture = PollerFixture::new(&scenario(1, "", ONGOING), 10.0).await;
+    let poller = fixture.start(|_| ConnectionBehavior::Silent);
     poller.wait_for_requests(1).await;
-    let stopped = bench.clock.now().mono;
+    let stopped = fixture.clock.now().mono;
     poller.stop().await.unwrap();
-    let took = bench.clock.now().mono.since(stopped);
+    let took = fixture.clock.now().mono.since(stopped);
     assert!(took <= Duration::from_secs(3), "{took:?}");
 }
 
 #[tokio::test(start_paused = true)]
 async fn panic_of_a_request_ends_the_poller_with_an_error() {
-    let bench = PollerFixture::new(&scenario(2, "", ONGOING), 10.0).await;
-    let poller = bench.start(|_| ConnectionBehavior::Panics);
+    let fixture = PollerFixture::new(&scenario(2, "", ONGOING), 10.0).await;
+    let poller = fixture.start(|_| ConnectionBehavior::Panics);
     let error = timeout(TEST_TIMEOUT, poller.task).await.expect("the poller did not end").unwrap().unwrap_err();
     assert!(matches!(&error, PollerError::Task(task) if task.is_panic()), "{error}");
 }

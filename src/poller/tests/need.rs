@@ -1,4 +1,5 @@
-//! Tests of transactions that people have open, and of the alert about a short budget.
+//! Tests of the need for polls: open transactions, the weights of labels, the alert about a short budget, and the rate
+//! after an HTTP 429.
 
 use super::*;
 
@@ -6,30 +7,30 @@ use super::*;
 async fn budget_short_for_two_minutes_raises_an_alert_until_it_is_sufficient() {
     // 60 transactions need 0.67 polls a second; the budget allows about half of that.
     let text = scenario(60, "", &format!("{ONGOING}, {{ from = 600, status = \"success\", steps = 3 }}"));
-    let bench = PollerFixture::new(&text.replace("rps = 10.0", "rps = 0.4"), 0.4).await;
-    let poller = bench.start(|_| ConnectionBehavior::Fine);
-    bench.advance(Duration::from_secs(110)).await;
-    assert_eq!(bench.alerts().await, []);
-    bench.advance(Duration::from_secs(20)).await;
-    assert_eq!(bench.alerts().await, [Rule::BudgetShort]);
-    assert_eq!((bench.count("alert_raised").await, bench.count("recovered").await), (1, 0));
-    let report = bench.read(|reader| reader.poller("default").unwrap()).await.unwrap();
+    let fixture = PollerFixture::new(&text.replace("rps = 10.0", "rps = 0.4"), 0.4).await;
+    let poller = fixture.start(|_| ConnectionBehavior::Fine);
+    fixture.advance(Duration::from_secs(110)).await;
+    assert_eq!(fixture.alerts().await, []);
+    fixture.advance(Duration::from_secs(20)).await;
+    assert_eq!(fixture.alerts().await, [Rule::BudgetShort]);
+    assert_eq!((fixture.count("alert_raised").await, fixture.count("recovered").await), (1, 0));
+    let report = fixture.read(|reader| reader.poller("default").unwrap()).await.unwrap();
     assert!(report.need.is_some_and(|need| need.is_short() && need.unsettled == 60), "{report:?}");
-    bench.wait_until(|reader| reader.alerts(AlertQuery::Active).unwrap().is_empty()).await;
-    assert_eq!(bench.count("alert_cleared").await, 1);
+    fixture.wait_until(|reader| reader.alerts(AlertQuery::Active).unwrap().is_empty()).await;
+    assert_eq!(fixture.count("alert_cleared").await, 1);
     poller.stop().await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
 async fn open_transaction_is_polled_every_five_seconds() {
-    let bench = PollerFixture::new(&scenario(100, "", ONGOING), 10.0).await;
-    let open = bench.transactions().await.remove(70);
-    let poller = bench.start(|_| ConnectionBehavior::Fine);
+    let fixture = PollerFixture::new(&scenario(100, "", ONGOING), 10.0).await;
+    let open = fixture.transactions().await.remove(70);
+    let poller = fixture.start(|_| ConnectionBehavior::Fine);
     poller.wait_for_requests(10).await;
-    let (store, until) = (bench.store.clone(), bench.clock.now().wall + TimeDelta::seconds(60));
+    let (store, until) = (fixture.store.clone(), fixture.clock.now().wall + TimeDelta::seconds(60));
     let mark = OpenMark { dashboard: 7, open: Some((open.id, until)), at: start() };
     spawn_blocking(move || store.mark_open(mark).wait()).await.unwrap().unwrap();
-    bench.advance(Duration::from_secs(120)).await;
+    fixture.advance(Duration::from_secs(120)).await;
     let asked = &poller.by_transaction()[&open.params.transaction_id.key()];
     // The transaction is open for one minute, and is polled like all others in the next minute.
     assert!((12..=24).contains(&asked.len()), "{asked:?}");
@@ -39,14 +40,14 @@ async fn open_transaction_is_polled_every_five_seconds() {
 
 #[tokio::test(start_paused = true)]
 async fn label_weight_applies_after_every_answer() {
-    let mut bench = PollerFixture::empty(&scenario(40, "", ONGOING), 1.0);
-    bench.weights = BTreeMap::from([("vip".to_owned(), 100.0)]);
-    let mut batch = bench.scenario.world(start()).transfers();
+    let mut fixture = PollerFixture::empty(&scenario(40, "", ONGOING), 1.0);
+    fixture.weights = BTreeMap::from([("vip".to_owned(), 100.0)]);
+    let mut batch = fixture.scenario.world(start()).transfers();
     let vip = batch[7].params.transaction_id.key();
     batch[7].labels = vec!["vip".into()];
-    bench.import(batch).await;
-    let poller = bench.start(|_| ConnectionBehavior::Fine);
-    bench.advance(Duration::from_secs(600)).await;
+    fixture.import(batch).await;
+    let poller = fixture.start(|_| ConnectionBehavior::Fine);
+    fixture.advance(Duration::from_secs(600)).await;
     let asked = poller.by_transaction();
     let others = asked.iter().filter(|(hash, _)| **hash != vip).map(|(_, asked)| asked.len()).max();
     assert!(asked[&vip].len() > 2 * others.unwrap(), "{} against at most {others:?}", asked[&vip].len());
@@ -56,14 +57,14 @@ async fn label_weight_applies_after_every_answer() {
 #[tokio::test(start_paused = true)]
 async fn after_429_the_rate_is_cut_and_recovers_in_two_minutes() {
     let answers = r#"{ from = 0, status = "ongoing" }, { from = 30, http = 429 }, { from = 31, status = "ongoing" }"#;
-    let bench = PollerFixture::new(&scenario(100, "", answers), 10.0).await;
-    let poller = bench.start(|_| ConnectionBehavior::Fine);
-    bench.wait_for_event("throttled").await;
-    let share = || bench.read(|reader| reader.poller("default").unwrap().unwrap().share);
-    bench.advance(Duration::from_secs(10)).await;
+    let fixture = PollerFixture::new(&scenario(100, "", answers), 10.0).await;
+    let poller = fixture.start(|_| ConnectionBehavior::Fine);
+    fixture.wait_for_event("throttled").await;
+    let share = || fixture.read(|reader| reader.poller("default").unwrap().unwrap().share);
+    fixture.advance(Duration::from_secs(10)).await;
     let cut = share().await;
     assert!((0.5..0.8).contains(&cut), "{cut}");
-    bench.advance(Duration::from_secs(130)).await;
+    fixture.advance(Duration::from_secs(130)).await;
     assert_eq!(share().await, 1.0);
     poller.stop().await.unwrap();
 }

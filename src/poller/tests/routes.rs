@@ -6,7 +6,7 @@ impl PollerFixture {
     async fn ask_quote(&self, from_address: &'static str, seconds: i64) -> i64 {
         let request = fixtures::quote_request(from_address);
         let wanted_until = self.clock.now().wall + TimeDelta::seconds(seconds);
-        let asked = self.apply(Operation::AskQuote { profile: "default".into(), request, wanted_until }).await;
+        let asked = self.apply(Operation::RequestQuote { profile: "default".into(), request, wanted_until }).await;
         match asked.asked().unwrap() {
             QuoteSubmission::Pending { id, .. } => id,
             other => panic!("{other:?}"),
@@ -21,11 +21,11 @@ impl PollerFixture {
 
 #[tokio::test(start_paused = true)]
 async fn route_request_is_answered_through_the_store() {
-    let bench = PollerFixture::new(&scenario(50, "", ONGOING), 1.0).await;
-    let poller = bench.start(|_| ConnectionBehavior::Fine);
+    let fixture = PollerFixture::new(&scenario(50, "", ONGOING), 1.0).await;
+    let poller = fixture.start(|_| ConnectionBehavior::Fine);
     poller.wait_for_requests(3).await;
-    let id = bench.ask_quote("0xAb", 30).await;
-    let QuoteAnswer::Route(quote) = bench.wait_for_quote(id).await else { panic!("no route") };
+    let id = fixture.ask_quote("0xAb", 30).await;
+    let QuoteAnswer::Route(quote) = fixture.wait_for_quote(id).await else { panic!("no route") };
     assert_eq!(quote.quote_id.as_deref(), Some("quote-of-0xAb"));
     assert!(poller.requests().len() < 6, "too many polls went ahead of the route");
     poller.stop().await.unwrap();
@@ -33,45 +33,45 @@ async fn route_request_is_answered_through_the_store() {
 
 #[tokio::test(start_paused = true)]
 async fn poller_with_scope_requests_only_sends_only_requests_of_people() {
-    let bench = PollerFixture::new(&scenario(5, "", ONGOING), 10.0).await;
-    let asked_before = bench.transactions().await.remove(2);
-    bench.request_poll(asked_before.id).await;
-    let given_up = bench.ask_quote("0xCd", 0).await;
-    let wanted = bench.ask_quote("0xAb", 30).await;
-    let poller = bench.start_in(PollScope::RequestsOnly, |_| ConnectionBehavior::Fine, None);
-    bench.wait_for_quote(wanted).await;
+    let fixture = PollerFixture::new(&scenario(5, "", ONGOING), 10.0).await;
+    let asked_before = fixture.transactions().await.remove(2);
+    fixture.request_poll(asked_before.id).await;
+    let given_up = fixture.ask_quote("0xCd", 0).await;
+    let wanted = fixture.ask_quote("0xAb", 30).await;
+    let poller = fixture.start_in(PollScope::RequestsOnly, |_| ConnectionBehavior::Fine, None);
+    fixture.wait_for_quote(wanted).await;
     poller.wait_for_requests(1).await;
-    let asked_now = bench.transactions().await.remove(4);
-    bench.request_poll(asked_now.id).await;
+    let asked_now = fixture.transactions().await.remove(4);
+    fixture.request_poll(asked_now.id).await;
     poller.wait_for_requests(2).await;
-    bench.advance(Duration::from_secs(60)).await;
+    fixture.advance(Duration::from_secs(60)).await;
     let asked: Vec<_> = poller.by_transaction().into_keys().collect();
     assert_eq!(asked, [asked_before, asked_now].map(|tx| tx.params.transaction_id.key()));
     assert_eq!(poller.requests().len(), 2);
-    assert!(bench.read(move |reader| reader.quote(given_up).unwrap().unwrap().answer.is_none()).await);
+    assert!(fixture.read(move |reader| reader.quote(given_up).unwrap().unwrap().answer.is_none()).await);
     poller.stop().await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
 async fn route_is_sent_once_even_if_its_poller_dies() {
-    let bench = PollerFixture::new("", 10.0).await;
-    let poller = bench.start(|_| ConnectionBehavior::Fine);
-    let first = bench.ask_quote("0x01", 30).await;
+    let fixture = PollerFixture::new("", 10.0).await;
+    let poller = fixture.start(|_| ConnectionBehavior::Fine);
+    let first = fixture.ask_quote("0x01", 30).await;
     let mut routes = poller.transport.routes.subscribe();
     routes.wait_for(|routes| routes.len() == 1).await.unwrap();
     // During the first request a second route is asked for, and then the poller dies.
-    let second = bench.ask_quote("0x02", 30).await;
+    let second = fixture.ask_quote("0x02", 30).await;
     routes.wait_for(|routes| routes.len() == 2).await.unwrap();
     poller.task.abort();
     assert!(poller.task.await.unwrap_err().is_cancelled());
-    let next = bench.start(|_| ConnectionBehavior::Fine);
-    let third = bench.ask_quote("0x03", 30).await;
-    bench.wait_for_quote(third).await;
+    let next = fixture.start(|_| ConnectionBehavior::Fine);
+    let third = fixture.ask_quote("0x03", 30).await;
+    fixture.wait_for_quote(third).await;
     assert_eq!(
         (routes.borrow().as_slice(), next.transport.routes.borrow().as_slice()),
         (&["0x01", "0x02"].map(String::from)[..], &["0x03"].map(String::from)[..])
     );
-    let lost = |id| bench.read(move |reader| reader.quote(id).unwrap().unwrap());
+    let lost = |id| fixture.read(move |reader| reader.quote(id).unwrap().unwrap());
     for id in [first, second] {
         let lost = lost(id).await;
         assert!(lost.sent_at.is_some() && lost.answer.is_none(), "{lost:?}");
@@ -82,30 +82,30 @@ async fn route_is_sent_once_even_if_its_poller_dies() {
 #[tokio::test(start_paused = true)]
 async fn status_of_an_untracked_transaction_is_asked_for_once() {
     let scenario = scenario(2, "latency_ms = 900", ONGOING);
-    let bench = PollerFixture::empty(&scenario, 10.0);
-    let mut untracked = bench.scenario.world(start()).transfers();
-    bench.import(untracked.split_off(1)).await;
+    let fixture = PollerFixture::empty(&scenario, 10.0);
+    let mut untracked = fixture.scenario.world(start()).transfers();
+    fixture.import(untracked.split_off(1)).await;
     let params = untracked.remove(0).params;
-    let poller = bench.start(|_| ConnectionBehavior::Fine);
+    let poller = fixture.start(|_| ConnectionBehavior::Fine);
     poller.wait_for_requests(1).await;
-    let wanted_until = bench.clock.now().wall + TimeDelta::seconds(30);
+    let wanted_until = fixture.clock.now().wall + TimeDelta::seconds(30);
     let request = Operation::RequestStatus { profile: "default".into(), params: params.clone(), wanted_until };
-    let key = bench.apply(request).await.status_requested().unwrap().key;
+    let key = fixture.apply(request).await.status_requested().unwrap().key;
     // The request is still pending at each of these changes.
     for _ in 0..4 {
-        bench.advance(Duration::from_millis(200)).await;
-        bench.request_poll(bench.transactions().await[0].id).await;
+        fixture.advance(Duration::from_millis(200)).await;
+        fixture.request_poll(fixture.transactions().await[0].id).await;
     }
     let wanted = key.clone();
-    bench.wait_until(move |reader| reader.status_answer(&wanted).unwrap().is_some()).await;
+    fixture.wait_until(move |reader| reader.status_answer(&wanted).unwrap().is_some()).await;
     let wanted = key.clone();
-    let (answer, _) = bench.read(move |reader| reader.status_answer(&wanted).unwrap().unwrap()).await;
+    let (answer, _) = fixture.read(move |reader| reader.status_answer(&wanted).unwrap().unwrap()).await;
     assert!(matches!(answer.outcome, StatusOutcome::Record(_)), "{answer:?}");
-    bench.apply(Operation::ForgetStatus { request: key.clone() }).await;
-    assert_eq!(bench.read(move |reader| reader.status_answer(&key).unwrap()).await, None);
-    bench.advance(Duration::from_secs(40)).await;
+    fixture.apply(Operation::ForgetStatus { request: key.clone() }).await;
+    assert_eq!(fixture.read(move |reader| reader.status_answer(&key).unwrap()).await, None);
+    fixture.advance(Duration::from_secs(40)).await;
     let sent = poller.requests().into_iter().filter(|(_, sent)| sent.transaction_id == params.transaction_id).count();
     assert_eq!(sent, 1);
-    bench.assert_within_budget();
+    fixture.assert_within_budget();
     poller.stop().await.unwrap();
 }

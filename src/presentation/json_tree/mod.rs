@@ -114,8 +114,8 @@ impl JsonTree {
         Some(excerpt(was, bytes))
     }
 
-    /// Returns a line's value as clean text for copying: without its key, a string without its quotes, an array or
-    /// object in full.
+    /// Returns the first `bytes` bytes of a line's value as clean text for copying: without its key, a string without
+    /// its quotes, an array or object with its contents.
     pub fn value(&self, line: &TreeLine, bytes: usize) -> String {
         let end = match line.kind {
             LineKind::Open { end, .. } => self.lines.get(end).map(|end| end.range.end),
@@ -209,12 +209,12 @@ fn link(entries: Vec<ComparedEntry>) -> Vec<TreeLine> {
         let JsonEntry { depth, path, range, value, .. } = entry;
         lines.push(TreeLine { kind, depth, parent, path, mark, range, value, was });
     }
-    spread_changes(&mut lines);
+    propagate_changes(&mut lines);
     lines
 }
 
 /// Marks the arrays and objects in which anything changed. It starts at the end, so that inner lines come first.
-fn spread_changes(lines: &mut [TreeLine]) {
+fn propagate_changes(lines: &mut [TreeLine]) {
     for index in (0..lines.len()).rev() {
         let Some(line) = lines.get(index) else { continue };
         let has_changes =

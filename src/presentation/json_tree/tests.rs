@@ -59,7 +59,7 @@ fn a_value_that_becomes_an_object_is_changed() {
 }
 
 #[test]
-fn text_that_is_no_json_is_shown_by_the_line() {
+fn text_that_is_not_json_is_shown_line_by_line() {
     let json_tree = JsonTree::new("<html>\r\n\u{1b}[31mé\n", Some("{}"));
     assert_eq!((shown(&json_tree), json_tree.is_json()), (vec![" 0 <html>".into(), " 0 [31mé".into()], false));
     let long = JsonTree::new(&"é".repeat(1_500), None);
@@ -68,7 +68,7 @@ fn text_that_is_no_json_is_shown_by_the_line() {
 }
 
 #[test]
-fn a_hundred_thousand_levels_are_no_more_than_lines() {
+fn deep_nesting_does_not_overflow_the_stack() {
     let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
     let deeper = format!("{}1{}", "[".repeat(100_000), "]".repeat(100_000));
     let json_tree = JsonTree::new(&deeper, Some(&deep));

@@ -1,7 +1,7 @@
 //! The open marker: a small file beside the store, locked by each process that has the store open. Its text is the
 //! state in which the last process left the store.
 //!
-//! A kernel lock ends with its process, so the marker distinguishes a crash from an orderly end. The marker is the only
+//! A kernel lock ends with its process, so the marker distinguishes a crash from a graceful shutdown. The marker is the only
 //! proof that no other process uses a store that is to be moved. This module must never touch the store's own files.
 
 use std::{
@@ -165,7 +165,7 @@ impl OpenMarker {
 }
 
 impl Drop for OpenMarker {
-    /// The last process records an orderly close, unless damage or a recovery is recorded.
+    /// The last process records that the store was closed cleanly, unless damage or a recovery is recorded.
     fn drop(&mut self) {
         let is_last = self.exclusive_state.is_none() && self.file.try_lock().is_ok();
         if is_last

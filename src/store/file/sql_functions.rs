@@ -20,19 +20,24 @@ use crate::{
 pub(in crate::store) fn register(connection: &Connection) -> Result<()> {
     let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC | FunctionFlags::SQLITE_DIRECTONLY;
     row_checksum::register(connection)?;
-    connection.create_scalar_function("has_word", -1, flags, |call| any_text(call, term::contains_ignoring_case))?;
-    connection
-        .create_scalar_function("has_text", -1, flags, |call| any_text(call, |text, part| text.contains(part)))?;
-    connection.create_scalar_function("has_pattern", -1, flags, |call| {
+    connection.create_scalar_function("contains_ignoring_case", -1, flags, |call| {
+        any_argument_matches(call, term::contains_ignoring_case)
+    })?;
+    connection.create_scalar_function("contains_exactly", -1, flags, |call| {
+        any_argument_matches(call, |text, part| text.contains(part))
+    })?;
+    connection.create_scalar_function("matches_pattern", -1, flags, |call| {
         let pattern = call.get_or_create_aux(0, |value| Ok::<_, BoxError>(Regex::new(value.as_str()?)?))?;
         any_matches(call, |text| pattern.is_match(text))
     })?;
-    connection.create_scalar_function("is_word", 2, flags, |call| any_text(call, term::equals_ignoring_case))?;
+    connection.create_scalar_function("equals_ignoring_case", 2, flags, |call| {
+        any_argument_matches(call, term::equals_ignoring_case)
+    })?;
     connection.create_scalar_function("is_chain_called", 3, flags, |call| {
         let [wanted, id, name] = [0, 1, 2].map(|argument| columns::readable(call.get_raw(argument)));
         Ok(term::is_chain_called(&wanted, &id, &name))
     })?;
-    connection.create_scalar_function("is_author", 2, flags, |call| any_text(call, people::is_author))?;
+    connection.create_scalar_function("is_author", 2, flags, |call| any_argument_matches(call, people::is_author))?;
     connection.create_scalar_function("lower_case", 1, flags, |call| match call.get_raw(0) {
         ValueRef::Null => Ok(None),
         text => Ok(Some(columns::readable(text).to_lowercase())),
@@ -41,7 +46,7 @@ pub(in crate::store) fn register(connection: &Connection) -> Result<()> {
         ValueRef::Text(bytes) => Ok(std::str::from_utf8(bytes).is_ok()),
         ValueRef::Null | ValueRef::Integer(_) | ValueRef::Real(_) | ValueRef::Blob(_) => Ok(false),
     })?;
-    connection.create_scalar_function("shipped_name", 1, flags, |call| {
+    connection.create_scalar_function("known_chain_name", 1, flags, |call| {
         Ok(chains::find_by_id(&columns::readable(call.get_raw(0))).map(|chain| chain.name.as_str()))
     })
 }
@@ -49,7 +54,7 @@ pub(in crate::store) fn register(connection: &Connection) -> Result<()> {
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// Whether one of the texts after the first argument matches the first argument.
-fn any_text(call: &Context<'_>, matches: fn(&str, &str) -> bool) -> Result<bool> {
+fn any_argument_matches(call: &Context<'_>, matches: fn(&str, &str) -> bool) -> Result<bool> {
     let wanted: Arc<String> = call.get_or_create_aux(0, |value| Ok::<_, FromSqlError>(value.as_str()?.to_owned()))?;
     any_matches(call, |text| matches(text, &wanted))
 }

@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 use rusqlite::Connection;
 
 use crate::{
-    alerts::judge,
+    alerts::evaluate_answer,
     domain::{
         alert::{Alert, AlertStep, AlertSubject, Handling, Rule},
         change::ChangeKind,
@@ -30,7 +30,7 @@ pub(super) fn carry_out(db: &Connection, steps: &[AlertStep], entry: &FeedEntry<
     for step in steps {
         match step {
             AlertStep::Raise { rule, message } => has_changed |= raise(db, *rule, message, entry)?,
-            AlertStep::Count { id, clean } => alerts::set_clean(db, *id, *clean)?,
+            AlertStep::SetCleanCount { id, clean } => alerts::set_clean(db, *id, *clean)?,
             AlertStep::Clear { id, rule } => has_changed |= clear(db, *id, *rule, entry)?,
             AlertStep::EndHandling { id } => {
                 if let Some(alert) = alerts::by_id(db, *id)?.filter(|alert| alert.handling.is_some()) {
@@ -97,7 +97,7 @@ pub(super) fn reactivate(db: &Connection, row: RowId, at: DateTime<Utc>) -> Resu
     let Some(header) = transactions::header(db, row)? else { return Ok(()) };
     let transaction = transactions::whole(db, header)?;
     let Some(answered_at) = transaction.state.last_checked_at else { return Ok(()) };
-    let mut steps = judge(&transaction, &alerts::active_for(db, &transaction.profile, row)?, answered_at);
+    let mut steps = evaluate_answer(&transaction, &alerts::active_for(db, &transaction.profile, row)?, answered_at);
     // No answer is counted twice.
     steps.retain(|step| matches!(step, AlertStep::Raise { .. } | AlertStep::Clear { .. }));
     carry_out(db, &steps, &entry)

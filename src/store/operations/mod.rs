@@ -62,7 +62,7 @@ pub enum OperationResult {
     Reversed(Option<Reversal>),
     /// The result of [`Operation::DropBodies`].
     Dropped(DroppedBodies),
-    /// The result of [`Operation::AskQuote`].
+    /// The result of [`Operation::RequestQuote`].
     Asked(QuoteSubmission),
     /// The result of [`Operation::ClaimQuote`]: the request to send, if there is one.
     Claimed(Option<QuoteRequest>),
@@ -135,7 +135,7 @@ pub(in crate::store) fn apply(
         Operation::ObserveChain { transaction, on_chain } => {
             on_chain::observe(db, transaction, on_chain, at).map(|()| OperationResult::Done)
         }
-        Operation::RequestChain { transactions } => {
+        Operation::RequestChainCheck { transactions } => {
             on_chain::request(db, transactions, stamp).map(|()| OperationResult::Done)
         }
         Operation::Edit { profile, edit } => edit::apply(db, profile, edit, stamp).map(OperationResult::Changed),
@@ -149,7 +149,7 @@ pub(in crate::store) fn apply(
             poll::request(db, transactions, stamp).map(|()| OperationResult::Done)
         }
         Operation::Pause { profile, until } => profile::pause(db, profile, *until).map(|()| OperationResult::Done),
-        Operation::AskQuote { profile, request, wanted_until } => {
+        Operation::RequestQuote { profile, request, wanted_until } => {
             quotes::ask(db, profile, request, *wanted_until, at).map(OperationResult::Asked)
         }
         Operation::WithdrawQuote { quote, wanted_until } => {

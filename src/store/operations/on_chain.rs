@@ -7,7 +7,7 @@ use rusqlite::Connection;
 
 use super::alerts as alert_changes;
 use crate::{
-    alerts::judge_chain,
+    alerts::evaluate_chain_answer,
     domain::{
         change::ChangeKind,
         ids::TransactionKey,
@@ -58,7 +58,11 @@ pub(super) fn observe(
     }
     let Some(transaction) = transactions::whole_of(db, key)? else { return Ok(()) };
     let active = alerts::active_for(db, &key.profile, transaction.id)?;
-    alert_changes::carry_out(db, &judge_chain(&transaction, &active), &FeedEntry { profile: &key.profile, ..entry })
+    alert_changes::carry_out(
+        db,
+        &evaluate_chain_answer(&transaction, &active),
+        &FeedEntry { profile: &key.profile, ..entry },
+    )
 }
 
 /// Asks the poller to ask the chains about these transactions now.

@@ -5,7 +5,7 @@ use rusqlite::Connection;
 
 use super::alerts as alert_changes;
 use crate::{
-    alerts::judge,
+    alerts::evaluate_answer,
     domain::{
         change::ChangeKind,
         duration_stats::{self, DurationSample},
@@ -69,7 +69,7 @@ pub(super) fn observe(
     };
     changes::append_all(db, &entry, &changes)?;
     let active = alerts::active_for(db, &key.profile, transaction.id)?;
-    let steps = judge(&transaction, &active, at);
+    let steps = evaluate_answer(&transaction, &active, at);
     alert_changes::carry_out(db, &steps, &entry)?;
     let has_changes = changes != [ChangeKind::Polled] || !steps.is_empty();
     Ok(AppliedObservation { transaction: Some(transaction), has_changes, samples })

@@ -5,7 +5,7 @@ use rusqlite::Connection;
 
 use super::alerts as alert_changes;
 use crate::{
-    alerts::judge_profile,
+    alerts::evaluate_profile_event,
     domain::{change::ChangeKind, operation::ProfileEvent, poller::PollerReport},
     store::{
         error::StoreError,
@@ -29,7 +29,7 @@ pub(super) fn record_event(
         changes::append(db, &entry, &kind)?;
     }
     let active = alerts::active_of_profile(db, profile)?;
-    alert_changes::carry_out(db, &judge_profile(event, &active), &entry)
+    alert_changes::carry_out(db, &evaluate_profile_event(event, &active), &entry)
 }
 
 /// Returns the feed entry of an event. A short budget has none: its alert alone reports it.

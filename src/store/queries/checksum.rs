@@ -8,7 +8,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::{
-    domain::ids::RowId,
+    domain::{ids::RowId, text},
     store::{
         error::StoreError,
         reader::Reader,
@@ -186,7 +186,7 @@ fn checksum(db: &Connection, table: &ChecksumTable) -> Result<TableChecksum, Sto
     }
     let digest = match is_left_out {
         true => LEFT_OUT.to_owned(),
-        false => digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect(),
+        false => text::hex(&digest.finalize()),
     };
     Ok(TableChecksum { table: table.name, rows: number, digest })
 }

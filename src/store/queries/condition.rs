@@ -23,10 +23,11 @@ use crate::store::tables::{
 };
 
 /// The SQL for the name of the source chain; equals `Transaction::from_name`.
-pub(in crate::store) const FROM_NAME: &str = "coalesce(from_name, shipped_name(from_chain), (SELECT name FROM chains
+pub(in crate::store) const FROM_NAME: &str =
+    "coalesce(from_name, known_chain_name(from_chain), (SELECT name FROM chains
     WHERE chains.profile = transactions.profile AND chains.id = from_chain), from_chain)";
 /// The SQL for the name of the destination chain; equals `Transaction::to_name`.
-pub(in crate::store) const TO_NAME: &str = "coalesce(to_name, shipped_name(to_chain), (SELECT name FROM chains
+pub(in crate::store) const TO_NAME: &str = "coalesce(to_name, known_chain_name(to_chain), (SELECT name FROM chains
     WHERE chains.profile = transactions.profile AND chains.id = to_chain), to_chain)";
 
 /// The condition that every row meets.
@@ -127,9 +128,9 @@ impl SqlCondition {
     fn push_test(&mut self, test: &FilterTest, context: TestContext<'_>) -> bool {
         let now = context.now;
         match test {
-            FilterTest::Word(word) => return self.push_planned_search("has_word", word, context),
-            FilterTest::Exact(text) => return self.push_planned_search("has_text", text, context),
-            FilterTest::Pattern(pattern) => self.push_text_search("has_pattern", pattern.as_str()),
+            FilterTest::Word(word) => return self.push_planned_search("contains_ignoring_case", word, context),
+            FilterTest::Exact(text) => return self.push_planned_search("contains_exactly", text, context),
+            FilterTest::Pattern(pattern) => self.push_text_search("matches_pattern", pattern.as_str()),
             FilterTest::Is(state) => self.push(&state_sql(*state, now)),
             FilterTest::Status(wanted) => self.push_status_test(wanted),
             FilterTest::Chain(side, chain) => self.push_chain_test(*side, chain),
@@ -169,7 +170,7 @@ impl SqlCondition {
     fn push_text_equality(&mut self, column: &str, lowercase: &str) {
         match lowercase.is_ascii() {
             true => self.push(&format!("{column} = ? COLLATE NOCASE")),
-            false => self.push(&format!("is_word(?, {column})")),
+            false => self.push(&format!("equals_ignoring_case(?, {column})")),
         }
         self.push_parameter(lowercase);
     }
@@ -212,7 +213,7 @@ impl SqlCondition {
              OR EXISTS ({ACTIVE_ALERTS} AND acknowledged_at IS NOT NULL AND {function}(?, acknowledged_note))"
         ));
         (0..4).for_each(|_| self.push_parameter(wanted));
-        if function != "has_pattern" {
+        if function != "matches_pattern" {
             self.push(&format!(
                 " OR (profile, quote_id) IN (SELECT profile, quote_id FROM quotes WHERE {function}(?, {RECEIVER}))"
             ));
@@ -269,7 +270,7 @@ impl SqlCondition {
                 self.push(&format!("{column} = ? OR "));
                 self.push_parameter(id.as_str());
             }
-            self.push(&format!("is_word(?, {name})"));
+            self.push(&format!("equals_ignoring_case(?, {name})"));
             self.push_parameter(chain.name());
         }
     }

@@ -246,7 +246,9 @@ fn without(envelope: &Envelope, deleted: &HashSet<TransactionIdentity>) -> Optio
         {
             return None;
         }
-        Operation::RequestChain { transactions } => Operation::RequestChain { transactions: kept(transactions)? },
+        Operation::RequestChainCheck { transactions } => {
+            Operation::RequestChainCheck { transactions: kept(transactions)? }
+        }
         Operation::DropBodies { transactions } => Operation::DropBodies { transactions: kept(transactions)? },
         Operation::RequestPoll { transactions } => Operation::RequestPoll { transactions: kept(transactions)? },
         // The deletion itself is needed again if the database loses it.
@@ -256,7 +258,7 @@ fn without(envelope: &Envelope, deleted: &HashSet<TransactionIdentity>) -> Optio
         | Operation::Undo { .. }
         | Operation::Redo { .. }
         | Operation::Pause { .. }
-        | Operation::AskQuote { .. }
+        | Operation::RequestQuote { .. }
         | Operation::WithdrawQuote { .. }
         | Operation::ClaimQuote { .. }
         | Operation::AnswerQuote { .. }

@@ -46,9 +46,9 @@ pub(crate) enum LogWrite {
 
 impl LogWrite {
     /// Whether only a poller makes this write.
-    pub(crate) fn is_of_poller(&self) -> bool {
+    pub(crate) fn is_written_by_poller(&self) -> bool {
         match self {
-            Self::Operation(envelope) => envelope.operation.is_of_poller(),
+            Self::Operation(envelope) => envelope.operation.is_written_by_poller(),
             Self::Batch { .. } | Self::Open(_) | Self::ReadBody { .. } | Self::Flush => false,
         }
     }

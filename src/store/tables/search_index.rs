@@ -54,7 +54,7 @@ impl SearchPlan {
 
     fn try_plan(db: &Connection, lower: &str) -> Result<Self, StoreError> {
         let is_shipped = chains::all().iter().any(|chain| term::contains_ignoring_case(&chain.name, lower));
-        let learned = "SELECT EXISTS (SELECT 1 FROM chains WHERE has_word(?, name))";
+        let learned = "SELECT EXISTS (SELECT 1 FROM chains WHERE contains_ignoring_case(?, name))";
         if is_shipped || db.prepare_cached(learned)?.query_row([lower], |row| row.get(0))? {
             return Ok(Self::ScanForChain);
         }

@@ -105,7 +105,7 @@ fn changed_and_requested_readings_are_in_the_history_and_repetitions_are_not() {
     says(&store, row, ChainVerdict::Pending, 20);
     assert_eq!(events(&store), ["chain_checked"]);
     let transactions = store.reader().unwrap().keys(&[row]).unwrap();
-    testing::apply(&store, Operation::RequestChain { transactions }, at(30)).unwrap();
+    testing::apply(&store, Operation::RequestChainCheck { transactions }, at(30)).unwrap();
     assert_eq!(store.reader().unwrap().requested_chains("default").unwrap(), [row]);
     says(&store, row, ChainVerdict::Pending, 40);
     assert_eq!(events(&store), ["chain_checked", "chain_requested", "chain_checked"]);

@@ -32,7 +32,7 @@ impl LogSession {
         let until = self.clock.now().mono + GATHER_TIME;
         let mut known = 0;
         while received.len() < MAX_OPERATIONS && !self.has_ended {
-            if !received.iter().skip(known).all(|submission| submission.write.is_of_poller()) {
+            if !received.iter().skip(known).all(|submission| submission.write.is_written_by_poller()) {
                 return;
             }
             known = received.len();
@@ -49,8 +49,9 @@ impl LogSession {
         for Submission { write, reply } in received.drain(..) {
             match write {
                 LogWrite::Operation(envelope) => {
-                    let is_of_poller = envelope.operation.is_of_poller();
-                    if run.last().is_some_and(|(last, _)| last.operation.is_of_poller() != is_of_poller) {
+                    let is_written_by_poller = envelope.operation.is_written_by_poller();
+                    if run.last().is_some_and(|(last, _)| last.operation.is_written_by_poller() != is_written_by_poller)
+                    {
                         self.waiting.extend(PendingAppend::of_operations(&mut run, &self.clock));
                     }
                     run.push((envelope, reply));
@@ -82,11 +83,11 @@ impl LogSession {
     pub(super) async fn append_first(&mut self, link: &mut SessionConnection) -> Result<(), SessionError> {
         let Some(append) = self.waiting.front_mut() else { return Ok(()) };
         let fence = self.options.fence.as_ref().and_then(|fence| fence.borrow().clone());
-        if append.is_of_poller && fence.is_none() {
+        if append.is_written_by_poller && fence.is_none() {
             self.waiting.pop_front().into_iter().for_each(|append| append.fail(&TeamError::Fenced.to_string()));
             return Ok(());
         }
-        let fence = fence.filter(|_| append.is_of_poller);
+        let fence = fence.filter(|_| append.is_written_by_poller);
         let _lock = lock(&self.lock_path, &self.clock).await?;
         let mut results = Vec::new();
         for (nonce, payload) in &append.entries {
@@ -106,7 +107,7 @@ impl LogSession {
                 author: Some(link.author.clone()),
                 payload: payload.to_vec(),
             };
-            let kept = (!append.is_of_poller).then_some(seq);
+            let kept = (!append.is_written_by_poller).then_some(seq);
             results =
                 Self::apply_through(&self.store, &self.reader, link, own, kept, &self.status, self.options.is_light)
                     .await?;

@@ -30,7 +30,7 @@ pub(super) struct PendingAppend {
     /// The entries and their nonces. All but the last of several are parts.
     pub(super) entries: Vec<(Nonce, Vec<u8>)>,
     /// Whether a poller wrote them, under its lease.
-    pub(super) is_of_poller: bool,
+    pub(super) is_written_by_poller: bool,
     /// Take the result of each operation.
     replies: Vec<ResultSender>,
     /// When the first of the writes was submitted.
@@ -44,14 +44,14 @@ impl PendingAppend {
     pub(super) fn new(payload: Vec<u8>, replies: Vec<ResultSender>, clock: &Clock) -> Self {
         let parts = payload::split(payload, Nonce(rand::random()));
         let entries = parts.into_iter().map(|part| (Nonce(rand::random()), part)).collect();
-        Self { entries, is_of_poller: false, replies, since: clock.now().mono, may_be_in_log: false }
+        Self { entries, is_written_by_poller: false, replies, since: clock.now().mono, may_be_in_log: false }
     }
 
     /// Creates an append without entries: it is completed after all earlier ones.
     pub(super) fn flush(reply: ResultSender, clock: &Clock) -> Self {
         Self {
             entries: Vec::new(),
-            is_of_poller: false,
+            is_written_by_poller: false,
             replies: vec![reply],
             since: clock.now().mono,
             may_be_in_log: false,
@@ -61,10 +61,10 @@ impl PendingAppend {
     /// Takes a run of operations of one kind; `None` if there are none.
     pub(super) fn of_operations(run: &mut Vec<(Box<Envelope>, ResultSender)>, clock: &Clock) -> Option<Self> {
         let (envelopes, replies): (Vec<_>, Vec<_>) = run.drain(..).unzip();
-        let is_of_poller = envelopes.first()?.operation.is_of_poller();
+        let is_written_by_poller = envelopes.first()?.operation.is_written_by_poller();
         let operations: Vec<&Envelope> = envelopes.iter().map(AsRef::as_ref).collect();
         match payload::encode(&operations) {
-            Ok(payload) => Some(Self { is_of_poller, ..Self::new(payload, replies, clock) }),
+            Ok(payload) => Some(Self { is_written_by_poller, ..Self::new(payload, replies, clock) }),
             Err(error) => {
                 let reason = error.to_string();
                 replies.into_iter().for_each(|reply| drop(reply.send(Err(StoreError::Log(reason.clone())))));
@@ -90,7 +90,7 @@ impl PendingAppend {
 
     /// Fails each write with an error.
     pub(super) fn fail(self, reason: &str) {
-        let reason = match (self.is_of_poller, self.may_be_in_log) {
+        let reason = match (self.is_written_by_poller, self.may_be_in_log) {
             (true, _) => reason.to_owned(),
             (false, true) => {
                 format!("{reason}; whether the write is in the team's log shows when the database is back")

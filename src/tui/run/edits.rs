@@ -124,14 +124,15 @@ fn edit_outcome(edit: &LocalEdit, count: usize) -> String {
     match edit {
         Edit::Untrack { .. } if count == 1 => "Polling stopped; the transaction is kept".into(),
         Edit::Untrack { .. } => format!("Polling stopped for {count} transactions; they are kept"),
-        Edit::AddNote { .. } => counted(count, "note added", "notes added"),
-        Edit::RemoveNote { .. } => counted(count, "note removed", "notes removed"),
+        Edit::AddNote { .. } => format!("{} added", text::counted(count, "note")),
+        Edit::RemoveNote { .. } => format!("{} removed", text::counted(count, "note")),
         Edit::SetTicket { ticket: Some(ticket), .. } => format!("Ticket {} set{}", text::clean(ticket), on_many(count)),
         Edit::SetTicket { ticket: None, .. } => format!("Ticket removed{}", on_many(count)),
-        Edit::ChangeLabels { .. } => counted(count, "label changed", "labels changed"),
-        Edit::Acknowledge { .. } => counted(count, "alert acknowledged", "alerts acknowledged"),
-        Edit::Snooze { .. } => counted(count, "alert snoozed", "alerts snoozed"),
-        Edit::Unacknowledge { .. } => counted(count, "alert fires again", "alerts fire again"),
+        Edit::ChangeLabels { .. } => format!("{} changed", text::counted(count, "label")),
+        Edit::Acknowledge { .. } => format!("{} acknowledged", text::counted(count, "alert")),
+        Edit::Snooze { .. } => format!("{} snoozed", text::counted(count, "alert")),
+        Edit::Unacknowledge { .. } if count == 1 => "1 alert fires again".into(),
+        Edit::Unacknowledge { .. } => format!("{count} alerts fire again"),
         Edit::CorrectSource { chain, .. } => {
             format!("Source chain corrected to {}; polled next", record::chain_name(None, None, chain))
         }
@@ -158,10 +159,6 @@ fn unchanged_reason(edit: &LocalEdit) -> &'static str {
 /// Returns on how many transactions an edit was made; nothing for one.
 fn on_many(count: usize) -> String {
     if count == 1 { String::new() } else { format!(" on {count} transactions") }
-}
-
-fn counted(count: usize, one: &str, several: &str) -> String {
-    format!("{count} {}", if count == 1 { one } else { several })
 }
 
 /// Returns how many transactions the last edit that can be undone imported; 0 if it is no import.

@@ -40,7 +40,7 @@ impl Dashboard {
         let details = self.details.clone();
         match work {
             QuoteWork::Ask { request, until } => self.spawn(move || {
-                let operation = Operation::AskQuote { profile, request, wanted_until: until };
+                let operation = Operation::RequestQuote { profile, request, wanted_until: until };
                 let asked = store.apply(operation, at).wait().and_then(OperationResult::asked);
                 Msg::Quote(QuoteProgress::Asked(until, asked.map_err(|error| error.to_string())))
             }),

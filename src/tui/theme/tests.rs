@@ -13,7 +13,7 @@ fn linear(color: Color) -> [f64; 3] {
     let [red, green, blue] = match color {
         Color::Rgb(red, green, blue) => [red, green, blue],
         Color::Indexed(index) => shown(index),
-        other => panic!("the look of {other} is unknown"),
+        other => panic!("the RGB value of {other} is unknown"),
     };
     [red, green, blue].map(|part| match f64::from(part) / 255.0 {
         part if part <= 0.04045 => part / 12.92,
@@ -65,7 +65,8 @@ fn every_meaning_is_legible_in_the_selected_row_and_in_a_tinted_row() {
     }
 }
 
-/// The look of a colour to people without one kind of cones (Machado, Oliveira and Fernandes 2009, severity 1.0).
+/// Matrices from a colour to the colour that people see: with usual vision, and without one kind of cones (Machado,
+/// Oliveira and Fernandes 2009, severity 1.0).
 const VISIONS: [(&str, [[f64; 3]; 3]); 3] = [
     ("usual", [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]),
     ("protanopia", [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]]),

@@ -40,7 +40,7 @@ Examples:
   hoptop doctor                                    print one line for each check
   hoptop doctor --probe                            also send one request to the service, and one to the node of each chain
   hoptop doctor --checksums                        print a checksum for each table of the store, and check nothing
-  hoptop doctor --repair                           rebuild records from the history; the next start takes the rest from the newest backup
+  hoptop doctor --repair                           rebuild unreadable records; the next start restores the rest from a backup
   hoptop doctor --verify-replica                   compare this machine's copy of a team's store with the team's log
 
 The exit code is 1 if a line is an error. Stores with the same content have the same checksums, even if their files differ.";
@@ -434,17 +434,17 @@ mod tests {
 
     const CANARY: &str = "canary-integrator-7f3a";
 
-    fn settings(bench: &CommandFixture, variables: &[(&str, &str)]) -> Settings {
+    fn settings(fixture: &CommandFixture, variables: &[(&str, &str)]) -> Settings {
         let flags = CommandLineSettings {
-            state_dir: Some(bench.folder.path().join("state")),
+            state_dir: Some(fixture.folder.path().join("state")),
             ..CommandLineSettings::default()
         };
-        config::load(flags, &Environment::fixed(variables, Some(bench.folder.path()))).unwrap()
+        config::load(flags, &Environment::fixed(variables, Some(fixture.folder.path()))).unwrap()
     }
 
-    fn run(bench: &mut CommandFixture, variables: &[(&str, &str)]) -> (String, Exit) {
-        let settings = settings(bench, variables);
-        let (out, err, exit) = bench.run(|cx| {
+    fn run(fixture: &mut CommandFixture, variables: &[(&str, &str)]) -> (String, Exit) {
+        let settings = settings(fixture, variables);
+        let (out, err, exit) = fixture.run(|cx| {
             doctor(&DoctorArgs::default(), &settings, None, &OpeningErrors::default(), |_| Ok("reached".into()), cx)
         });
         assert_eq!(err, "");
@@ -456,14 +456,14 @@ mod tests {
 
     #[test]
     fn settings_with_which_the_dashboard_does_not_start_are_named() {
-        let mut bench = CommandFixture::new();
-        let (out, exit) = run(&mut bench, &[ALL.as_slice(), &[("HOPTOP_THEME", "pink")]].concat());
+        let mut fixture = CommandFixture::new();
+        let (out, exit) = run(&mut fixture, &[ALL.as_slice(), &[("HOPTOP_THEME", "pink")]].concat());
         assert_eq!(exit, Exit::Error);
         assert!(out.starts_with("error  config    the dashboard doesn't start: unknown theme"), "{out}");
-        let folder = bench.folder.path().join(".config/hoptop");
+        let folder = fixture.folder.path().join(".config/hoptop");
         std::fs::create_dir_all(&folder).unwrap();
         std::fs::write(folder.join("config.toml"), "[keys]\nadd = \"a\"\n").unwrap();
-        let (out, _) = run(&mut bench, &ALL);
+        let (out, _) = run(&mut fixture, &ALL);
         assert!(out.contains("the dashboard doesn't start: keys: `a` is bound to both"), "{out}");
     }
 
@@ -480,12 +480,12 @@ mod tests {
 
     #[test]
     fn failing_notification_channel_is_reported() {
-        let mut bench = CommandFixture::new();
-        let config = bench.folder.path().join(".config/hoptop/config.toml");
+        let mut fixture = CommandFixture::new();
+        let config = fixture.folder.path().join(".config/hoptop/config.toml");
         std::fs::create_dir_all(config.parent().unwrap()).unwrap();
         let mut alerting = |text: &str| {
             std::fs::write(&config, text).unwrap();
-            let (out, exit) = run(&mut bench, &ALL);
+            let (out, exit) = run(&mut fixture, &ALL);
             (out.lines().find(|line| line.contains("  alerting")).unwrap().to_owned(), exit)
         };
         assert!(alerting("").0.starts_with("ok     alerting  no notifications"));
@@ -497,12 +497,12 @@ mod tests {
 
     #[test]
     fn short_budget_names_a_sufficient_limit() {
-        let mut bench = CommandFixture::new();
+        let mut fixture = CommandFixture::new();
         for number in 1..=100 {
-            let row = bench.track(fixtures::new(number));
-            bench.observe(row, fixtures::says(RouterStatus::Ongoing), 30);
+            let row = fixture.track(fixtures::new(number));
+            fixture.observe(row, fixtures::says(RouterStatus::Ongoing), 30);
         }
-        let (out, exit) = run(&mut bench, &ALL);
+        let (out, exit) = run(&mut fixture, &ALL);
         assert_eq!(exit, Exit::Success);
         assert!(out.contains("warn   budget    100 to poll: 1.11 requests/s needed, 0.83 allowed"), "{out}");
         assert!(out.contains("raise the limit to 2 requests/s, or track at most 67"), "{out}");
@@ -512,15 +512,15 @@ mod tests {
 
     #[test]
     fn requests_of_other_processes_are_reported() {
-        let mut bench = CommandFixture::new();
-        let fingerprint = check_id(&settings(&bench, &ALL)).1.unwrap();
+        let mut fixture = CommandFixture::new();
+        let fingerprint = check_id(&settings(&fixture, &ALL)).1.unwrap();
         let now = crate::clock::Now { mono: crate::clock::MonotonicTime::default(), wall: DateTime::UNIX_EPOCH };
-        let mut other = Shared::shared(&bench.folder.path().join("state"), &fingerprint, 1.0, now).unwrap();
+        let mut other = Shared::shared(&fixture.folder.path().join("state"), &fingerprint, 1.0, now).unwrap();
         let ticket = other.take(now.mono + std::time::Duration::from_secs(1)).unwrap();
-        let (out, _) = run(&mut bench, &ALL);
+        let (out, _) = run(&mut fixture, &ALL);
         assert!(out.contains("ok     ledger    limit 1 requests/s as last set, 1 in flight"), "{out}");
         other.release(ticket, RequestEnd::Throttled { retry_after: None, jitter: 0.0 }, now.mono, now.mono);
-        let (out, _) = run(&mut bench, &ALL);
+        let (out, _) = run(&mut fixture, &ALL);
         assert!(
             out.contains("warn   ledger    limit 1 requests/s as last set, 0 in flight; no requests for 1s"),
             "{out}"
@@ -529,30 +529,30 @@ mod tests {
 
     #[test]
     fn limit_of_another_process_is_reported() {
-        let mut bench = CommandFixture::new();
-        let fingerprint = check_id(&settings(&bench, &ALL)).1.unwrap();
+        let mut fixture = CommandFixture::new();
+        let fingerprint = check_id(&settings(&fixture, &ALL)).1.unwrap();
         let now = crate::clock::Now { mono: crate::clock::MonotonicTime::default(), wall: DateTime::UNIX_EPOCH };
-        let _other = Shared::shared(&bench.folder.path().join("state"), &fingerprint, 8.0, now).unwrap();
-        let (out, _) = run(&mut bench, &ALL);
+        let _other = Shared::shared(&fixture.folder.path().join("state"), &fingerprint, 8.0, now).unwrap();
+        let (out, _) = run(&mut fixture, &ALL);
         assert!(out.contains("warn   ledger    limit 8 requests/s as last set, 0 in flight; your limit of 1"), "{out}");
     }
 
     #[test]
     fn store_disk_and_backup_are_checked() {
-        let mut bench = CommandFixture::new();
-        let (out, _) = run(&mut bench, &ALL);
+        let mut fixture = CommandFixture::new();
+        let (out, _) = run(&mut fixture, &ALL);
         assert!(out.contains("0 transactions, 0 alerts, intact\n"), "{out}");
         assert!(out.contains("ok     backup    none, because nothing is tracked"), "{out}");
-        bench.track(fixtures::new(1));
-        assert!(run(&mut bench, &ALL).0.contains("warn   backup    none yet; hoptop makes one a day"));
+        fixture.track(fixtures::new(1));
+        assert!(run(&mut fixture, &ALL).0.contains("warn   backup    none yet; hoptop makes one a day"));
         let two_days_before = crate::cli::context::testing::at(60) - TimeDelta::hours(49);
-        Store::backup_if_due(bench.store.path(), two_days_before, &|| true).unwrap();
-        let (out, _) = run(&mut bench, &ALL);
+        Store::backup_if_due(fixture.store.path(), two_days_before, &|| true).unwrap();
+        let (out, _) = run(&mut fixture, &ALL);
         assert!(out.contains("warn   backup    1 kept, the newest 2d 01h old: "), "{out}");
         assert!(out.contains(" free; store ") && out.contains(" kB, its log "), "{out}");
         let next_year = two_days_before + TimeDelta::days(365);
-        Store::backup_if_due(bench.store.path(), next_year, &|| true).unwrap();
-        let (out, _) = run(&mut bench, &ALL);
+        Store::backup_if_due(fixture.store.path(), next_year, &|| true).unwrap();
+        let (out, _) = run(&mut fixture, &ALL);
         assert!(
             out.contains("warn   backup    1 of 2 are dated ahead of this clock; was the clock set back?"),
             "{out}"
@@ -561,10 +561,10 @@ mod tests {
 
     #[test]
     fn answer_from_the_future_is_reported_as_a_clock_set_back() {
-        let mut bench = CommandFixture::new();
-        let row = bench.track(fixtures::new(1));
-        bench.observe(row, fixtures::says(RouterStatus::Ongoing), 3_660);
-        let (out, _) = run(&mut bench, &ALL);
+        let mut fixture = CommandFixture::new();
+        let row = fixture.track(fixtures::new(1));
+        fixture.observe(row, fixtures::says(RouterStatus::Ongoing), 3_660);
+        let (out, _) = run(&mut fixture, &ALL);
         assert!(out.contains("warn   clock     the last answer is 1h 00m ahead of this clock"), "{out}");
     }
 }

@@ -110,7 +110,7 @@ fn write_device(device: &Path, selection: &ExportSelection, cx: &mut Context) ->
 
 /// Writes or replaces a file, unless a signal comes before the new file is complete.
 fn write_file(path: &Path, folder: &Path, selection: &ExportSelection, cx: &mut Context, name: &str) -> Result<Exit> {
-    let signals = signals::SignalStream::open()?;
+    let signals = signals::FirstSignal::listen()?;
     let now = cx.now.wall;
     let written = replace_file(path, folder, now, |partial| write_buffered(partial, selection, cx, &|| signals.exit()));
     finish(written, name, cx)

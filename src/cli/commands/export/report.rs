@@ -29,6 +29,7 @@ use crate::{
         settled_duration::SettledDuration,
         span,
         status::RouterStatus,
+        text,
         transaction::Transaction,
     },
     presentation::row_text,
@@ -169,9 +170,8 @@ impl ReportTotals {
         let ExportOptions { filter_text, now, zone, .. } = form;
         let total = self.submitted.len();
         self.took.sort_unstable();
-        let noun = if total == 1 { "transfer" } else { "transfers" };
         ReportHead {
-            title: format!("{total} {noun}"),
+            title: text::counted(total, "transfer"),
             of: if filter_text.is_empty() {
                 "All tracked transfers.".into()
             } else {

@@ -28,13 +28,13 @@ fn args(format: ExportFormat) -> ExportArgs {
 }
 
 /// Runs an export. Returns standard output, standard error and the exit code.
-fn run_export(bench: &mut CommandFixture, args: &ExportArgs) -> (String, String, Exit) {
-    let (out, err, exit) = bench.run(|cx| export(args, cx));
+fn run_export(fixture: &mut CommandFixture, args: &ExportArgs) -> (String, String, Exit) {
+    let (out, err, exit) = fixture.run(|cx| export(args, cx));
     (out, err, exit.unwrap())
 }
 
 /// Imports a text. Returns standard output and standard error.
-fn run_import(bench: &mut CommandFixture, text: &str) -> (String, String) {
+fn run_import(fixture: &mut CommandFixture, text: &str) -> (String, String) {
     let args = ImportArgs {
         file: "-".into(),
         format: FormatArg::Auto,
@@ -43,7 +43,7 @@ fn run_import(bench: &mut CommandFixture, text: &str) -> (String, String) {
         any_chain: true,
         json: false,
     };
-    let (out, err, exit) = bench.run(|cx| import(&args, &mut text.as_bytes(), cx));
+    let (out, err, exit) = fixture.run(|cx| import(&args, &mut text.as_bytes(), cx));
     exit.unwrap();
     (out, err)
 }
@@ -56,24 +56,24 @@ fn three_transactions() -> CommandFixture {
 
 /// Like [`three_transactions`], tracked by a person with this name.
 fn three_transactions_by(author: Option<&str>) -> CommandFixture {
-    let mut bench = CommandFixture::new();
-    bench.store = bench.store.with_author(author.map(str::to_owned));
+    let mut fixture = CommandFixture::new();
+    fixture.store = fixture.store.with_author(author.map(str::to_owned));
     let mut new = fixtures::new(1);
     new.params.ticket = Some("=HYPERLINK(\"x\")|pipe".into());
     new.params.estimate = Some(std::time::Duration::from_millis(1_500));
     new.params.submitted_at = Some(at(-3_000));
     new.params.from_address = Some("@from".into());
     (new.labels, new.notes) = (vec!["-vip".into(), "b".into()], vec!["+one".into(), "'=two".into()]);
-    bench.observe(bench.track(new), fixtures::says(RouterStatus::Ongoing), 30);
+    fixture.observe(fixture.track(new), fixtures::says(RouterStatus::Ongoing), 30);
     let mut untracked = fixtures::new(2);
     untracked.is_untracked = true;
-    bench.track(untracked);
-    bench.track_as("other", fixtures::new(3));
-    bench
+    fixture.track(untracked);
+    fixture.track_as("other", fixtures::new(3));
+    fixture
 }
 
 /// Returns the parameters of all transactions in the store.
-fn params(bench: &CommandFixture) -> Vec<(NewTransaction, Tracking)> {
+fn params(fixture: &CommandFixture) -> Vec<(NewTransaction, Tracking)> {
     let params = |tx: Transaction| {
         let Transaction { params, labels, notes, first_seen_at, tracking, .. } = tx;
         let untracked = tracking == Tracking::Untracked;
@@ -82,24 +82,24 @@ fn params(bench: &CommandFixture) -> Vec<(NewTransaction, Tracking)> {
             tracking,
         )
     };
-    bench.transactions().into_iter().map(params).collect()
+    fixture.transactions().into_iter().map(params).collect()
 }
 
 #[test]
 fn export_imports_to_equal_transactions_and_changes_nothing_in_its_own_store() {
     for format in [ExportFormat::Ndjson, ExportFormat::Json, ExportFormat::Csv] {
-        let mut bench = three_transactions();
+        let mut fixture = three_transactions();
         let (text, err, exit) =
-            run_export(&mut bench, &ExportArgs { filter: vec!["sort:hash".into()], ..args(format) });
+            run_export(&mut fixture, &ExportArgs { filter: vec!["sort:hash".into()], ..args(format) });
         assert_eq!((err.as_str(), exit), ("", Exit::Success));
         let mut fresh = CommandFixture::new();
         let warning =
             "warning: 1 row names the profile other but is tracked in default; choose another profile with --profile\n";
         assert_eq!(run_import(&mut fresh, &text), ("3 tracked, 0 updated, 0 already tracked\n".into(), warning.into()));
-        assert_eq!(params(&fresh), params(&bench), "{format:?}");
+        assert_eq!(params(&fresh), params(&fixture), "{format:?}");
         let own = ExportArgs { filter: vec!["profile:default".into()], ..args(format) };
-        let (text, ..) = run_export(&mut bench, &own);
-        let again = run_import(&mut bench, &text);
+        let (text, ..) = run_export(&mut fixture, &own);
+        let again = run_import(&mut fixture, &text);
         assert_eq!(again, ("0 tracked, 0 updated, 2 already tracked\n".into(), String::new()), "{format:?}");
     }
 }
@@ -107,8 +107,8 @@ fn export_imports_to_equal_transactions_and_changes_nothing_in_its_own_store() {
 #[test]
 fn export_with_authors_imports_to_equal_transactions() {
     for format in [ExportFormat::Ndjson, ExportFormat::Json, ExportFormat::Csv] {
-        let mut bench = three_transactions_by(Some("Ana"));
-        let (text, ..) = run_export(&mut bench, &args(format));
+        let mut fixture = three_transactions_by(Some("Ana"));
+        let (text, ..) = run_export(&mut fixture, &args(format));
         let names_authors = format != ExportFormat::Csv;
         assert_eq!(text.contains("\"noteAuthors\":[\"Ana\",\"Ana\"]"), names_authors, "{text}");
         let mut fresh = CommandFixture::new();
@@ -122,23 +122,23 @@ fn export_with_authors_imports_to_equal_transactions() {
 #[test]
 fn truncated_request_id_of_the_service_does_not_prevent_an_import() {
     for format in [ExportFormat::Ndjson, ExportFormat::Csv] {
-        let mut bench = CommandFixture::new();
+        let mut fixture = CommandFixture::new();
         let mut record = StatusRecord::bare(RouterStatus::Ongoing);
         record.request_id = Some(clean(&"r".repeat(600)));
         let outcome = StatusOutcome::Record(Box::new(record));
         let answer = Observation { outcome, ..fixtures::says(RouterStatus::Ongoing) };
-        bench.observe(bench.track(fixtures::new(1)), answer, 30);
-        let (text, ..) = run_export(&mut bench, &args(format));
+        fixture.observe(fixture.track(fixtures::new(1)), answer, 30);
+        let (text, ..) = run_export(&mut fixture, &args(format));
         assert!(text.contains("rrr"), "{text}");
         assert_eq!(run_import(&mut CommandFixture::new(), &text).0, "1 tracked, 0 updated, 0 already tracked\n");
-        assert_eq!(run_import(&mut bench, &text).0, "0 tracked, 0 updated, 1 already tracked\n");
+        assert_eq!(run_import(&mut fixture, &text).0, "0 tracked, 0 updated, 1 already tracked\n");
     }
 }
 
 #[test]
 fn csv_begins_with_the_columns_of_import_and_escapes_formulas() {
-    let mut bench = three_transactions();
-    let (out, ..) = run_export(&mut bench, &ExportArgs { limit: Some(1), ..args(ExportFormat::Csv) });
+    let mut fixture = three_transactions();
+    let (out, ..) = run_export(&mut fixture, &ExportArgs { limit: Some(1), ..args(ExportFormat::Csv) });
     let start = "transactionId,fromChainId,toChainId,quoteId,requestId,estimatedRouteDuration,submittedAt,fromAddress,\
                  ticket,labels,notes,";
     assert!(out.starts_with(start), "{out}");
@@ -153,8 +153,8 @@ fn csv_begins_with_the_columns_of_import_and_escapes_formulas() {
 
 #[test]
 fn markdown_cells_stay_in_their_table() {
-    let mut bench = three_transactions();
-    let (out, ..) = run_export(&mut bench, &args(ExportFormat::Markdown));
+    let mut fixture = three_transactions();
+    let (out, ..) = run_export(&mut fixture, &args(ExportFormat::Markdown));
     let hash = format!("0x{:064x}", 1);
     let row = format!(
         "| `{hash}` | Arbitrum to Base | ongoing | 51m | 2023-11-14 21:38:20 UTC | \
@@ -168,29 +168,29 @@ fn markdown_cells_stay_in_their_table() {
 
 #[test]
 fn json_equals_the_json_of_list_in_ascii() {
-    let mut bench = three_transactions();
+    let mut fixture = three_transactions();
     let mut new = fixtures::new(4);
     new.params.ticket = Some("重要".into());
-    bench.track(new);
-    let (json, ..) = run_export(&mut bench, &args(ExportFormat::Json));
+    fixture.track(new);
+    let (json, ..) = run_export(&mut fixture, &args(ExportFormat::Json));
     let list = list::ListArgs { json: true, ..Default::default() };
-    let (listed, ..) = bench.run(|cx| list::list(&list, cx));
+    let (listed, ..) = fixture.run(|cx| list::list(&list, cx));
     let read = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
     assert_eq!(read(&json), read(&listed));
     assert!(json.is_ascii() && json.lines().count() == 6, "{json}");
     let nothing = ExportArgs { filter: vec!["nowhere".into()], ..args(ExportFormat::Json) };
-    assert_eq!(run_export(&mut bench, &nothing).0, "[]\n");
+    assert_eq!(run_export(&mut fixture, &nothing).0, "[]\n");
     let wrong = ExportArgs { filter: vec!["is:overdu".into()], ..args(ExportFormat::Json) };
-    assert_eq!(run_export(&mut bench, &wrong).2, Exit::Usage);
+    assert_eq!(run_export(&mut fixture, &wrong).2, Exit::Usage);
 }
 
 #[test]
 fn file_is_private_complete_and_in_the_format_of_its_extension() {
-    let mut bench = three_transactions();
-    let path = bench.folder.path().join("all.MD");
+    let mut fixture = three_transactions();
+    let path = fixture.folder.path().join("all.MD");
     fs::write(&path, "what was there").unwrap();
     let to_file = ExportArgs { output: Some(path.to_str().unwrap().into()), ..ExportArgs::default() };
-    let (out, err, exit) = run_export(&mut bench, &to_file);
+    let (out, err, exit) = run_export(&mut fixture, &to_file);
     assert_eq!((out.as_str(), exit), ("", Exit::Success));
     assert_eq!(err, format!("3 transactions written to {}\n", path.display()));
     assert!(fs::read_to_string(&path).unwrap().starts_with("| Transaction |"));
@@ -199,29 +199,29 @@ fn file_is_private_complete_and_in_the_format_of_its_extension() {
         use std::os::unix::fs::PermissionsExt;
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
     }
-    assert_eq!(count_partial_files(&bench), 0);
+    assert_eq!(count_partial_files(&fixture), 0);
     let formats = [("a.csv", Some(ExportFormat::Csv)), ("a.jsonl", Some(ExportFormat::Ndjson)), ("a.txt", None)];
     assert!(formats.iter().all(|(name, format)| ExportFormat::of(name) == *format));
 }
 
 /// Returns the number of partial files in the store's folder.
-fn count_partial_files(bench: &CommandFixture) -> usize {
-    let names = fs::read_dir(bench.folder.path()).unwrap().map(|entry| entry.unwrap().file_name());
+fn count_partial_files(fixture: &CommandFixture) -> usize {
+    let names = fs::read_dir(fixture.folder.path()).unwrap().map(|entry| entry.unwrap().file_name());
     names.filter(|name| name.to_str().unwrap().starts_with(".hoptop-export")).count()
 }
 
 #[test]
 fn failed_write_and_signal_leave_the_existing_file_unchanged() {
-    let mut bench = three_transactions();
-    let path = bench.folder.path().join("all.csv");
+    let mut fixture = three_transactions();
+    let path = fixture.folder.path().join("all.csv");
     fs::write(&path, "what was there").unwrap();
-    let folder = bench.folder.path().to_owned();
+    let folder = fixture.folder.path().to_owned();
     let failing_write = |mut file: &File| {
         file.write_all(b"half")?;
         Err(io::Error::from(io::ErrorKind::StorageFull).into())
     };
     assert!(replace_file(&path, &folder, DateTime::UNIX_EPOCH, failing_write).is_err());
-    assert_eq!((fs::read_to_string(&path).unwrap().as_str(), count_partial_files(&bench)), ("what was there", 0));
+    assert_eq!((fs::read_to_string(&path).unwrap().as_str(), count_partial_files(&fixture)), ("what was there", 0));
     let selection = ExportSelection {
         filter: Filter::everything(),
         filter_text: String::new(),
@@ -233,7 +233,7 @@ fn failed_write_and_signal_leave_the_existing_file_unchanged() {
         checks.set(checks.get() + 1);
         (checks.get() == 2).then_some(Exit::Interrupted)
     };
-    let (_, err, exit) = bench.run(|cx| {
+    let (_, err, exit) = fixture.run(|cx| {
         let now = cx.now.wall;
         let written =
             replace_file(&path, &folder, now, |partial| write_buffered(partial, &selection, cx, &at_second_check));
@@ -241,34 +241,34 @@ fn failed_write_and_signal_leave_the_existing_file_unchanged() {
     });
     assert_eq!(exit.unwrap(), Exit::Interrupted);
     assert!(err.starts_with("interrupted: ") && err.ends_with(" is unchanged\n"), "{err}");
-    assert_eq!((fs::read_to_string(&path).unwrap().as_str(), count_partial_files(&bench)), ("what was there", 0));
+    assert_eq!((fs::read_to_string(&path).unwrap().as_str(), count_partial_files(&fixture)), ("what was there", 0));
 }
 
 #[test]
 fn target_that_is_no_file_is_refused_or_written_to_but_never_replaced() {
-    let mut bench = three_transactions();
+    let mut fixture = three_transactions();
     let to = |path: &str| ExportArgs { output: Some(path.into()), ..ExportArgs::default() };
-    let error = |bench: &mut CommandFixture, path: &str| {
-        let (.., result) = bench.run(|cx| export(&to(path), cx));
+    let error = |fixture: &mut CommandFixture, path: &str| {
+        let (.., result) = fixture.run(|cx| export(&to(path), cx));
         crate::cli::sentence(&result.unwrap_err())
     };
-    let missing = error(&mut bench, "/no\u{1b}[31m/such/folder.csv");
+    let missing = error(&mut fixture, "/no\u{1b}[31m/such/folder.csv");
     assert_eq!(
         missing,
         "/no[31m/such/folder.csv can't be written: there is no such folder; create it or choose another name"
     );
-    let folder = bench.folder.path().to_str().unwrap().to_owned();
-    assert!(error(&mut bench, &folder).ends_with("it is a folder; choose a file in that folder"));
+    let folder = fixture.folder.path().to_str().unwrap().to_owned();
+    assert!(error(&mut fixture, &folder).ends_with("it is a folder; choose a file in that folder"));
     #[cfg(unix)]
     {
         use std::os::unix::fs::FileTypeExt;
-        assert_eq!(run_export(&mut bench, &to("/dev/null")).2, Exit::Success);
+        assert_eq!(run_export(&mut fixture, &to("/dev/null")).2, Exit::Success);
         assert!(fs::metadata("/dev/null").unwrap().file_type().is_char_device());
-        let (file, link) = (bench.folder.path().join("real.csv"), bench.folder.path().join("link.csv"));
+        let (file, link) = (fixture.folder.path().join("real.csv"), fixture.folder.path().join("link.csv"));
         fs::write(&file, "").unwrap();
         std::os::unix::fs::symlink(&file, &link).unwrap();
         for _ in 0..2 {
-            run_export(&mut bench, &to(link.to_str().unwrap()));
+            run_export(&mut fixture, &to(link.to_str().unwrap()));
             assert!(fs::symlink_metadata(&link).unwrap().is_symlink() && fs::metadata(&file).unwrap().len() > 0);
             // The second time, the target of the link doesn't exist.
             fs::remove_file(&file).unwrap();
@@ -278,8 +278,8 @@ fn target_that_is_no_file_is_refused_or_written_to_but_never_replaced() {
 
 #[test]
 fn files_of_the_store_are_never_replaced() {
-    let mut bench = three_transactions();
-    let store = bench.store.path().to_owned();
+    let mut fixture = three_transactions();
+    let store = fixture.store.path().to_owned();
     fs::create_dir(store.with_file_name("backups")).unwrap();
     let names = [
         "",
@@ -302,15 +302,15 @@ fn files_of_the_store_are_never_replaced() {
         let length = || fs::metadata(&output).ok().map(|file| file.len());
         let before = length();
         let to = ExportArgs { output: Some(output.clone()), ..args(ExportFormat::Csv) };
-        let (.., refused) = bench.run(|cx| export(&to, cx));
+        let (.., refused) = fixture.run(|cx| export(&to, cx));
         let error = crate::cli::sentence(&refused.unwrap_err());
         assert!(error.ends_with("can't be written: it belongs to the store; choose another name"), "{error}");
         assert_eq!(length(), before, "{output}");
     }
-    assert_eq!(bench.transactions().len(), 3);
+    assert_eq!(fixture.transactions().len(), 3);
     let beside = format!("{}.csv", store.display());
     let to = ExportArgs { output: Some(beside), ..ExportArgs::default() };
-    assert_eq!(run_export(&mut bench, &to).2, Exit::Success);
+    assert_eq!(run_export(&mut fixture, &to).2, Exit::Success);
 }
 
 #[test]
@@ -358,29 +358,29 @@ proptest! {
 
     #[test]
     fn exported_parameters_are_imported_unchanged(batch in prop::collection::vec(transaction(), 1..4)) {
-        let mut bench = CommandFixture::new();
+        let mut fixture = CommandFixture::new();
         for new in batch {
-            testing::track(&bench.store, "default", vec![new], at(0));
+            testing::track(&fixture.store, "default", vec![new], at(0));
         }
         for format in [ExportFormat::Ndjson, ExportFormat::Csv] {
-            let (text, ..) = run_export(&mut bench, &ExportArgs { filter: vec!["sort:age".into()], ..args(format) });
+            let (text, ..) = run_export(&mut fixture, &ExportArgs { filter: vec!["sort:age".into()], ..args(format) });
             prop_assert!(text.chars().all(|letter| letter == '\n' || !letter.is_control()));
             let mut fresh = CommandFixture::new();
             let (_, warnings) = run_import(&mut fresh, &text);
             prop_assert_eq!(warnings, "");
-            let (mut imported, mut original) = (params(&fresh), params(&bench));
+            let (mut imported, mut original) = (params(&fresh), params(&fixture));
             for all in [&mut imported, &mut original] {
                 all.sort_by_key(|(new, _)| (new.params.from_chain.clone(), new.params.transaction_id.key()));
             }
             prop_assert_eq!(imported, original);
-            let (again, _) = run_import(&mut bench, &text);
+            let (again, _) = run_import(&mut fixture, &text);
             prop_assert!(again.starts_with("0 tracked, 0 updated, "), "{}", again);
         }
     }
 }
 
 /// Exports rows as the dashboard does.
-fn export_from_dashboard(bench: &CommandFixture, file: &str, rows: Vec<RowId>) -> Result<String, String> {
+fn export_from_dashboard(fixture: &CommandFixture, file: &str, rows: Vec<RowId>) -> Result<String, String> {
     let order = ExportOrder {
         file: file.to_owned(),
         rows,
@@ -388,17 +388,17 @@ fn export_from_dashboard(bench: &CommandFixture, file: &str, rows: Vec<RowId>) -
         zone: FixedOffset::east_opt(0).unwrap(),
         cancel_flag: CancelFlag::default(),
     };
-    to_new_file(&bench.store, &order)
+    to_new_file(&fixture.store, &order)
 }
 
 #[test]
 fn export_from_the_dashboard_is_a_new_file_in_the_format_of_its_extension() {
-    let bench = three_transactions();
+    let fixture = three_transactions();
     let folder = tempfile::tempdir().unwrap();
-    let rows = bench.store.reader().unwrap().listing(&Filter::everything(), at(60)).all().unwrap();
+    let rows = fixture.store.reader().unwrap().listing(&Filter::everything(), at(60)).all().unwrap();
     for (name, begins) in [("a.csv", "transactionId,"), ("a.md", "| Transaction"), ("a.json", "["), ("a.ndjson", "{")] {
         let file = folder.path().join(name);
-        let params = export_from_dashboard(&bench, file.to_str().unwrap(), rows[..2].to_vec()).unwrap();
+        let params = export_from_dashboard(&fixture, file.to_str().unwrap(), rows[..2].to_vec()).unwrap();
         assert_eq!(params, format!("2 transactions written to {}", file.display()));
         assert!(fs::read_to_string(&file).unwrap().starts_with(begins), "{name}");
     }
@@ -406,17 +406,17 @@ fn export_from_the_dashboard_is_a_new_file_in_the_format_of_its_extension() {
 
 #[test]
 fn export_from_the_dashboard_replaces_no_file_and_no_file_of_the_store() {
-    let bench = three_transactions();
+    let fixture = three_transactions();
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("mine.csv");
     fs::write(&file, "mine").unwrap();
-    let refused = |name: &str| export_from_dashboard(&bench, name, Vec::new()).unwrap_err();
+    let refused = |name: &str| export_from_dashboard(&fixture, name, Vec::new()).unwrap_err();
     assert_eq!(refused(file.to_str().unwrap()), "the file already exists; choose another name");
     assert_eq!(fs::read_to_string(&file).unwrap(), "mine");
     assert!(refused("transfers").starts_with("the name has no known extension"));
     let missing = folder.path().join("missing/a.csv");
     assert_eq!(refused(missing.to_str().unwrap()), "there is no such folder; create it or choose another name");
-    let beside = format!("{}-wal.csv", bench.store.path().display());
+    let beside = format!("{}-wal.csv", fixture.store.path().display());
     assert_eq!(refused(&beside), "it belongs to the store; choose another name");
     let entries = fs::read_dir(folder.path()).unwrap().count();
     assert_eq!(entries, 1, "no partial file is left");
@@ -424,36 +424,36 @@ fn export_from_the_dashboard_replaces_no_file_and_no_file_of_the_store() {
 
 #[test]
 fn export_ends_when_the_dashboard_is_closed() {
-    let bench = three_transactions();
+    let fixture = three_transactions();
     let folder = tempfile::tempdir().unwrap();
-    let rows = bench.store.reader().unwrap().listing(&Filter::everything(), at(60)).all().unwrap();
+    let rows = fixture.store.reader().unwrap().listing(&Filter::everything(), at(60)).all().unwrap();
     let cancel_flag = CancelFlag::default();
     cancel_flag.cancel();
     let file = folder.path().join("a.csv").to_str().unwrap().to_owned();
     let order = ExportOrder { file, rows, now: at(60), zone: FixedOffset::east_opt(0).unwrap(), cancel_flag };
-    assert!(to_new_file(&bench.store, &order).unwrap_err().contains("was closed"));
+    assert!(to_new_file(&fixture.store, &order).unwrap_err().contains("was closed"));
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
 }
 
 #[test]
 fn page_has_totals_and_each_transfer_and_no_markup_from_outside() {
-    let mut bench = CommandFixture::new();
+    let mut fixture = CommandFixture::new();
     let mut hostile = fixtures::new(1);
     hostile.params.submitted_at = Some(at(0));
     hostile.params.ticket = Some("<script>alert(1)</script>".into());
     hostile.labels = vec!["\"onmouseover=\"x".into()];
-    let row = bench.track(hostile);
+    let row = fixture.track(hostile);
     let mut record = StatusRecord::bare(RouterStatus::Success);
     record.from.url = Some("javascript:alert(1)".into());
     record.to.url = Some("https://explorer.example/tx/1".into());
-    bench.observe(
+    fixture.observe(
         row,
         Observation { outcome: StatusOutcome::Record(Box::new(record)), ..fixtures::says(RouterStatus::Success) },
         30,
     );
-    bench.observe(bench.track(fixtures::new(2)), fixtures::says(RouterStatus::PartialSuccess), 30);
-    bench.track(fixtures::new(3));
-    let (page, err, exit) = run_export(&mut bench, &args(ExportFormat::Html));
+    fixture.observe(fixture.track(fixtures::new(2)), fixtures::says(RouterStatus::PartialSuccess), 30);
+    fixture.track(fixtures::new(3));
+    let (page, err, exit) = run_export(&mut fixture, &args(ExportFormat::Html));
     assert_eq!((err.as_str(), exit), ("", Exit::Success));
     for part in [
         "<h1>3 transfers</h1>",
@@ -481,7 +481,7 @@ fn page_has_totals_and_each_transfer_and_no_markup_from_outside() {
     }
     assert!(!policy.contains("unsafe") && !page.contains(" style=\"") && !page.contains(" onclick"), "{page}");
     let nothing = ExportArgs { filter: vec!["status:refund".into()], ..args(ExportFormat::Html) };
-    let (page, ..) = run_export(&mut bench, &nothing);
+    let (page, ..) = run_export(&mut fixture, &nothing);
     assert!(
         page.contains("Nothing matched") && page.contains("Filter: status:refund.") && page.ends_with("</html>\n"),
         "{page}"

@@ -25,6 +25,7 @@ use crate::{
         self, Duplicate, Duplicates, FileFindings, ImportSpool, InputFormat, InputPosition, LineError, ReadError,
         ReadOptions,
     },
+    presentation::row_text,
     runtime::exit::Exit,
     store::{ImportPreview, ImportReport},
 };
@@ -36,7 +37,7 @@ const MAX_NAMED_UPDATES: usize = 10;
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   hoptop import transfers.csv                      needs transactionId,fromChainId,toChainId,quoteId
-  hoptop import transfers.csv.gz                   the same, packed by gzip
+  hoptop import transfers.csv.gz                   the same, compressed with gzip
   hoptop import --dry-run transfers.csv            show what would be new, known and updated
   my-service | hoptop import - --follow            one transaction per line, tracked immediately
   hoptop import --follow /var/log/transfers.ndjson the same for a file that grows, until ^C";
@@ -44,7 +45,7 @@ Examples:
 /// Track a batch of transactions.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ImportArgs {
-    /// A file: CSV with a header row, a JSON array or JSON lines, also packed by gzip; `-` is standard input
+    /// A file: CSV with a header row, a JSON array or JSON lines, also compressed with gzip; `-` is standard input
     #[arg(add = ArgValueCompleter::new(completers::files))]
     pub file: String,
     /// The format of the file
@@ -57,7 +58,7 @@ pub(crate) struct ImportArgs {
     /// line is reported and skipped
     #[arg(long, conflicts_with = "dry_run")]
     pub follow: bool,
-    /// Accept chain IDs of an unknown form
+    /// Accept chain IDs that hoptop doesn't know
     #[arg(long)]
     pub any_chain: bool,
     /// Print one JSON object: the counts, the warnings and the bad lines
@@ -222,13 +223,12 @@ fn print_line_errors(errors: &[LineError], name: &str, err: &mut dyn io::Write) 
 
 /// Prints the changes that an import would make.
 fn print_preview(ImportPreview { new, known, changed }: ImportPreview, out: &mut dyn io::Write) -> io::Result<()> {
-    let count = new + known;
-    let noun = if count == 1 { "transaction" } else { "transactions" };
+    let readable = row_text::transaction_count(new + known);
     let changed = match changed {
         0 => String::new(),
         changed => format!(", {changed} of them would be updated"),
     };
-    writeln!(out, "{count} {noun} can be read: {new} new, {known} already tracked{changed}; nothing was written")
+    writeln!(out, "{readable} can be read: {new} new, {known} already tracked{changed}; nothing was written")
 }
 
 /// Prints the changes that an import made.
@@ -272,11 +272,11 @@ mod tests {
     }
 
     /// Imports a text from a file. Returns standard output, standard error and the exit code.
-    fn run(bench: &mut CommandFixture, text: &str) -> (String, String, Exit) {
-        let path = bench.folder.path().join("batch.csv");
+    fn run(fixture: &mut CommandFixture, text: &str) -> (String, String, Exit) {
+        let path = fixture.folder.path().join("batch.csv");
         fs::write(&path, text).unwrap();
         let args = args(path.to_str().unwrap());
-        let (out, err, exit) = bench.run(|cx| import(&args, &mut io::empty(), cx));
+        let (out, err, exit) = fixture.run(|cx| import(&args, &mut io::empty(), cx));
         (out, err.replace(&args.file, "FILE"), exit.unwrap())
     }
 
@@ -286,49 +286,49 @@ mod tests {
 
     #[test]
     fn imported_file_is_tracked_then_known_then_updated() {
-        let mut bench = CommandFixture::new();
+        let mut fixture = CommandFixture::new();
         let first = format!("{HEADER}\n{}", rows(12, ""));
-        let result = run(&mut bench, &first);
+        let result = run(&mut fixture, &first);
         assert_eq!(result, ("12 tracked, 0 updated, 0 already tracked\n".into(), String::new(), Exit::Success));
-        let result = run(&mut bench, &first);
+        let result = run(&mut fixture, &first);
         assert_eq!(result, ("0 tracked, 0 updated, 12 already tracked\n".into(), String::new(), Exit::Success));
-        let (out, ..) = run(&mut bench, &format!("\u{feff}{HEADER}\r\n{}", rows(12, "SUP-1\r")));
+        let (out, ..) = run(&mut fixture, &format!("\u{feff}{HEADER}\r\n{}", rows(12, "SUP-1\r")));
         assert!(out.starts_with("0 tracked, 12 updated, 0 already tracked\n  updated 0xabcde000: ticket\n"), "{out}");
         assert!(out.ends_with("  and 2 more\n") && out.lines().count() == 12, "{out}");
     }
 
     #[test]
     fn all_bad_lines_are_named_and_nothing_is_tracked() {
-        let mut bench = CommandFixture::new();
+        let mut fixture = CommandFixture::new();
         let text = format!("{HEADER}\n{}0xabcdef12,arbitrum,8453,q,\n0xabcdef13,1,,q,\n", rows(1, ""));
-        let (out, err, exit) = run(&mut bench, &text);
+        let (out, err, exit) = run(&mut fixture, &text);
         assert_eq!((out.as_str(), exit), ("", Exit::Error));
         let lines: Vec<_> = err.lines().collect();
         assert!(lines[0].starts_with("line 3: fromChainId: `arbitrum` is a chain name"), "{err}");
         assert!(lines[1].starts_with("line 4: toChainId is missing"), "{err}");
         assert_eq!(lines[2..], ["nothing was imported: 2 bad lines in FILE"]);
-        assert!(bench.transactions().is_empty());
+        assert!(fixture.transactions().is_empty());
     }
 
     #[test]
     fn missing_and_unknown_columns_are_named() {
-        let mut bench = CommandFixture::new();
-        let (_, err, exit) = run(&mut bench, "transactionId,fromChainId,toChainId\n0xabcdef12,1,10\n");
+        let mut fixture = CommandFixture::new();
+        let (_, err, exit) = run(&mut fixture, "transactionId,fromChainId,toChainId\n0xabcdef12,1,10\n");
         assert!(err.contains("quoteId") && err.contains("nothing was imported"), "{err}");
         assert_eq!(exit, Exit::Error);
         let text = "transactionId,fromChainId,toChainId,quoteId,mood\u{1b}[5m\n0xabcdef12,1,10,q,x\n";
-        let (out, err, _) = run(&mut bench, text);
+        let (out, err, _) = run(&mut fixture, text);
         assert_eq!(err, "warning: unknown column `mood[5m` ignored\n");
         assert_eq!(out, "1 tracked, 0 updated, 0 already tracked\n");
     }
 
     #[test]
     fn rows_of_another_profile_are_counted_in_one_warning() {
-        let mut bench = CommandFixture::new();
+        let mut fixture = CommandFixture::new();
         let row = |number: usize, profile: &str| format!("0xabcde{number:03x},42161,8453,q,{profile}\n");
         let header = "transactionId,fromChainId,toChainId,quoteId,Profile\n";
         let text = [header, &row(1, "default"), &row(2, "prod"), &row(3, ""), &row(4, "prod")].concat();
-        let (_, err, exit) = run(&mut bench, &text);
+        let (_, err, exit) = run(&mut fixture, &text);
         assert_eq!(
             (err.as_str(), exit),
             (
@@ -336,74 +336,74 @@ mod tests {
                 Exit::Success
             )
         );
-        let (_, err, _) = run(&mut bench, &[header, &row(1, "default")].concat());
+        let (_, err, _) = run(&mut fixture, &[header, &row(1, "default")].concat());
         assert_eq!(err, "");
         // A `profile` field of another kind is no error.
         let text = r#"{"transactionId":"0xabcdef12","fromChainId":1,"toChainId":10,"quoteId":"q","profile":{"a":1}}"#;
-        assert_eq!(run(&mut bench, text).2, Exit::Success);
+        assert_eq!(run(&mut fixture, text).2, Exit::Success);
     }
 
     #[test]
     fn standard_input_is_read_in_the_requested_format() {
-        let mut bench = CommandFixture::new();
+        let mut fixture = CommandFixture::new();
         let text = r#"[{"transactionId":"0xabcdef12","fromChainId":"mars","toChainId":"10","quoteId":"q"}]"#;
-        let refused = bench.run(|cx| import(&args("-"), &mut text.as_bytes(), cx).unwrap());
+        let refused = fixture.run(|cx| import(&args("-"), &mut text.as_bytes(), cx).unwrap());
         assert!(refused.1.ends_with("nothing was imported: 1 bad item in standard input\n"), "{}", refused.1);
         let taken = ImportArgs { any_chain: true, format: FormatArg::Json, ..args("-") };
-        let (out, _, exit) = bench.run(|cx| import(&taken, &mut text.as_bytes(), cx));
+        let (out, _, exit) = fixture.run(|cx| import(&taken, &mut text.as_bytes(), cx));
         assert_eq!((out.as_str(), exit.unwrap()), ("1 tracked, 0 updated, 0 already tracked\n", Exit::Success));
     }
 
     #[test]
     fn dry_run_counts_and_writes_nothing() {
-        let mut bench = CommandFixture::new();
-        run(&mut bench, &format!("{HEADER}\n{}", rows(1, "")));
+        let mut fixture = CommandFixture::new();
+        run(&mut fixture, &format!("{HEADER}\n{}", rows(1, "")));
         let text = format!("{HEADER}\n{}", rows(3, "SUP-1"));
         let dry = ImportArgs { dry_run: true, ..args("-") };
-        let (out, _, exit) = bench.run(|cx| import(&dry, &mut text.as_bytes(), cx));
+        let (out, _, exit) = fixture.run(|cx| import(&dry, &mut text.as_bytes(), cx));
         assert_eq!(
             out,
             "3 transactions can be read: 2 new, 1 already tracked, 1 of them would be updated; nothing was written\n"
         );
         assert_eq!(exit.unwrap(), Exit::Success);
-        assert_eq!(bench.transactions().len(), 1);
-        assert_eq!(bench.transactions()[0].params.ticket, None);
+        assert_eq!(fixture.transactions().len(), 1);
+        assert_eq!(fixture.transactions()[0].params.ticket, None);
     }
 
     #[test]
     fn gzip_file_and_input_are_read_and_an_incomplete_one_imports_nothing() {
-        let mut bench = CommandFixture::new();
+        let mut fixture = CommandFixture::new();
         let pack = |text: &str| {
             let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
             io::Write::write_all(&mut encoder, text.as_bytes()).unwrap();
             encoder.finish().unwrap()
         };
         let packed = pack(&format!("{HEADER}\n{}", rows(500, "SUP-1")));
-        let path = bench.folder.path().join("batch.csv.gz");
+        let path = fixture.folder.path().join("batch.csv.gz");
         fs::write(&path, &packed[..packed.len() - 9]).unwrap();
         let file = args(path.to_str().unwrap());
-        let (out, err, exit) = bench.run(|cx| import(&file, &mut io::empty(), cx));
+        let (out, err, exit) = fixture.run(|cx| import(&file, &mut io::empty(), cx));
         assert!(out.is_empty() && err.contains("the gzip data is incomplete: it ends too early"), "{out}{err}");
-        assert_eq!((exit.unwrap(), bench.transactions().len()), (Exit::Error, 0));
+        assert_eq!((exit.unwrap(), fixture.transactions().len()), (Exit::Error, 0));
         fs::write(&path, &packed).unwrap();
-        let (out, err, _) = bench.run(|cx| import(&file, &mut io::empty(), cx));
+        let (out, err, _) = fixture.run(|cx| import(&file, &mut io::empty(), cx));
         assert_eq!((out.as_str(), err.as_str()), ("500 tracked, 0 updated, 0 already tracked\n", ""));
-        let (out, ..) = bench.run(|cx| import(&args("-"), &mut packed.as_slice(), cx));
+        let (out, ..) = fixture.run(|cx| import(&args("-"), &mut packed.as_slice(), cx));
         assert_eq!(out, "0 tracked, 0 updated, 500 already tracked\n");
         // A bad line inside is named with its number.
         let bad = pack(&format!("{HEADER}\n0xabcdef12,mars,10,q,\n"));
-        let (_, err, _) = bench.run(|cx| import(&args("-"), &mut bad.as_slice(), cx));
+        let (_, err, _) = fixture.run(|cx| import(&args("-"), &mut bad.as_slice(), cx));
         assert!(err.starts_with("line 2: fromChainId: `mars`"), "{err}");
     }
 
     #[test]
     fn unreadable_path_is_printed_without_its_escape_sequences() {
-        let mut bench = CommandFixture::new();
-        let (_, err, exit) = bench.run(|cx| import(&args("no\u{1b}[31m.csv"), &mut io::empty(), cx));
+        let mut fixture = CommandFixture::new();
+        let (_, err, exit) = fixture.run(|cx| import(&args("no\u{1b}[31m.csv"), &mut io::empty(), cx));
         assert_eq!(err, "no[31m.csv can't be read: there is no such file; check the path\n");
         assert_eq!(exit.unwrap(), Exit::Error);
-        let folder = args(bench.folder.path().to_str().unwrap());
-        let (_, err, _) = bench.run(|cx| import(&folder, &mut io::empty(), cx));
+        let folder = args(fixture.folder.path().to_str().unwrap());
+        let (_, err, _) = fixture.run(|cx| import(&folder, &mut io::empty(), cx));
         assert!(err.ends_with("can't be read: it is a folder; choose a file in that folder\n"), "{err}");
     }
 }

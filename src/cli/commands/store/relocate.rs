@@ -26,9 +26,10 @@ use crate::{
     team::{TeamDatabase, upload_snapshot},
 };
 
-/// How a store becomes empty, while nobody writes.
-const EMPTY_IT: &str = "quit hoptop on all machines, let the owner run `DROP SCHEMA hoptop CASCADE` in the database and \
-                        `hoptop store init`, and try again; everything in that store is lost";
+const NO_FOLDER: &str = "can't create a temporary folder; free some space, or set TMPDIR to another folder";
+/// How to empty a store, while nobody writes.
+const HOW_TO_EMPTY: &str = "to empty the store, which deletes all of its data, quit hoptop on all machines, run \
+                            `DROP SCHEMA hoptop CASCADE` in the database as its owner, then `hoptop store init`";
 
 /// The arguments of `hoptop store move`.
 #[derive(Args, Debug)]
@@ -81,14 +82,14 @@ pub(super) fn relocate(args: &MoveArgs, team: &TeamAccess) -> Result<Exit> {
 fn move_into_team(from: &Path, access: &TeamAccess) -> Result<(StoreContent, StoreContent)> {
     ensure!(from.exists(), "there is no store at {}", text::clean_path(from));
     let source = Store::open(from)?;
-    let folder = tempfile::Builder::new().prefix("hoptop-").tempdir().wrap_err("no temporary folder")?;
+    let folder = tempfile::Builder::new().prefix("hoptop-").tempdir().wrap_err(NO_FOLDER)?;
     let path = folder.path().join("snapshot.db");
     tokio_runtime::start()?.block_on(async {
         let database = TeamDatabase::connect(&access.connector).await?;
         let info = database.connection_info().await?;
         ensure!(
             database.log_bounds(0).await?.head.seq == 0,
-            "{} has entries already; a store can be moved only into an empty one: {EMPTY_IT}",
+            "{} has entries already, and a store can be moved only into an empty one; {HOW_TO_EMPTY}",
             access.connector.address()
         );
         // A log that begins with its second entry can't be read without the snapshot. It begins in one transaction,
@@ -98,7 +99,7 @@ fn move_into_team(from: &Path, access: &TeamAccess) -> Result<(StoreContent, Sto
         source.write_first_snapshot(&path, info.team, position)?;
         let snapshot = upload_snapshot(&database, &path, position, 0).await?;
         let is_complete = database.create_log(nonces, &payload::encode_nothing()?, &snapshot).await?;
-        ensure!(is_complete, "somebody else wrote to the team's store meanwhile; {EMPTY_IT}");
+        ensure!(is_complete, "somebody else wrote to the team's store meanwhile; {HOW_TO_EMPTY}");
         Ok(())
     })?;
     let copy = folder.path().join("replica.db");
@@ -107,7 +108,7 @@ fn move_into_team(from: &Path, access: &TeamAccess) -> Result<(StoreContent, Sto
 
 fn move_out_of_team(access: &TeamAccess, to: &Path) -> Result<(StoreContent, StoreContent)> {
     ensure!(!to.exists(), "{} exists already; name a new file", text::clean_path(to));
-    let folder = tempfile::Builder::new().prefix("hoptop-").tempdir().wrap_err("no temporary folder")?;
+    let folder = tempfile::Builder::new().prefix("hoptop-").tempdir().wrap_err(NO_FOLDER)?;
     let replica = team_store::open_new_replica(access, &folder.path().join("replica.db"))?;
     replica.write_alone(to)?;
     Ok((load_content(&replica)?, load_content(&Store::open(to)?)?))
@@ -125,6 +126,6 @@ fn load_content(store: &Store) -> Result<StoreContent> {
             transactions = table.rows;
         }
     }
-    let digest = digest.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    let digest = text::hex(&digest.finalize()).chars().take(16).collect();
     Ok(StoreContent { rows, transactions, digest })
 }

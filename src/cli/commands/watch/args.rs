@@ -50,7 +50,7 @@ pub(crate) struct WatchArgs {
     /// Accept an empty watch; without this option, exit code 2
     #[arg(long)]
     pub allow_empty: bool,
-    /// Accept chain IDs of an unknown form
+    /// Accept chain IDs that hoptop doesn't know
     #[arg(long)]
     pub any_chain: bool,
 }

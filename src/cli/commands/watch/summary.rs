@@ -5,7 +5,11 @@ use std::{collections::BTreeMap, fmt, time::Duration};
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 
-use crate::{cli::output::schema::Schema, domain::span, store::TransactionOutcome};
+use crate::{
+    cli::output::schema::Schema,
+    domain::{span, text},
+    store::TransactionOutcome,
+};
 
 /// The summary that `watch` prints at its end (`commands.md`, JSON: `summary`).
 #[derive(Debug, Serialize)]
@@ -40,7 +44,6 @@ impl fmt::Display for WatchSummary {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let counts: Vec<String> = self.counts.iter().map(|(status, count)| format!("{count} {status}")).collect();
         let counts = if counts.is_empty() { "no transactions".to_owned() } else { counts.join(", ") };
-        let plural = if self.requests == 1 { "" } else { "s" };
-        write!(out, "{counts}; {} request{plural} in {:.1} s", self.requests, self.seconds)
+        write!(out, "{counts}; {} in {:.1} s", text::counted(self.requests, "request"), self.seconds)
     }
 }

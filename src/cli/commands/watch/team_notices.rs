@@ -13,7 +13,7 @@ use crate::{
         team::{NOBODY_POLLS, TeamStatus},
         text,
     },
-    runtime::team_store::TAKEOVER_LIMIT,
+    runtime::team_store::UNPOLLED_REPORT_DELAY,
 };
 
 /// The notices of one watch.
@@ -51,7 +51,7 @@ impl TeamNotices {
         self.absence = match (self.profiles.iter().any(|profile| status.is_unpolled(profile)), self.absence) {
             (false, _) => PollingAbsence::No,
             (true, PollingAbsence::No) => PollingAbsence::Since(now),
-            (true, PollingAbsence::Since(since)) if now.since(since) >= TAKEOVER_LIMIT => {
+            (true, PollingAbsence::Since(since)) if now.since(since) >= UNPOLLED_REPORT_DELAY => {
                 lines.push(NOBODY_POLLS.to_owned());
                 PollingAbsence::Reported
             }
@@ -66,7 +66,7 @@ impl TeamNotices {
         let Some(status) = status else { return std::future::pending().await };
         let due = pin!(async {
             match *absence {
-                PollingAbsence::Since(since) => clock.sleep_until(since + TAKEOVER_LIMIT).await,
+                PollingAbsence::Since(since) => clock.sleep_until(since + UNPOLLED_REPORT_DELAY).await,
                 PollingAbsence::No | PollingAbsence::Reported => std::future::pending().await,
             }
         });

@@ -237,7 +237,7 @@ fn legend(context: &DrawContext<'_>, columns: usize) -> Vec<Line<'static>> {
     let facts = [
         ("Status", {
             let unknown = glyphs.status(Some(&RouterStatus::Unknown(String::new())));
-            format!("{}, {}, {unknown} not documented", statuses.join(", "), row_text::refused(glyphs))
+            format!("{}, {}, {unknown} not documented", statuses.join(", "), row_text::rejected(glyphs))
         }),
         ("Severity", "!! act now, ! check, i information; a!! acknowledged, z!! snoozed".to_owned()),
         (

@@ -299,7 +299,7 @@ fn cell(context: &DrawContext<'_>, drawn: &DrawnAlert<'_>, column: AlertColumn) 
             (text, context.theme.dim())
         }
         AlertColumn::Ticket => {
-            let ticket = of_transaction.and_then(row_text::ticket_or_tag);
+            let ticket = of_transaction.and_then(row_text::ticket_or_label_cell);
             (ticket.map_or_else(|| "-".to_owned(), Cow::into_owned), context.theme.dim())
         }
     }

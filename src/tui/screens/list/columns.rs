@@ -119,7 +119,7 @@ impl ContentWidths {
                 (&mut widths.hash, tx.params.transaction_id.as_str().len()),
                 (&mut widths.route, display_width(&row_text::full_route(tx, Glyphs::Unicode))),
                 (&mut widths.profile, display_width(&tx.profile)),
-                (&mut widths.ticket, row_text::ticket_or_tag(tx).map_or(0, |shown| display_width(&shown))),
+                (&mut widths.ticket, row_text::ticket_or_label_cell(tx).map_or(0, |shown| display_width(&shown))),
                 (&mut widths.labels, tx.labels.iter().map(|label| display_width(label) + 1).sum::<usize>()),
                 (&mut widths.note, note),
                 (&mut widths.quote, tx.params.quote_id.len()),

@@ -22,6 +22,7 @@ use crate::{
     clock::Clock,
     domain::{
         operation::Operation,
+        text,
         transaction::{NewTransaction, TransactionParams},
     },
     intake::{self, InputPosition, LineError, LineReader, LineResult, ReadOptions},
@@ -167,8 +168,11 @@ impl ImportTotals {
 impl fmt::Display for ImportTotals {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { tracked, updated, known, bad } = self;
-        let lines = if *bad == 1 { "line" } else { "lines" };
-        write!(out, "{tracked} tracked, {updated} updated, {known} already tracked; {bad} bad {lines}")
+        write!(
+            out,
+            "{tracked} tracked, {updated} updated, {known} already tracked; {}",
+            text::counted(*bad, "bad line")
+        )
     }
 }
 

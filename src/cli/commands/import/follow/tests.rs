@@ -25,9 +25,9 @@ fn row(number: usize) -> String {
 
 /// Follows a stream of these pieces, which arrive one by one. Returns standard output, standard error and the exit
 /// code.
-fn follow_pieces(bench: &mut CommandFixture, pieces: &[&str]) -> (String, String, Exit) {
+fn follow_pieces(fixture: &mut CommandFixture, pieces: &[&str]) -> (String, String, Exit) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let (out, err, exit) = bench.run(|cx| {
+    let (out, err, exit) = fixture.run(|cx| {
         runtime.block_on(async {
             let clock = Clock::starting_at(at(60));
             let (send, receive) = mpsc::channel(pieces.len().max(1));
@@ -43,35 +43,35 @@ fn follow_pieces(bench: &mut CommandFixture, pieces: &[&str]) -> (String, String
 
 #[test]
 fn lines_are_tracked_as_they_arrive_and_bad_lines_are_skipped() {
-    let mut bench = CommandFixture::new();
+    let mut fixture = CommandFixture::new();
     let cut = row(2);
     let (first, second) = cut.split_at(9);
     let pieces =
         [&format!("\u{feff}{HEADER}{}{first}", row(1)), second, "0xabcdef12,mars,10,q,\n\n", "\"0xabc\n", &row(3)];
-    let (out, err, exit) = follow_pieces(&mut bench, &pieces);
+    let (out, err, exit) = follow_pieces(&mut fixture, &pieces);
     assert_eq!((out.as_str(), exit), ("3 tracked, 0 updated, 0 already tracked; 2 bad lines\n", Exit::Error));
     let lines: Vec<_> = err.lines().collect();
     assert!(lines[0].starts_with("line 4: fromChainId: `mars`"), "{err}");
     assert!(lines[1].starts_with("line 6: a quotation mark is never closed"), "{err}");
-    assert_eq!((lines.len(), bench.transactions().len()), (2, 3));
+    assert_eq!((lines.len(), fixture.transactions().len()), (2, 3));
 }
 
 #[test]
 fn lines_that_arrive_together_are_tracked_in_one_commit() {
-    let mut bench = CommandFixture::new();
-    let commits = bench.store.subscribe(WakeKind::AnyCommit).unwrap();
-    follow_pieces(&mut bench, &[HEADER, &[row(1), row(2)].concat(), &row(3)]);
+    let mut fixture = CommandFixture::new();
+    let commits = fixture.store.subscribe(WakeKind::AnyCommit).unwrap();
+    follow_pieces(&mut fixture, &[HEADER, &[row(1), row(2)].concat(), &row(3)]);
     assert_eq!(*commits.borrow(), 2);
 }
 
 #[test]
 fn json_lines_are_followed_and_the_last_line_needs_no_line_end() {
-    let mut bench = CommandFixture::new();
+    let mut fixture = CommandFixture::new();
     let object = |hash: &str, colour: &str| {
         format!(r#"{{"transactionId":"{hash}","fromChainId":1,"toChainId":10,"quoteId":"q","colour":"{colour}"}}"#)
     };
     let pieces = [format!("{}\n", object("0xabcdef", "red")), object("0xbcdefa", "blue")];
-    let (out, err, exit) = follow_pieces(&mut bench, &[&pieces[0], &pieces[1]]);
+    let (out, err, exit) = follow_pieces(&mut fixture, &[&pieces[0], &pieces[1]]);
     assert_eq!((out.as_str(), exit), ("2 tracked, 0 updated, 0 already tracked; 0 bad lines\n", Exit::Success));
     assert_eq!(err, "warning: unknown column `colour` ignored\n");
 }
@@ -86,20 +86,20 @@ fn unusable_input_ends_the_import_at_once() {
 
 #[test]
 fn endless_line_is_skipped_in_bounded_memory() {
-    let mut bench = CommandFixture::new();
+    let mut fixture = CommandFixture::new();
     let long = "x".repeat(LineReader::LINE_LIMIT / 2 + 1);
-    let (out, err, _) = follow_pieces(&mut bench, &[HEADER, &long, &long, &long, "\n", &row(1)]);
+    let (out, err, _) = follow_pieces(&mut fixture, &[HEADER, &long, &long, &long, "\n", &row(1)]);
     assert!(err.starts_with("line 2: the record is longer than 4 MiB"), "{err}");
     assert_eq!(out, "1 tracked, 0 updated, 0 already tracked; 1 bad line\n");
 }
 
 #[test]
 fn signal_ends_the_import_with_its_exit_code_and_an_incomplete_line_is_not_tracked() {
-    let mut bench = CommandFixture::new();
-    let path = bench.folder.path().join("growing.csv");
+    let mut fixture = CommandFixture::new();
+    let path = fixture.folder.path().join("growing.csv");
     fs::write(&path, format!("{HEADER}{}{}", row(1), row(2).trim_end())).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
-    let (out, err, exit) = bench.run(|cx| {
+    let (out, err, exit) = fixture.run(|cx| {
         runtime.block_on(async {
             let clock = Clock::starting_at(at(60));
             let input = FollowedInput::open(path.to_str().unwrap(), &clock).unwrap();
@@ -119,8 +119,8 @@ fn signal_ends_the_import_with_its_exit_code_and_an_incomplete_line_is_not_track
 
 #[test]
 fn last_line_of_a_replaced_file_is_tracked_and_a_truncated_line_is_reported() {
-    let mut bench = CommandFixture::new();
-    let (out, err, ()) = bench.run(|cx| {
+    let mut fixture = CommandFixture::new();
+    let (out, err, ()) = fixture.run(|cx| {
         let (args, clock) = (args(), Clock::starting_at(at(60)));
         let mut sink =
             ImportTarget { store: &cx.store, profile: &cx.profile, clock: &clock, err: cx.err, listener: None };
@@ -157,10 +157,10 @@ async fn write_that_fails_for_a_while_is_repeated_and_reported_once() {
 #[cfg(unix)]
 #[test]
 fn lines_that_can_never_be_saved_are_named_by_the_first_line() {
-    let mut bench = CommandFixture::new();
-    fs::rename(bench.store.path(), bench.folder.path().join("elsewhere.db")).unwrap();
+    let mut fixture = CommandFixture::new();
+    fs::rename(fixture.store.path(), fixture.folder.path().join("elsewhere.db")).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let (.., ended) = bench.run(|cx| {
+    let (.., ended) = fixture.run(|cx| {
         runtime.block_on(async {
             let (send, receive) = mpsc::channel(1);
             send.send(Ok(format!("{HEADER}bad\n{}", row(1)).into_bytes())).await.unwrap();
@@ -206,9 +206,9 @@ async fn file_is_followed_through_growth_truncation_refilling_and_replacement() 
 
 #[test]
 fn gzip_data_is_named_instead_of_followed() {
-    let mut bench = CommandFixture::new();
+    let mut fixture = CommandFixture::new();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let (_, err, exit) = bench.run(|cx| {
+    let (_, err, exit) = fixture.run(|cx| {
         runtime.block_on(async {
             let (send, receive) = mpsc::channel(1);
             send.send(Ok(vec![0x1f, 0x8b, 8, 0])).await.unwrap();

@@ -9,6 +9,7 @@ use ratatui::{
 
 use super::lines::time;
 use crate::{
+    domain::text,
     presentation::{
         json_tree::{ChangeMark, JsonTree, LineKind, TreeLine as Entry},
         width,
@@ -161,7 +162,7 @@ impl BodyView<'_> {
         match line.kind {
             LineKind::Open { entries, .. } if self.raw.is_folded(line) => {
                 let (noun, end) = if text.ends_with('[') { ("item", ']') } else { ("key", '}') };
-                format!("{text} {entries} {noun}{} {end}", if entries == 1 { "" } else { "s" })
+                format!("{text} {} {end}", text::counted(entries, noun))
             }
             _ => match self.json_tree.excerpt_before(line, CUT) {
                 Some(before) => format!("{text}   was {before}"),

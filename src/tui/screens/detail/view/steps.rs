@@ -135,7 +135,7 @@ fn mark(context: &DrawContext<'_>, status: Option<&str>) -> (&'static str, Style
     match status {
         Some("success") => (glyphs.status(Some(&RouterStatus::Success)), context.theme.good()),
         Some("failed" | "error" | "reverted") => {
-            (glyphs.choose(glyphs.refused(), "!"), context.theme.severity(Severity::Critical))
+            (glyphs.choose(glyphs.rejected(), "!"), context.theme.severity(Severity::Critical))
         }
         Some(_) => (glyphs.status(Some(&RouterStatus::Ongoing)), Style::new()),
         None => (glyphs.status(None), context.theme.dim()),

@@ -236,7 +236,7 @@ fn cell(context: &DrawContext<'_>, tx: &Transaction, shown: ShownColumn, has_lab
 /// Returns the ticket, after the name of another person who has the transaction open. Without a ticket, the cell shows
 /// a label as `#label`, unless the labels have a column of their own.
 fn ticket<R>(context: &DrawContext<'_>, tx: &Transaction<R>, has_labels: bool) -> String {
-    let ticket = row_text::ticket_or_tag(tx).filter(|_| !has_labels || tx.params.ticket.is_some());
+    let ticket = row_text::ticket_or_label_cell(tx).filter(|_| !has_labels || tx.params.ticket.is_some());
     let person = marks::people_viewing(context, tx).map(text::clean).next();
     match person.as_deref().map(|author| author.split_once(" via ").map_or(author, |(given, _)| given)) {
         Some(person) => ticket.map_or_else(|| format!("@{person}"), |ticket| format!("@{person} {ticket}")),

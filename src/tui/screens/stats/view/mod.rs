@@ -25,7 +25,7 @@ use ratatui::{
 
 use super::state::RouteSummary;
 use crate::{
-    domain::status::RouterStatus,
+    domain::{status::RouterStatus, text},
     presentation::{glyphs::Glyphs, row_text, width},
     tui::{
         command::CommandId,
@@ -156,9 +156,8 @@ pub(crate) fn headline(context: &DrawContext<'_>, columns: u16) -> Line<'static>
     let mut pieces = Vec::new();
     let charts = &context.model.charts;
     if let [all, routes @ ..] = charts.spreads() {
-        let plural = |count: u64| if count == 1 { "" } else { "s" };
-        let count = u64::try_from(routes.len()).unwrap_or(u64::MAX);
-        let words = format!("{} transfer{} on {count} route{}", all.tracked, plural(all.tracked), plural(count));
+        let (tracked, routes) = (text::counted(all.tracked, "transfer"), text::counted(routes.len(), "route"));
+        let words = format!("{tracked} on {routes}");
         pieces.extend((all.tracked > 0).then(|| Span::raw(words)));
     }
     // While a route is chosen, the outcomes below are those of the route.
