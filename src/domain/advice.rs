@@ -82,15 +82,24 @@ pub(crate) struct Advice {
     pub chain: Option<String>,
 }
 
+/// Returns the rule that a status raises by itself.
+pub(crate) fn rule_of_status(status: &RouterStatus) -> Option<Rule> {
+    match status {
+        RouterStatus::PartialSuccess => Some(Rule::PartialSuccess),
+        RouterStatus::NeedsGas => Some(Rule::NeedsGas),
+        RouterStatus::Refund => Some(Rule::Refund),
+        RouterStatus::Unknown(_) => Some(Rule::Regressed),
+        RouterStatus::Success | RouterStatus::Ongoing | RouterStatus::NotFound => None,
+    }
+}
+
 /// Returns the conditions that hold for a transaction at `now`, the most urgent first.
 pub(crate) fn conditions(tx: &Transaction, now: DateTime<Utc>) -> Vec<Rule> {
     let state = &tx.state;
     let status = state.status.as_ref();
     let holds = |rule: &Rule| match rule {
         Rule::Overdue => tx.is_overdue(),
-        Rule::PartialSuccess => status == Some(&RouterStatus::PartialSuccess),
-        Rule::NeedsGas => status == Some(&RouterStatus::NeedsGas),
-        Rule::Refund => status == Some(&RouterStatus::Refund),
+        Rule::PartialSuccess | Rule::NeedsGas | Rule::Refund => status.and_then(rule_of_status) == Some(*rule),
         Rule::RefundSlow => {
             status == Some(&RouterStatus::Refund) && !tx.is_settled() && tx.status_age(now) >= REFUND_SLOW
         }
@@ -100,7 +109,7 @@ pub(crate) fn conditions(tx: &Transaction, now: DateTime<Utc>) -> Vec<Rule> {
         }
         Rule::ChainDisagrees => second_opinion::contradiction(tx).is_some(),
         Rule::Rejected => tx.is_parked(),
-        Rule::Regressed => state.conflict.is_some() || matches!(status, Some(RouterStatus::Unknown(_))),
+        Rule::Regressed => state.conflict.is_some() || status.and_then(rule_of_status) == Some(Rule::Regressed),
         Rule::PollFailing => {
             state.failures >= POLL_FAILING.0
                 && state.failing_since.is_some_and(|since| span::between(since, now) >= POLL_FAILING.1)
@@ -132,7 +141,19 @@ pub(crate) fn condition_began(alert: &Alert, tx: Option<&Transaction>) -> DateTi
 /// Whether the condition of this rule may be older than [`condition_began`] says: hoptop knows only when it first saw
 /// the status.
 pub(crate) fn may_be_older(rule: Rule) -> bool {
-    matches!(rule, Rule::PartialSuccess | Rule::NeedsGas | Rule::Refund | Rule::RefundSlow)
+    match rule {
+        Rule::PartialSuccess | Rule::NeedsGas | Rule::Refund | Rule::RefundSlow => true,
+        Rule::Unauthorized
+        | Rule::Unreachable
+        | Rule::Overdue
+        | Rule::Throttled
+        | Rule::ChainDisagrees
+        | Rule::NotFoundLong
+        | Rule::Rejected
+        | Rule::Regressed
+        | Rule::PollFailing
+        | Rule::BudgetShort => false,
+    }
 }
 
 pub(crate) fn situation(tx: &Transaction, now: DateTime<Utc>) -> Situation {

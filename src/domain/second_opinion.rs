@@ -16,6 +16,18 @@ use super::{
     transaction::{Tracking, Transaction},
 };
 
+/// Whether the outcome of a transfer with this status depends on a second transaction.
+pub(crate) fn has_second_transaction(status: &RouterStatus) -> bool {
+    match status {
+        RouterStatus::PartialSuccess | RouterStatus::Refund => true,
+        RouterStatus::Success
+        | RouterStatus::NeedsGas
+        | RouterStatus::Ongoing
+        | RouterStatus::NotFound
+        | RouterStatus::Unknown(_) => false,
+    }
+}
+
 /// Returns the transaction on which a transfer's outcome depends: on the destination chain, or the refund.
 pub(crate) fn second_transaction(tx: &Transaction) -> Option<(ChainId, TxHash)> {
     let record = tx.state.record.as_ref()?;

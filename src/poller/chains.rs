@@ -42,9 +42,8 @@ const TICK: Duration = Duration::from_secs(1);
 const FAILURE_PAUSE: Duration = Duration::from_secs(30);
 const LONGEST_FAILURE_PAUSE: Duration = Duration::from_secs(15 * 60);
 
-/// The statuses whose outcome depends on a second transaction.
-const WITH_SECOND: [RouterStatus; 2] = [RouterStatus::PartialSuccess, RouterStatus::Refund];
-/// For how long after such a status began the second transaction is asked about at a start. After that a person asks.
+/// For how long after its status began a transfer's second transaction is asked about at a start. After that a person
+/// asks.
 const SECOND_LOOKBACK: TimeDelta = TimeDelta::days(7);
 
 /// The settings and connections for asking the chains of one profile.
@@ -208,8 +207,13 @@ impl ChainPoller {
                     } else if changes.needs_resync {
                         reader.each_polled(&profile, |tx| planned.push((tx.id, first_due(&tx, &nodes))))?;
                         // These may be settled, so that nothing polls them.
-                        for row in reader.with_status_since(&profile, WITH_SECOND, since)? {
-                            planned.push((row, next_due(reader, &nodes, &profile, row)?));
+                        for status in RouterStatus::DOCUMENTED
+                            .iter()
+                            .filter(|status| second_opinion::has_second_transaction(status))
+                        {
+                            for row in reader.with_status_since(&profile, status, since)? {
+                                planned.push((row, next_due(reader, &nodes, &profile, row)?));
+                            }
                         }
                     } else {
                         for row in changes.rows(false) {
@@ -325,7 +329,7 @@ fn next_due(
 
 /// Whether a second transaction may matter, so that the record is worth reading.
 fn has_second(header: &Transaction<RecordSummary>) -> bool {
-    header.state.status.as_ref().is_some_and(|status| WITH_SECOND.contains(status))
+    header.state.status.as_ref().is_some_and(second_opinion::has_second_transaction)
 }
 
 fn second_due(tx: &Transaction, nodes: &ChainNodes) -> Option<DateTime<Utc>> {

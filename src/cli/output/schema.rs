@@ -87,3 +87,19 @@ impl Serialize for Schema {
         serializer.serialize_str(self.id())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::status::RouterStatus;
+
+    #[test]
+    fn schema_of_a_transaction_lists_all_statuses() {
+        let schema = Schema::Transaction.json_schema().unwrap();
+        let listed = schema.pointer("/$defs/transaction/properties/status/enum").and_then(Value::as_array).unwrap();
+        let listed: Vec<_> = listed.iter().filter_map(Value::as_str).collect();
+        for status in RouterStatus::DOCUMENTED {
+            assert!(listed.contains(&status.name()), "{} is missing in assets/schemas/transaction.json", status.name());
+        }
+    }
+}

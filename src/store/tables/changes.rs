@@ -15,11 +15,12 @@ use serde_json::{Map, Value};
 use super::columns;
 use crate::{
     domain::{
-        alert::Rule,
+        advice::rule_of_status,
         change::{Change, ChangeKind, RecentChange},
         ids::{RowId, TxHash},
         notification::NotifiedEvent,
         operation::Stamp,
+        status::RouterStatus,
     },
     store::{error::StoreError, file::connection, reader::Reader},
 };
@@ -113,8 +114,10 @@ impl Reader {
         let subject = |recent: &RecentChange| (recent.change.transaction, recent.change.at);
         let is_status = |recent: &&RecentChange| matches!(recent.change.kind, ChangeKind::StatusChanged { .. });
         let with_status: HashSet<_> = newest.iter().filter(is_status).map(subject).collect();
+        let of_statuses = RouterStatus::DOCUMENTED.map(|status| rule_of_status(&status));
         newest.retain(|recent| match recent.change.kind {
-            ChangeKind::AlertRaised { rule: Rule::PartialSuccess | Rule::NeedsGas | Rule::Refund, .. } => {
+            // The change of the status says the same.
+            ChangeKind::AlertRaised { rule, .. } if of_statuses.contains(&Some(rule)) => {
                 !with_status.contains(&subject(recent))
             }
             ChangeKind::AlertCleared { .. } => !with_status.contains(&subject(recent)),

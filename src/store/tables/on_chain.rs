@@ -60,17 +60,16 @@ pub(in crate::store) fn remove(db: &Connection, row: RowId) -> Result<(), StoreE
 }
 
 impl Reader {
-    /// Returns the transactions of a profile that have had one of these statuses since this moment or later.
+    /// Returns the transactions of a profile that have had this status since this moment or later.
     pub fn with_status_since(
         &self,
         profile: &str,
-        statuses: [RouterStatus; 2],
+        status: &RouterStatus,
         since: DateTime<Utc>,
     ) -> Result<Vec<RowId>, StoreError> {
-        let sql = "SELECT id FROM transactions WHERE status IN (?, ?) AND profile = ? AND status_since >= ?";
-        let [one, other] = statuses;
+        let sql = "SELECT id FROM transactions WHERE status = ? AND profile = ? AND status_since >= ?";
         let mut statement = self.db().prepare_cached(sql)?;
-        let values = params![one.raw(), other.raw(), profile, columns::moment(since)];
+        let values = params![status.raw(), profile, columns::moment(since)];
         let rows = statement.query_map(values, |row| row.get(0).map(RowId))?;
         Ok(rows.collect::<Result<_, _>>()?)
     }

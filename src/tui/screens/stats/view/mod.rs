@@ -25,7 +25,7 @@ use ratatui::{
 
 use super::state::RouteSummary;
 use crate::{
-    domain::{status::RouterStatus, text},
+    domain::{advice::rule_of_status, alert::Severity, status::RouterStatus, text},
     presentation::{glyphs::Glyphs, row_text, width},
     tui::{
         command::CommandId,
@@ -163,9 +163,8 @@ pub(crate) fn headline(context: &DrawContext<'_>, columns: u16) -> Line<'static>
     // While a route is chosen, the outcomes below are those of the route.
     if let Some(all) = charts.spreads().first().filter(|_| charts.position() > 0) {
         pieces.push(Span::raw(outcomes::settled(all)));
-        let needs_attention = |status: &RouterStatus| {
-            !status.is_waiting() && !matches!(status, RouterStatus::Success | RouterStatus::Refund)
-        };
+        let needs_attention =
+            |status: &RouterStatus| rule_of_status(status).is_some_and(|rule| rule.severity() > Severity::Info);
         for (status, count) in &all.outcomes {
             if let Some(status) = status.as_ref().filter(|status| needs_attention(status)) {
                 let word = row_text::status(Some(status), context.theme.glyphs());
