@@ -56,7 +56,7 @@ Examples:
   HOPTOP_INTEGRATOR_ID=... hoptop --base-url https://... --rps 10
                                                    open the dashboard and poll
   hoptop ... watch --json --until-settled --timeout 10m
-                                                   poll without a screen: one event per line, then an exit code
+                                                   poll without a screen: one event a line, then an exit code
 
 Guides: `hoptop help TOPIC`; TOPIC is support, integrators, operators, team or keys.";
 
@@ -313,6 +313,19 @@ mod tests {
     #[test]
     fn command_line_is_valid() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn text_below_the_help_fits_its_width_and_the_guide_names_each_command() {
+        let guide = include_str!("../../assets/docs/integrators.md");
+        let program = Cli::command();
+        for command in program.get_subcommands().chain([&program]).filter(|command| !command.is_hide_set()) {
+            let name = command.get_name();
+            for line in command.get_after_help().map(ToString::to_string).unwrap_or_default().lines() {
+                assert!(line.chars().count() <= 110, "{name}: {line}");
+            }
+            assert!(name == "hoptop" || guide.contains(&format!("`hoptop {name}")), "{name} is missing in the guide");
+        }
     }
 
     #[test]

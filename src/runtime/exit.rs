@@ -6,8 +6,8 @@ use std::process::ExitCode;
 
 /// The exit codes, as the help lists them.
 pub(crate) const HELP: &str = "\
-Exit codes: 0 success, 1 error, 2 usage, 3 not settled at the timeout, 4 settled but something needs attention,
-5 unauthorized, 6 no usable answer: unreachable or throttled, 129, 130 and 143 by signal.";
+Exit codes: 0 success, 1 error, 2 usage, 3 not settled at the timeout, 4 settled but something needs
+attention, 5 unauthorized, 6 no usable answer: unreachable or throttled, 129, 130 and 143 by signal.";
 
 /// The way in which a command ended. The value is the process's exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

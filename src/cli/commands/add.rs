@@ -23,7 +23,7 @@ use crate::{
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   hoptop add 0x9f3c41 --from 42161 --to 8453 --quote-id q-1
-  hoptop add 0x9f3c41 --from 42161 --to 8453 --quote-id q-1 --ticket SUP-4412 --label vip --note \"asked by phone\"";
+  hoptop add 0x9f3c41 --from 42161 --to 8453 --quote-id q-1 --ticket SUP-4412 --note \"by phone\"";
 
 /// The arguments of `hoptop add`.
 #[derive(Args, Clone, Debug)]

@@ -42,8 +42,8 @@ Examples:
 
 An acknowledged or snoozed alert stays active; its transaction is listed after those with firing alerts.
 An acknowledgement ends when the transaction's status changes, or a more severe alert is raised for it.
-An alert that is raised three times within ten minutes is flapping: no further notifications are sent until it has been
-quiet for ten minutes.";
+An alert that is raised three times within ten minutes is flapping: no further notifications are sent
+until it has been quiet for ten minutes.";
 
 /// The maximum number of resolved alerts in a list.
 const MAX_RESOLVED: usize = 1_000;

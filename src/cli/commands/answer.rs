@@ -20,8 +20,8 @@ Examples:
   hoptop answer 0x9f3c41 --for customer            print the text for the customer
   hoptop answer 0x9f3c41 --for provider            print the text for the provider's support
 
-`answer` doesn't poll; `hoptop check` does. Set your own templates with `markdown`, `text` and `customer` under [answer] in
-the config file.";
+`answer` doesn't poll; `hoptop check` does. Set your own templates with `markdown`, `text` and `customer`
+under [answer] in the config file.";
 
 /// The arguments of `hoptop answer`.
 #[derive(Args, Clone, Debug)]

@@ -35,11 +35,12 @@ Examples:
   hoptop check 0x9f3c41 0x41aa90 --json            poll two, and print JSON
   hoptop check HASH --from 42161 --to 8453 --quote-id ID
                                                    poll a transaction that isn't tracked; it stays untracked
-  hoptop check 0x9f3c41 --chain                    ask the source chain itself, at the node that the config file names
+  hoptop check 0x9f3c41 --chain                    ask the source chain itself, at the configured node
 
-Exit codes: 0 every transaction was answered, 4 one was rejected or settled in anything but success, 5 the service refuses
-the integrator ID, 6 no transaction was answered, 1 only some were, 2 a value of --from, --to or --quote-id is invalid.
-With --chain: 0 succeeded or pending, 4 reverted, dropped, unknown or sent on another chain, 6 no node answered.";
+Exit codes: 0 every transaction was answered, 1 only some transactions were answered, 2 a value of --from,
+--to or --quote-id is invalid, 4 a transaction was rejected or settled in anything but success, 5 the service
+refuses the integrator ID, 6 no transaction was answered. With --chain: 0 succeeded or pending, 4 reverted,
+dropped, unknown or sent on another chain, 6 no node answered.";
 
 /// The arguments of `hoptop check`.
 #[derive(Args, Clone, Debug)]

@@ -17,8 +17,8 @@ pub(crate) const EXAMPLES: &str = "\
 Examples:
   hoptop delete 0x9f3c41 --yes                     delete this transaction, with its history, notes and alerts
 
-This can't be undone; `hoptop untrack` stops the polling without deleting. Earlier backups still contain the transaction;
-hoptop keeps the last seven daily backups.";
+This can't be undone; `hoptop untrack` stops the polling without deleting. Earlier backups still contain the
+transaction; hoptop keeps the last seven daily backups.";
 
 /// The arguments of `hoptop delete`.
 #[derive(Args, Clone, Debug)]

@@ -42,12 +42,13 @@ const LIMIT_HINT: &str = "without --with-transaction-data there is no such limit
 /// The text below the options in the help.
 pub(crate) const EXAMPLES: &str = "\
 Examples:
-  hoptop quote --from-chain 42161 --from-token 0xaf88d065e77c8cC2239327C5EDb3A432268e5831 --from-amount 25000000 \\
-      --to-chain 8453 --to-token 0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913 --from-address 0x1f0a...
+  hoptop quote --from-chain 42161 --from-token 0xaf88d065e77c8cC2239327C5EDb3A432268e5831 \\
+      --from-amount 25000000 --to-chain 8453 \\
+      --to-token 0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913 --from-address 0x1f0a...
                                                    quote 25 units of a token with 6 decimals
 
-The same request within 30 seconds returns the same quote. Exit codes: 0 there is a quote, 1 the service refuses it, 2 a value
-is invalid, 5 the service refuses the integrator ID, 6 no answer was received.";
+The same request within 30 seconds returns the same quote. Exit codes: 0 there is a quote, 1 the service
+refuses it, 2 a value is invalid, 5 the service refuses the integrator ID, 6 no answer was received.";
 
 /// The arguments of `hoptop quote`.
 #[derive(Args, Clone, Debug)]

@@ -23,8 +23,8 @@ use crate::{
 
 /// The text below the options in the help.
 pub(crate) const EXAMPLES: &str = "\
-hoptop checks the backup first, and doesn't change it. The previous store is kept as hoptop.db.before-restore-TIME. Stop every
-hoptop that uses the store first; otherwise the command refuses.
+hoptop checks the backup first, and doesn't change it. The previous store is kept as
+hoptop.db.before-restore-TIME. Stop every hoptop that uses the store first; otherwise the command refuses.
 
 Examples:
   hoptop restore ~/hoptop-before-the-move.db

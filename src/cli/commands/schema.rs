@@ -13,7 +13,8 @@ Examples:
   hoptop schema                                    list the schemas and the commands that print such JSON
   hoptop schema transaction > transaction.json     write the JSON Schema of a transaction
 
-Each JSON value that hoptop prints names its schema in `schema`. A schema with the same number only gains properties.";
+Each JSON value that hoptop prints names its schema in `schema`. A schema with the same number only gains
+properties.";
 
 /// The arguments of `hoptop schema`.
 #[derive(Args, Debug)]

@@ -53,14 +53,14 @@ const ASSUMED_REQUEST_TIME: Duration = Duration::from_millis(200);
 /// The text below the options in the help.
 pub(crate) const EXAMPLES: &str = "\
 Examples:
-  hoptop stats                                     print counts, outcomes and durations by route, and the budget
+  hoptop stats                                     print outcomes and durations by route, and the budget
   hoptop stats --json | jq '.budget.need'          print the number of polls per second that are needed
 
 IN TIME is the share that settled within the deadline, the larger of 15 minutes and twice the estimate. A
-transfer is late if an answer after its deadline shows it unsettled. A transfer isn't counted if its submission
-time is unknown, or if no answer shows whether it settled before or after its deadline. Weeks are those of the
-submission (or of the first answer), in UTC. TIMED counts transfers with a known duration: submittedAt was given,
-and the polls before and after the end were close together.";
+transfer is late if an answer after its deadline shows it unsettled. A transfer isn't counted if its
+submission time is unknown, or if no answer shows whether it settled before or after its deadline. Weeks are
+those of the submission (or of the first sight), in UTC. TIMED counts transfers with a known duration:
+submittedAt was given, and the polls before and after the end were close together.";
 
 /// The arguments of `hoptop stats`.
 #[derive(Args, Clone, Debug, Default)]

@@ -15,8 +15,8 @@ use crate::{
 /// The text below the options in the help.
 pub(crate) const EXAMPLES: &str = "\
 Examples:
-  hoptop undo                                      undo the last change: an add or import (polling stops), an untrack,
-                                                   a note, ticket, label, acknowledgement or snooze
+  hoptop undo                                      undo the last change: an add or import (polling stops), an
+                                                   untrack, note, ticket, label, acknowledgement or snooze
   hoptop undo --redo                               redo the change that was undone last
 
 The history keeps the change and its reversal. An undo never overwrites a later change.

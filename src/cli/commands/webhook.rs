@@ -20,7 +20,8 @@ pub(crate) const EXAMPLES: &str = "\
 Examples:
   hoptop webhook test                              post a test event, and print the response
 
-In the config file, `webhook` is the address, `events` chooses the events, and `webhook_headers` adds headers from the environment.
+In the config file, `webhook` is the address, `events` chooses the events, and `webhook_headers` adds headers
+from the environment.
 With webhook_secret_env, webhook_secret_file or webhook_secret_command each event is signed:
 X-Hoptop-Signature: t=UNIX,v1=HEX, where HEX is the HMAC-SHA256 of UNIX, a dot and the body.";
 

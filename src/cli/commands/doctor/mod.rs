@@ -38,12 +38,13 @@ use crate::{
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   hoptop doctor                                    print one line for each check
-  hoptop doctor --probe                            also send one request to the service, and one to the node of each chain
-  hoptop doctor --checksums                        print a checksum for each table of the store, and check nothing
-  hoptop doctor --repair                           rebuild unreadable records; the next start restores the rest from a backup
-  hoptop doctor --verify-replica                   compare this machine's copy of a team's store with the team's log
+  hoptop doctor --probe                            also send a request to the service and to each node
+  hoptop doctor --checksums                        print a checksum for each table, and check nothing
+  hoptop doctor --repair                           also repair records, and restore the rest at the next start
+  hoptop doctor --verify-replica                   compare this machine's copy with the team's log
 
-The exit code is 1 if a line is an error. Stores with the same content have the same checksums, even if their files differ.";
+The exit code is 1 if a line is an error. Stores with the same content have the same checksums, even if their
+files differ.";
 
 /// The arguments of `hoptop doctor`.
 #[derive(Args, Clone, Copy, Debug, Default)]

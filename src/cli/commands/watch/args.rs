@@ -15,8 +15,8 @@ use crate::{
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   hoptop watch                                         all tracked transactions, until ^C
-  hoptop watch label:batch-17 --until-settled          exit code 0: all succeeded, 2: nothing to watch, 3: timeout,
-                                                       4: some need attention
+  hoptop watch label:batch-17 --until-settled          exit code 0: all succeeded, 2: nothing to watch,
+                                                       3: timeout, 4: some need attention
   hoptop watch --profile prod --profile partner        several profiles, each within its own budget
   hoptop watch --json | jq 'select(.event == \"settled\")'
   my-service | hoptop watch - --until-settled          track its output and watch until settled";
@@ -40,7 +40,7 @@ pub(crate) struct WatchArgs {
     /// Also print each poll
     #[arg(long)]
     pub verbose: bool,
-    /// Serve OpenMetrics text at http://ADDR/metrics as long as the watch runs; port 0 takes a free port
+    /// Serve OpenMetrics text at http://ADDR/metrics as long as the watch runs; port 0 picks a free port
     #[arg(long, value_name = "ADDR", value_parser = listen::parse)]
     pub metrics: Option<SocketAddr>,
     /// End with exit code 4 at the first transaction that settles with another status than `success`, or that can't
