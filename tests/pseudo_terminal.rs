@@ -345,7 +345,7 @@ fn suspend_key_without_a_shell_is_refused() {
     let (mut session, _home) = start_demo();
     session.wait_for(&["hoptop DEMO", "SAY"]);
     session.press("\u{1a}");
-    session.wait_for(&["Not suspended: there is no shell to come back to."]);
+    session.wait_for(&["Not suspended: hoptop was not started from a shell that could resume it."]);
     session.signal("TERM");
     assert_eq!(session.end().0.exit_code(), 143);
 }
