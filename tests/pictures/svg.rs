@@ -82,7 +82,7 @@ fn opening(screen: &Screen, below: f32, style: &str) -> String {
     let (wide, high) = (f32::from(columns) * CELL.0 + 2.0 * MARGIN, f32::from(rows) * CELL.1 + 2.0 * MARGIN + below);
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {wide:.0} {high:.0}\" width=\"{wide:.0}\" \
-         font-family=\"SFMono-Regular, Menlo, Consolas, 'DejaVu Sans MonotonicTime', monospace\" font-size=\"14\" \
+         font-family=\"SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace\" font-size=\"14\" \
          shape-rendering=\"crispEdges\">\n{style}<rect width=\"100%\" height=\"100%\" rx=\"8\" fill=\"{GROUND}\"/>\n"
     )
 }
