@@ -108,7 +108,7 @@ pub mod domain {
 
 pub mod intake {
     pub use crate::intake::{
-        InputFormat, InputPosition, LineError, ParsedFile, PasteFinding, PastedContent, ReadOptions, paste, read,
+        InputFormat, InputPosition, LineError, ParsedFile, PasteFinding, PastedContent, ReadOptions, parse_paste, read,
     };
 }
 

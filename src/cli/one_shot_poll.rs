@@ -109,7 +109,7 @@ impl OneShotPoll<'_> {
             };
             let ended = tokio::select! {
                 ended = wait_for_answers(store, &clock, &settings.profile, &fingerprint, done) => ended,
-                fault = poller.fault() => return Err(fault),
+                fault = poller.wait_for_failure() => return Err(fault),
                 exit = signal => Ok(OneShotOutcome::Stopped(exit)),
                 () = clock.sleep_until(until) => Ok(OneShotOutcome::NoAnswer),
                 () = unpolled => Ok(OneShotOutcome::NoAnswer),

@@ -513,7 +513,7 @@ fn check_id_keys(profile: &ProfileEntry, name: &str, file: String) -> Result<(),
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::settings::Account;
+    use crate::config::settings::ProfileConnection;
 
     const CANARY: &str = "canary-integrator-7f3a";
     const FILE: &str = r#"
@@ -625,7 +625,7 @@ mod tests {
         let variables =
             [("HOPTOP_RPS", "3"), ("HOPTOP_BASE_URL", "https://env.example"), ("HOPTOP_INTEGRATOR_ID", CANARY)];
         let shown = |settings: &Settings| {
-            let of = |account: &Account| {
+            let of = |account: &ProfileConnection| {
                 let url = account.base_url.as_deref().unwrap_or("-");
                 format!("{} {url} {} {}", account.profile, account.rps, account.id.is_some())
             };

@@ -93,13 +93,13 @@ pub struct Settings {
     /// Each setting and its source, except the integrator ID.
     pub entries: Vec<SettingEntry>,
     /// The profiles that the dashboard or `watch` polls in addition to the active profile.
-    pub beside: Vec<Account>,
+    pub beside: Vec<ProfileConnection>,
     pub(super) id: Option<SecretSource>,
 }
 
 /// A base URL, an integrator ID by reference, and the limit of the ID. `Debug` shows no secret.
 #[derive(Clone, Debug)]
-pub struct Account {
+pub struct ProfileConnection {
     /// The name of the profile.
     pub profile: String,
     pub(super) base_url: Option<String>,
@@ -222,7 +222,7 @@ impl Settings {
     /// If a profile in addition to the active one has another store.
     pub fn check_same_store(&self) -> Result<(), ConfigError> {
         let own = self.account();
-        let address = |account: &Account| account.store.as_ref().map(|(address, _)| address.clone());
+        let address = |account: &ProfileConnection| account.store.as_ref().map(|(address, _)| address.clone());
         match self.beside.iter().find(|other| address(other) != address(&own)) {
             None => Ok(()),
             Some(other) => Err(ConfigError::DifferentStores {
@@ -239,8 +239,8 @@ impl Settings {
         std::iter::once(self.profile.as_str()).chain(self.beside.iter().map(|account| account.profile.as_str()))
     }
 
-    fn account(&self) -> Account {
-        Account {
+    fn account(&self) -> ProfileConnection {
+        ProfileConnection {
             profile: self.profile.clone(),
             base_url: self.base_url.clone(),
             rps: self.rps,
@@ -251,7 +251,7 @@ impl Settings {
     }
 }
 
-impl Account {
+impl ProfileConnection {
     /// Returns the values that polling needs. This reads the integrator ID.
     ///
     /// # Errors

@@ -13,7 +13,7 @@ fn is_formula(text: &str) -> bool {
 }
 
 /// Returns the text as a cell that spreadsheets show as text: a formula gets an apostrophe in front.
-pub(crate) fn escape(text: &str) -> Cow<'_, str> {
+pub(crate) fn escape_formula(text: &str) -> Cow<'_, str> {
     if is_formula(text) { format!("'{text}").into() } else { text.into() }
 }
 
@@ -43,7 +43,7 @@ mod tests {
             ("", ""),
         ];
         for (text, cell) in table {
-            assert_eq!(escape(text), cell);
+            assert_eq!(escape_formula(text), cell);
         }
         assert_eq!(unescape("'=1"), "=1");
         assert_eq!(unescape("'quoted'"), "'quoted'");
@@ -52,7 +52,7 @@ mod tests {
     proptest! {
         #[test]
         fn escaped_text_is_restored(text in "['=+@a-]{0,6}") {
-            let cell = escape(&text).into_owned();
+            let cell = escape_formula(&text).into_owned();
             prop_assert!(!cell.starts_with(FORMULA_STARTS));
             prop_assert_eq!(unescape(&cell), text);
         }

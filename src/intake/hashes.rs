@@ -6,7 +6,7 @@ use std::collections::HashSet;
 
 use chrono::NaiveDate;
 
-use super::ticket::ticket;
+use super::ticket::find_ticket;
 use crate::domain::ids::{ChainId, TxHash};
 
 fn is_hex(text: &str) -> bool {
@@ -74,7 +74,7 @@ pub(super) fn find_part(text: &str) -> Option<TxHash> {
         let first = ids.next()?;
         ids.all(|other| other == first).then_some(first)
     };
-    parse_hash_part(text.trim()).or_else(shortened).or_else(|| ticket(text).map(TxHash::new)).or_else(only_id)
+    parse_hash_part(text.trim()).or_else(shortened).or_else(|| find_ticket(text).map(TxHash::new)).or_else(only_id)
 }
 
 /// Returns the whole hashes in a text, without duplicates. Every character but ASCII letters and digits ends a word, so

@@ -34,15 +34,15 @@ use crate::domain::transaction::NewTransaction;
 pub(crate) use batch::Duplicates;
 use fields::RawRow;
 pub(crate) use fields::{Field, FieldError};
-pub(crate) use formula::escape;
+pub(crate) use formula::escape_formula;
 pub(crate) use gzip::{is_gzip, unpacking_reader};
 pub(crate) use hashes::{is_hash, length_warning};
 pub(crate) use lines::{LineReader, LineResult};
 pub(crate) use paste::PasteOrigin;
-pub use paste::{PasteFinding, PastedContent, paste};
-pub(crate) use redact::without_id;
+pub use paste::{PasteFinding, PastedContent, parse_paste};
+pub(crate) use redact::redact_integrator_id;
 pub(crate) use spool::{Duplicate, ImportSpool};
-pub(crate) use ticket::ticket;
+pub(crate) use ticket::find_ticket;
 
 /// The format of a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

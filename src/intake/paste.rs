@@ -104,7 +104,7 @@ pub enum PastedContent {
 }
 
 /// Returns the transactions in a pasted text, in the order of the text.
-pub fn paste(text: &str, options: &ReadOptions) -> Vec<PasteFinding> {
+pub fn parse_paste(text: &str, options: &ReadOptions) -> Vec<PasteFinding> {
     let (text, cut_at) = truncate_to_limits(text);
     let mut found = read_document(text, options).unwrap_or_else(|| read_lines(text, options));
     guess_route(&mut found, text);

@@ -11,7 +11,7 @@ const ID_NAMES: [&str; 2] = ["x-integrator-id", "integratorid"];
 const REPLACEMENT: &str = "(hidden)";
 
 /// Returns the text with the value of every integrator ID replaced.
-pub(crate) fn without_id(text: &str) -> Cow<'_, str> {
+pub(crate) fn redact_integrator_id(text: &str) -> Cow<'_, str> {
     let lower = text.to_ascii_lowercase();
     let mut redacted = String::new();
     let mut copied_to = 0;
@@ -82,8 +82,8 @@ mod tests {
             ("票 x-integrator-id: 票票 票", "票 x-integrator-id: (hidden) 票"),
         ];
         for (text, expected) in table {
-            assert_eq!(without_id(text), expected);
-            assert_eq!(without_id(expected), expected);
+            assert_eq!(redact_integrator_id(text), expected);
+            assert_eq!(redact_integrator_id(expected), expected);
         }
     }
 }

@@ -25,7 +25,7 @@ fn errors(text: impl AsRef<[u8]>) -> Vec<String> {
 
 /// Returns the line number and content of each result for a pasted text.
 fn pasted(text: &str) -> Vec<(usize, PastedContent)> {
-    paste(text, &ReadOptions::default()).into_iter().map(|pasted| (pasted.line, pasted.content)).collect()
+    parse_paste(text, &ReadOptions::default()).into_iter().map(|pasted| (pasted.line, pasted.content)).collect()
 }
 
 #[test]
@@ -317,7 +317,8 @@ fn pasted_rows_need_no_header() {
         format!("[{{\"transactionId\":\"{hash}\",\n\"fromChainId\":42161,\"toChainId\":8453,\"quoteId\":\"q\"}}]"),
     ];
     for text in table {
-        let found = paste(&text, &ReadOptions { allows_any_chain: text.contains("solana"), ..ReadOptions::default() });
+        let found =
+            parse_paste(&text, &ReadOptions { allows_any_chain: text.contains("solana"), ..ReadOptions::default() });
         let contents: Vec<_> = found.iter().map(|pasted| &pasted.content).collect();
         assert!(matches!(&contents[..], [PastedContent::Complete(_)]), "{text}: {found:?}");
     }
@@ -482,7 +483,7 @@ proptest! {
                 let inert = batch.warnings.iter().all(|warning| !warning.chars().any(char::is_control));
                 prop_assert!(inert);
             }
-            for pasted in paste(&text, &options) {
+            for pasted in parse_paste(&text, &options) {
                 match pasted.content {
                     PastedContent::Complete(new) => prop_assert!(is_clean(&new)),
                     PastedContent::Again { hash, .. } => prop_assert!(clean(hash.as_str()) == hash.as_str()),
@@ -521,7 +522,7 @@ fn each_kind_of_paste_is_recognised() {
         (format!("curl -s \\\n  -H 'x-integrator-id: abc' \\\n  '{url}' | jq ."), PasteOrigin::Request, 0, None),
     ];
     for (text, origin, lacks, guessed) in table {
-        let found = paste(&text, &ReadOptions::default());
+        let found = parse_paste(&text, &ReadOptions::default());
         let [pasted] = &found[..] else { panic!("{text}: {found:?}") };
         let (missing, guess) = match &pasted.content {
             PastedContent::Complete(_) => (0, None),

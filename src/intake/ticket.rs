@@ -7,7 +7,7 @@ const NON_TICKET_PREFIXES: [&str; 13] =
     ["AES", "BIP", "CAIP", "CVE", "EIP", "ERC", "GMT", "HTTP", "ISO", "RFC", "SHA", "UTC", "UTF"];
 
 /// Returns the ticket number in a text, if the text has exactly one.
-pub(crate) fn ticket(text: &str) -> Option<String> {
+pub(crate) fn find_ticket(text: &str) -> Option<String> {
     let is_part = |letter: char| letter.is_alphanumeric() || matches!(letter, '-' | '_');
     // The query of a link is ignored: its values may look like ticket numbers.
     let words = text.split_whitespace().map(|word| match word.split_once('?') {
@@ -30,7 +30,7 @@ fn is_ticket(word: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::ticket;
+    use super::find_ticket;
 
     #[test]
     fn only_an_unambiguous_ticket_number_is_found() {
@@ -41,7 +41,7 @@ mod tests {
             "an ERC-20 token, SUP-4412, HTTP-404, 14:26 UTC-05:00",
             "SUP-4412 https://bridge.example/tx?quoteId=QT-4412",
         ] {
-            assert_eq!(ticket(text).as_deref(), Some("SUP-4412"), "{text}");
+            assert_eq!(find_ticket(text).as_deref(), Some("SUP-4412"), "{text}");
         }
         for text in [
             "",
@@ -58,7 +58,7 @@ mod tests {
             "SUP-",
             "-4412",
         ] {
-            assert_eq!(ticket(text), None, "{text}");
+            assert_eq!(find_ticket(text), None, "{text}");
         }
     }
 }

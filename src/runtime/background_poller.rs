@@ -22,7 +22,7 @@ use crate::{
 
 enum ProfilePoller {
     /// Runs in this process.
-    Here(Box<dyn Fn() -> PollerSetup<CountingTransport<HttpTransport>> + Send + Sync>),
+    InProcess(Box<dyn Fn() -> PollerSetup<CountingTransport<HttpTransport>> + Send + Sync>),
     /// Runs in a child process, for a team.
     Child(Box<TeamPoller>),
 }
@@ -31,7 +31,7 @@ impl ProfilePoller {
     /// Polls until `end` resolves.
     async fn run(&self, end: impl Future<Output = ()>) -> Result<()> {
         match self {
-            Self::Here(setup) => Ok(poller::run(setup(), end).await.map(drop)?),
+            Self::InProcess(setup) => Ok(poller::run(setup(), end).await.map(drop)?),
             Self::Child(child) => child.run(end).await,
         }
     }
@@ -48,40 +48,35 @@ impl RunningPollers {
     ///
     /// # Errors
     /// Returns an error if the process can't listen for signals.
-    pub(crate) fn start(
-        polling: ServiceClient,
-        store: Store,
-        clock: Clock,
-        options: PollerOptions<'_>,
-    ) -> Result<Self> {
-        Self::start_all(vec![(polling, options)], store, clock)
+    pub(crate) fn start(client: ServiceClient, store: Store, clock: Clock, options: PollerOptions<'_>) -> Result<Self> {
+        Self::start_all(vec![(client, options)], store, clock)
     }
 
     /// Like `start`, for several profiles, each with its own ID.
     pub(crate) fn start_all(
-        pollings: Vec<(ServiceClient, PollerOptions<'_>)>,
+        clients: Vec<(ServiceClient, PollerOptions<'_>)>,
         store: Store,
         clock: Clock,
     ) -> Result<Self> {
         let begin = std::future::ready(());
-        Ok(Self::start_under(pollings, begin, SuspendHandler::listen()?, store, clock))
+        Ok(Self::start_after(clients, begin, SuspendHandler::listen()?, store, clock))
     }
 
     /// Like `start_all`, but polls only after `begin` resolves, and suspends the process as `suspension` requests.
-    pub(crate) fn start_under(
-        pollings: Vec<(ServiceClient, PollerOptions<'_>)>,
+    pub(crate) fn start_after(
+        clients: Vec<(ServiceClient, PollerOptions<'_>)>,
         begin: impl Future<Output = ()> + Send + 'static,
         suspension: SuspendHandler,
         store: Store,
         clock: Clock,
     ) -> Self {
-        let pollers: Vec<_> = pollings
+        let pollers: Vec<_> = clients
             .into_iter()
-            .map(|(polling, options)| match options.team {
+            .map(|(client, options)| match options.team {
                 Some(access) => {
-                    ProfilePoller::Child(Box::new(TeamPoller::new(access.clone(), polling, options, store.path())))
+                    ProfilePoller::Child(Box::new(TeamPoller::new(access.clone(), client, options, store.path())))
                 }
-                None => ProfilePoller::Here(Box::new(polling.setup_factory(options, &store, &clock))),
+                None => ProfilePoller::InProcess(Box::new(client.setup_factory(options, &store, &clock))),
             })
             .collect();
         let (stop, stopped) = oneshot::channel();
@@ -89,7 +84,7 @@ impl RunningPollers {
     }
 
     /// Waits until a poller ends by itself, which happens only after a fault, and returns the fault.
-    pub(crate) async fn fault(&mut self) -> color_eyre::Report {
+    pub(crate) async fn wait_for_failure(&mut self) -> color_eyre::Report {
         match (&mut self.task).await {
             Ok(Ok(())) => color_eyre::eyre::eyre!("the poller ended unexpectedly"),
             Ok(Err(error)) => error,

@@ -4,7 +4,7 @@ use chrono::DateTime;
 use hoptop::internals::{
     api::{BODY_LIMIT, HttpAnswer, interpret},
     domain::text::clean,
-    intake::{InputFormat, ReadOptions, paste, read},
+    intake::{InputFormat, ReadOptions, parse_paste, read},
 };
 
 use super::{
@@ -157,10 +157,10 @@ fn files_of_any_shape_stay_within_time_and_memory() {
             let options = ReadOptions { format, allows_any_chain: false };
             invariants::assert_import(&figures.measure(|| read(text.as_bytes(), &options)));
         }
-        invariants::assert_paste(&figures.measure(|| paste(&text, &ReadOptions::default())));
+        invariants::assert_paste(&figures.measure(|| parse_paste(&text, &ReadOptions::default())));
         // A paste is cut at the end of a line, so a single line that exceeds the limit isn't read at all.
         let short: String = text.chars().take(60 * 1024).collect();
-        invariants::assert_paste(&figures.measure(|| paste(&short, &ReadOptions::default())));
+        invariants::assert_paste(&figures.measure(|| parse_paste(&short, &ReadOptions::default())));
         println!("{figures}: {name}");
         figures.assert_bounded(name);
     }

@@ -15,7 +15,7 @@ use hoptop::internals::{
         observation::{RequestFailure, StatusOutcome},
         text::{FIELD_LIMIT, clean},
     },
-    intake::{InputFormat, InputPosition, ReadOptions, paste, read},
+    intake::{InputFormat, InputPosition, ReadOptions, parse_paste, read},
 };
 use proptest::{
     prelude::*,
@@ -326,7 +326,7 @@ impl PropertyRun {
                 for bytes in [&bytes, &random_bytes] {
                     let text = String::from_utf8_lossy(bytes);
                     invariants::assert_paste(&self.measure(|| {
-                        paste(&text, &ReadOptions { allows_any_chain: any_chain, ..ReadOptions::default() })
+                        parse_paste(&text, &ReadOptions { allows_any_chain: any_chain, ..ReadOptions::default() })
                     }));
                 }
             },

@@ -168,7 +168,7 @@ pub(crate) async fn run_screen(
     let ended = {
         let fault = async {
             match &mut poller {
-                Some(poller) => poller.fault().await,
+                Some(poller) => poller.wait_for_failure().await,
                 None => std::future::pending().await,
             }
         };
@@ -224,7 +224,7 @@ fn start_pollers(
             }
         };
         let (store, clock) = (parts.store.clone(), parts.clock.clone());
-        return Some(RunningPollers::start_under(pollings, start_signal, suspension, store, clock));
+        return Some(RunningPollers::start_after(pollings, start_signal, suspension, store, clock));
     }
     tokio::spawn(async move {
         loop {

@@ -44,7 +44,7 @@ pub(super) async fn show(parts: PlainInputs, pollings: Vec<(ServiceClient, Polle
     };
     let fault = async {
         match &mut poller {
-            Some(poller) => poller.fault().await,
+            Some(poller) => poller.wait_for_failure().await,
             None => std::future::pending().await,
         }
     };

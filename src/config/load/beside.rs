@@ -6,7 +6,7 @@ use super::{DEFAULT_RPS, SettingInputs, SettingValue, check_rps, find_profile, f
 use crate::{
     config::{
         error::ConfigError,
-        settings::{Account, SettingEntry},
+        settings::{ProfileConnection, SettingEntry},
         source::SettingSource,
     },
     domain::text::clean,
@@ -23,12 +23,12 @@ impl SettingInputs<'_> {
         base_url: Option<&String>,
         active_rps: &SettingValue<f64>,
         store_url: Option<&SettingValue<String>>,
-    ) -> Result<(Vec<Account>, SettingEntry), ConfigError> {
+    ) -> Result<(Vec<ProfileConnection>, SettingEntry), ConfigError> {
         let flags = from_flag(Some(flags).filter(|names| !names.is_empty()), "--beside");
         let named = Some(self.file.beside.clone()).filter(|names| !names.is_empty());
         let (names, source) =
             flags.or_else(|| from_file(named, "beside")).unwrap_or((Vec::new(), SettingSource::Default));
-        let mut accounts: Vec<Account> = Vec::new();
+        let mut accounts: Vec<ProfileConnection> = Vec::new();
         for name in names {
             if name == self.name.0 || accounts.iter().any(|account| account.profile == name) {
                 continue;
@@ -41,7 +41,7 @@ impl SettingInputs<'_> {
                 (_, None) => (DEFAULT_RPS, SettingSource::Default),
             };
             let store = self.store_of_profile(&name, &profile, store_url)?.map(|store| (store.address, store.source));
-            accounts.push(Account {
+            accounts.push(ProfileConnection {
                 store,
                 base_url: profile.base_url.as_ref().or(base_url).cloned(),
                 id: self.profile_id_source(&profile),

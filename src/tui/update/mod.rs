@@ -78,8 +78,8 @@ fn apply(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
     match message {
         Msg::Key(key) => on_key(model, key, now),
         // Other people may see the screen with the pasted text.
-        Msg::Paste(text) => on_paste(model, &intake::without_id(&text), true),
-        Msg::Burst(text) => on_paste(model, &intake::without_id(&text), false),
+        Msg::Paste(text) => on_paste(model, &intake::redact_integrator_id(&text), true),
+        Msg::Burst(text) => on_paste(model, &intake::redact_integrator_id(&text), false),
         Msg::Click(target) => pointer::on_click(model, target, now),
         Msg::Wheel(lines, pane) => pointer::on_wheel(model, lines, pane).into_effects(),
         Msg::StoreChanged(update) => store_changes::on_store_changed(model, *update, now),

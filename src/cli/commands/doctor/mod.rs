@@ -22,7 +22,7 @@ use crate::{
     api::{BaseUrl, Endpoint, HttpAnswer, interpret},
     budget::{self, Ledger},
     cli::{context::Context, notifiers, theme},
-    config::{Account, Settings},
+    config::{ProfileConnection, Settings},
     domain::{
         filter::Filter, notification, observation::StatusOutcome, polling::PollingVerdict, record::StatusRecord, span,
         text, transaction::TransactionParams,
@@ -296,7 +296,7 @@ fn check_id(settings: &Settings) -> (Diagnosis, Option<String>) {
 }
 
 /// Checks a profile that the dashboard polls beside the current one.
-fn check_profile(account: &Account, connect: Connect) -> Diagnosis {
+fn check_profile(account: &ProfileConnection, connect: Connect) -> Diagnosis {
     let parsed = account.polling().map(|polling| BaseUrl::parse(&polling.base_url).map(|base| (polling, base)));
     let name = &account.profile;
     match parsed {

@@ -48,7 +48,7 @@ impl<'a> ExportWriter<'a> {
         match self {
             Self::Csv(writer) => {
                 for (_, cell) in CSV {
-                    writer.write_field(intake::escape(&cell(facts)).as_bytes()).map_err(into_io_error)?;
+                    writer.write_field(intake::escape_formula(&cell(facts)).as_bytes()).map_err(into_io_error)?;
                 }
                 writer.write_record(None::<&[u8]>).map_err(into_io_error)
             }

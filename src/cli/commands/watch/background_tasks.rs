@@ -136,7 +136,7 @@ impl TaskContext<'_> {
         let next = tokio::select! {
             biased;
             _ = &mut *left => None,
-            fault = poller.fault() => return Err(fault),
+            fault = poller.wait_for_failure() => return Err(fault),
             next = self.next_reload(&settings) => Some(next?),
         };
         if next.is_none() {

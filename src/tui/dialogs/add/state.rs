@@ -213,7 +213,7 @@ impl AddForm {
         let is_another = text.starts_with("0x") || text.starts_with("http");
         let gap = if is_another && self.input.value().ends_with(char::is_alphanumeric) { "\n" } else { "" };
         let text = format!("{}{gap}{}", self.input.value(), text.replace("\r\n", "\n").replace('\r', "\n"));
-        let text = intake::without_id(&text);
+        let text = intake::redact_integrator_id(&text);
         let (whole, last) = text.rsplit_once('\n').map_or((None, &*text), |(whole, last)| (Some(whole), last));
         self.lines.extend(whole.into_iter().flat_map(|whole| whole.split('\n')).map(str::to_owned));
         self.input = Input::new(last.to_owned());
@@ -225,7 +225,7 @@ impl AddForm {
         let options = ReadOptions { allows_any_chain: any_chain, ..ReadOptions::default() };
         let mut before: HashMap<String, Finding> = self.findings.drain(..).map(|found| (found.key(), found)).collect();
         let text = self.text();
-        for pasted in intake::paste(&text, &options) {
+        for pasted in intake::parse_paste(&text, &options) {
             let mut found = Finding::new(pasted, any_chain);
             if let Some(before) = before.remove(&found.key()) {
                 found.keep_edits(before, any_chain);
@@ -253,7 +253,7 @@ impl AddForm {
         };
         let is_known = |found: &Finding| found.known.is_some() || found.verdict() == LineState::NoHash;
         let is_wanted = self.findings.iter().all(is_text) && !self.findings.iter().all(is_known);
-        let guess = if is_wanted { intake::ticket(text) } else { None };
+        let guess = if is_wanted { intake::find_ticket(text) } else { None };
         let guess = guess.unwrap_or_default();
         if let Some(field) = self.extras.get_mut(ExtraField::Ticket as usize).filter(|_| !self.has_own_ticket)
             && field.value() != guess

@@ -158,7 +158,7 @@ pub(crate) fn on_known(model: &mut Model, known: HashMap<String, Option<RowId>>,
         return submit(model);
     }
     let Some(row) = form.pasted_known() else { return Vec::new() };
-    let named = intake::ticket(&form.text());
+    let named = intake::find_ticket(&form.text());
     let effects = open(model, row);
     // The ticket in the text is often not the ticket of the transaction.
     let own = model.transactions.get(&row).and_then(|tx| tx.params.ticket.clone());
