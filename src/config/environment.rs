@@ -11,7 +11,7 @@ use std::{
 
 use etcetera::{BaseStrategy, base_strategy::Xdg};
 
-use super::error::ConfigError;
+use super::{ColorChoice, error::ConfigError};
 
 type VariableLookup = Box<dyn Fn(&str) -> Option<OsString> + Send + Sync>;
 
@@ -99,8 +99,16 @@ impl Environment {
         (self.lookup)(name).filter(|value| !value.is_empty()).map(|value| value.to_string_lossy().into_owned())
     }
 
+    /// Returns what variables of all programs say about colour, and the variable (no-color.org, `CLICOLOR_FORCE`).
+    pub(crate) fn color(&self) -> Option<(ColorChoice, &'static str)> {
+        match self.path("NO_COLOR") {
+            Some(_) => Some((ColorChoice::Never, "NO_COLOR")),
+            None => self.is_on("CLICOLOR_FORCE").then_some((ColorChoice::Always, "CLICOLOR_FORCE")),
+        }
+    }
+
     /// Whether a variable that switches something on is set: neither empty nor `0`.
-    pub(super) fn is_on(&self, name: &str) -> bool {
+    pub(crate) fn is_on(&self, name: &str) -> bool {
         (self.lookup)(name).is_some_and(|value| !value.is_empty() && value != "0")
     }
 

@@ -350,10 +350,8 @@ impl<'a> SettingInputs<'a> {
 
     /// Returns when to use colour. `NO_COLOR` overrides every source except the flag (no-color.org).
     fn color(&self, flag: Option<ColorChoice>) -> SettingValue<ColorChoice> {
-        let switched = |name, color| from_switch_variable(self.env, name).map(|(_, source)| (color, source));
         from_flag(flag, "--color")
-            .or_else(|| from_variable(self.env.path("NO_COLOR").map(|_| ColorChoice::Never), "NO_COLOR"))
-            .or_else(|| switched("CLICOLOR_FORCE", ColorChoice::Always))
+            .or_else(|| self.env.color().and_then(|(color, variable)| from_variable(Some(color), variable)))
             .or_else(|| from_file(self.file.color, "color"))
             .unwrap_or((ColorChoice::Auto, SettingSource::Default))
     }

@@ -19,7 +19,7 @@ use crate::{
     chain_rpc::{ChainNodes, NodeSetting},
     cli::{plain, theme},
     clock::{self, Clock},
-    config::{ColorChoice, CommandLineSettings, Environment},
+    config::{CommandLineSettings, Environment},
     domain::{ids::ChainId, notification::NotificationMode, operation::Operation, secret::IntegratorId},
     poller::PollScope,
     process,
@@ -71,8 +71,8 @@ fn parse_speed(text: &str) -> Result<f64, String> {
 
 /// Runs the demo until the user quits.
 pub(crate) fn demo(args: &DemoArgs, flags: &CommandLineSettings) -> Result<Exit> {
-    let is_accessible = || std::env::var_os("ACCESSIBLE").is_some_and(|value| !value.is_empty() && value != "0");
-    let is_plain = flags.is_plain || is_accessible();
+    let environment = Environment::process();
+    let is_plain = flags.is_plain || environment.is_on("ACCESSIBLE");
     if !is_plain && (!io::stdout().is_terminal() || !io::stdin().is_terminal()) {
         bail!("the demo needs a terminal; without one, use `hoptop simulate` and `hoptop watch`");
     }
@@ -82,7 +82,7 @@ pub(crate) fn demo(args: &DemoArgs, flags: &CommandLineSettings) -> Result<Exit>
         .wrap_err("the demo can't create its temporary store")?;
     let store = Store::open(&folder.path().join("demo.db"))?;
     // The user's state folder keeps the theme and whether the tour is finished: the demo's own folder is deleted.
-    let view_state_path = Environment::process().state_dir().map(|folder| folder.join("demo.json"));
+    let view_state_path = environment.state_dir().map(|folder| folder.join("demo.json"));
     let clock = Clock::accelerated(args.speed);
     let log = Some(log_file::start(folder.path(), &folder.path().join("demo.db"), clock.clone())?);
     let start = clock.now().wall;
@@ -91,8 +91,7 @@ pub(crate) fn demo(args: &DemoArgs, flags: &CommandLineSettings) -> Result<Exit>
     let chains = world.clone();
     let service =
         Arc::new(Mutex::new(SimulatedService::new(world, ServiceLimits { rps: RPS, ..ServiceLimits::default() })));
-    let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    let color = flags.color.unwrap_or(if no_color { ColorChoice::Never } else { ColorChoice::Auto });
+    let color = flags.color.or_else(|| environment.color().map(|(color, _)| color)).unwrap_or_default();
     let theme = theme::of_environment(color, flags.is_ascii)?;
     let setting = DashboardSettings {
         is_demo: true,
