@@ -100,7 +100,7 @@ impl fmt::Debug for NodeAddress {
 }
 
 /// Returns the first address of the service's `rpcList` that can be asked: https, without a placeholder for a key.
-pub(super) fn first_of(rpc_list: &[String]) -> Option<NodeAddress> {
+pub(super) fn first_usable_address(rpc_list: &[String]) -> Option<NodeAddress> {
     let is_complete = |url: &&String| !url.contains(['{', '$', '<']);
     rpc_list
         .iter()
@@ -116,9 +116,9 @@ mod tests {
     fn service_can_not_name_a_node_on_this_machine() {
         let list =
             ["http://127.0.0.1:8545", "http://node.example", "https://node.example/{KEY}", "https://node.example/a"];
-        let first = first_of(&list.map(str::to_owned)).unwrap();
+        let first = first_usable_address(&list.map(str::to_owned)).unwrap();
         assert_eq!(first.host(), "node.example");
-        assert!(first_of(&["http://127.0.0.1:8545".to_owned()]).is_none());
+        assert!(first_usable_address(&["http://127.0.0.1:8545".to_owned()]).is_none());
     }
 
     #[test]
@@ -150,7 +150,7 @@ mod tests {
             "https://e.example",
         ];
         let list: Vec<String> = list.map(str::to_owned).to_vec();
-        assert_eq!(first_of(&list).unwrap().host(), "d.example");
-        assert_eq!(first_of(&[]), None);
+        assert_eq!(first_usable_address(&list).unwrap().host(), "d.example");
+        assert_eq!(first_usable_address(&[]), None);
     }
 }

@@ -9,7 +9,7 @@ use std::{
 };
 
 use super::{
-    address::{NodeAddress, NodeSetting, first_of},
+    address::{NodeAddress, NodeSetting, first_usable_address},
     client::{NOT_EVM, NodeClient, chain_number},
     pace::HostPace,
 };
@@ -30,7 +30,7 @@ pub(crate) struct ChainQuestion {
     /// The hash of the transaction on the source chain.
     pub hash: TxHash,
     /// The transaction on the destination chain or that of the refund, if its hash is known and it matters.
-    pub second: Option<(ChainId, TxHash)>,
+    pub second_transaction: Option<(ChainId, TxHash)>,
     /// The chain's previous answer.
     pub previous: Option<OnChain>,
     /// Whether a person asks, so that all chains are asked again.
@@ -85,7 +85,7 @@ impl ChainNodes {
     pub(crate) fn set_service_urls(&self, chain: &ChainId, rpc_list: &[String]) {
         let setting = self.settings.get(chain).filter(|setting| self.awaits_service(setting));
         if let Some(setting) = setting {
-            let node = first_of(rpc_list).map(|address| self.create(setting, address));
+            let node = first_usable_address(rpc_list).map(|address| self.create(setting, address));
             if let Some(Ok(node)) = node {
                 tracing::info!("chain {chain} is asked at {}, from the service's list", node.host());
                 lock(&self.nodes).insert(chain.clone(), Arc::new(node));
@@ -155,13 +155,15 @@ impl ChainNodes {
     /// Completes the reading of the source chain by the other chains, if the source chain doesn't know the transaction,
     /// and by the second transaction.
     async fn complete(&self, question: &ChainQuestion, source: ChainReading) -> OnChain {
-        let ChainQuestion { second, previous, .. } = question;
+        let ChainQuestion { second_transaction, previous, .. } = question;
         let source = match source.verdict {
             ChainVerdict::Unknown(_) => self.ask_others(question, source).await,
             _ => source,
         };
         let mut second_reading = None;
-        if let Some((chain, hash)) = second.as_ref().filter(|(chain, hash)| self.obstacle(chain, hash).is_none()) {
+        if let Some((chain, hash)) =
+            second_transaction.as_ref().filter(|(chain, hash)| self.obstacle(chain, hash).is_none())
+        {
             let before = previous.as_ref().and_then(|previous| previous.second_reading(chain, hash));
             let read = match self.node(chain) {
                 Ok(node) => node.read(hash, before).await,

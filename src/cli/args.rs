@@ -161,7 +161,7 @@ pub(crate) enum Command {
     /// Show one transaction with its history
     Show(ShowArgs),
     #[command(after_help = check::EXAMPLES)]
-    /// Poll transactions once, now, and print the results; also an untracked one
+    /// Poll transactions once, tracked or not, and print the results
     Check(CheckArgs),
     #[command(after_help = answer::EXAMPLES)]
     /// Print the reply for a ticket: verdict, what to say, times, links

@@ -52,7 +52,7 @@ fn load(choice: &ThemeChoice, display_options: DisplayOptions) -> Result<Theme, 
         ThemeChoice::File(path) => {
             let shown = path.display().to_string();
             match fs::read_to_string(path) {
-                Ok(text) => Theme::own(&shown, &text, display_options),
+                Ok(text) => Theme::custom(&shown, &text, display_options),
                 Err(error) => Err(ThemeError::Unreadable { path: crate::domain::text::clean(&shown), error }),
             }
         }

@@ -18,7 +18,7 @@ use crate::{
     store::testing,
 };
 
-/// A wire that returns these observations in order.
+/// A transport that returns these observations in order.
 struct ScriptedTransport(std::sync::Mutex<Vec<Observation>>);
 
 impl ServiceTransport for ScriptedTransport {

@@ -365,12 +365,12 @@ fn load_due(reader: &Reader, rows: Vec<(RowId, bool)>) -> Result<(Vec<RowId>, Ve
 /// Returns the question about the transaction in this row; `None` if the transaction is gone.
 fn due(reader: &Reader, row: RowId, is_requested: bool) -> Result<Option<DueQuestion>, StoreError> {
     let Some(header) = reader.header(row)? else { return Ok(None) };
-    let second = match has_second(&header) {
+    let second_transaction = match has_second(&header) {
         true => reader.list_row(row)?.and_then(|listed| second_opinion::second_transaction(&listed.transaction)),
         false => None,
     };
     let key = header.key();
     let (chain, hash) = (key.from_chain.clone(), key.hash.clone());
-    let question = ChainQuestion { chain, hash, second, previous: header.on_chain, is_requested };
+    let question = ChainQuestion { chain, hash, second_transaction, previous: header.on_chain, is_requested };
     Ok(Some(DueQuestion { row, key, question }))
 }

@@ -75,10 +75,7 @@ impl ProfileHealth {
     ) -> Option<ProfileEvent> {
         match failure {
             Some(failure @ RequestFailure::Unauthorized(_)) => self.apply_refusal(failure, now),
-            Some(failure @ RequestFailure::Throttled { .. }) => {
-                self.next_probe = now + REFUSED_PROBE_INTERVAL;
-                self.apply_throttling(failure)
-            }
+            Some(failure @ RequestFailure::Throttled { .. }) => self.apply_throttling(failure, now),
             // Neither an answer nor an outage of the service.
             Some(RequestFailure::Local(_)) => None,
             Some(failure) if failure.is_outage() => self.apply_outage(failure, now),
@@ -104,11 +101,14 @@ impl ProfileHealth {
         is_new.then(|| ProfileEvent::Unauthorized(failure.one_line()))
     }
 
-    fn apply_throttling(&mut self, failure: &RequestFailure) -> Option<ProfileEvent> {
+    fn apply_throttling(&mut self, failure: &RequestFailure, now: MonotonicTime) -> Option<ProfileEvent> {
         self.consecutive_failures = 0;
         match self.state {
             // A refused ID hides the throttling. The budget rests in any case, as the 429 asks.
-            HealthState::Unauthorized => None,
+            HealthState::Unauthorized => {
+                self.next_probe = now + REFUSED_PROBE_INTERVAL;
+                None
+            }
             HealthState::Throttled { .. } => {
                 self.state = HealthState::Throttled { clean: 0 };
                 None

@@ -124,7 +124,7 @@ impl SuspendHandler {
 
     /// Like `listen`, for the dashboard, which draws on the terminal. The first value reports signals to the dashboard
     /// and takes its orders; the second value carries the orders out.
-    pub(crate) fn ordered() -> Result<(suspension::Suspension, Self)> {
+    pub(crate) fn for_dashboard() -> Result<(suspension::Suspension, Self)> {
         let (orders, ordered) = mpsc::unbounded_channel();
         let (requests, suspension_requested) = mpsc::unbounded_channel();
         #[cfg(unix)]

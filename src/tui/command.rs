@@ -305,9 +305,9 @@ macro_rules! command_table {
                 => |model, now| open_side_screen(model, Screen::Stats, now.mono);
             OpenRoute     Move               [Stats]                         "open_route"    "list"     ["Enter"]        "charts: show the transfers of the route in the list"
                 => |model, _| stats::update::open_route(model);
-            RouteOrder    View               [Stats]                         "route_order"   "sort"     ["s"]            "charts: sort the routes by number, median, or least successful"
+            RouteOrder    View               [Stats]                         "route_order"   "sort"     ["s"]            "charts: sort the routes by number, median duration, or success rate"
                 => |model, _| model.charts.sort_by(model.charts.order.next());
-            Range         View               [Stats]                         "range"         "time"     ["t"]            "charts: all time, 7 days, 24 hours, or 1 hour"
+            Range         View               [Stats]                         "range"         "time"     ["t"]            "charts: choose all time, 7 days, 24 hours, or 1 hour"
                 => |model, _| stats::update::next_range(model);
             Log           View               [List Detail Alerts Stats]      "log"           ""         ["@"]            "show the log: what failed, and when"
                 => |model, now| open_side_screen(model, Screen::Log, now.mono);

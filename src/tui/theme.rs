@@ -139,7 +139,7 @@ impl Theme {
     ///
     /// # Errors
     /// If the text is not a theme.
-    pub fn own(path: &str, text: &str, display: DisplayOptions) -> Result<Self, ThemeError> {
+    pub fn custom(path: &str, text: &str, display: DisplayOptions) -> Result<Self, ThemeError> {
         let palette = Palette::read(text, display.depth);
         let palette = palette.map_err(|wrong| ThemeError::TomlError { path: text::clean(path), wrong })?;
         let palette = if display.color { palette } else { Palette::shipped(ShippedTheme::Mono, display.depth) };

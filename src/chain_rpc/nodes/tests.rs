@@ -72,7 +72,13 @@ fn nodes(urls: &[(&str, Option<&str>)]) -> ChainNodes {
 
 fn question(previous: Option<OnChain>) -> ChainQuestion {
     let params = fixtures::params(1);
-    ChainQuestion { chain: params.from_chain, hash: params.transaction_id, second: None, previous, is_requested: false }
+    ChainQuestion {
+        chain: params.from_chain,
+        hash: params.transaction_id,
+        second_transaction: None,
+        previous,
+        is_requested: false,
+    }
 }
 
 #[tokio::test]

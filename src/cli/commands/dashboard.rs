@@ -159,7 +159,7 @@ pub(crate) async fn run_screen(
     pollings: Vec<(ServiceClient, PollerOptions<'_>)>,
 ) -> Result<Exit> {
     let signal = signals::listen()?;
-    let (suspension, suspension_requests) = SuspendHandler::ordered()?;
+    let (suspension, suspension_requests) = SuspendHandler::for_dashboard()?;
     parts.system.suspension = Some(suspension);
     crash::panic_if_requested(&parts.clock);
     let (rows, shown) = oneshot::channel();

@@ -19,9 +19,9 @@ use self::{
 use crate::domain::text;
 
 /// The length in bytes after which lines of a text that isn't JSON are broken.
-const LINE: usize = 1_000;
+const MAX_LINE_BYTES: usize = 1_000;
 /// The number of characters that are passed to the sanitiser at a time.
-const PIECE: usize = 256;
+const SANITISED_CHARS: usize = 256;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LineKind {
@@ -143,7 +143,7 @@ fn excerpt(raw: &str, bytes: usize) -> String {
     let mut rest = raw.get(..raw.floor_char_boundary(bytes)).unwrap_or_default();
     let mut shown = String::new();
     while !rest.is_empty() {
-        let end = rest.char_indices().nth(PIECE).map_or(rest.len(), |(end, _)| end);
+        let end = rest.char_indices().nth(SANITISED_CHARS).map_or(rest.len(), |(end, _)| end);
         let (piece, more) = rest.split_at(end);
         // The sanitiser removes blanks at both ends of a piece, but here they may separate two words.
         let gap = piece.starts_with(char::is_whitespace) && !shown.is_empty() && !shown.ends_with(' ');
@@ -172,7 +172,7 @@ fn plain_lines(text: &str) -> Vec<Range<usize>> {
     for line in text.split_inclusive('\n') {
         let end = start + line.len();
         while start < end {
-            let cut = text.floor_char_boundary(start + LINE).min(end);
+            let cut = text.floor_char_boundary(start + MAX_LINE_BYTES).min(end);
             ranges.push(start..cut);
             start = cut;
         }

@@ -77,7 +77,7 @@ fn deep_nesting_does_not_overflow_the_stack() {
 }
 
 #[test]
-fn a_search_finds_keys_and_values_in_capitals_too() {
+fn search_ignores_case() {
     let json_tree = JsonTree::new(r#"{"Status":"x","list":[{"status":"STATUS"}]}"#, None);
     assert_eq!(json_tree.matches("status"), [1, 4]);
     assert_eq!(json_tree.matches(""), [0; 0]);
@@ -91,7 +91,7 @@ fn an_excerpt_of_a_huge_value_is_bounded_clean_and_longer_than_a_field() {
 }
 
 #[test]
-fn a_value_to_be_put_elsewhere_has_no_key_and_no_quotes() {
+fn copied_value_has_no_key_and_no_quotes() {
     let json_tree = JsonTree::new(r#"{"id":"0x41","to":{"n":[1, 2]}}"#, Some(r#"{"gone": 7}"#));
     let value = |line: usize| json_tree.value(&json_tree.lines()[line], 100);
     assert_eq!([value(1), value(2), value(8)], ["0x41", r#"{"n":[1, 2]}"#, "7"]);
@@ -99,7 +99,7 @@ fn a_value_to_be_put_elsewhere_has_no_key_and_no_quotes() {
 
 proptest! {
     #[test]
-    fn any_text_becomes_lines_that_fit_together(body in "[\\[\\]{}\",:a0\\\\\u{1b} \n]{0,60}", before in any::<String>()) {
+    fn lines_of_any_text_have_valid_parents_and_ends(body in "[\\[\\]{}\",:a0\\\\\u{1b} \n]{0,60}", before in any::<String>()) {
         let json_tree = JsonTree::new(&body, Some(&before));
         for (index, line) in json_tree.lines().iter().enumerate() {
             prop_assert!(line.parent.is_none_or(|parent| parent < index));

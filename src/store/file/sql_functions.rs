@@ -1,6 +1,7 @@
 //! SQL functions for comparisons that SQLite lacks: words without case, patterns, names of chains.
 //!
-//! Each function is pure and treats a text as `domain::filter` does, so that both find the same.
+//! Each function is pure and treats a text as `domain::filter` does, so that SQL and the filter in memory find the same
+//! transactions.
 
 use std::sync::Arc;
 

@@ -168,7 +168,7 @@ fn the_selection_is_visible_in_every_theme_with_and_without_colours() {
 #[test]
 fn without_colours_every_theme_is_colourless() {
     let none = DisplayOptions::default();
-    let own = Theme::own("own.toml", "[text]\nfg = 'red'\nbg = 'blue'", none).unwrap();
+    let own = Theme::custom("own.toml", "[text]\nfg = 'red'\nbg = 'blue'", none).unwrap();
     for theme in ShippedTheme::ALL.map(|shipped| Theme::shipped(shipped, none)).iter().chain([&own]) {
         for (meaning, style) in theme.palette.all() {
             assert!(style.fg.is_none() && style.bg.is_none(), "{} {meaning}", theme.name());
@@ -185,6 +185,6 @@ fn an_unknown_theme_is_reported_with_the_known_ones() {
          path of your own theme, such as ./own.toml"
     );
     assert!(error("solarized\u{1b}[31m").starts_with("unknown theme `solarized[31m`; choose one of default"));
-    let own = Theme::own("own.toml", "\n[critical]\nfg = 'rde'", DisplayOptions::default()).unwrap_err().to_string();
+    let own = Theme::custom("own.toml", "\n[critical]\nfg = 'rde'", DisplayOptions::default()).unwrap_err().to_string();
     assert_eq!(own, "own.toml, line 3: fg: `rde` is not a colour; did you mean `red`?");
 }

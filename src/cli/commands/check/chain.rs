@@ -74,7 +74,7 @@ fn ask_all(rows: &[RowId], nodes: &Arc<ChainNodes>, clock: &Clock, cx: &Context)
         let question = ChainQuestion {
             chain: key.from_chain.clone(),
             hash: key.hash.clone(),
-            second: second_opinion::second_transaction(&tx),
+            second_transaction: second_opinion::second_transaction(&tx),
             previous: tx.on_chain.clone(),
             is_requested: true,
         };
