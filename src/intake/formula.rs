@@ -17,7 +17,7 @@ pub(crate) fn escape_formula(text: &str) -> Cow<'_, str> {
     if is_formula(text) { format!("'{text}").into() } else { text.into() }
 }
 
-/// Returns the text of a cell, without the apostrophe that [`escape`] added.
+/// Returns the text of a cell, without the apostrophe that [`escape_formula`] added.
 pub(super) fn unescape(cell: &str) -> &str {
     cell.strip_prefix('\'').filter(|text| is_formula(text)).unwrap_or(cell)
 }
