@@ -6,7 +6,7 @@
 #[allow(dead_code, reason = "a target uses a part of them")]
 mod invariants;
 
-use hoptop::internals::intake::{InputFormat, ReadOptions, paste, read};
+use hoptop::internals::intake::{InputFormat, ReadOptions, parse_paste, read};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|input: &[u8]| {
@@ -16,5 +16,5 @@ fuzz_target!(|input: &[u8]| {
         invariants::assert_import(&read(bytes, &ReadOptions { format, allows_any_chain: any_chain }));
     }
     let options = ReadOptions { allows_any_chain: any_chain, ..ReadOptions::default() };
-    invariants::assert_paste(&paste(&String::from_utf8_lossy(bytes), &options));
+    invariants::assert_paste(&parse_paste(&String::from_utf8_lossy(bytes), &options));
 });
