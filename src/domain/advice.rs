@@ -97,9 +97,10 @@ pub(crate) fn rule_of_status(status: &RouterStatus) -> Option<Rule> {
 pub(crate) fn conditions(tx: &Transaction, now: DateTime<Utc>) -> Vec<Rule> {
     let state = &tx.state;
     let status = state.status.as_ref();
+    let of_status = status.and_then(rule_of_status);
     let holds = |rule: &Rule| match rule {
         Rule::Overdue => tx.is_overdue(),
-        Rule::PartialSuccess | Rule::NeedsGas | Rule::Refund => status.and_then(rule_of_status) == Some(*rule),
+        Rule::PartialSuccess | Rule::NeedsGas | Rule::Refund => of_status == Some(*rule),
         Rule::RefundSlow => {
             status == Some(&RouterStatus::Refund) && !tx.is_settled() && tx.status_age(now) >= REFUND_SLOW
         }
@@ -109,7 +110,7 @@ pub(crate) fn conditions(tx: &Transaction, now: DateTime<Utc>) -> Vec<Rule> {
         }
         Rule::ChainDisagrees => second_opinion::contradiction(tx).is_some(),
         Rule::Rejected => tx.is_parked(),
-        Rule::Regressed => state.conflict.is_some() || status.and_then(rule_of_status) == Some(Rule::Regressed),
+        Rule::Regressed => state.conflict.is_some() || of_status == Some(*rule),
         Rule::PollFailing => {
             state.failures >= POLL_FAILING.0
                 && state.failing_since.is_some_and(|since| span::between(since, now) >= POLL_FAILING.1)

@@ -256,11 +256,6 @@ pub(crate) fn ticket_or_label_cell<R>(tx: &Transaction<R>) -> Option<Cow<'_, str
     tx.params.ticket.as_deref().map(Cow::Borrowed).or_else(tag)
 }
 
-/// Returns a number of transactions in words, such as `1 transaction`.
-pub(crate) fn transaction_count(transactions: usize) -> String {
-    text::counted(transactions, "transaction")
-}
-
 #[cfg(test)]
 mod tests {
     use chrono::{Offset, TimeDelta};

@@ -11,7 +11,6 @@ use color_eyre::eyre::Result;
 use crate::{
     cli::{completers, context::Context},
     domain::{operation::Edit, text},
-    presentation::row_text::transaction_count,
     runtime::exit::Exit,
 };
 
@@ -57,7 +56,7 @@ pub(crate) fn label(args: &LabelArgs, cx: &mut Context) -> Result<Exit> {
         0 => writeln!(cx.out, "no change: the labels are already as you want them")?,
         changed => {
             let changes = text::counted(changed, "change");
-            writeln!(cx.out, "changed labels on {}:{labels} ({changes})", transaction_count(count))?;
+            writeln!(cx.out, "changed labels on {}:{labels} ({changes})", text::counted(count, "transaction"))?;
         }
     }
     Ok(Exit::Success)

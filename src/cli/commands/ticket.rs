@@ -10,7 +10,6 @@ use crate::{
     cli::{completers, context::Context},
     domain::{operation::Edit, text},
     intake,
-    presentation::row_text::transaction_count,
     runtime::exit::Exit,
 };
 
@@ -72,9 +71,9 @@ pub(crate) fn ticket(args: &TicketArgs, cx: &mut Context) -> Result<Exit> {
         (0, Some(ticket)) => writeln!(cx.out, "no change: {ticket} is already the ticket")?,
         (0, None) => writeln!(cx.out, "no change: there is no ticket to remove")?,
         (_, Some(ticket)) => {
-            writeln!(cx.out, "set ticket {ticket} on {}{unchanged}", transaction_count(changed))?;
+            writeln!(cx.out, "set ticket {ticket} on {}{unchanged}", text::counted(changed, "transaction"))?;
         }
-        (_, None) => writeln!(cx.out, "removed the ticket from {}{unchanged}", transaction_count(changed))?,
+        (_, None) => writeln!(cx.out, "removed the ticket from {}{unchanged}", text::counted(changed, "transaction"))?,
     }
     Ok(Exit::Success)
 }

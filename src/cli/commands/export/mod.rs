@@ -33,7 +33,6 @@ use super::list;
 use crate::{
     cli::{completers, context::Context},
     domain::{filter::Filter, text},
-    presentation::row_text::transaction_count,
     runtime::{exit::Exit, signals},
 };
 
@@ -120,7 +119,7 @@ fn write_file(path: &Path, folder: &Path, selection: &ExportSelection, cx: &mut 
 fn finish(written: Result<usize>, name: &str, cx: &mut Context) -> Result<Exit> {
     match written {
         Ok(count) => {
-            writeln!(cx.err, "{} written to {name}", transaction_count(count))?;
+            writeln!(cx.err, "{} written to {name}", text::counted(count, "transaction"))?;
             Ok(Exit::Success)
         }
         Err(report) => match report.downcast_ref::<ExportInterrupted>() {

@@ -15,7 +15,7 @@ use super::{
     rows::{error_reason, write_rows},
     target::OutputTarget,
 };
-use crate::{domain::text, presentation::row_text::transaction_count, store::Store, tui::export::ExportOrder};
+use crate::{domain::text, store::Store, tui::export::ExportOrder};
 
 /// Writes the file. Returns a sentence with the number of transactions and the path, or the reason why there is no
 /// file.
@@ -51,7 +51,7 @@ fn write(store: &Store, order: &ExportOrder) -> Result<String> {
         io::ErrorKind::AlreadyExists => already_exists(),
         _ => error_reason(&error.error),
     })?;
-    Ok(format!("{} written to {}", transaction_count(count), text::clean_path(&path)))
+    Ok(format!("{} written to {}", text::counted(count, "transaction"), text::clean_path(&path)))
 }
 
 fn already_exists() -> color_eyre::Report {

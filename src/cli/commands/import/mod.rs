@@ -25,7 +25,6 @@ use crate::{
         self, Duplicate, Duplicates, FileFindings, ImportSpool, InputFormat, InputPosition, LineError, ReadError,
         ReadOptions,
     },
-    presentation::row_text,
     runtime::exit::Exit,
     store::{ImportPreview, ImportReport},
 };
@@ -223,7 +222,7 @@ fn print_line_errors(errors: &[LineError], name: &str, err: &mut dyn io::Write) 
 
 /// Prints the changes that an import would make.
 fn print_preview(ImportPreview { new, known, changed }: ImportPreview, out: &mut dyn io::Write) -> io::Result<()> {
-    let readable = row_text::transaction_count(new + known);
+    let readable = text::counted(new + known, "transaction");
     let changed = match changed {
         0 => String::new(),
         changed => format!(", {changed} of them would be updated"),

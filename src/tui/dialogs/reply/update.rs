@@ -12,7 +12,6 @@ use crate::{
         text,
         transaction::Transaction,
     },
-    presentation::row_text,
     tui::{
         dialogs::{
             Dialog,
@@ -51,7 +50,7 @@ pub(crate) fn choose_audience(model: &mut Model, now: MonotonicTime) {
     ];
     let title = match marked(model) {
         0 => "Show and copy a text for".to_owned(),
-        count => format!("Show and copy one text about {} for", row_text::transaction_count(count)),
+        count => format!("Show and copy one text about {} for", text::counted(count, "transaction")),
     };
     model.dialog = Dialog::Menu(Menu::new(title, "", entries));
 }
@@ -109,7 +108,7 @@ pub(crate) fn on_loaded(model: &mut Model, read: &[Transaction], wanted: TextUse
 /// Returns the menu of the customers of the marked transactions: each gets a text of their own.
 fn customers(groups: &[ReplyGroup]) -> Menu {
     let entry = |group: &ReplyGroup| {
-        let label = format!("{}: {}", name(&group.of), row_text::transaction_count(group.rows.len()));
+        let label = format!("{}: {}", name(&group.of), text::counted(group.rows.len(), "transaction"));
         (label, MenuChoice::Reply(group.rows.clone()))
     };
     let title = format!("The marked transactions belong to {} customers: reply to which?", groups.len());
@@ -139,8 +138,8 @@ fn title(transactions: &[&Transaction], audience: Audience, groups: &[ReplyGroup
             Some(ticket) => format!("ticket {}", text::clean(ticket)),
             None => tx.params.transaction_id.short("…"),
         },
-        (_, [group]) => format!("{}, {}", row_text::transaction_count(transactions.len()), name(&group.of)),
-        (_, groups) => format!("{}, {} customers", row_text::transaction_count(transactions.len()), groups.len()),
+        (_, [group]) => format!("{}, {}", text::counted(transactions.len(), "transaction"), name(&group.of)),
+        (_, groups) => format!("{}, {} customers", text::counted(transactions.len(), "transaction"), groups.len()),
     };
     format!("{subject}: {about}")
 }
