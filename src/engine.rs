@@ -54,5 +54,5 @@ pub use crate::{
         forecast::{Forecast, Hazard, Lognormal, Quantile},
         ids::RowId,
     },
-    schedule::{Expectation, LEAST_INTERVAL, NextPoll, PollContext, PollResult, Scheduler},
+    schedule::{Expectation, MIN_INTERVAL, NextPoll, PollContext, PollResult, Scheduler},
 };

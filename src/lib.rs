@@ -33,7 +33,7 @@
 //! | what a row of a table holds | `store/tables`; `mod.rs` says which file has which tables |
 //! | budget, schedule and forecast for another poller | `engine.rs` |
 //! | how the domain is shown as text, in the dashboard and on the command line | `presentation` |
-//! | what a chain itself says about a transaction | `chain_rpc` asks; `domain/on_chain.rs` and `domain/second_opinion.rs` decide what it means; `poller/chains.rs` decides when |
+//! | what a chain itself says about a transaction | `chain_rpc` asks; `domain/on_chain.rs` and `domain/chain_check.rs` decide what it means; `poller/chains.rs` decides when |
 //! | a screen or a dialog of the dashboard | `tui/screens`, `tui/dialogs` |
 //! | a command of the command line | `cli/commands` |
 //! | exit codes, signals, log file, crash reports, the poller in the background | `runtime` |

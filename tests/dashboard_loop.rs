@@ -289,7 +289,8 @@ async fn overdue_alert_is_raised_at_the_deadline_and_the_selection_stays() {
     let ended = LoopFixture::new(&scenario_text, age).run_script(never(), async |user: &mut User| {
         // Until the user selects a row, the most urgent one is selected.
         let gas_first = |screen: &str| {
-            find_row(screen, "0xaaa").is_some_and(|(place, row)| place == 3 && row.contains("▌!   ◆ needs gas"))
+            find_row(screen, "0xaaa")
+                .is_some_and(|(row_number, row)| row_number == 3 && row.contains("▌!   ◆ needs gas"))
                 && row_shows(screen, "0xbbb", "    ● ongoing")
                 && row_shows(screen, "0xccc", "    ● ongoing")
         };
@@ -300,7 +301,7 @@ async fn overdue_alert_is_raised_at_the_deadline_and_the_selection_stays() {
         assert!(user.clock.now().wall < deadline);
         let screen = user.wait_for("the overdue row", |screen| row_shows(screen, "0xbbb", "!!  ● ongoing")).await;
         assert!(user.clock.now().wall >= deadline, "{}", user.clock.now().wall);
-        assert_eq!(find_row(&screen, "0xbbb").map(|(place, _)| place), Some(3), "{screen}");
+        assert_eq!(find_row(&screen, "0xbbb").map(|(row_number, _)| row_number), Some(3), "{screen}");
         assert!(row_shows(&screen, "0xaaa", "▌!   ◆ needs gas") && screen.contains("row 2 of 3"), "{screen}");
         let alerts = user.store.reader().unwrap().alerts(AlertQuery::Active).unwrap();
         let raised = alerts.iter().find(|alert| alert.rule == Rule::Overdue).unwrap().raised_at;

@@ -9,7 +9,7 @@ use crate::{StoreBench, long::LargeStore};
 
 const RUNS: usize = 5;
 /// The longest time to answer, in milliseconds.
-const MOST: f64 = 150.0;
+const MAX_MILLIS: f64 = 150.0;
 
 pub(crate) fn print(bench: &mut StoreBench, store: &LargeStore) {
     let part = part_of_a_hash(&store.path);
@@ -26,7 +26,7 @@ pub(crate) fn print(bench: &mut StoreBench, store: &LargeStore) {
     println!("| seconds to fill the index | - | {seconds:.1} |");
     let names = ["`hoptop show`, and a paste", "a word of a filter: count", "a word that nothing contains: count"];
     for ((name, before), after) in names.iter().zip(before).zip(after) {
-        let figure = bench.report.at_most("a part of a hash", after, MOST, "ms");
+        let figure = bench.report.at_most("a part of a hash", after, MAX_MILLIS, "ms");
         println!("| {name} | {before:.1} ms | {figure} |");
     }
 }

@@ -14,7 +14,7 @@ use libfuzzer_sys::fuzz_target;
 use tempfile::TempDir;
 
 /// The most operations of one input: more than a sequence that one can read needs.
-const MOST: usize = 16;
+const MAX_OPERATIONS: usize = 16;
 
 /// The file of an empty store. Each input gets a copy: its migrations take longer than the operations.
 static EMPTY_STORE: LazyLock<Vec<u8>> = LazyLock::new(|| {
@@ -33,7 +33,7 @@ fn folder_in_memory() -> TempDir {
 
 fuzz_target!(|lines: &str| {
     let operations: Vec<Operation> =
-        lines.lines().take(MOST).filter_map(|line| serde_json::from_str(line).ok()).collect();
+        lines.lines().take(MAX_OPERATIONS).filter_map(|line| serde_json::from_str(line).ok()).collect();
     if operations.is_empty() {
         return;
     }

@@ -19,8 +19,8 @@ use chrono::{DateTime, Utc};
 use crate::domain::{
     advice,
     alert::{Alert, AlertStep, AlertSubject, Rule, RuleKind, Severity},
+    chain_check,
     operation::ProfileEvent,
-    second_opinion,
     transaction::{Tracking, Transaction},
 };
 
@@ -68,7 +68,7 @@ pub(crate) fn evaluate_chain_answer(tx: &Transaction, active: &[Alert]) -> Vec<A
     let own =
         |rule| active.iter().find(|alert| alert.rule == rule && alert.subject == AlertSubject::Transaction(tx.id));
     let is_tracked = tx.tracking != Tracking::Untracked;
-    let step = match (own(RULE), second_opinion::contradiction(tx).filter(|_| is_tracked)) {
+    let step = match (own(RULE), chain_check::contradiction(tx).filter(|_| is_tracked)) {
         (None, Some(message)) => Some(AlertStep::Raise { rule: RULE, message }),
         (Some(alert), None) => Some(AlertStep::Clear { id: alert.id, rule: RULE }),
         (Some(_), Some(_)) | (None, None) => None,
@@ -113,10 +113,10 @@ fn message(tx: &Transaction, rule: Rule) -> String {
         (Rule::PartialSuccess, _) => "the destination transaction reverted".into(),
         (Rule::Refund | Rule::RefundSlow, _) => "funds return on the source chain".into(),
         (Rule::NotFoundLong, _) => {
-            let failure = second_opinion::failure(tx).or_else(|| state.message.clone());
+            let failure = chain_check::failure(tx).or_else(|| state.message.clone());
             failure.unwrap_or_else(|| "no on-chain record yet".into())
         }
-        (Rule::ChainDisagrees, _) => second_opinion::contradiction(tx).unwrap_or_default(),
+        (Rule::ChainDisagrees, _) => chain_check::contradiction(tx).unwrap_or_default(),
         (Rule::Rejected | Rule::Unauthorized | Rule::Unreachable | Rule::Throttled | Rule::BudgetShort, _) => {
             String::new()
         }

@@ -16,9 +16,9 @@ use super::{
 use crate::{
     clock::Clock,
     domain::{
-        deadline::LONGEST_ESTIMATE,
+        deadline::MAX_ESTIMATE,
         observation::RequestFailure,
-        quote::{LONGEST_WALLET_LIMIT, Quote, QuoteAnswer, QuoteObservation, QuoteRequest},
+        quote::{MAX_WALLET_LIMIT, Quote, QuoteAnswer, QuoteObservation, QuoteRequest},
         span, text,
     },
 };
@@ -83,8 +83,8 @@ fn wallet_limit(body: &[u8]) -> Option<QuoteAnswer> {
     if object.contains_key("type") || object.contains_key("route") {
         return None;
     }
-    let retry_after = Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or(LONGEST_WALLET_LIMIT);
-    Some(QuoteAnswer::WalletLimited { message, retry_after: retry_after.min(LONGEST_WALLET_LIMIT) })
+    let retry_after = Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or(MAX_WALLET_LIMIT);
+    Some(QuoteAnswer::WalletLimited { message, retry_after: retry_after.min(MAX_WALLET_LIMIT) })
 }
 
 /// Decodes the quote in a body; `None` if the body has no part of a route. The fields may be in `route`, in
@@ -92,9 +92,9 @@ fn wallet_limit(body: &[u8]) -> Option<QuoteAnswer> {
 fn decode_quote(object: &Map<String, Value>) -> Option<Quote> {
     let route = object.get("route").and_then(Value::as_object);
     let estimate = route.and_then(|route| route.get("estimate")).and_then(Value::as_object);
-    let places = [route, estimate, Some(object)];
+    let objects = [route, estimate, Some(object)];
     let find = |name: &str| {
-        let values = places.iter().flatten().filter_map(|place| place.get(name));
+        let values = objects.iter().flatten().filter_map(|object| object.get(name));
         values.into_iter().find(|value| !value.is_null() && value.as_str() != Some(""))
     };
     let (id, duration) = (find("quoteId"), find("estimatedRouteDuration"));
@@ -123,7 +123,7 @@ fn quote_id(value: &Value) -> Option<String> {
     Some(text::clean(&raw)).filter(|clean| *clean == raw.trim())
 }
 
-/// Returns an estimate in seconds, from a number or numeric text, limited to `LONGEST_ESTIMATE`.
+/// Returns an estimate in seconds, from a number or numeric text, limited to `MAX_ESTIMATE`.
 fn plausible_estimate(value: &Value, warnings: &mut Vec<String>) -> Option<Duration> {
     let shown = super::reader::compact(value);
     let Some(seconds) = parse_number(value).filter(|seconds| *seconds >= 0.0) else {
@@ -133,11 +133,11 @@ fn plausible_estimate(value: &Value, warnings: &mut Vec<String>) -> Option<Durat
         return None;
     };
     let estimate = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);
-    if estimate > LONGEST_ESTIMATE {
-        let most = span::long(LONGEST_ESTIMATE);
+    if estimate > MAX_ESTIMATE {
+        let most = span::long(MAX_ESTIMATE);
         warnings.push(format!("estimatedRouteDuration of {shown} s is implausible; {most} is used instead"));
     }
-    Some(estimate.min(LONGEST_ESTIMATE))
+    Some(estimate.min(MAX_ESTIMATE))
 }
 
 /// Returns a number, or text that is a number; never NaN.

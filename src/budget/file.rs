@@ -23,11 +23,11 @@ use crate::{
 };
 
 /// The highest number of processes on one ID.
-const MOST_MEMBERS: u32 = 256;
+const MAX_MEMBERS: u32 = 256;
 /// A larger file is not a ledger.
-const MOST_BYTES: u64 = 1 << 20;
+const MAX_BYTES: u64 = 1 << 20;
 /// The most bytes of an older, longer content that may stay behind the line.
-const MOST_LEFT_OVER: usize = 512;
+const MAX_LEFT_OVER: usize = 512;
 
 /// The version of the content. Another version counts as lost: an older hoptop reads this version in the same way.
 const VERSION: u32 = 2;
@@ -168,7 +168,7 @@ impl LedgerFile {
 
     /// Returns the ledger in the file, if it is of this boot and readable, and the length of the file.
     fn read(&mut self) -> io::Result<(Option<Ledger>, usize)> {
-        read_up_to(&mut self.file, MOST_BYTES, &mut self.buffer)?;
+        read_up_to(&mut self.file, MAX_BYTES, &mut self.buffer)?;
         let length = self.buffer.len();
         if let Some((line, ledger)) = &self.known
             && self.buffer.starts_with(line)
@@ -188,7 +188,7 @@ impl LedgerFile {
         self.file.rewind()?;
         self.file.write_all(&line)?;
         // Readers ignore the bytes after the line. The file is cut when they cost time to read.
-        if line.len() + MOST_LEFT_OVER < length
+        if line.len() + MAX_LEFT_OVER < length
             && let Err(error) = self.file.set_len(line.len() as u64)
         {
             tracing::debug!("failed to shorten the budget file: {error}");
@@ -208,7 +208,7 @@ fn read_up_to(file: &mut File, most: u64, into: &mut Vec<u8>) -> io::Result<()> 
 /// Returns the ledger of this fingerprint for display, or `None` if the file has no ledger of this boot.
 pub(crate) fn read_for_display(folder: &Path, fingerprint: &str) -> Option<Ledger> {
     let mut text = Vec::new();
-    File::open(file_name(folder, fingerprint)).ok()?.take(MOST_BYTES).read_to_end(&mut text).ok()?;
+    File::open(file_name(folder, fingerprint)).ok()?.take(MAX_BYTES).read_to_end(&mut text).ok()?;
     parse(&text, &clock::boot())
 }
 
@@ -244,12 +244,12 @@ fn file_name(folder: &Path, fingerprint: &str) -> PathBuf {
 
 /// Takes the first number that no living process has.
 fn claim_membership(path: &Path) -> Result<(u32, KernelLock), LockError> {
-    for member in 0..MOST_MEMBERS {
+    for member in 0..MAX_MEMBERS {
         if let Some(lock) = KernelLock::try_take(&membership_path(path, member))? {
             return Ok((member, lock));
         }
     }
-    let source = io::Error::other(format!("{MOST_MEMBERS} processes already use this integrator ID"));
+    let source = io::Error::other(format!("{MAX_MEMBERS} processes already use this integrator ID"));
     Err(LockError::new(path, source))
 }
 

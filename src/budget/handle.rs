@@ -19,7 +19,7 @@ use crate::{
 
 /// The first wait while another process writes the file. The wait doubles with each retry.
 const FIRST_RETRY: Duration = Duration::from_millis(2);
-const LONGEST_RETRY: Duration = Duration::from_millis(128);
+const MAX_RETRY: Duration = Duration::from_millis(128);
 /// After so many retries the process that holds the lock seems to be stopped.
 const RETRIES_BEFORE_FAULT: u32 = 20;
 /// The wait after a fault of the file.
@@ -332,7 +332,7 @@ impl Budget {
 
     /// Returns the wait before the next retry while another process writes.
     fn retry_wait(&self) -> Duration {
-        FIRST_RETRY.saturating_mul(1 << self.retries.min(16)).min(LONGEST_RETRY)
+        FIRST_RETRY.saturating_mul(1 << self.retries.min(16)).min(MAX_RETRY)
     }
 
     /// Updates the ledger: first the slots of this process and the pending releases, then `change`.

@@ -11,7 +11,7 @@ use super::micros;
 use crate::clock::MonotonicTime;
 
 const FIRST_REST: Duration = Duration::from_secs(1);
-const LONGEST_REST: Duration = Duration::from_secs(600);
+const MAX_REST: Duration = Duration::from_secs(600);
 /// The factor of the rate at a 429.
 const CUT: f64 = 0.7;
 /// The lowest share of the limit, however many 429 come.
@@ -77,10 +77,10 @@ impl Pace {
             self.rests = self.rests.saturating_add(1).min(16);
         }
         let doubled = FIRST_REST.saturating_mul(1_u32.checked_shl(self.rests.max(1) - 1).unwrap_or(u32::MAX));
-        let rest = retry_after.unwrap_or(doubled).clamp(FIRST_REST, LONGEST_REST);
+        let rest = retry_after.unwrap_or(doubled).clamp(FIRST_REST, MAX_REST);
         // `max` first: it turns a NaN into 0.
         let extra = rest.mul_f64(jitter.max(0.0).min(1.0) / 2.0);
-        self.resting_until = self.resting_until.max(at + rest.saturating_add(extra).min(LONGEST_REST));
+        self.resting_until = self.resting_until.max(at + rest.saturating_add(extra).min(MAX_REST));
         self.growing_since = None;
         if self.cut_at.is_none_or(|cut| at.since(cut) >= CUT_INTERVAL) {
             (self.share, self.cut_at) = ((self.share * CUT).max(LOWEST_SHARE), Some(at));
@@ -116,7 +116,7 @@ impl Pace {
 
     /// Applies the pace of another machine: the longer rest and the lower rate count.
     pub(super) fn inherit(&mut self, left: &PaceHandover, now: MonotonicTime) {
-        self.resting_until = self.resting_until.max(now + Duration::from_millis(left.rest).min(LONGEST_REST));
+        self.resting_until = self.resting_until.max(now + Duration::from_millis(left.rest).min(MAX_REST));
         let share = f64::from(left.share) / 1_000.0;
         if (LOWEST_SHARE..self.share).contains(&share) {
             (self.share, self.growing_since) = (share, None);
@@ -195,14 +195,14 @@ mod tests {
             pace.apply_throttled(retry_after, jitter, at(5.0));
             pace.resting_until().since(at(5.0))
         };
-        assert_eq!(rest(Some(Duration::from_secs(1_000_000_000_000)), 1.0), LONGEST_REST);
+        assert_eq!(rest(Some(Duration::from_secs(1_000_000_000_000)), 1.0), MAX_REST);
         assert_eq!(rest(Some(Duration::ZERO), 0.0), FIRST_REST);
         assert_eq!(rest(None, f64::NAN), FIRST_REST);
         let mut pace = Pace::default();
         let mut now = at(0.0);
         for _ in 0..100 {
             pace.apply_throttled(None, 1.0, now);
-            assert!(pace.resting_until().since(now) <= LONGEST_REST && pace.is_sound(now + LONGEST_REST));
+            assert!(pace.resting_until().since(now) <= MAX_REST && pace.is_sound(now + MAX_REST));
             now = pace.resting_until();
         }
     }

@@ -392,15 +392,15 @@ fn first_in_the_queue_sends_even_if_another_member_always_asks_first() {
         let (mut under_way, mut sent) = ([None, None], [0_i32; 2]);
         // Each member asks again at the moment that its refusal named, up to a few milliseconds late.
         for millis in (1_000..61_000).step_by(3) {
-            for (place, budget) in budgets.iter_mut().enumerate() {
-                if let Some((permit, _)) = under_way[place].take_if(|(_, back)| *back <= millis) {
+            for (index, budget) in budgets.iter_mut().enumerate() {
+                if let Some((permit, _)) = under_way[index].take_if(|(_, back)| *back <= millis) {
                     answered(budget, permit, millis);
                 }
-                if under_way[place].is_none()
+                if under_way[index].is_none()
                     && let Ok(permit) = budget.take(at(millis))
                 {
-                    under_way[place] = Some((permit, millis + trip));
-                    sent[place] += 1;
+                    under_way[index] = Some((permit, millis + trip));
+                    sent[index] += 1;
                 }
             }
         }
@@ -532,10 +532,10 @@ fn altered_file_counts_as_lost() {
     let open = |millis| Budget::shared(folder.path(), "aa", 5.0, now(millis)).unwrap();
     drop(open(0));
     let sound = fs::read(&path).unwrap();
-    for place in 0..sound.len() {
+    for offset in 0..sound.len() {
         for bit in 0..8 {
             let mut altered = sound.clone();
-            altered[place] ^= 1 << bit;
+            altered[offset] ^= 1 << bit;
             fs::write(&path, &altered).unwrap();
             assert_eq!(read_for_display(folder.path(), "aa"), None, "{}", String::from_utf8_lossy(&altered));
         }

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::{api::is_loopback, domain::ids::ChainId};
 
 /// The shortest part of an address that is removed from texts of a node: shorter parts are words.
-const LEAST_SECRET: usize = 6;
+const MIN_SECRET: usize = 6;
 
 /// The settings of one chain's node. `Debug` shows no address.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
@@ -88,7 +88,7 @@ impl NodeAddress {
         let parts = self.0.path_segments().into_iter().flatten().map(str::to_owned);
         let query = self.0.query_pairs().map(|(_, value)| value.into_owned());
         let user = [Some(self.0.username()), self.0.password()].into_iter().flatten().map(str::to_owned);
-        let secrets = parts.chain(query).chain(user).filter(|part| part.len() >= LEAST_SECRET);
+        let secrets = parts.chain(query).chain(user).filter(|part| part.len() >= MIN_SECRET);
         secrets.fold(text.to_owned(), |text, secret| text.replace(&secret, "…"))
     }
 }

@@ -26,7 +26,7 @@ use crate::{
 };
 
 /// The longest wait for a host that rests. A question that would wait longer fails, and is asked later.
-const LONGEST_WAIT: Duration = Duration::from_secs(20);
+const MAX_WAIT: Duration = Duration::from_secs(20);
 
 pub(super) struct NodeClient {
     chain: ChainId,
@@ -105,7 +105,7 @@ impl NodeClient {
             let (transaction, receipt) = (at(2 + 2 * index)?, at(3 + 2 * index)?);
             match is_about(transaction, "hash", hash) && is_about(receipt, "transactionHash", hash) {
                 true => Ok(facts(transaction, receipt, at(1)?)),
-                false => Err(self.sentence("the node answered about another transaction")),
+                false => Err(self.with_host("the node answered about another transaction")),
             }
         });
         let mut all: Vec<Result<ChainFacts, String>> = of_each.collect();
@@ -136,7 +136,7 @@ impl NodeClient {
             }
         }
         let read = |(facts, (_, previous)): (Result<ChainFacts, String>, &(_, Option<&ChainReading>))| {
-            on_chain::read(&facts?, self.host(), *previous).map_err(|reason| self.sentence(&reason))
+            on_chain::read(&facts?, self.host(), *previous).map_err(|reason| self.with_host(&reason))
         };
         Ok(all.into_iter().zip(wanted).map(read).collect())
     }
@@ -145,34 +145,34 @@ impl NodeClient {
         let value = answers.at(position).map_err(|error| self.refusal(error))?;
         match quantity(Some(value)) {
             Some(number) if number == self.number => Ok(()),
-            Some(number) => Err(self.sentence(&format!("this is a node of chain {number}, not {}", self.chain))),
-            None => Err(self.sentence("the node doesn't say which chain it is of")),
+            Some(number) => Err(self.with_host(&format!("this is a node of chain {number}, not {}", self.chain))),
+            None => Err(self.with_host("the node doesn't say which chain it is of")),
         }
     }
 
-    fn sentence(&self, reason: &str) -> String {
+    fn with_host(&self, reason: &str) -> String {
         format!("{}: {}", self.host(), text::clean(&self.address.redact(reason)))
     }
 
     fn refusal(&self, error: RpcError) -> String {
         match error {
-            RpcError::Throttled => self.sentence("the node's rate limit; set a lower rps for this chain"),
-            RpcError::Refused(message) => self.sentence(&format!("the node refuses: {message}")),
-            RpcError::Missing => self.sentence("the node left out an answer"),
+            RpcError::Throttled => self.with_host("the node's rate limit; set a lower rps for this chain"),
+            RpcError::Refused(message) => self.with_host(&format!("the node refuses: {message}")),
+            RpcError::Missing => self.with_host("the node left out an answer"),
         }
     }
 
     /// Sends a batch of calls once the host's pace allows it.
     async fn call(&self, calls: &[RpcCall]) -> Result<RpcResults, String> {
         let now = self.clock.now();
-        let at = self.with_pace(|pace| (pace.wait(now.mono) <= LONGEST_WAIT).then(|| pace.take(now.mono)));
+        let at = self.with_pace(|pace| (pace.wait(now.mono) <= MAX_WAIT).then(|| pace.take(now.mono)));
         let Some(at) = at else { return Err(self.refusal(RpcError::Throttled)) };
         self.clock.sleep_until(at).await;
         let _hold = self.clock.hold();
         let sent = tokio::time::timeout(self.timeouts.total, self.send(calls)).await;
-        sent.unwrap_or_else(
-            |_| Err(self.sentence(&format!("no answer within {} s", self.timeouts.total.as_secs_f64()))),
-        )
+        sent.unwrap_or_else(|_| {
+            Err(self.with_host(&format!("no answer within {} s", self.timeouts.total.as_secs_f64())))
+        })
     }
 
     async fn send(&self, calls: &[RpcCall]) -> Result<RpcResults, String> {
@@ -181,7 +181,11 @@ impl NodeClient {
         // The description names the host itself.
         let failed = |error: &reqwest::Error| {
             let described = describe(error, self.host(), self.timeouts.connect);
-            if described.starts_with(self.host()) { self.address.redact(&described) } else { self.sentence(&described) }
+            if described.starts_with(self.host()) {
+                self.address.redact(&described)
+            } else {
+                self.with_host(&described)
+            }
         };
         let mut response = request.send().await.map_err(|error| failed(&error))?;
         let status = response.status().as_u16();
@@ -194,14 +198,14 @@ impl NodeClient {
         }
         let (body, cut) = read_body(&mut response, BODY_LIMIT).await;
         match cut {
-            Some(BodyTruncation::TooLarge) => return Err(self.sentence("the answer is larger than 1 MiB")),
+            Some(BodyTruncation::TooLarge) => return Err(self.with_host("the answer is larger than 1 MiB")),
             Some(BodyTruncation::Broken(error)) => return Err(failed(&error)),
             None => {}
         }
         let answers = match decode(&body, calls.len()) {
             Ok(answers) => answers,
-            Err(_) if status != 200 => return Err(self.sentence(&format!("HTTP {status}"))),
-            Err(reason) => return Err(self.sentence(&reason)),
+            Err(_) if status != 200 => return Err(self.with_host(&format!("HTTP {status}"))),
+            Err(reason) => return Err(self.with_host(&reason)),
         };
         if answers.is_throttled() {
             rest();

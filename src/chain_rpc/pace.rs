@@ -9,7 +9,7 @@ use crate::clock::MonotonicTime;
 /// The first rest after a refusal that names none; each further refusal doubles it.
 const FIRST_REST: Duration = Duration::from_secs(1);
 /// The longest rest.
-const LONGEST_REST: Duration = Duration::from_secs(60);
+const MAX_REST: Duration = Duration::from_secs(60);
 
 #[derive(Debug)]
 pub(super) struct HostPace {
@@ -22,7 +22,7 @@ pub(super) struct HostPace {
 impl HostPace {
     /// Returns the pace of a host that gets at most so many requests per second.
     pub(super) fn new(rps: f64) -> Self {
-        let interval = Duration::try_from_secs_f64(1.0 / rps).unwrap_or(LONGEST_REST).min(LONGEST_REST);
+        let interval = Duration::try_from_secs_f64(1.0 / rps).unwrap_or(MAX_REST).min(MAX_REST);
         Self { interval, next: MonotonicTime::default(), refusals: 0 }
     }
 
@@ -37,7 +37,7 @@ impl HostPace {
     pub(super) fn rest(&mut self, now: MonotonicTime, asked: Option<Duration>) {
         let usual = FIRST_REST.saturating_mul(1 << self.refusals.min(6));
         self.refusals = self.refusals.saturating_add(1);
-        self.next = self.next.max(now + asked.unwrap_or(usual).min(LONGEST_REST));
+        self.next = self.next.max(now + asked.unwrap_or(usual).min(MAX_REST));
     }
 
     /// The host answered.
@@ -74,7 +74,7 @@ mod tests {
         pace.rest(at(6_000), None);
         assert_eq!(pace.wait(at(6_000)), Duration::from_secs(2));
         pace.rest(at(6_000), Some(Duration::from_secs(3_600)));
-        assert_eq!(pace.wait(at(6_000)), LONGEST_REST);
+        assert_eq!(pace.wait(at(6_000)), MAX_REST);
         pace.answered();
         pace.rest(at(100_000), None);
         assert_eq!(pace.take(at(100_000)), at(101_000));

@@ -105,7 +105,7 @@ pub(super) fn filters(typed: &OsStr) -> Vec<CompletionCandidate> {
     let Some(typed) = typed.to_str() else { return Vec::new() };
     let names = requested_names(typed).and_then(|(of, beginning)| {
         let words = read_store(|reader| reader.names(of, beginning, MAX_CANDIDATES).ok())?;
-        Some(NameMatches { of, beginning: beginning.to_owned(), words, is_whole: false })
+        Some(NameMatches { kind: of, prefix: beginning.to_owned(), words, has_all: false })
     });
     let completion = complete(typed, names.as_ref());
     let before = typed.get(..completion.start).unwrap_or_default();
@@ -122,12 +122,12 @@ pub(super) fn files(typed: &OsStr) -> Vec<CompletionCandidate> {
     let (folder, beginning) = typed
         .rsplit_once('/')
         .map_or(("", typed.as_str()), |(_, name)| (typed.get(..typed.len() - name.len()).unwrap_or_default(), name));
-    let place = match (folder, folder.strip_prefix("~/").zip(std::env::home_dir())) {
+    let path = match (folder, folder.strip_prefix("~/").zip(std::env::home_dir())) {
         ("", _) => PathBuf::from("."),
         (_, Some((rest, home))) => home.join(rest),
         (folder, None) => PathBuf::from(folder),
     };
-    let entries = place.read_dir().into_iter().flatten().flatten();
+    let entries = path.read_dir().into_iter().flatten().flatten();
     let candidate = |entry: std::fs::DirEntry| {
         let name = entry.file_name().into_string().ok()?;
         let is_wanted = name.starts_with(beginning) && (beginning.starts_with('.') || !name.starts_with('.'));

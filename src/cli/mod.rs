@@ -50,7 +50,7 @@ use crate::{
         crash,
         exit::Exit,
         hang_up, signals,
-        stderr::{is_closed_pipe, is_wrong_setting, print_line, sentence},
+        stderr::{error_line, is_closed_pipe, is_wrong_setting, print_line},
         team_poller,
         team_store::{self, TeamAccess},
     },
@@ -72,7 +72,7 @@ pub fn main() -> Exit {
         Err(_) if hang_up::is_any_gone() => Exit::HungUp,
         Err(report) if is_closed_pipe(&report) => Exit::Success,
         Err(report) => {
-            print_line(&sentence(&report));
+            print_line(&error_line(&report));
             if let Some(path) = crash::report_path() {
                 print_line(&format!("this is a bug in hoptop; the crash report is in {}", path.display()));
             }
@@ -218,7 +218,7 @@ fn doctor(cli: &Cli, args: &DoctorArgs) -> Result<Exit> {
         if !is_wrong_setting(&report) {
             return Err(report);
         }
-        opening_errors.config = Some(sentence(&report));
+        opening_errors.config = Some(error_line(&report));
         let settings = crate::config::load_without_file(cli.global.flags(), &Environment::process())?;
         Ok(LoadedSettings { settings, team: None })
     })?;
@@ -230,7 +230,7 @@ fn doctor(cli: &Cli, args: &DoctorArgs) -> Result<Exit> {
     });
     match ended {
         Err(report) if !has_begun && !args.checksums && !args.verify_replica => {
-            opening_errors.store = Some(sentence(&report));
+            opening_errors.store = Some(error_line(&report));
             with_context(settings, None, StoreUse::Temporary, |context| {
                 doctor::doctor(args, settings, None, &opening_errors, api::reach, context)
             })

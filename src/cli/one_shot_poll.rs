@@ -44,7 +44,7 @@ pub(super) enum OneShotOutcome {
     /// The time ran out first.
     NoAnswer,
     /// No answer can arrive: the service refuses the ID or can't be reached, as the exit code says.
-    Obstructed(Exit),
+    Blocked(Exit),
     /// A signal arrived.
     Stopped(Exit),
 }
@@ -58,7 +58,7 @@ pub(super) struct OneShotPoll<'a> {
     /// How this process takes part in a team; `None` if it polls alone.
     pub team: Option<&'a TeamAccess>,
     /// The longest time to wait.
-    pub patience: Duration,
+    pub timeout: Duration,
 }
 
 /// The answer about a transaction that isn't tracked, and when it arrived.
@@ -73,7 +73,7 @@ impl OneShotPoll<'_> {
         polling: ServiceClient,
     ) -> Result<(OneShotOutcome, StatusAnswer)> {
         let at = Clock::system().now().wall;
-        let wanted_until = at + TimeDelta::from_std(self.patience)?;
+        let wanted_until = at + TimeDelta::from_std(self.timeout)?;
         let request = Operation::RequestStatus { profile: self.settings.profile.clone(), params, wanted_until };
         let StatusRequest { key, .. } = *self.store.apply(request, at).wait()?.status_requested()?;
         let wanted = key.clone();
@@ -93,14 +93,14 @@ impl OneShotPoll<'_> {
         polling: ServiceClient,
         done: impl Fn(&Reader) -> Result<bool, StoreError> + Clone + Send + 'static,
     ) -> Result<OneShotOutcome> {
-        let Self { settings, store, team, patience } = *self;
+        let Self { settings, store, team, timeout } = *self;
         let fingerprint = polling.fingerprint.clone();
         tokio_runtime::start()?.block_on(async {
             let clock = Clock::system();
             let signal = signals::listen()?;
-            let place = PollerOptions::of(settings, PollScope::RequestsOnly, team);
-            let mut poller = RunningPollers::start(polling, store.clone(), clock.clone(), place)?;
-            let until = clock.now().mono + patience;
+            let options = PollerOptions::of(settings, PollScope::RequestsOnly, team);
+            let mut poller = RunningPollers::start(polling, store.clone(), clock.clone(), options)?;
+            let until = clock.now().mono + timeout;
             let unpolled = async {
                 match store.team() {
                     Some(status) => wait_until_unpolled(status, &settings.profile, &clock).await,
@@ -137,7 +137,7 @@ async fn wait_for_answers(
         let done = done.clone();
         match read(store, move |reader| WaitState::read(reader, done, &target)).await? {
             WaitState::Done => return Ok(OneShotOutcome::Done),
-            WaitState::Obstacle(exit) => return Ok(OneShotOutcome::Obstructed(exit)),
+            WaitState::Obstacle(exit) => return Ok(OneShotOutcome::Blocked(exit)),
             WaitState::Waiting if !was_printed => {
                 print_line(UNRESPONSIVE);
                 was_printed = true;

@@ -21,7 +21,7 @@ use crate::{
     },
     runtime::{
         exit::Exit,
-        stderr::{print_at_once, print_line, sentence},
+        stderr::{error_line, print_at_once, print_line},
         team_store::{self, TeamAccess},
     },
     store::{LockAnnouncement, Reader, Store, StoreError},
@@ -90,7 +90,7 @@ pub(crate) fn with_context(
     if temporary.is_none()
         && let Err(report) = backup::back_up_if_due(&store)
     {
-        print_line(&format!("warning: {}", sentence(&report)));
+        print_line(&format!("warning: {}", error_line(&report)));
     }
     Ok(exit)
 }

@@ -53,6 +53,6 @@ pub(crate) fn with_options<'a>(
     settings: &'a Settings,
     team: Option<&'a TeamAccess>,
 ) -> Vec<(ServiceClient, PollerOptions<'a>)> {
-    let place = PollerOptions::of(settings, PollScope::Everything, team);
-    clients.into_iter().zip(settings.profiles().map(|profile| PollerOptions { profile, ..place })).collect()
+    let options = PollerOptions::of(settings, PollScope::Everything, team);
+    clients.into_iter().zip(settings.profiles().map(|profile| PollerOptions { profile, ..options })).collect()
 }

@@ -21,7 +21,7 @@ use crate::{
 const OF_SERVICE: &str = "service";
 /// The requests per second of a host, unless the settings say otherwise, and the most that are accepted.
 const DEFAULT_RPS: f64 = 5.0;
-const MOST_RPS: f64 = 1000.0;
+const MAX_RPS: f64 = 1000.0;
 
 /// The source of a node's address.
 #[derive(Clone, Debug)]
@@ -105,20 +105,20 @@ fn read(
     env: &Environment,
     resolve: impl Fn(&Path) -> PathBuf,
 ) -> Result<NodeReference, ConfigError> {
-    let (place, keys) = (format!("chains.{}", clean(chain)), SecretKeys::of_chain(node));
-    keys.check(&place, path.to_owned())?;
+    let (section, keys) = (format!("chains.{}", clean(chain)), SecretKeys::of_chain(node));
+    keys.check(&section, path.to_owned())?;
     let address = match (node.rpc.as_deref(), keys.source(env, resolve)) {
         (Some(_), Some((_, second))) => {
-            return Err(ConfigError::SeveralPasswordSources { place, file: path.to_owned(), first: "rpc", second });
+            return Err(ConfigError::SeveralSecretSources { section, file: path.to_owned(), first: "rpc", second });
         }
         (Some(OF_SERVICE), None) => AddressSource::Service,
         (Some(url), None) => AddressSource::Inline(SecretText(url.to_owned())),
         (None, Some((source, _))) => AddressSource::Secret(source),
-        (None, None) => return Err(ConfigError::NoNodeAddress { place, file: path.to_owned() }),
+        (None, None) => return Err(ConfigError::NoNodeAddress { section, file: path.to_owned() }),
     };
     let rps = node.rps.unwrap_or(DEFAULT_RPS);
-    if !(rps > 0.0 && rps <= MOST_RPS) {
-        let given_by = SettingSource::File(format!("{place}.rps"));
+    if !(rps > 0.0 && rps <= MAX_RPS) {
+        let given_by = SettingSource::File(format!("{section}.rps"));
         return Err(ConfigError::Rps { value: rps.to_string(), given_by });
     }
     Ok(NodeReference { chain: chain.to_owned(), rps, address })

@@ -54,25 +54,14 @@ pub enum ConfigError {
         /// The profiles that exist.
         known: String,
     },
-    /// A profile has several sources of the integrator ID, which may name different IDs.
-    #[error("{file}: the profile `{profile}` has both {first} and {second}; keep one of them")]
-    SeveralIdSources {
-        profile: String,
-        /// The config file.
-        file: String,
-        /// The first of the keys.
-        first: &'static str,
-        /// Another of the keys.
-        second: &'static str,
-    },
     /// The environment has several sources of the integrator ID.
     #[error("the environment has both HOPTOP_INTEGRATOR_ID and HOPTOP_INTEGRATOR_ID_FILE; keep one of them")]
     SeveralIdVariables,
-    /// A place of the config file has several sources of the store's password.
-    #[error("{file}: {place} has both {first} and {second}; keep one of them")]
-    SeveralPasswordSources {
-        /// The profile, or the top of the file.
-        place: String,
+    /// A section of the config file has several sources of one secret: the integrator ID, or a password.
+    #[error("{file}: {section} has both {first} and {second}; keep one of them")]
+    SeveralSecretSources {
+        /// The profile, another section, or the top of the file.
+        section: String,
         /// The config file.
         file: String,
         /// The first of the keys.
@@ -82,11 +71,11 @@ pub enum ConfigError {
     },
     /// A chain of the config file has no source of its node's address.
     #[error(
-        "{file}: {place} has no node; give rpc = \"https://...\" or rpc = \"service\", or rpc_env, rpc_file or rpc_command"
+        "{file}: {section} has no node; give rpc = \"https://...\" or rpc = \"service\", or rpc_env, rpc_file or rpc_command"
     )]
     NoNodeAddress {
-        /// The place in the config file.
-        place: String,
+        /// The section in the config file.
+        section: String,
         /// The config file.
         file: String,
     },

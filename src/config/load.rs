@@ -474,9 +474,9 @@ fn find_profile(
     match file.profiles.get(name) {
         Some(profile) => {
             let path = config.map_or_else(String::new, |(path, _)| path.display().to_string());
-            check_id_keys(profile, name, path.clone())?;
-            let place = format!("the profile `{}`", clean(name));
-            SecretKeys::of_profile(profile).check(&place, path)?;
+            let section = format!("the profile `{}`", clean(name));
+            SecretKeys::of_integrator_id(profile).check(&section, path.clone())?;
+            SecretKeys::of_profile(profile).check(&section, path)?;
             Ok(profile.clone())
         }
         None if name == DEFAULT_PROFILE => Ok(ProfileEntry::default()),
@@ -491,20 +491,6 @@ fn find_profile(
                 known: clean(&names.join(", ")),
             })
         }
-    }
-}
-
-/// Refuses a profile with several keys for the integrator ID: choosing one of them could poll with the wrong ID.
-fn check_id_keys(profile: &ProfileEntry, name: &str, file: String) -> Result<(), ConfigError> {
-    let keys = [
-        ("integrator_id_env", profile.integrator_id_env.is_some()),
-        ("integrator_id_file", profile.integrator_id_file.is_some()),
-        ("integrator_id_command", profile.integrator_id_command.is_some()),
-    ];
-    let mut present = keys.into_iter().filter(|(_, is_present)| *is_present).map(|(key, _)| key);
-    match (present.next(), present.next()) {
-        (Some(first), Some(second)) => Err(ConfigError::SeveralIdSources { profile: clean(name), file, first, second }),
-        _ => Ok(()),
     }
 }
 

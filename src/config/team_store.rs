@@ -83,7 +83,7 @@ impl StorePassword {
     }
 }
 
-/// The keys for a secret in one place of the config file. At most one of them may have a value.
+/// The keys for a secret in one section of the config file. At most one of them may have a value.
 pub(super) struct SecretKeys<'a> {
     /// The names of the keys for a variable, a file and a command.
     names: [&'static str; 3],
@@ -93,7 +93,17 @@ pub(super) struct SecretKeys<'a> {
 }
 
 impl<'a> SecretKeys<'a> {
-    /// Returns the keys of a profile.
+    /// Returns the keys for the integrator ID of a profile.
+    pub(super) fn of_integrator_id(profile: &'a ProfileEntry) -> Self {
+        Self {
+            names: ["integrator_id_env", "integrator_id_file", "integrator_id_command"],
+            variable: profile.integrator_id_env.as_ref(),
+            file: profile.integrator_id_file.as_ref(),
+            command: profile.integrator_id_command.as_ref(),
+        }
+    }
+
+    /// Returns the keys for the store's password in a profile.
     pub(super) fn of_profile(profile: &'a ProfileEntry) -> Self {
         Self {
             names: STORE_PASSWORD_KEYS,
@@ -133,13 +143,13 @@ impl<'a> SecretKeys<'a> {
         }
     }
 
-    /// Refuses several keys: choosing one of them could send the wrong password.
-    pub(super) fn check(&self, place: &str, file: String) -> Result<(), ConfigError> {
+    /// Refuses several keys: choosing one of them could use the wrong secret.
+    pub(super) fn check(&self, section: &str, file: String) -> Result<(), ConfigError> {
         let values = [self.variable.is_some(), self.file.is_some(), self.command.is_some()];
         let mut present = self.names.into_iter().zip(values).filter(|(_, is_present)| *is_present).map(|(key, _)| key);
         match (present.next(), present.next()) {
             (Some(first), Some(second)) => {
-                Err(ConfigError::SeveralPasswordSources { place: place.to_owned(), file, first, second })
+                Err(ConfigError::SeveralSecretSources { section: section.to_owned(), file, first, second })
             }
             _ => Ok(()),
         }

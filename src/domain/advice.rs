@@ -9,10 +9,10 @@ use chrono::{DateTime, FixedOffset, Utc};
 
 use super::{
     alert::{Alert, Rule},
+    chain_check,
     ids::ChainId,
     on_chain::ChainVerdict,
     record::chain_name,
-    second_opinion,
     settled_duration::SettledDuration,
     span,
     status::RouterStatus,
@@ -108,7 +108,7 @@ pub(crate) fn conditions(tx: &Transaction, now: DateTime<Utc>) -> Vec<Rule> {
             let is_late = tx.age(now) >= tx.not_found_limit();
             has_failed(tx) || status == Some(&RouterStatus::NotFound) && is_late && !is_not_filled(tx)
         }
-        Rule::ChainDisagrees => second_opinion::contradiction(tx).is_some(),
+        Rule::ChainDisagrees => chain_check::contradiction(tx).is_some(),
         Rule::Rejected => tx.is_parked(),
         Rule::Regressed => state.conflict.is_some() || of_status == Some(*rule),
         Rule::PollFailing => {
@@ -277,7 +277,7 @@ pub(crate) fn advise_with(
         _ => act,
     };
     let act = format!("{}{}", fill(act, value), failure_warning(tx, situation));
-    let chain = second_opinion::sentence(tx, write_time);
+    let chain = chain_check::sentence(tx, write_time);
     Advice { situation, verdict: verdict(tx, situation, now, write_time), say, act, chain }
 }
 
@@ -361,7 +361,7 @@ fn verdict(
             Rule::Refund => format!("REFUND in progress, first seen {in_status} ago"),
             Rule::RefundSlow => format!("REFUND SLOW, first seen {in_status} ago"),
             Rule::ChainDisagrees => {
-                format!("CONTRADICTION: {}", second_opinion::contradiction(tx).unwrap_or_default())
+                format!("CONTRADICTION: {}", chain_check::contradiction(tx).unwrap_or_default())
             }
             Rule::NotFoundLong => format!("NOT FOUND for {}", span::long(tx.age(now))),
             Rule::Rejected => "REJECTED by the service".into(),

@@ -38,7 +38,7 @@ impl Severity {
 }
 
 macro_rules! rules {
-    ($($(#[$doc:meta])* $rule:ident $name:literal $severity:ident,)*) => {
+    ($($(#[$doc:meta])* $rule:ident $name:literal $label:literal $severity:ident $kind:expr,)*) => {
         /// A condition that a person should know of, in the order of urgency, the most urgent first.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         #[serde(rename_all = "snake_case")]
@@ -58,6 +58,16 @@ macro_rules! rules {
                 match self { $(Self::$rule => Severity::$severity,)* }
             }
 
+            /// Returns what raises this rule.
+            pub fn kind(self) -> RuleKind {
+                match self { $(Self::$rule => $kind,)* }
+            }
+
+            /// Returns the rule in words, of at most 15 letters, for a person.
+            pub fn label(self) -> &'static str {
+                match self { $(Self::$rule => $label,)* }
+            }
+
             /// Returns the rule with this name.
             pub fn find_by_name(name: &str) -> Option<Self> {
                 Self::ALL.iter().copied().find(|rule| rule.name() == name)
@@ -68,33 +78,33 @@ macro_rules! rules {
 
 rules! {
     /// The service refuses the integrator ID; all polling of the profile stops.
-    Unauthorized "unauthorized" Critical,
+    Unauthorized "unauthorized" "ID refused" Critical RuleKind::Outage(Outage::Unauthorized),
     /// The service can't be reached.
-    Unreachable "unreachable" Critical,
+    Unreachable "unreachable" "unreachable" Critical RuleKind::Outage(Outage::Unreachable),
     /// Still ongoing or not found past the deadline, confirmed by a fresh answer.
-    Overdue "overdue" Critical,
+    Overdue "overdue" "overdue" Critical RuleKind::Delay,
     /// The destination transaction reverted.
-    PartialSuccess "partial_success" Critical,
+    PartialSuccess "partial_success" "partial success" Critical RuleKind::Answer,
     /// The service throttles the integrator ID.
-    Throttled "throttled" Warning,
+    Throttled "throttled" "throttled" Warning RuleKind::Outage(Outage::Throttled),
     /// Execution is paused because the gas price rose.
-    NeedsGas "needs_gas" Warning,
+    NeedsGas "needs_gas" "needs gas" Warning RuleKind::Answer,
     /// A refund takes longer than usual.
-    RefundSlow "refund_slow" Warning,
+    RefundSlow "refund_slow" "refund slow" Warning RuleKind::LastingState,
     /// The chain itself contradicts the service.
-    ChainDisagrees "chain_disagrees" Warning,
+    ChainDisagrees "chain_disagrees" "chain disagrees" Warning RuleKind::Answer,
     /// Not found for much longer than usual.
-    NotFoundLong "not_found_long" Warning,
+    NotFoundLong "not_found_long" "still not found" Warning RuleKind::LastingState,
     /// The service refuses this transaction's parameters.
-    Rejected "rejected" Warning,
+    Rejected "rejected" "rejected" Warning RuleKind::Answer,
     /// A settled status changed, or an undocumented value came.
-    Regressed "regressed" Warning,
+    Regressed "regressed" "regressed" Warning RuleKind::Answer,
     /// Five failures in a row over two minutes.
-    PollFailing "poll_failing" Warning,
+    PollFailing "poll_failing" "polls fail" Warning RuleKind::Delay,
     /// The budget can't keep the answers fresh: the need stays above nine tenths of the budget.
-    BudgetShort "budget_short" Warning,
+    BudgetShort "budget_short" "budget too low" Warning RuleKind::Budget,
     /// Funds return to the order's `fromAddress`.
-    Refund "refund" Info,
+    Refund "refund" "refund" Info RuleKind::Answer,
 }
 
 /// What raises a rule.
@@ -124,44 +134,6 @@ pub enum Outage {
 }
 
 impl Rule {
-    /// Returns what raises this rule.
-    pub fn kind(self) -> RuleKind {
-        match self {
-            Self::Unauthorized => RuleKind::Outage(Outage::Unauthorized),
-            Self::Unreachable => RuleKind::Outage(Outage::Unreachable),
-            Self::Throttled => RuleKind::Outage(Outage::Throttled),
-            Self::BudgetShort => RuleKind::Budget,
-            Self::PartialSuccess
-            | Self::NeedsGas
-            | Self::ChainDisagrees
-            | Self::Rejected
-            | Self::Regressed
-            | Self::Refund => RuleKind::Answer,
-            Self::NotFoundLong | Self::RefundSlow => RuleKind::LastingState,
-            Self::Overdue | Self::PollFailing => RuleKind::Delay,
-        }
-    }
-
-    /// Returns the rule in words, of at most 15 letters, for a person.
-    pub fn label(self) -> &'static str {
-        match self {
-            Self::Unauthorized => "ID refused",
-            Self::Unreachable => "unreachable",
-            Self::Overdue => "overdue",
-            Self::PartialSuccess => "partial success",
-            Self::Throttled => "throttled",
-            Self::NeedsGas => "needs gas",
-            Self::RefundSlow => "refund slow",
-            Self::ChainDisagrees => "chain disagrees",
-            Self::NotFoundLong => "still not found",
-            Self::Rejected => "rejected",
-            Self::Regressed => "regressed",
-            Self::PollFailing => "polls fail",
-            Self::BudgetShort => "budget too low",
-            Self::Refund => "refund",
-        }
-    }
-
     /// Whether no answers reach the profile while this rule is active.
     pub fn is_outage(self) -> bool {
         matches!(self.kind(), RuleKind::Outage(_))

@@ -8,9 +8,9 @@ use std::time::Duration;
 use chrono::{DateTime, TimeDelta, Utc};
 
 /// The shortest wait before support is contacted.
-pub(crate) const LEAST_WAIT: Duration = Duration::from_secs(15 * 60);
+pub(crate) const MIN_WAIT: Duration = Duration::from_secs(15 * 60);
 /// The longest route estimate that is accepted; a longer estimate is taken for a mistake and clamped.
-pub(crate) const LONGEST_ESTIMATE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+pub(crate) const MAX_ESTIMATE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
 /// The moment from which contacting support is right, and how it was computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub struct Deadline {
     pub estimate: Option<Duration>,
     /// When the transaction was submitted, or else first seen by hoptop.
     pub submitted: DateTime<Utc>,
-    /// Whether the time of first sight replaces an unknown submission time.
+    /// Whether the time when hoptop first saw the transfer replaces an unknown submission time.
     pub is_from_first_seen: bool,
 }
 
@@ -31,7 +31,7 @@ impl Deadline {
     /// Returns the deadline of a transaction submitted at `submitted`, or first seen at `first_seen` if that isn't
     /// known.
     pub fn new(submitted: Option<DateTime<Utc>>, first_seen: DateTime<Utc>, estimate: Option<Duration>) -> Self {
-        let wait = estimate.map_or(LEAST_WAIT, |estimate| LEAST_WAIT.max(estimate.min(LONGEST_ESTIMATE) * 2));
+        let wait = estimate.map_or(MIN_WAIT, |estimate| MIN_WAIT.max(estimate.min(MAX_ESTIMATE) * 2));
         let start = submitted.unwrap_or(first_seen);
         let at = TimeDelta::from_std(wait)
             .ok()
@@ -45,7 +45,7 @@ impl Deadline {
         use super::span::long;
         match self.estimate {
             None => format!("{}; no estimate is known", long(self.wait)),
-            Some(estimate) if self.wait == LEAST_WAIT => {
+            Some(estimate) if self.wait == MIN_WAIT => {
                 format!("{}, the minimum; 2 x est. is {}", long(self.wait), long(estimate * 2))
             }
             Some(estimate) => format!("{} = 2 x est. {}", long(self.wait), long(estimate)),
@@ -85,6 +85,6 @@ mod tests {
     fn absurd_estimates_and_times_stay_in_range() {
         let huge = Deadline::new(Some(DateTime::<Utc>::MAX_UTC), DateTime::UNIX_EPOCH, Some(Duration::MAX));
         assert_eq!(huge.at, DateTime::<Utc>::MAX_UTC);
-        assert_eq!(huge.wait, LONGEST_ESTIMATE * 2);
+        assert_eq!(huge.wait, MAX_ESTIMATE * 2);
     }
 }

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::text;
 
 /// The maximum number of differences. Bodies with more differences have too little in common.
-pub(crate) const MOST: usize = 64;
+pub(crate) const MAX_DIFFERENCES: usize = 64;
 /// The maximum length of a value, in characters.
 const VALUE_LENGTH: usize = 96;
 /// Values nested deeper than this are compared as a whole.
@@ -35,7 +35,7 @@ impl Difference {
     }
 }
 
-/// Returns the differences in the order of the field names, at most [`MOST`]; none if a body isn't JSON.
+/// Returns the differences in the order of the field names, at most [`MAX_DIFFERENCES`]; none if a body isn't JSON.
 pub(crate) fn differences(before: &str, after: &str) -> Vec<Difference> {
     let parsed = (serde_json::from_str::<Value>(before), serde_json::from_str::<Value>(after));
     let (Ok(before), Ok(after)) = parsed else { return Vec::new() };
@@ -45,7 +45,7 @@ pub(crate) fn differences(before: &str, after: &str) -> Vec<Difference> {
 }
 
 fn compare(found: &mut Vec<Difference>, field: String, depth: usize, before: Option<&Value>, after: Option<&Value>) {
-    if before == after || found.len() >= MOST {
+    if before == after || found.len() >= MAX_DIFFERENCES {
         return;
     }
     let (old, new) = (children(before, depth), children(after, depth));
@@ -137,6 +137,6 @@ mod tests {
         assert_eq!(sentences(r#"{"a\u001b[5m":1}"#, r#"{"a\u001b[5m":"\u202e"}"#).len(), 1);
         assert!(!sentences(r#"{"a\u001b[5m":1}"#, r#"{}"#)[0].contains('\u{1b}'));
         let many = |value: usize| format!("[{}]", vec![value.to_string(); 1_000].join(","));
-        assert_eq!(sentences(&many(1), &many(2)).len(), MOST);
+        assert_eq!(sentences(&many(1), &many(2)).len(), MAX_DIFFERENCES);
     }
 }

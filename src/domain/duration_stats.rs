@@ -58,7 +58,7 @@ pub enum DurationSample {
         /// The source chain.
         chain: ChainId,
         /// The duration.
-        took: Duration,
+        delay: Duration,
     },
 }
 
@@ -77,8 +77,8 @@ pub(crate) fn duration_samples(before: &TransactionState, tx: &Transaction, at: 
     let is_end = |status: &RouterStatus| status.is_final() || *status == RouterStatus::Refund;
     let ended = is_end(status) && !before.status.as_ref().is_some_and(is_end);
     let mut duration_samples = Vec::new();
-    if is_indexed && let Some(took) = change.took_or_within(PRECISE_INDEXING_AGE) {
-        duration_samples.push(DurationSample::Indexed { chain: tx.params.from_chain.clone(), took });
+    if is_indexed && let Some(delay) = change.duration_or_within(PRECISE_INDEXING_AGE) {
+        duration_samples.push(DurationSample::Indexed { chain: tx.params.from_chain.clone(), delay });
     }
     if ended {
         duration_samples.push(DurationSample::Ended {
@@ -112,7 +112,7 @@ impl DurationStats {
                 self.pooled = evidence.pooled;
                 self.routes.insert(route.clone(), evidence.route);
             }
-            DurationSample::Indexed { chain, took } => self.chains.entry(chain.clone()).or_default().add(*took),
+            DurationSample::Indexed { chain, delay } => self.chains.entry(chain.clone()).or_default().add(*delay),
         }
     }
 
@@ -149,26 +149,26 @@ pub struct RouteDurations {
     /// The evidence for the forecast.
     pub evidence: SettlingEvidence,
     /// The durations, shortest first.
-    pub took: Vec<Duration>,
+    pub durations: Vec<Duration>,
 }
 
 impl RouteDurations {
     /// Returns the number of transfers that had settled by this age.
     pub fn settled_by(&self, age: Duration) -> usize {
-        self.took.partition_point(|took| *took <= age)
+        self.durations.partition_point(|duration| *duration <= age)
     }
 
-    /// Returns a sentence on when this transfer will probably settle, and how many transfers on the route had settled
+    /// Returns a text on when this transfer will probably settle, and how many transfers on the route had settled
     /// by its age. `None` if the transfer doesn't wait for time alone. `evidence` is that of the forecasts elsewhere on
     /// the screen, which may be newer than these durations.
-    pub fn sentence(&self, evidence: &SettlingEvidence, tx: &Transaction, now: DateTime<Utc>) -> Option<String> {
+    pub fn forecast_text(&self, evidence: &SettlingEvidence, tx: &Transaction, now: DateTime<Utc>) -> Option<String> {
         if !tx.is_waiting() {
             return None;
         }
         let forecast = evidence.forecast(tx.params.estimate);
         let [half, most] = [Quantile::P50, Quantile::P90].map(|quantile| forecast.in_words(quantile));
         let basis = evidence.basis(tx.params.estimate);
-        let similar = match self.took.len() {
+        let similar = match self.durations.len() {
             0 => String::new(),
             all => format!("; {} of {all} on this route had finished by this age", self.settled_by(tx.age(now))),
         };
@@ -202,7 +202,7 @@ mod tests {
     }
 
     fn indexed(seconds: u64) -> DurationSample {
-        DurationSample::Indexed { chain: ChainId::new("42161"), took: Duration::from_secs(seconds) }
+        DurationSample::Indexed { chain: ChainId::new("42161"), delay: Duration::from_secs(seconds) }
     }
 
     fn ended(outcome: RouterStatus, after: u64, by: u64) -> DurationSample {
@@ -228,12 +228,12 @@ mod tests {
         assert_eq!(samples(&[(600, Success)]), [ended(Success, 0, 600)]);
         let late = samples(&[(100, Ongoing), (1_000, Success)]);
         assert_eq!(late, [ended(Success, 100, 1_000)]);
-        let took = |sample: &DurationSample| match sample {
-            DurationSample::Ended { settled, .. } => settled.took(),
+        let duration = |sample: &DurationSample| match sample {
+            DurationSample::Ended { settled, .. } => settled.duration(),
             DurationSample::Indexed { .. } => None,
         };
-        assert_eq!(took(&late[0]), None);
-        assert_eq!(took(&ended(Success, 80, 100)), Some(Duration::from_secs(90)));
+        assert_eq!(duration(&late[0]), None);
+        assert_eq!(duration(&ended(Success, 80, 100)), Some(Duration::from_secs(90)));
         let mut tx = fixtures::transaction(1);
         tx.apply(&fixtures::says(Success), at(5));
         assert_eq!(duration_samples(&TransactionState::default(), &tx, at(5)), [], "the submission time is unknown");
@@ -244,15 +244,15 @@ mod tests {
         let mut tx = fixtures::transaction(1);
         tx.params.submitted_at = Some(at(0));
         let sentence = |durations: &RouteDurations, tx: &Transaction| {
-            durations.sentence(&durations.evidence, tx, at(300)).unwrap()
+            durations.forecast_text(&durations.evidence, tx, at(300)).unwrap()
         };
         let mut durations = RouteDurations::default();
         assert!(sentence(&durations, &tx).ends_with("(a guess: there is no estimate)"));
         tx.params.estimate = Some(Duration::from_secs(600));
         assert_eq!(sentence(&durations, &tx), "half finish within 10m, 9 in 10 within 28m (from the estimate)");
-        let late = durations.sentence(&durations.evidence, &tx, at(1_673)).unwrap();
+        let late = durations.forecast_text(&durations.evidence, &tx, at(1_673)).unwrap();
         assert_eq!(late, "9 in 10 transfers like this finish within 28m (from the estimate); this one is slower");
-        durations.took = vec![Duration::from_secs(200), Duration::from_secs(400)];
+        durations.durations = vec![Duration::from_secs(200), Duration::from_secs(400)];
         let settled = SettledWithin { after: Duration::from_secs(298), by: Duration::from_secs(302) };
         (0..40).for_each(|_| durations.evidence.add(settled, Some(Duration::from_secs(600))));
         assert_eq!(
@@ -260,7 +260,7 @@ mod tests {
             "half finish within 5m, 9 in 10 within 8m (from the estimate and 40 transfers on this route); 1 of 2 on this route had finished by this age"
         );
         tx.apply(&fixtures::says(RouterStatus::NeedsGas), at(300));
-        assert_eq!(durations.sentence(&durations.evidence, &tx, at(300)), None);
+        assert_eq!(durations.forecast_text(&durations.evidence, &tx, at(300)), None);
     }
 
     #[test]
@@ -276,8 +276,8 @@ mod tests {
 
     #[test]
     fn settled_by_counts_transfers_up_to_the_age() {
-        let took = [10, 20, 30, 40].map(Duration::from_secs).to_vec();
-        let durations = RouteDurations { evidence: SettlingEvidence::default(), took };
+        let settled = [10, 20, 30, 40].map(Duration::from_secs).to_vec();
+        let durations = RouteDurations { evidence: SettlingEvidence::default(), durations: settled };
         assert_eq!([9, 10, 35, 99].map(|age| durations.settled_by(Duration::from_secs(age))), [0, 1, 3, 4]);
     }
 }

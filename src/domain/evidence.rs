@@ -25,7 +25,7 @@
 //! present belief, given the interval. The remaining variance is added to the sum of squares (the expectation step of
 //! Dempster, Laird and Rubin, 1977, once for each transfer). The middle of the interval would make the learned spread
 //! too wide, which costs 2 to 7 % of the delay in the `schedule` benchmark. An interval that leaves
-//! [`MOST_UNCERTAINTY`] of the variance is no evidence.
+//! [`MAX_UNCERTAINTY`] of the variance is no evidence.
 
 use std::time::Duration;
 
@@ -34,7 +34,7 @@ use serde::{Deserialize, Serialize};
 use super::forecast::{Lognormal, log_seconds};
 
 /// From this number of durations on, they are shown as statistics.
-pub(crate) const LEAST_SHOWN: u64 = 20;
+pub(crate) const MIN_SHOWN: u64 = 20;
 /// The standard deviation of the logarithm until it is learned.
 pub(crate) const PRIOR_SIGMA: f64 = 0.8;
 /// The largest number of durations that evidence counts for: older durations lose weight.
@@ -51,10 +51,10 @@ const POOLED_DURATION_STRENGTH: (f64, f64) = (2.0, 5.0);
 /// The strength of the prior slope, zero, as a sum of squared logarithms of estimates.
 const SLOPE_STRENGTH: f64 = 10.0;
 /// An interval that leaves more than this share of the variance says nearly nothing.
-const MOST_UNCERTAINTY: f64 = 0.95;
+const MAX_UNCERTAINTY: f64 = 0.95;
 
 /// A shorter estimate counts as none.
-const LEAST_ESTIMATE: Duration = Duration::from_secs(1);
+const MIN_ESTIMATE: Duration = Duration::from_secs(1);
 /// The median for a transfer without an estimate and without evidence.
 const UNKNOWN_MEDIAN: Duration = Duration::from_secs(5 * 60);
 /// Indexing commonly takes 5 to 10 seconds (`service.md` 3, `not_found`).
@@ -76,19 +76,19 @@ pub struct Evidence {
 
 impl Evidence {
     /// Adds a duration.
-    pub fn add(&mut self, took: Duration) {
+    pub fn add(&mut self, duration: Duration) {
         if self.count >= MAX_COUNTED {
             self.squares *= KEPT_SHARE;
         }
         self.count = self.count.saturating_add(1);
-        let distance = log_seconds(took) - self.mean;
+        let distance = log_seconds(duration) - self.mean;
         self.mean += distance / self.effective_count();
-        self.squares += distance * (log_seconds(took) - self.mean);
+        self.squares += distance * (log_seconds(duration) - self.mean);
     }
 
     /// Whether there are enough durations to show them as statistics.
     pub fn is_enough(&self) -> bool {
-        self.count >= LEAST_SHOWN
+        self.count >= MIN_SHOWN
     }
 
     fn effective_count(&self) -> f64 {
@@ -147,7 +147,7 @@ impl RatioEvidence {
 pub struct RouteEvidence {
     /// The durations that are known well, whether there was an estimate or not.
     #[serde(flatten)]
-    pub took: Evidence,
+    pub durations: Evidence,
     /// The durations against the estimates.
     #[serde(default)]
     ratio: RatioEvidence,
@@ -171,12 +171,12 @@ pub struct SettledWithin {
 
 impl SettledWithin {
     /// Returns the duration, the middle of the interval, if the interval is short against it.
-    pub fn took(&self) -> Option<Duration> {
-        self.took_or_within(Duration::ZERO)
+    pub fn duration(&self) -> Option<Duration> {
+        self.duration_or_within(Duration::ZERO)
     }
 
     /// Returns the middle of the interval, if the interval is short against it or ends by the age `short`.
-    pub(crate) fn took_or_within(&self, short: Duration) -> Option<Duration> {
+    pub(crate) fn duration_or_within(&self, short: Duration) -> Option<Duration> {
         let length = self.by.saturating_sub(self.after);
         (length * 2 <= self.by || self.by <= short).then(|| self.by.saturating_sub(length / 2))
     }
@@ -196,16 +196,16 @@ impl SettlingEvidence {
     pub fn add(&mut self, settled: SettledWithin, estimate: Option<Duration>) {
         if let Some(estimate) = valid_estimate(estimate) {
             let moments = self.forecast(Some(estimate)).logarithm_between(settled.after, settled.by);
-            if moments.uncertainty <= MOST_UNCERTAINTY {
+            if moments.uncertainty <= MAX_UNCERTAINTY {
                 let x = log_seconds(estimate);
                 for evidence in [&mut self.route, &mut self.pooled] {
                     evidence.ratio.add(x, moments.mean - x, moments.variance);
                 }
             }
         }
-        if let Some(took) = settled.took() {
-            self.route.took.add(took);
-            self.pooled.took.add(took);
+        if let Some(duration) = settled.duration() {
+            self.route.durations.add(duration);
+            self.pooled.durations.add(duration);
         }
     }
 
@@ -213,7 +213,11 @@ impl SettlingEvidence {
     pub fn forecast(&self, estimate: Option<Duration>) -> Lognormal {
         let Some(estimate) = valid_estimate(estimate) else {
             let prior = Belief::new(UNKNOWN_MEDIAN, PRIOR_SIGMA, PRIOR_STRENGTH);
-            return prior.after(&self.pooled.took).limited(POOLED_DURATION_STRENGTH).after(&self.route.took).forecast();
+            return prior
+                .after(&self.pooled.durations)
+                .limited(POOLED_DURATION_STRENGTH)
+                .after(&self.route.durations)
+                .forecast();
         };
         let (route, pooled) = (&self.route.ratio, &self.pooled.ratio);
         let prior = Belief::new(Duration::from_secs(1), PRIOR_SIGMA, PRIOR_STRENGTH);
@@ -235,12 +239,13 @@ impl SettlingEvidence {
 
     /// Returns the basis of the forecast of a transfer with this estimate, in words.
     pub fn basis(&self, estimate: Option<Duration>) -> String {
-        let transfers = |count: u64, place| match count {
-            1 => format!("1 transfer {place}"),
-            count => format!("{count} transfers {place}"),
+        let transfers = |count: u64, scope| match count {
+            1 => format!("1 transfer {scope}"),
+            count => format!("{count} transfers {scope}"),
         };
-        let of =
-            |evidence: &RouteEvidence| if estimate.is_some() { evidence.ratio_count() } else { evidence.took.count };
+        let of = |evidence: &RouteEvidence| {
+            if estimate.is_some() { evidence.ratio_count() } else { evidence.durations.count }
+        };
         let observed = match (of(&self.route), of(&self.pooled)) {
             (0, 0) => None,
             (0, pooled) => Some(transfers(pooled, "on other routes")),
@@ -257,7 +262,7 @@ impl SettlingEvidence {
 
 /// Returns the estimate, unless it is so short that it can't be meant.
 fn valid_estimate(estimate: Option<Duration>) -> Option<Duration> {
-    estimate.filter(|estimate| *estimate >= LEAST_ESTIMATE)
+    estimate.filter(|estimate| *estimate >= MIN_ESTIMATE)
 }
 
 /// Returns the forecast from submission to indexing, by the evidence of the source chain.
@@ -456,17 +461,17 @@ mod tests {
     fn evidence_of_an_earlier_version_is_read() {
         let old = r#"{"count":30,"mean":5.0,"squares":2.5}"#;
         let read: RouteEvidence = serde_json::from_str(old).unwrap();
-        assert_eq!((read.took, read.ratio_count()), (Evidence { count: 30, mean: 5.0, squares: 2.5 }, 0));
+        assert_eq!((read.durations, read.ratio_count()), (Evidence { count: 30, mean: 5.0, squares: 2.5 }, 0));
         let again: RouteEvidence = serde_json::from_str(&serde_json::to_string(&read).unwrap()).unwrap();
         assert_eq!(again, read);
     }
 
     proptest! {
         #[test]
-        fn evidence_is_the_mean_and_spread_of_its_durations(took in prop::collection::vec(1.0_f64..1e5, 2..400)) {
+        fn evidence_is_the_mean_and_spread_of_its_durations(durations in prop::collection::vec(1.0_f64..1e5, 2..400)) {
             let mut observed = Evidence::default();
-            took.iter().for_each(|took| observed.add(seconds(*took)));
-            let logarithms: Vec<f64> = took.iter().map(|took| took.ln()).collect();
+            durations.iter().for_each(|duration| observed.add(seconds(*duration)));
+            let logarithms: Vec<f64> = durations.iter().map(|duration| duration.ln()).collect();
             let mean = logarithms.iter().sum::<f64>() / logarithms.len() as f64;
             let squares = logarithms.iter().map(|value| (value - mean).powi(2)).sum::<f64>();
             prop_assert!((observed.mean - mean).abs() < 1e-6, "{} {mean}", observed.mean);

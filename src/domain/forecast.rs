@@ -8,11 +8,11 @@ use std::time::Duration;
 use super::span;
 
 /// The smallest standard deviation: a smaller value is an accident of few durations.
-const LEAST_SIGMA: f64 = 0.15;
+const MIN_SIGMA: f64 = 0.15;
 /// The shortest duration, in seconds: shorter durations count as this long.
-const LEAST_SECONDS: f64 = 0.5;
+const MIN_SECONDS: f64 = 0.5;
 /// A part of a distribution with a smaller probability than this isn't integrated: rounding would decide.
-const LEAST_MASS: f64 = 1e-9;
+const MIN_MASS: f64 = 1e-9;
 
 /// The forecast of an event that hasn't happened yet.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -73,7 +73,7 @@ impl Forecast {
             _ if age <= 0.0 => Hazard::default(),
             Self::Lognormal(lognormal) => lognormal.hazard(age),
             Self::AnyTime(mean) => {
-                let rate = 1.0 / mean.as_secs_f64().max(LEAST_SECONDS);
+                let rate = 1.0 / mean.as_secs_f64().max(MIN_SECONDS);
                 Hazard { cumulative: age * rate, rate }
             }
         }
@@ -83,12 +83,12 @@ impl Forecast {
 impl Lognormal {
     /// Returns the distribution of a duration whose logarithm has this mean and this variance.
     pub(super) fn from_logarithm(mean: f64, variance: f64) -> Self {
-        Self { log_median: mean, sigma: variance.sqrt().max(LEAST_SIGMA) }
+        Self { log_median: mean, sigma: variance.sqrt().max(MIN_SIGMA) }
     }
 
     /// Returns the distribution with this median and this standard deviation of the logarithm.
     pub fn new(median: Duration, sigma: f64) -> Self {
-        Self { log_median: log_seconds(median), sigma: sigma.max(LEAST_SIGMA) }
+        Self { log_median: log_seconds(median), sigma: sigma.max(MIN_SIGMA) }
     }
 
     /// Returns the duration that this share of all events doesn't exceed.
@@ -163,10 +163,10 @@ pub(super) struct LogMoments {
     pub(super) uncertainty: f64,
 }
 
-/// Returns the logarithm of the seconds. Very short durations count as [`LEAST_SECONDS`].
+/// Returns the logarithm of the seconds. Very short durations count as [`MIN_SECONDS`].
 pub(super) fn log_seconds(duration: Duration) -> f64 {
     // Of `libm`, so that every machine of a team derives the same evidence.
-    libm::log(duration.as_secs_f64().max(LEAST_SECONDS))
+    libm::log(duration.as_secs_f64().max(MIN_SECONDS))
 }
 
 /// Returns the probability that a standard normal variable is at most this value.
@@ -179,7 +179,7 @@ fn below(deviations: f64) -> f64 {
 /// may be −∞.
 fn truncated_normal(lower: f64, upper: f64) -> Option<(f64, f64)> {
     let mass = if lower > 0.0 { below(-lower) - below(-upper) } else { below(upper) - below(lower) };
-    if mass < LEAST_MASS {
+    if mass < MIN_MASS {
         return None;
     }
     let density = |z: f64| libm::exp(-0.5 * z * z - HALF_LOG_TAU);

@@ -6,6 +6,7 @@
 pub(crate) mod advice;
 pub(crate) mod alert;
 pub(crate) mod batch;
+pub(crate) mod chain_check;
 pub(crate) mod chain_config;
 pub(crate) mod chains;
 pub(crate) mod change;
@@ -35,7 +36,6 @@ pub(crate) mod record;
 pub(crate) mod reply;
 pub(crate) mod reply_group;
 pub(crate) mod route;
-pub(crate) mod second_opinion;
 pub(crate) mod secret;
 pub(crate) mod service_level;
 pub(crate) mod settled_duration;

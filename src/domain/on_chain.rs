@@ -1,7 +1,7 @@
 //! What a chain itself says about a transaction: whether it was mined, reverted, is pending, or was sent elsewhere.
 //!
 //! `chain_rpc` asks a node; this module derives a verdict from the node's facts. It must never know the service's status:
-//! `second_opinion` compares both.
+//! `chain_check` compares both.
 
 use std::time::Duration;
 
@@ -13,8 +13,8 @@ use super::ids::{ChainId, TxHash};
 /// The confirmations from which on a block isn't expected to be replaced any more.
 pub(crate) const FINAL_CONFIRMATIONS: u64 = 64;
 /// The shortest and the longest pause between two questions about one transaction.
-const SHORTEST_PAUSE: Duration = Duration::from_secs(30);
-const LONGEST_PAUSE: Duration = Duration::from_secs(10 * 60);
+const MIN_PAUSE: Duration = Duration::from_secs(30);
+const MAX_PAUSE: Duration = Duration::from_secs(10 * 60);
 
 /// The block that contains a transaction.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -233,7 +233,7 @@ impl OnChain {
 
     /// Returns the pause before the chain is asked again: longer each time that it says the same.
     pub(super) fn next_pause(&self) -> TimeDelta {
-        let pause = SHORTEST_PAUSE.saturating_mul(1 << self.repeats.min(5)).min(LONGEST_PAUSE);
+        let pause = MIN_PAUSE.saturating_mul(1 << self.repeats.min(5)).min(MAX_PAUSE);
         TimeDelta::from_std(pause).unwrap_or(TimeDelta::MAX)
     }
 }

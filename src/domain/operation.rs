@@ -182,84 +182,51 @@ pub enum Operation {
 impl Operation {
     /// Whether the operation concerns this machine alone, and never enters a team's log.
     pub fn is_local(&self) -> bool {
-        match self {
-            Self::MoveNotificationCursor { .. } => true,
-            Self::Track { .. }
-            | Self::Observe { .. }
-            | Self::ObserveChain { .. }
-            | Self::RequestChainCheck { .. }
-            | Self::Edit { .. }
-            | Self::Undo { .. }
-            | Self::Redo { .. }
-            | Self::Delete { .. }
-            | Self::DropBodies { .. }
-            | Self::RequestPoll { .. }
-            | Self::Pause { .. }
-            | Self::RequestQuote { .. }
-            | Self::WithdrawQuote { .. }
-            | Self::ClaimQuote { .. }
-            | Self::AnswerQuote { .. }
-            | Self::RequestStatus { .. }
-            | Self::AnswerStatus { .. }
-            | Self::ForgetStatus { .. }
-            | Self::RecordProfileEvent { .. }
-            | Self::ReportPolling { .. } => false,
-        }
+        self.properties().is_local
     }
 
     /// Whether only the machine that polls for the profile writes this operation.
     pub fn is_written_by_poller(&self) -> bool {
-        match self {
-            Self::Observe { .. }
-            | Self::ClaimQuote { .. }
-            | Self::AnswerQuote { .. }
-            | Self::AnswerStatus { .. }
-            | Self::RecordProfileEvent { .. }
-            | Self::ReportPolling { .. } => true,
-            Self::Track { .. }
-            | Self::ObserveChain { .. }
-            | Self::RequestChainCheck { .. }
-            | Self::Edit { .. }
-            | Self::Undo { .. }
-            | Self::Redo { .. }
-            | Self::Delete { .. }
-            | Self::DropBodies { .. }
-            | Self::RequestPoll { .. }
-            | Self::Pause { .. }
-            | Self::RequestQuote { .. }
-            | Self::WithdrawQuote { .. }
-            | Self::RequestStatus { .. }
-            | Self::ForgetStatus { .. }
-            | Self::MoveNotificationCursor { .. } => false,
-        }
+        self.properties().is_written_by_poller
     }
 
     /// Whether the write must be on disk before it is acknowledged: `true` for data that can't be obtained again.
     pub fn is_durable(&self) -> bool {
+        self.properties().is_durable
+    }
+
+    fn properties(&self) -> OperationProperties {
+        let shared = OperationProperties::default();
         match self {
-            Self::Track { .. }
-            | Self::Edit { .. }
-            | Self::Undo { .. }
-            | Self::Redo { .. }
-            | Self::Delete { .. }
-            | Self::AnswerQuote { .. } => true,
+            Self::MoveNotificationCursor { .. } => OperationProperties { is_local: true, ..shared },
             Self::Observe { .. }
-            | Self::ObserveChain { .. }
+            | Self::ClaimQuote { .. }
+            | Self::AnswerStatus { .. }
+            | Self::RecordProfileEvent { .. }
+            | Self::ReportPolling { .. } => OperationProperties { is_written_by_poller: true, ..shared },
+            Self::AnswerQuote { .. } => OperationProperties { is_written_by_poller: true, is_durable: true, ..shared },
+            Self::Track { .. } | Self::Edit { .. } | Self::Undo { .. } | Self::Redo { .. } | Self::Delete { .. } => {
+                OperationProperties { is_durable: true, ..shared }
+            }
+            Self::ObserveChain { .. }
             | Self::RequestChainCheck { .. }
             | Self::DropBodies { .. }
             | Self::RequestPoll { .. }
             | Self::Pause { .. }
             | Self::RequestQuote { .. }
             | Self::WithdrawQuote { .. }
-            | Self::ClaimQuote { .. }
             | Self::RequestStatus { .. }
-            | Self::AnswerStatus { .. }
-            | Self::ForgetStatus { .. }
-            | Self::RecordProfileEvent { .. }
-            | Self::ReportPolling { .. }
-            | Self::MoveNotificationCursor { .. } => false,
+            | Self::ForgetStatus { .. } => shared,
         }
     }
+}
+
+/// How the store treats an operation: see the methods of [`Operation`].
+#[derive(Default)]
+struct OperationProperties {
+    is_local: bool,
+    is_written_by_poller: bool,
+    is_durable: bool,
 }
 
 /// A change that a person makes and can undo. `T` identifies transactions and `A` alerts: keys in an operation, row

@@ -13,7 +13,7 @@ use super::{ids::ChainId, observation::RequestFailure};
 /// A quote up to this age is returned again instead of spending a request (`service.md` 8, rule 5).
 pub(crate) const FRESH: Duration = Duration::from_secs(30);
 /// The longest time that a wallet is held back. A larger `retryAfter` is taken for a mistake.
-pub(crate) const LONGEST_WALLET_LIMIT: Duration = Duration::from_secs(24 * 60 * 60);
+pub(crate) const MAX_WALLET_LIMIT: Duration = Duration::from_secs(24 * 60 * 60);
 /// The largest 256-bit number.
 const MAX_UINT256: &str = "115792089237316195423570985008687907853269984665640564039457584007913129639935";
 

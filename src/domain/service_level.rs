@@ -179,7 +179,7 @@ mod tests {
         let of = |ended, waited| DeadlineResult::of(&deadline, ended, waited);
         let at = |minutes| Some(seen + TimeDelta::minutes(minutes));
         assert_eq!(of(at(1), None), Some(DeadlineResult::Unknown));
-        // The submission was before the first sight, so this deadline is later than the true one.
+        // The submission was before hoptop first saw the transfer, so this deadline is later than the true one.
         assert_eq!(of(at(20), at(15)), Some(DeadlineResult::Missed));
     }
 

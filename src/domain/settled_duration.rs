@@ -16,7 +16,7 @@ pub(crate) enum SettledDuration {
     Measured(Duration),
     /// The same, but most of the time had passed before tracking began: the transfer may have ended much earlier.
     AtMost(Duration),
-    /// From the first sight of the transfer, because its submission isn't known.
+    /// From the moment when hoptop first saw the transfer, because its submission isn't known.
     SinceFirstSeen(Duration),
 }
 
@@ -30,11 +30,11 @@ impl SettledDuration {
         let Some(submitted) = tx.params.submitted_at else {
             return Some(Self::SinceFirstSeen(span::between(first_seen, ended)));
         };
-        let took = span::between(submitted, ended);
+        let duration = span::between(submitted, ended);
         let untracked = span::between(submitted, first_seen);
         let watched = span::between(first_seen, ended);
-        let is_bound = untracked * 2 > took && (tx.state.polls <= 1 || watched <= FIRST_ANSWERS);
-        Some(if is_bound { Self::AtMost(took) } else { Self::Measured(took) })
+        let is_bound = untracked * 2 > duration && (tx.state.polls <= 1 || watched <= FIRST_ANSWERS);
+        Some(if is_bound { Self::AtMost(duration) } else { Self::Measured(duration) })
     }
 
     pub(crate) fn time(self) -> Duration {

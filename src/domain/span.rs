@@ -61,9 +61,9 @@ pub(crate) fn parse(text: &str) -> Result<Duration, String> {
     };
     let number: f64 = text.get(..text.len() - 1).and_then(|digits| digits.parse().ok()).ok_or_else(wrong)?;
     /// Longer than any person waits, and short enough for every clock.
-    const LONGEST: Duration = Duration::from_secs(3_650 * DAY);
+    const MAX_SPAN: Duration = Duration::from_secs(3_650 * DAY);
     let span = Duration::try_from_secs_f64(number * unit as f64).map_err(|_| wrong())?;
-    if span <= LONGEST { Ok(span) } else { Err(format!("`{text}` is too long; the maximum is ten years")) }
+    if span <= MAX_SPAN { Ok(span) } else { Err(format!("`{text}` is too long; the maximum is ten years")) }
 }
 
 /// Reads `TIME` of the command line and the files: RFC 3339 or Unix seconds. The error says what is expected.

@@ -274,8 +274,8 @@ impl<R> Transaction<R> {
     /// Returns the age at which a transaction without a record is probably in trouble (`DESIGN.md`, Alerts). This is
     /// three times the 95th percentile of the source chain's indexing times, at least three minutes.
     pub fn not_found_limit(&self) -> Duration {
-        const SHORTEST: Duration = Duration::from_secs(3 * 60);
-        evidence::indexing(&self.indexing).quantile(Quantile::P95).saturating_mul(3).max(SHORTEST)
+        const MIN_LIMIT: Duration = Duration::from_secs(3 * 60);
+        evidence::indexing(&self.indexing).quantile(Quantile::P95).saturating_mul(3).max(MIN_LIMIT)
     }
 
     /// Returns when the transfer ended: a refund when it was first seen, although it is watched for longer, and any

@@ -81,17 +81,17 @@ impl<'a, E> RowCollector<'a, E> {
     /// Handles one event of a reader. Returns [`ReadStop`] if `keep` fails.
     pub(super) fn handle_event(&mut self, event: ParseEvent) -> Result<(), ReadStop> {
         match event {
-            ParseEvent::Row(place, row) => match fields::parse_transaction(row, self.allows_any_chain) {
+            ParseEvent::Row(position, row) => match fields::parse_transaction(row, self.allows_any_chain) {
                 Ok(parsed) => {
                     if let Some(clamped) = parsed.clamp_warning {
-                        self.clamp_warnings.push(|| format!("{place}: {clamped}"));
+                        self.clamp_warnings.push(|| format!("{position}: {clamped}"));
                     }
                     parsed.profile.into_iter().for_each(|profile| self.count_profile(profile));
-                    return self.keep_transaction(place, parsed.transaction);
+                    return self.keep_transaction(position, parsed.transaction);
                 }
-                Err(row_errors) => self.add_error(place, || row_errors.message()),
+                Err(row_errors) => self.add_error(position, || row_errors.message()),
             },
-            ParseEvent::Bad(place, message) => self.add_error(place, || message),
+            ParseEvent::Bad(position, message) => self.add_error(position, || message),
             ParseEvent::UnknownColumn(name) => self.add_unknown_column(name),
         }
         Ok(())
@@ -103,22 +103,22 @@ impl<'a, E> RowCollector<'a, E> {
         *self.profiles.entry(if is_counted_by_name { profile } else { String::new() }).or_default() += 1;
     }
 
-    fn keep_transaction(&mut self, place: InputPosition, new: NewTransaction) -> Result<(), ReadStop> {
+    fn keep_transaction(&mut self, position: InputPosition, new: NewTransaction) -> Result<(), ReadStop> {
         self.is_empty = false;
         // After the first bad line the file is rejected, so later rows are only checked for errors.
         if self.error_count > 0 {
             return Ok(());
         }
-        (self.keep)(place, new).map_err(|error| {
+        (self.keep)(position, new).map_err(|error| {
             self.keep_error = Some(error);
             ReadStop
         })
     }
 
-    fn add_error(&mut self, place: InputPosition, message: impl FnOnce() -> String) {
+    fn add_error(&mut self, position: InputPosition, message: impl FnOnce() -> String) {
         self.error_count += 1;
         if self.errors.len() < ERROR_LIMIT {
-            self.errors.push(LineError { place, message: message() });
+            self.errors.push(LineError { position, message: message() });
         }
     }
 
@@ -139,7 +139,7 @@ impl<'a, E> RowCollector<'a, E> {
         }
         if self.error_count > self.errors.len() {
             let message = format!("and {} more bad lines", self.error_count - self.errors.len());
-            self.errors.push(LineError { place: InputPosition::File, message });
+            self.errors.push(LineError { position: InputPosition::File, message });
         }
         if !self.errors.is_empty() {
             return Err(ReadError::Bad { errors: self.errors, lines: self.error_count });
@@ -195,15 +195,15 @@ pub(super) struct InMemoryRows {
 }
 
 impl InMemoryRows {
-    pub(super) fn push(&mut self, place: InputPosition, new: NewTransaction) {
+    pub(super) fn push(&mut self, position: InputPosition, new: NewTransaction) {
         let key = (new.params.from_chain.clone(), new.params.transaction_id.key());
         let earlier = self.slot_by_key.insert(key, self.slots.len());
         let earlier = earlier.and_then(|index| self.slots.get_mut(index)).and_then(Option::take);
         if let Some((before, old)) = earlier {
-            let places = (before.to_string(), place.to_string());
-            self.duplicates.push(&places.0, &places.1, &new.params.transaction_id, old == new);
+            let positions = (before.to_string(), position.to_string());
+            self.duplicates.push(&positions.0, &positions.1, &new.params.transaction_id, old == new);
         }
-        self.slots.push(Some((place, new)));
+        self.slots.push(Some((position, new)));
     }
 
     pub(super) fn finish(self, mut warnings: Vec<String>) -> ParsedFile {

@@ -42,15 +42,15 @@ pub(super) fn read(source: &SharedInput, sink: &mut EventSink) -> Result<(), Rea
             // The end of the file, or an input error that the source keeps; `flexible` leaves no other error.
             Ok(false) | Err(_) => return Ok(()),
         }
-        let place = InputPosition::Line(source.line_at(start));
+        let position = InputPosition::Line(source.line_at(start));
         match source.with_uncounted(reader.position().byte(), |record| check_quotes(record, delimiter)) {
             // The value with the unclosed quotation mark extends to the end of the file.
             Quoting::Unclosed if source.has_ended() && source.with_uncounted(u64::MAX, is_multiline) => {
-                return sink(ParseEvent::Bad(place, UNCLOSED_QUOTE.into()));
+                return sink(ParseEvent::Bad(position, UNCLOSED_QUOTE.into()));
             }
-            Quoting::Misplaced if columns.is_none() => return sink(ParseEvent::Bad(place, MISPLACED_QUOTE.into())),
+            Quoting::Misplaced if columns.is_none() => return sink(ParseEvent::Bad(position, MISPLACED_QUOTE.into())),
             Quoting::Misplaced => {
-                sink(ParseEvent::Bad(place, MISPLACED_QUOTE.into()))?;
+                sink(ParseEvent::Bad(position, MISPLACED_QUOTE.into()))?;
                 continue;
             }
             _ => {}
@@ -59,9 +59,9 @@ pub(super) fn read(source: &SharedInput, sink: &mut EventSink) -> Result<(), Rea
             continue;
         }
         match (decode_values(&record), &columns) {
-            (Err(reason), _) => sink(ParseEvent::Bad(place, reason))?,
-            (Ok(values), Some(columns)) => read_row(place, columns, &values, sink)?,
-            (Ok(values), None) => match read_header(place, &values, sink)? {
+            (Err(reason), _) => sink(ParseEvent::Bad(position, reason))?,
+            (Ok(values), Some(columns)) => read_row(position, columns, &values, sink)?,
+            (Ok(values), None) => match read_header(position, &values, sink)? {
                 Some(header) => columns = Some(header),
                 None => return Ok(()),
             },
@@ -71,7 +71,7 @@ pub(super) fn read(source: &SharedInput, sink: &mut EventSink) -> Result<(), Rea
 
 /// Reads a line that holds exactly one row. The line is the header if `columns` is `None`.
 pub(super) fn read_line(
-    place: InputPosition,
+    position: InputPosition,
     line: &[u8],
     columns: &mut Option<CsvColumns>,
     delimiter: u8,
@@ -86,14 +86,14 @@ pub(super) fn read_line(
     match check_quotes(line, delimiter) {
         Quoting::Valid => {}
         // The rest of the line became part of one value, so the row's later values are unknown.
-        Quoting::Unclosed => return sink(ParseEvent::Bad(place, UNCLOSED_QUOTE.into())),
-        Quoting::Misplaced => return sink(ParseEvent::Bad(place, MISPLACED_QUOTE.into())),
+        Quoting::Unclosed => return sink(ParseEvent::Bad(position, UNCLOSED_QUOTE.into())),
+        Quoting::Misplaced => return sink(ParseEvent::Bad(position, MISPLACED_QUOTE.into())),
     }
     match (decode_values(&record), &columns) {
-        (Err(reason), _) => sink(ParseEvent::Bad(place, reason)),
-        (Ok(values), Some(columns)) => read_row(place, columns, &values, sink),
+        (Err(reason), _) => sink(ParseEvent::Bad(position, reason)),
+        (Ok(values), Some(columns)) => read_row(position, columns, &values, sink),
         (Ok(values), None) => {
-            *columns = read_header(place, &values, sink)?;
+            *columns = read_header(position, &values, sink)?;
             Ok(())
         }
     }
@@ -191,7 +191,7 @@ fn decode_values(record: &ByteRecord) -> Result<Vec<&str>, String> {
     record.iter().enumerate().map(text).collect()
 }
 
-fn read_header(place: InputPosition, names: &[&str], sink: &mut EventSink) -> Result<Option<CsvColumns>, ReadStop> {
+fn read_header(position: InputPosition, names: &[&str], sink: &mut EventSink) -> Result<Option<CsvColumns>, ReadStop> {
     let columns: CsvColumns = names.iter().map(|name| Field::from_name(&clean(name))).collect();
     let known: Vec<Field> = columns.iter().copied().flatten().collect();
     let missing = Field::REQUIRED.iter().filter(|field| !known.contains(field)).map(|field| field.name());
@@ -205,7 +205,7 @@ fn read_header(place: InputPosition, names: &[&str], sink: &mut EventSink) -> Re
         None => None,
     };
     if let Some(message) = problem {
-        sink(ParseEvent::Bad(place, message))?;
+        sink(ParseEvent::Bad(position, message))?;
         return Ok(None);
     }
     for (name, _) in names.iter().zip(&columns).filter(|(name, column)| column.is_none() && !name.trim().is_empty()) {
@@ -215,7 +215,7 @@ fn read_header(place: InputPosition, names: &[&str], sink: &mut EventSink) -> Re
 }
 
 fn read_row(
-    place: InputPosition,
+    position: InputPosition,
     columns: &[Option<Field>],
     values: &[&str],
     sink: &mut EventSink,
@@ -223,17 +223,17 @@ fn read_row(
     if values.iter().skip(columns.len()).any(|value| !value.trim().is_empty()) {
         let (found, named) = (values.len(), columns.len());
         let message = format!("{found} values for {named} columns; put text that contains the delimiter in quotes");
-        return sink(ParseEvent::Bad(place, message));
+        return sink(ParseEvent::Bad(position, message));
     }
     let mut row = RawRow::default();
     for (field, value) in columns.iter().zip(values).filter_map(|(column, value)| Some(((*column)?, value.trim()))) {
         // A superfluous quotation mark makes the following rows part of one value. Only notes may span several lines.
         if !matches!(field, Field::Note | Field::Notes) && value.contains(['\n', '\r']) {
             let message = format!("{} spans several lines; is a quotation mark missing or extra?", field.name());
-            return sink(ParseEvent::Bad(place, message));
+            return sink(ParseEvent::Bad(position, message));
         }
         // The header names each field at most once, so no value is set twice.
         row.set(field, formula::unescape(value));
     }
-    sink(ParseEvent::Row(place, &row))
+    sink(ParseEvent::Row(position, &row))
 }

@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 
 use crate::domain::{
     chains,
-    deadline::LONGEST_ESTIMATE,
+    deadline::MAX_ESTIMATE,
     ids::{ChainId, TxHash},
     span,
     text::{FIELD_LIMIT, clean, clean_or_none, is_blank},
@@ -334,12 +334,12 @@ impl<'a> RowReader<'a> {
             return self.add_error(field, &format!("`{value}` is not a number of seconds; write it like 900"));
         };
         let estimate = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);
-        if estimate > LONGEST_ESTIMATE {
-            let longest = span::long(LONGEST_ESTIMATE);
+        if estimate > MAX_ESTIMATE {
+            let longest = span::long(MAX_ESTIMATE);
             self.clamp_warning =
                 Some(format!("{} of {value} s is implausible; {longest} is used instead", field.name()));
         }
-        Some(estimate.min(LONGEST_ESTIMATE))
+        Some(estimate.min(MAX_ESTIMATE))
     }
 
     fn parse_time_field(&mut self, field: Field) -> Option<DateTime<Utc>> {
@@ -347,7 +347,7 @@ impl<'a> RowReader<'a> {
         span::parse_time(&value).map_or_else(|error| self.add_error(field, &error), Some)
     }
 
-    /// Returns the times of submission and first sight. The submission time is `None` if first sight stood in for it.
+    /// Returns when the transfer was submitted and first seen. The submission time is `None` if it was unknown.
     fn parse_times(&mut self) -> (Option<DateTime<Utc>>, Option<DateTime<Utc>>) {
         let (submitted, seen) = (self.parse_time_field(Field::SubmittedAt), self.parse_time_field(Field::FirstSeenAt));
         match self.parse_flag(Field::SubmittedAtIsFirstSeen) {

@@ -75,13 +75,13 @@ pub(super) fn read_lines(source: &SharedInput, sink: &mut EventSink) -> Result<(
 }
 
 /// Reads a line that holds exactly one object.
-pub(super) fn read_line(place: InputPosition, line: &[u8], sink: &mut EventSink) -> Result<(), ReadStop> {
+pub(super) fn read_line(position: InputPosition, line: &[u8], sink: &mut EventSink) -> Result<(), ReadStop> {
     if line.trim_ascii().is_empty() {
         return Ok(());
     }
     match serde_json::from_slice::<JsonCell>(line) {
-        Ok(parsed) => send_row(place, &parsed, sink),
-        Err(error) => sink(ParseEvent::Bad(place, syntax_message(&error))),
+        Ok(parsed) => send_row(position, &parsed, sink),
+        Err(error) => sink(ParseEvent::Bad(position, syntax_message(&error))),
     }
 }
 
@@ -106,20 +106,20 @@ fn read_stream(source: &SharedInput, sink: &mut EventSink) -> Result<(), ReadSto
     }
 }
 
-/// Returns the error's column and reason. The line is left out: the place of the error names it.
+/// Returns the error's column and reason. The line is left out: the position of the error names it.
 fn syntax_message(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let reason = text.split(" at line ").next().unwrap_or_default();
     format!("invalid JSON at column {}: {reason}", error.column())
 }
 
-fn send_row(place: InputPosition, value: &JsonCell, sink: &mut EventSink) -> Result<(), ReadStop> {
+fn send_row(position: InputPosition, value: &JsonCell, sink: &mut EventSink) -> Result<(), ReadStop> {
     let JsonCell::Object(object) = value else {
-        return sink(ParseEvent::Bad(place, "expected an object like {\"transactionId\": \"0x…\", …}".into()));
+        return sink(ParseEvent::Bad(position, "expected an object like {\"transactionId\": \"0x…\", …}".into()));
     };
     match build_row(object, sink)? {
-        Ok(row) => sink(ParseEvent::Row(place, &row)),
-        Err(message) => sink(ParseEvent::Bad(place, message)),
+        Ok(row) => sink(ParseEvent::Row(position, &row)),
+        Err(message) => sink(ParseEvent::Bad(position, message)),
     }
 }
 

@@ -80,7 +80,7 @@ impl LineReader {
         }
         match self.options.format {
             InputFormat::Json => {
-                vec![LineResult::Hopeless(LineError { place: InputPosition::File, message: Self::ARRAY.into() })]
+                vec![LineResult::Hopeless(LineError { position: InputPosition::File, message: Self::ARRAY.into() })]
             }
             InputFormat::Csv if self.columns.is_none() => self.read_header(line),
             _ => self.read_row(line),
@@ -96,13 +96,13 @@ impl LineReader {
     pub(crate) fn end_truncated(&mut self) -> LineResult {
         self.line_number += 1;
         let message = "the file was truncated before this line was complete; the line was ignored".into();
-        LineResult::Bad(LineError { place: InputPosition::Line(self.line_number), message })
+        LineResult::Bad(LineError { position: InputPosition::Line(self.line_number), message })
     }
 
     /// Counts a line that is longer than [`LINE_LIMIT`](Self::LINE_LIMIT), and returns the error about it.
     pub(crate) fn skip_long_line(&mut self) -> LineResult {
         self.line_number += 1;
-        LineResult::Bad(LineError { place: InputPosition::Line(self.line_number), message: TOO_LONG.into() })
+        LineResult::Bad(LineError { position: InputPosition::Line(self.line_number), message: TOO_LONG.into() })
     }
 
     fn read_header(&mut self, line: &[u8]) -> Vec<LineResult> {
@@ -116,25 +116,27 @@ impl LineReader {
     }
 
     fn read_row(&mut self, line: &[u8]) -> Vec<LineResult> {
-        let place = InputPosition::Line(self.line_number);
+        let position = InputPosition::Line(self.line_number);
         let (allows_any_chain, unknown_columns, profiles) =
             (self.options.allows_any_chain, &mut self.unknown_columns, &mut self.profiles);
         let mut found = Vec::new();
         let sink = &mut |event: ParseEvent| {
             match event {
-                ParseEvent::Row(place, row) => match fields::parse_transaction(row, allows_any_chain) {
+                ParseEvent::Row(position, row) => match fields::parse_transaction(row, allows_any_chain) {
                     Ok(parsed) => {
                         found.extend(
-                            parsed.clamp_warning.map(|clamped| LineResult::Warning(format!("{place}: {clamped}"))),
+                            parsed.clamp_warning.map(|clamped| LineResult::Warning(format!("{position}: {clamped}"))),
                         );
                         let profile = parsed.profile.filter(|_| profiles.len() < batch::PROFILE_LIMIT);
                         let profile = profile.filter(|profile| profiles.insert(profile.clone()));
-                        found.extend(profile.map(|profile| LineResult::Profile(place, profile)));
+                        found.extend(profile.map(|profile| LineResult::Profile(position, profile)));
                         found.push(LineResult::Transaction(Box::new(parsed.transaction)));
                     }
-                    Err(row_errors) => found.push(LineResult::Bad(LineError { place, message: row_errors.message() })),
+                    Err(row_errors) => {
+                        found.push(LineResult::Bad(LineError { position, message: row_errors.message() }))
+                    }
                 },
-                ParseEvent::Bad(place, message) => found.push(LineResult::Bad(LineError { place, message })),
+                ParseEvent::Bad(position, message) => found.push(LineResult::Bad(LineError { position, message })),
                 ParseEvent::UnknownColumn(name)
                     if fields::is_export_only(&name) || unknown_columns.len() >= batch::COLUMN_LIMIT => {}
                 ParseEvent::UnknownColumn(name) => {
@@ -146,8 +148,8 @@ impl LineReader {
         };
         // The sink never returns `ReadStop`, so the result holds no error.
         let _read = match self.options.format {
-            InputFormat::Csv => csv::read_line(place, line, &mut self.columns, self.delimiter, sink),
-            _ => json::read_line(place, line, sink),
+            InputFormat::Csv => csv::read_line(position, line, &mut self.columns, self.delimiter, sink),
+            _ => json::read_line(position, line, sink),
         };
         found
     }

@@ -107,20 +107,20 @@ impl fmt::Display for InputPosition {
     }
 }
 
-/// An error in one line. The error's text is a complete message: the place, the reason and how to fix the line.
+/// An error in one line. The error's text is a complete message: the position, the reason and how to fix the line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{}{message}", position_prefix(*place))]
+#[error("{}{message}", position_prefix(*position))]
 pub struct LineError {
     /// The position of the error.
-    pub place: InputPosition,
+    pub position: InputPosition,
     /// The reason, and how to fix it.
     pub message: String,
 }
 
-fn position_prefix(place: InputPosition) -> String {
-    match place {
+fn position_prefix(position: InputPosition) -> String {
+    match position {
         InputPosition::File => String::new(),
-        place => format!("{place}: "),
+        position => format!("{position}: "),
     }
 }
 
@@ -158,7 +158,7 @@ pub(crate) enum ReadError<E> {
     Keep(E),
 }
 
-/// Reads a file as a stream in bounded memory and passes each transaction with its place to `keep`. The same
+/// Reads a file as a stream in bounded memory and passes each transaction with its position to `keep`. The same
 /// transaction may be passed more than once.
 ///
 /// # Errors
@@ -171,7 +171,7 @@ pub(crate) fn stream<E>(
 ) -> Result<FileFindings, ReadError<E>> {
     let refuse = |message: &str| {
         Err(ReadError::Bad {
-            errors: vec![LineError { place: InputPosition::File, message: message.into() }],
+            errors: vec![LineError { position: InputPosition::File, message: message.into() }],
             lines: 0,
         })
     };
@@ -206,14 +206,16 @@ pub(crate) fn stream<E>(
 /// If any line is bad. All bad lines are listed, up to 100,000; a last entry counts the rest.
 pub fn read(bytes: &[u8], options: &ReadOptions) -> Result<ParsedFile, Vec<LineError>> {
     let mut rows = batch::InMemoryRows::default();
-    let keep = &mut |place, new| {
-        rows.push(place, new);
+    let keep = &mut |position, new| {
+        rows.push(position, new);
         Ok::<_, Infallible>(())
     };
     match stream(&mut &*bytes, options, keep) {
         Ok(found) => Ok(rows.finish(found.warnings)),
         Err(ReadError::Bad { errors, .. }) => Err(errors),
-        Err(ReadError::Input(fault)) => Err(vec![LineError { place: InputPosition::File, message: fault.to_string() }]),
+        Err(ReadError::Input(fault)) => {
+            Err(vec![LineError { position: InputPosition::File, message: fault.to_string() }])
+        }
         Err(ReadError::Keep(never)) => match never {},
     }
 }

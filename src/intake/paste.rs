@@ -150,15 +150,15 @@ fn read_document(text: &str, options: &ReadOptions) -> Option<Vec<PasteFinding>>
     let mut any_row = false;
     let origin = if matches!(first, '[' | '{') { PasteOrigin::Object } else { PasteOrigin::Row };
     let sink = &mut |event: ParseEvent| {
-        let (place, content) = match event {
-            ParseEvent::Row(place, row) => {
+        let (position, content) = match event {
+            ParseEvent::Row(position, row) => {
                 any_row = true;
-                (place, content_of_row(row, options))
+                (position, content_of_row(row, options))
             }
-            ParseEvent::Bad(place, reason) => (place, PastedContent::Nothing { reason, part: None }),
+            ParseEvent::Bad(position, reason) => (position, PastedContent::Nothing { reason, part: None }),
             ParseEvent::UnknownColumn(_) => return Ok(()),
         };
-        found.push(PasteFinding { line: line_number(place), origin, content });
+        found.push(PasteFinding { line: line_number(position), origin, content });
         Ok(())
     };
     let mut bytes = text.as_bytes();
@@ -174,8 +174,8 @@ fn read_document(text: &str, options: &ReadOptions) -> Option<Vec<PasteFinding>>
     (read.is_ok() && (any_row || (has_header && !matches!(first, '[' | '{')))).then_some(found)
 }
 
-fn line_number(place: InputPosition) -> usize {
-    match place {
+fn line_number(position: InputPosition) -> usize {
+    match position {
         InputPosition::File => 1,
         InputPosition::Line(number) | InputPosition::Item(number) => number,
     }

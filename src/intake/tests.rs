@@ -5,7 +5,7 @@ use std::time::Duration;
 use chrono::DateTime;
 use proptest::prelude::*;
 
-use crate::domain::{deadline::LONGEST_ESTIMATE, fixtures, ids::ChainId, text::clean, transaction::NewTransaction};
+use crate::domain::{deadline::MAX_ESTIMATE, fixtures, ids::ChainId, text::clean, transaction::NewTransaction};
 
 use super::*;
 
@@ -141,8 +141,8 @@ fn line_numbers_match_those_of_an_editor() {
         let header = format!("{HEADER},note");
         let lines = [&header, "", "0xabcdef,42161,8453,q,\"a", "b\"", "", "bad,42161,8453,q", "0xabcdef,,8453,q"];
         let errors = read(lines.join(end).as_bytes(), &ReadOptions::default()).unwrap_err();
-        let places: Vec<InputPosition> = errors.iter().map(|error| error.place).collect();
-        assert_eq!(places, [InputPosition::Line(6), InputPosition::Line(7)], "{end:?}");
+        let positions: Vec<InputPosition> = errors.iter().map(|error| error.position).collect();
+        assert_eq!(positions, [InputPosition::Line(6), InputPosition::Line(7)], "{end:?}");
     }
 }
 
@@ -157,7 +157,7 @@ fn listed_errors_are_limited_and_the_rest_are_counted() {
 #[test]
 fn too_long_estimate_is_clamped_with_a_warning() {
     let found = batch(format!("{HEADER},estimatedRouteDuration\n0xabcdef,42161,8453,q,1e300\n"));
-    assert_eq!(found.transactions[0].params.estimate, Some(LONGEST_ESTIMATE));
+    assert_eq!(found.transactions[0].params.estimate, Some(MAX_ESTIMATE));
     assert_eq!(found.warnings, ["line 2: estimatedRouteDuration of 1e300 s is implausible; 7d 00h is used instead"]);
 }
 

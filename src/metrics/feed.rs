@@ -187,7 +187,7 @@ impl SettledTransfer {
             profile: tx.profile.clone(),
             status: tx.state.status.as_ref().map_or("unanswered", RouterStatus::name),
             deadline,
-            seconds: SettledDuration::of(tx).and_then(SettledDuration::measured).map(|took| took.as_secs_f64()),
+            seconds: SettledDuration::of(tx).and_then(SettledDuration::measured).map(|duration| duration.as_secs_f64()),
         }
     }
 }

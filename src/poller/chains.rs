@@ -21,30 +21,33 @@ use crate::{
     chain_rpc::{ChainNodes, ChainQuestion},
     clock::Clock,
     domain::{
+        chain_check,
         change::{Change, ChangeKind},
         ids::{RowId, TransactionKey},
         on_chain::{ChainReading, ChainVerdict, OnChain, is_evm_hash},
         operation::Operation,
         record::RecordSummary,
-        second_opinion,
         status::RouterStatus,
         transaction::Transaction,
     },
     store::{FeedReader, Reader, Store, StoreError, WakeKind},
 };
 
-/// The requests that are under way at a time, and the questions to one node that share a request.
-const MOST_AT_ONCE: usize = 4;
-const MOST_IN_BATCH: usize = 16;
+/// The highest number of requests that are under way at the same time.
+const MAX_CONCURRENT_REQUESTS: usize = 4;
+/// The highest number of questions to one node in one request.
+const MAX_QUESTIONS_PER_REQUEST: usize = 16;
 /// How soon a due question is noticed.
 const TICK: Duration = Duration::from_secs(1);
-/// The pause after a question that failed; each further failure of the transaction doubles it, up to the longest.
+/// The pause after a question that failed. Each further failure of the transaction doubles the pause, up to
+/// [`MAX_FAILURE_PAUSE`].
 const FAILURE_PAUSE: Duration = Duration::from_secs(30);
-const LONGEST_FAILURE_PAUSE: Duration = Duration::from_secs(15 * 60);
+/// The longest pause after a question that failed.
+const MAX_FAILURE_PAUSE: Duration = Duration::from_secs(15 * 60);
 
-/// For how long after its status began a transfer's second transaction is asked about at a start. After that a person
-/// asks.
-const SECOND_LOOKBACK: TimeDelta = TimeDelta::days(7);
+/// How far back, at a start, settled transfers are searched for a second transaction to check. Older ones are checked
+/// only on request.
+const SECOND_TRANSACTION_LOOKBACK: TimeDelta = TimeDelta::days(7);
 
 /// The settings and connections for asking the chains of one profile.
 pub(super) struct ChainPoller {
@@ -73,8 +76,8 @@ struct AnsweredQuestion {
 /// When each transaction's chain is asked next.
 #[derive(Default)]
 struct QuestionSchedule {
-    at: HashMap<RowId, DateTime<Utc>>,
-    order: BTreeSet<(DateTime<Utc>, RowId)>,
+    due_at: HashMap<RowId, DateTime<Utc>>,
+    by_due_at: BTreeSet<(DateTime<Utc>, RowId)>,
     requested: BTreeSet<RowId>,
     /// The failures in a row.
     failures: HashMap<RowId, u32>,
@@ -83,19 +86,19 @@ struct QuestionSchedule {
 
 impl QuestionSchedule {
     fn set(&mut self, row: RowId, at: Option<DateTime<Utc>>) {
-        if let Some(before) = self.at.remove(&row) {
-            self.order.remove(&(before, row));
+        if let Some(before) = self.due_at.remove(&row) {
+            self.by_due_at.remove(&(before, row));
         }
         if let Some(at) = at {
-            self.at.insert(row, at);
-            self.order.insert((at, row));
+            self.due_at.insert(row, at);
+            self.by_due_at.insert((at, row));
         }
     }
 
     /// Returns the next transaction to ask about, requests of people first.
     fn next(&mut self, now: DateTime<Utc>) -> Option<(RowId, bool)> {
         let requested = self.requested.iter().copied().find(|row| !self.under_way.contains(row));
-        let due = || self.order.iter().take_while(|(at, _)| *at <= now).map(|(_, row)| *row);
+        let due = || self.by_due_at.iter().take_while(|(at, _)| *at <= now).map(|(_, row)| *row);
         let next = requested.or_else(|| due().find(|row| !self.under_way.contains(row)))?;
         self.set(next, None);
         self.under_way.insert(next);
@@ -114,7 +117,7 @@ impl Drop for ChainTask {
 
 impl ChainPoller {
     /// Returns the poller of the chains; `None` if the settings name no nodes.
-    pub(super) fn of<W>(setup: &PollerSetup<W>) -> Option<Self> {
+    pub(super) fn from_setup<W>(setup: &PollerSetup<W>) -> Option<Self> {
         Some(Self {
             nodes: Arc::clone(setup.chain_nodes.as_ref()?),
             store: setup.store.clone(),
@@ -145,10 +148,11 @@ impl ChainPoller {
         let mut asking: JoinSet<Vec<AnsweredQuestion>> = JoinSet::new();
         self.update(&feed, &mut schedule).await?;
         loop {
-            while asking.len() < MOST_AT_ONCE && self.may_ask() {
+            while asking.len() < MAX_CONCURRENT_REQUESTS && self.may_ask() {
                 let now = self.clock.now().wall;
-                let rows: Vec<_> =
-                    std::iter::from_fn(|| schedule.next(now)).take(MOST_AT_ONCE * MOST_IN_BATCH).collect();
+                let rows: Vec<_> = std::iter::from_fn(|| schedule.next(now))
+                    .take(MAX_CONCURRENT_REQUESTS * MAX_QUESTIONS_PER_REQUEST)
+                    .collect();
                 if rows.is_empty() {
                     break;
                 }
@@ -157,7 +161,8 @@ impl ChainPoller {
                 for due in by_chain {
                     let mut due = due.into_iter();
                     while let Some(first) = due.next() {
-                        let batch = std::iter::once(first).chain(due.by_ref().take(MOST_IN_BATCH - 1)).collect();
+                        let batch =
+                            std::iter::once(first).chain(due.by_ref().take(MAX_QUESTIONS_PER_REQUEST - 1)).collect();
                         asking.spawn(ask(Arc::clone(&self.nodes), batch));
                     }
                 }
@@ -169,7 +174,7 @@ impl ChainPoller {
                         self.save_answer(asked, &feed, &mut schedule).await?;
                     }
                 }
-                woken = commit(&mut commits) => {
+                woken = wait_for_commit(&mut commits) => {
                     woken?;
                     self.update(&feed, &mut schedule).await?;
                 }
@@ -197,7 +202,8 @@ impl ChainPoller {
     async fn update(&self, feed: &FeedReader, schedule: &mut QuestionSchedule) -> Result<(), PollerError> {
         loop {
             let (feed, nodes, profile) = (feed.clone(), Arc::clone(&self.nodes), self.profile.clone());
-            let (asks_on_request_only, since) = (self.asks_on_request_only, self.clock.now().wall - SECOND_LOOKBACK);
+            let (asks_on_request_only, since) =
+                (self.asks_on_request_only, self.clock.now().wall - SECOND_TRANSACTION_LOOKBACK);
             let read = move || {
                 feed.changes_with(|changes, reader| {
                     load_service_urls(reader, &nodes, &profile)?;
@@ -205,19 +211,18 @@ impl ChainPoller {
                     if asks_on_request_only {
                         // Nothing is asked without a person.
                     } else if changes.needs_resync {
-                        reader.each_polled(&profile, |tx| planned.push((tx.id, first_due(&tx, &nodes))))?;
+                        reader.each_polled(&profile, |tx| planned.push((tx.id, next_source_check(&tx, &nodes))))?;
                         // These may be settled, so that nothing polls them.
-                        for status in RouterStatus::DOCUMENTED
-                            .iter()
-                            .filter(|status| second_opinion::has_second_transaction(status))
+                        for status in
+                            RouterStatus::DOCUMENTED.iter().filter(|status| chain_check::has_second_transaction(status))
                         {
                             for row in reader.with_status_since(&profile, status, since)? {
-                                planned.push((row, next_due(reader, &nodes, &profile, row)?));
+                                planned.push((row, next_check(reader, &nodes, &profile, row)?));
                             }
                         }
                     } else {
                         for row in changes.rows(false) {
-                            planned.push((row, next_due(reader, &nodes, &profile, row)?));
+                            planned.push((row, next_check(reader, &nodes, &profile, row)?));
                         }
                     }
                     // A person who asks again after a failure doesn't wait for the retry.
@@ -259,7 +264,7 @@ impl ChainPoller {
             }
             Err(reason) => {
                 let failures = schedule.failures.entry(row).or_insert(0);
-                let pause = FAILURE_PAUSE.saturating_mul(1 << (*failures).min(5)).min(LONGEST_FAILURE_PAUSE);
+                let pause = FAILURE_PAUSE.saturating_mul(1 << (*failures).min(5)).min(MAX_FAILURE_PAUSE);
                 *failures += 1;
                 tracing::warn!("chain {} can't be asked about {}: {reason}", key.from_chain, key.hash);
                 schedule.set(row, Some(now.wall + TimeDelta::from_std(pause).unwrap_or(TimeDelta::MAX)));
@@ -281,7 +286,7 @@ impl ChainPoller {
         }
         if !schedule.failures.contains_key(&row) && !self.asks_on_request_only {
             let profile = self.profile.clone();
-            let next = self.read(feed, move |reader, nodes| next_due(reader, nodes, &profile, row)).await?;
+            let next = self.read(feed, move |reader, nodes| next_check(reader, nodes, &profile, row)).await?;
             schedule.set(row, next);
         }
         Ok(())
@@ -289,7 +294,7 @@ impl ChainPoller {
 }
 
 /// Resolves after the next commit to the store.
-async fn commit(commits: &mut watch::Receiver<u64>) -> Result<(), PollerError> {
+async fn wait_for_commit(commits: &mut watch::Receiver<u64>) -> Result<(), PollerError> {
     match commits.changed().await {
         Ok(()) => Ok(()),
         Err(_) => Err(StoreError::Closed.into()),
@@ -307,34 +312,34 @@ pub(crate) fn load_service_urls(reader: &Reader, nodes: &ChainNodes, profile: &s
 }
 
 /// Returns when the source chain of a transaction is asked next.
-fn first_due<R>(tx: &Transaction<R>, nodes: &ChainNodes) -> Option<DateTime<Utc>> {
+fn next_source_check<R>(tx: &Transaction<R>, nodes: &ChainNodes) -> Option<DateTime<Utc>> {
     let can_be_asked = nodes.has_node(&tx.params.from_chain) && is_evm_hash(&tx.params.transaction_id);
-    second_opinion::next_question(tx).filter(|_| can_be_asked)
+    chain_check::next_source_check(tx).filter(|_| can_be_asked)
 }
 
 /// Returns when a chain is asked next about the transaction in this row.
-fn next_due(
+fn next_check(
     reader: &Reader,
     nodes: &ChainNodes,
     profile: &str,
     row: RowId,
 ) -> Result<Option<DateTime<Utc>>, StoreError> {
     let Some(header) = reader.header(row)?.filter(|header| header.profile == profile) else { return Ok(None) };
-    let second = match has_second(&header) {
-        true => reader.list_row(row)?.and_then(|listed| second_due(&listed.transaction, nodes)),
+    let second = match may_have_second_transaction(&header) {
+        true => reader.list_row(row)?.and_then(|listed| next_second_check(&listed.transaction, nodes)),
         false => None,
     };
-    Ok([first_due(&header, nodes), second].into_iter().flatten().min())
+    Ok([next_source_check(&header, nodes), second].into_iter().flatten().min())
 }
 
 /// Whether a second transaction may matter, so that the record is worth reading.
-fn has_second(header: &Transaction<RecordSummary>) -> bool {
-    header.state.status.as_ref().is_some_and(second_opinion::has_second_transaction)
+fn may_have_second_transaction(header: &Transaction<RecordSummary>) -> bool {
+    header.state.status.as_ref().is_some_and(chain_check::has_second_transaction)
 }
 
-fn second_due(tx: &Transaction, nodes: &ChainNodes) -> Option<DateTime<Utc>> {
-    let (chain, _) = second_opinion::second_transaction(tx)?;
-    second_opinion::next_second_question(tx).filter(|_| nodes.has_node(&chain))
+fn next_second_check(tx: &Transaction, nodes: &ChainNodes) -> Option<DateTime<Utc>> {
+    let (chain, _) = chain_check::second_transaction(tx)?;
+    chain_check::next_second_check(tx).filter(|_| nodes.has_node(&chain))
 }
 
 async fn ask(nodes: Arc<ChainNodes>, batch: Vec<DueQuestion>) -> Vec<AnsweredQuestion> {
@@ -347,7 +352,7 @@ async fn ask(nodes: Arc<ChainNodes>, batch: Vec<DueQuestion>) -> Vec<AnsweredQue
 fn load_due(reader: &Reader, rows: Vec<(RowId, bool)>) -> Result<(Vec<RowId>, Vec<Vec<DueQuestion>>), StoreError> {
     let (mut deleted, mut by_chain): (Vec<RowId>, Vec<Vec<DueQuestion>>) = (Vec::new(), Vec::new());
     for (row, is_requested) in rows {
-        let Some(due) = due(reader, row, is_requested)? else {
+        let Some(due) = load_question(reader, row, is_requested)? else {
             deleted.push(row);
             continue;
         };
@@ -363,10 +368,10 @@ fn load_due(reader: &Reader, rows: Vec<(RowId, bool)>) -> Result<(Vec<RowId>, Ve
 }
 
 /// Returns the question about the transaction in this row; `None` if the transaction is gone.
-fn due(reader: &Reader, row: RowId, is_requested: bool) -> Result<Option<DueQuestion>, StoreError> {
+fn load_question(reader: &Reader, row: RowId, is_requested: bool) -> Result<Option<DueQuestion>, StoreError> {
     let Some(header) = reader.header(row)? else { return Ok(None) };
-    let second_transaction = match has_second(&header) {
-        true => reader.list_row(row)?.and_then(|listed| second_opinion::second_transaction(&listed.transaction)),
+    let second_transaction = match may_have_second_transaction(&header) {
+        true => reader.list_row(row)?.and_then(|listed| chain_check::second_transaction(&listed.transaction)),
         false => None,
     };
     let key = header.key();

@@ -89,7 +89,7 @@ async fn poll<W: ServiceTransport>(
         () = &mut stop => return Ok(Drain::Complete),
         role = takeover::acquire_poller_lock(&setup) => role?,
     };
-    let _chains = ChainPoller::of(&setup).map(ChainPoller::start);
+    let _chains = ChainPoller::from_setup(&setup).map(ChainPoller::start);
     let mut driver = PollerDriver::start(setup, role).await?;
     loop {
         driver.setup.heartbeat.beat();
@@ -141,7 +141,7 @@ async fn poll<W: ServiceTransport>(
 /// Waits until the lease permits something else; forever without a lease.
 async fn permit_change(lease: Option<&mut LeasePermit>) {
     let changed = match lease {
-        Some(lease) => lease.begins_until.changed().await,
+        Some(lease) => lease.may_send_until.changed().await,
         None => std::future::pending().await,
     };
     if changed.is_err() {
@@ -219,7 +219,7 @@ impl<W: ServiceTransport> PollerDriver<W> {
         if let Some(last) = last.filter(|_| driver.setup.budget_folder.is_some())
             && let Some(moment) = takeover::unrecorded_by(&last, driver.setup.clock.now())
         {
-            driver.core.begin_at(moment + schedule::LEAST_INTERVAL);
+            driver.core.begin_at(moment + schedule::MIN_INTERVAL);
             // This process may end before that moment.
             driver.unrecorded.add(moment);
         }

@@ -16,7 +16,7 @@ const FAILURES_TO_OPEN: u32 = 5;
 const RECENT_ANSWER: Duration = Duration::from_secs(2);
 /// The intervals between probes of an unreachable service: 5, 10, 20, 40, 60, 60 … s.
 const FIRST_PROBE_INTERVAL: Duration = Duration::from_secs(5);
-const LONGEST_PROBE_INTERVAL: Duration = Duration::from_secs(60);
+const MAX_PROBE_INTERVAL: Duration = Duration::from_secs(60);
 /// The interval between probes with a refused ID.
 const REFUSED_PROBE_INTERVAL: Duration = Duration::from_secs(60);
 /// The number of answers in a row without a 429 that ends the throttling.
@@ -136,7 +136,7 @@ impl ProfileHealth {
             HealthState::Live | HealthState::Throttled { .. } => 0,
         };
         let factor = 1_u32.checked_shl(probes).unwrap_or(u32::MAX);
-        self.next_probe = now + FIRST_PROBE_INTERVAL.saturating_mul(factor).min(LONGEST_PROBE_INTERVAL);
+        self.next_probe = now + FIRST_PROBE_INTERVAL.saturating_mul(factor).min(MAX_PROBE_INTERVAL);
         let is_new = !matches!(self.state, HealthState::Unreachable { .. });
         self.state = HealthState::Unreachable { probes };
         is_new.then(|| ProfileEvent::Unreachable(failure.one_line()))

@@ -12,13 +12,13 @@ use crate::{
 };
 
 /// The interval of reports without a change of state. They carry the figures, which change with every answer.
-const HEARTBEAT: Duration = Duration::from_secs(5);
+const UNCHANGED_REPORT_INTERVAL: Duration = Duration::from_secs(5);
 /// How long a report is valid. A poller without a newer report after that time counts as stopped.
 pub(super) const REPORT_VALIDITY: Duration = Duration::from_secs(15);
 /// The shortest time between two reports that are built, submitted or not.
-const LEAST_INTERVAL: Duration = Duration::from_millis(100);
+const MIN_BUILD_INTERVAL: Duration = Duration::from_millis(100);
 /// The shortest time between two submitted reports with different urgent fields.
-const INTERVAL: Duration = Duration::from_secs(1);
+const CHANGED_REPORT_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The last submitted report, and the moments of the next ones.
 #[derive(Debug, Default)]
@@ -33,7 +33,7 @@ pub(super) struct Reporter {
 impl Reporter {
     /// Returns the moment of the next report or comparison.
     pub(super) fn next_report(&self, now: MonotonicTime) -> MonotonicTime {
-        let heartbeat = self.last.as_ref().map_or(now, |(at, _)| *at + HEARTBEAT);
+        let heartbeat = self.last.as_ref().map_or(now, |(at, _)| *at + UNCHANGED_REPORT_INTERVAL);
         self.recheck_at.map_or(heartbeat, |recheck_at| recheck_at.min(heartbeat)).max(self.earliest)
     }
 
@@ -45,14 +45,19 @@ impl Reporter {
             self.recheck_at = Some(self.earliest);
             return false;
         }
-        self.earliest = now + LEAST_INTERVAL;
+        self.earliest = now + MIN_BUILD_INTERVAL;
         true
     }
 
     /// Returns whether this report is to be submitted. If so, it counts as submitted.
     pub(super) fn accept(&mut self, report: &PollerReport, now: MonotonicTime) -> bool {
-        let due =
-            self.last.as_ref().map(|(at, last)| *at + if state(last) == state(report) { HEARTBEAT } else { INTERVAL });
+        let due = self.last.as_ref().map(|(at, last)| {
+            *at + if urgent_fields(last) == urgent_fields(report) {
+                UNCHANGED_REPORT_INTERVAL
+            } else {
+                CHANGED_REPORT_INTERVAL
+            }
+        });
         self.recheck_at = due.filter(|due| now < *due);
         if self.recheck_at.is_none() {
             self.last = Some((now, report.clone()));
@@ -62,7 +67,7 @@ impl Reporter {
 }
 
 /// Returns the urgent fields, whose changes are reported within a second.
-fn state(report: &PollerReport) -> impl PartialEq {
+fn urgent_fields(report: &PollerReport) -> impl PartialEq {
     let PollerReport { rps, share, throttled, failed, health, paused_until, last_error, .. } = report;
     (rps, share, throttled, failed, health, paused_until, last_error)
 }

@@ -68,7 +68,7 @@ impl<W: ServiceTransport> RequestSender<W> {
         let observation = match is_permitted {
             true => self.transport.quote(&request).await,
             false => QuoteObservation::failed(RequestFailure::Transport(
-                "another machine of the team polls by now; ask for the quote again".into(),
+                "another machine of the team polls now; request the quote again".into(),
             )),
         };
         let at = self.clock.now();

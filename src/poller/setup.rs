@@ -49,7 +49,7 @@ pub struct PollerSetup<W> {
 #[derive(Clone)]
 pub struct LeasePermit {
     /// Until when requests may begin, on [`Clock::since_boot`]; `None` while none may begin.
-    pub begins_until: watch::Receiver<Option<MonotonicTime>>,
+    pub may_send_until: watch::Receiver<Option<MonotonicTime>>,
     /// The key of the lease, by which the team identifies the base URL and the integrator ID.
     pub key: String,
     /// The pace that the previously polling machine left.
@@ -69,7 +69,7 @@ impl<W> PollerSetup<W> {
 impl LeasePermit {
     /// Whether a request may begin now.
     pub(super) fn is_granted(&self, clock: &Clock) -> bool {
-        self.begins_until.borrow().is_some_and(|until| clock.since_boot() < until)
+        self.may_send_until.borrow().is_some_and(|until| clock.since_boot() < until)
     }
 }
 

@@ -71,7 +71,7 @@ pub(super) fn unrecorded_by(last: &PollerReport, now: Now) -> Option<MonotonicTi
             // The moments of the answers that were stored before are too far in the past by the new time.
             let is_set_since = was_set_forward(now.wall - last.at, since_stop);
             let unrecorded_at = if is_set_since { Some(stopped_at) } else { last.unrecorded_at };
-            unrecorded_at.map(MonotonicTime).filter(|moment| *moment + schedule::LEAST_INTERVAL > now.mono)
+            unrecorded_at.map(MonotonicTime).filter(|moment| *moment + schedule::MIN_INTERVAL > now.mono)
         }
         // It has died. It may have asked about any transaction just before, and its answers aren't stored.
         PollerHealth::Live
@@ -150,7 +150,7 @@ mod tests {
     fn wait_after(last: &PollerReport, after: Duration, set_forward: TimeDelta) -> Option<Duration> {
         let mono = MonotonicTime(STOPPED_AT + after);
         let wall = last.at + TimeDelta::from_std(after).unwrap() + set_forward;
-        unrecorded_by(last, Now { mono, wall }).map(|moment| (moment + schedule::LEAST_INTERVAL).since(mono))
+        unrecorded_by(last, Now { mono, wall }).map(|moment| (moment + schedule::MIN_INTERVAL).since(mono))
     }
 
     #[test]

@@ -33,38 +33,38 @@ impl Completion {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NameMatches {
     /// The kind of the names.
-    pub of: NameKind,
-    /// The requested beginning; case is ignored.
-    pub beginning: String,
+    pub kind: NameKind,
+    /// The requested prefix; case is ignored.
+    pub prefix: String,
     /// The names, in their order.
     pub words: Vec<String>,
-    /// Whether these are all names with this beginning.
-    pub is_whole: bool,
+    /// Whether these are all names with this prefix.
+    pub has_all: bool,
 }
 
 impl NameMatches {
-    /// Whether the names are of the kind that is being typed at the end of `text`, and the requested beginning still
+    /// Whether the names are of the kind that is being typed at the end of `text`, and the requested prefix still
     /// fits.
-    pub fn is_about(&self, text: &str) -> bool {
+    pub fn matches_request(&self, text: &str) -> bool {
         // The store compares in the same way.
-        let beginning = self.beginning.to_ascii_lowercase();
-        let begins = |value: &str| value.to_ascii_lowercase().starts_with(&beginning);
-        requested_names(text).is_some_and(|(of, value)| of == self.of && begins(value))
+        let prefix = self.prefix.to_ascii_lowercase();
+        let begins = |value: &str| value.to_ascii_lowercase().starts_with(&prefix);
+        requested_names(text).is_some_and(|(kind, value)| kind == self.kind && begins(value))
     }
 
     /// Whether another request to the store can't improve the completion of `text`.
-    pub fn is_complete_for(&self, text: &str) -> bool {
+    pub fn is_final_for(&self, text: &str) -> bool {
         let is_one = |value: &str| self.words.iter().any(|word| word == value);
-        let exactly = |value: &str| value.eq_ignore_ascii_case(&self.beginning);
-        let knows = |value: &str| self.is_whole || is_one(value) || exactly(value);
-        self.is_about(text) && requested_names(text).is_some_and(|(_, value)| knows(value))
+        let exactly = |value: &str| value.eq_ignore_ascii_case(&self.prefix);
+        let knows = |value: &str| self.has_all || is_one(value) || exactly(value);
+        self.matches_request(text) && requested_names(text).is_some_and(|(_, value)| knows(value))
     }
 }
 
 /// Returns the names to request from the store to complete `text`: their kind and their beginning.
 pub(crate) fn requested_names(text: &str) -> Option<(NameKind, &str)> {
     let (key, value) = text.get(last_word(text)..)?.split_once(':')?;
-    NameKind::of(key).map(|of| (of, value))
+    NameKind::of(key).map(|kind| (kind, value))
 }
 
 /// Returns the byte offset of the last word, after a `-` that negates it and the parentheses before it.
@@ -78,28 +78,28 @@ fn last_word(text: &str) -> usize {
 pub(crate) fn complete(text: &str, names: Option<&NameMatches>) -> Completion {
     let word = last_word(text);
     let typed = text.get(word..).unwrap_or_default();
-    let Some((key, value)) = typed.split_once(':') else { return beginning(word, typed, filter::keys()) };
+    let Some((key, value)) = typed.split_once(':') else { return matching_words(word, typed, filter::keys()) };
     let start = word + key.len() + 1;
-    if let Some(of) = NameKind::of(key) {
+    if let Some(kind) = NameKind::of(key) {
         // A name may contain commas.
-        let names = names.filter(|names| names.of == of);
+        let names = names.filter(|names| names.kind == kind);
         let words = names.into_iter().flat_map(|names| names.words.iter().filter(|name| is_a_word(name)).cloned());
-        return beginning(start, value, words);
+        return matching_words(start, value, words);
     }
     // Commas separate several values; a `-` may reverse a sort key.
     let last = value.rfind(',').map_or(0, |at| at + 1);
     let is_reversed = usize::from(key == "sort" && value.get(last..).is_some_and(|value| value.starts_with('-')));
     let start = start + last + is_reversed;
-    beginning(start, text.get(start..).unwrap_or_default(), values(key).into_iter())
+    matching_words(start, text.get(start..).unwrap_or_default(), values(key).into_iter())
 }
 
-fn beginning(start: usize, typed: &str, words: impl Iterator<Item = String>) -> Completion {
+fn matching_words(start: usize, typed: &str, words: impl Iterator<Item = String>) -> Completion {
     let lower = typed.to_lowercase();
-    let goes_on = |word: &String| {
+    let extends_typed_text = |word: &String| {
         let word = word.to_lowercase();
         word.starts_with(&lower) && word != lower
     };
-    Completion { start, words: words.filter(goes_on).collect() }
+    Completion { start, words: words.filter(extends_typed_text).collect() }
 }
 
 /// Whether a name can be written without quotation marks.
@@ -148,13 +148,13 @@ mod tests {
     }
 
     #[test]
-    fn tickets_and_labels_are_those_that_the_store_names() {
+    fn names_of_the_store_complete_only_terms_of_their_kind() {
         assert_eq!(requested_names("vip -ticket:SUP"), Some((NameKind::Ticket, "SUP")));
         assert_eq!(requested_names("label:"), Some((NameKind::Label, "")));
         assert_eq!(requested_names("by:An"), Some((NameKind::Person, "An")));
         assert_eq!([requested_names("chain:b"), requested_names("ticket:SUP "), requested_names("tick")], [None; 3]);
         let words = ["SUP-1", "SUP-2,a", "two words", "s\"p"].map(str::to_owned).to_vec();
-        let mut names = NameMatches { of: NameKind::Ticket, beginning: "s".into(), words, is_whole: true };
+        let mut names = NameMatches { kind: NameKind::Ticket, prefix: "s".into(), words, has_all: true };
         let offered = |names: &NameMatches, text: &str| {
             let found = complete(text, Some(names));
             (found.start, found.words.join(" "))
@@ -162,12 +162,12 @@ mod tests {
         assert_eq!(offered(&names, "ticket:s"), (7, "SUP-1 SUP-2,a".into()));
         assert_eq!(offered(&names, "x -ticket:sup-2,"), (10, "SUP-2,a".into()));
         assert_eq!(offered(&names, "label:s").1, "");
-        let known = |names: &NameMatches, text: &str| (names.is_about(text), names.is_complete_for(text));
+        let known = |names: &NameMatches, text: &str| (names.matches_request(text), names.is_final_for(text));
         assert_eq!(
             [known(&names, "ticket:SU"), known(&names, "ticket:o"), known(&names, "label:s")],
             [(true, true), (false, false), (false, false)]
         );
-        names.is_whole = false;
+        names.has_all = false;
         assert_eq!(
             [known(&names, "ticket:SU"), known(&names, "ticket:S"), known(&names, "ticket:SUP-1")],
             [(true, false), (true, true), (true, true)]

@@ -33,7 +33,7 @@ pub(crate) struct ProgressScale {
     pub(crate) nine_in_ten: Duration,
     /// The time from submission to the deadline.
     pub(crate) deadline: Duration,
-    /// Whether the age is counted from the first sight, because the submission is unknown.
+    /// Whether the age begins when hoptop first saw the transfer, because the submission is unknown.
     pub(crate) is_from_first_seen: bool,
 }
 
@@ -84,13 +84,13 @@ impl ProgressScale {
 }
 
 pub(crate) fn progress(tx: &Transaction, forecast: impl FnOnce() -> Lognormal, now: DateTime<Utc>) -> TransferProgress {
-    let took = || settled_duration::short_age(tx, now);
+    let duration = || settled_duration::short_age(tx, now);
     // hoptop knows when it first saw the status: the status may be older.
     let since = || format!("{}+", span::short(tx.status_age(now)));
     let words = match (&tx.tracking, &tx.state.status) {
-        (_, Some(RouterStatus::Success)) => format!("done in {}", took()),
-        (_, Some(RouterStatus::PartialSuccess)) => format!("ended in {}", took()),
-        (_, Some(RouterStatus::Refund)) if tx.is_settled() => format!("refunded {}", took()),
+        (_, Some(RouterStatus::Success)) => format!("done in {}", duration()),
+        (_, Some(RouterStatus::PartialSuccess)) => format!("ended in {}", duration()),
+        (_, Some(RouterStatus::Refund)) if tx.is_settled() => format!("refunded {}", duration()),
         (Tracking::Untracked, _) => "not polled".to_owned(),
         (Tracking::Parked(_), _) => "rejected".to_owned(),
         (Tracking::Active, Some(RouterStatus::Refund)) => format!("refund {}", since()),

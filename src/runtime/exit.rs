@@ -4,10 +4,25 @@
 
 use std::process::ExitCode;
 
-/// The exit codes, as the help lists them.
-pub(crate) const HELP: &str = "\
-Exit codes: 0 success, 1 error, 2 usage, 3 not settled at the timeout, 4 settled but something needs
-attention, 5 unauthorized, 6 no usable answer: unreachable or throttled, 129, 130 and 143 by signal.";
+/// The exit codes of the commands, and their meanings.
+pub(crate) const MEANINGS: [(&str, &str); 8] = [
+    ("0", "success; of a watch: all transactions ended in `success`"),
+    ("1", "an error, with a message"),
+    ("2", "wrong usage or a wrong setting, or nothing to watch"),
+    ("3", "not settled at the timeout"),
+    ("4", "settled, but something needs attention: anything but `success`"),
+    ("5", "the service refuses the integrator ID"),
+    ("6", "no usable answer: the service was unreachable or throttled"),
+    ("129, 130, 143", "ended by the hang-up of the terminal, by ^C, by SIGTERM"),
+];
+/// The heading of the exit codes in the help.
+pub(crate) const HEADING: &str = "Exit codes:";
+
+/// Returns the exit codes for the help, one in a line.
+pub(crate) fn help() -> String {
+    let lines = MEANINGS.map(|(code, meaning)| format!("\n  {code:<13}  {meaning}"));
+    format!("{HEADING}{}", lines.concat())
+}
 
 /// The way in which a command ended. The value is the process's exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -24,7 +24,7 @@ use crate::{
 /// The size above which the log is rotated. One earlier file is kept.
 const MAX_BYTES: u64 = 4 << 20;
 
-/// Starts to write the log into the state folder, with the times of `clock` and the mark of the store in this file.
+/// Starts to write the log into the state folder, with the times of `clock` and the tag of the store in this file.
 pub(crate) fn start(state_dir: &Path, store: &Path, clock: Clock) -> Result<LogSource> {
     let path = state_dir.join("hoptop.log");
     let log =
@@ -39,14 +39,14 @@ pub(crate) fn start(state_dir: &Path, store: &Path, clock: Clock) -> Result<LogS
     Ok(LogSource { path, store })
 }
 
-/// Returns the mark that distinguishes the entries of a store from those of other stores in the same folder.
+/// Returns the tag that distinguishes the entries of a store from those of other stores in the same folder.
 fn store_tag(store: &Path) -> String {
     let path = std::path::absolute(store).unwrap_or_else(|_| store.to_owned());
     let digest = Sha256::digest(path.as_os_str().as_encoded_bytes());
     text::hex(&digest).chars().take(8).collect()
 }
 
-/// The beginning of each log entry: the time from a clock, and the mark of the store.
+/// The beginning of each log entry: the time from a clock, and the tag of the store.
 struct EntryPrefix {
     clock: Clock,
     store: String,
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stores_have_different_marks_and_a_relative_path_the_mark_of_the_absolute_one() {
+    fn tags_of_stores_differ_and_relative_and_absolute_path_have_the_same_tag() {
         let here = std::env::current_dir().unwrap();
         assert_eq!(store_tag(Path::new("hoptop.db")), store_tag(&here.join("hoptop.db")));
         assert_ne!(store_tag(Path::new("hoptop.db")), store_tag(Path::new("other.db")));

@@ -43,17 +43,17 @@ pub(crate) fn ignore_file_size_signal() {
     }
 }
 
-/// Requests by SIGHUP to reload the settings.
+/// A stream of SIGHUP signals that request a reload of the settings.
 pub(crate) struct ReloadSignal {
     #[cfg(unix)]
     signal: Option<tokio::signal::unix::Signal>,
 }
 
 impl ReloadSignal {
-    fn listen(_is_possible: bool) -> Result<Self> {
+    fn listen(_is_enabled: bool) -> Result<Self> {
         Ok(Self {
             #[cfg(unix)]
-            signal: _is_possible.then(|| signal_stream(rustix::process::Signal::HUP)).transpose()?,
+            signal: _is_enabled.then(|| signal_stream(rustix::process::Signal::HUP)).transpose()?,
         })
     }
 

@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// Returns an error and its causes as one line. A cause that is already part of the line is left out.
-pub(crate) fn sentence(report: &Report) -> String {
+pub(crate) fn error_line(report: &Report) -> String {
     report.chain().map(|cause| text::clean(&cause.to_string())).fold(String::new(), |line, cause| match line.as_str() {
         "" => cause,
         line if line.contains(&cause) => line.to_owned(),

@@ -2,7 +2,7 @@
 //!
 //! The parent starts the child and keeps the pipe to the child open. When the pipe ends, also by the parent's death,
 //! the child gives the lease back. The replica is the only channel for answers; a second pipe carries the outcome of
-//! each request for the parent's metrics. A child lives for one tenure at most. The child must never send a request
+//! each request for the parent's metrics. A child holds the lease at most once. The child must never send a request
 //! without the lease, and a secret must never reach it other than through the pipe.
 
 use std::{
@@ -61,21 +61,23 @@ pub(crate) const COMMAND: &str = "poll-for-team";
 const STOP_LIMIT: Duration = Duration::from_secs(6);
 /// The pause before a new child after one was killed because the lease ran out.
 const RESTART_PAUSE: Duration = Duration::from_millis(500);
-/// The pause after a child gave the lease to a machine that comes first, and after one that failed; each further
-/// failure adds as much.
+/// The pause after a child gave the lease to a machine with a lower rank, and after a child that failed. Each further
+/// failure adds as much, up to [`MAX_RESTART_PAUSE`].
 const LONG_RESTART_PAUSE: Duration = Duration::from_secs(3);
-const LONGEST_RESTART_PAUSE: Duration = Duration::from_secs(60);
+/// The longest pause after failures.
+const MAX_RESTART_PAUSE: Duration = Duration::from_secs(60);
 /// How long a machine that holds the lease may fail to keep answers before it gives the lease to another one.
 const UNUSABLE_LIMIT: Duration = Duration::from_secs(5);
-/// How a child ends whose machine or role can't poll, and one whose password the database refuses.
+/// The exit code of a child whose machine or database role may not poll.
 const MAY_NOT_POLL: Exit = Exit::Unauthorized;
+/// The exit code of a child whose password the database refuses.
 const WRONG_PASSWORD: Exit = Exit::Unreachable;
 /// The interval between two heartbeats of the parent.
 const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(1);
-/// The interval between two tries for the lock by which one process of a machine is a candidate for a profile.
+/// The pause between two attempts to take the candidate lock. One process per machine and profile holds it.
 const CANDIDATE_RETRY: Duration = Duration::from_millis(500);
 /// How much longer a machine waits before it takes the lease, for each step of its rank.
-const PATIENCE_PER_RANK: Duration = Duration::from_millis(50);
+const TAKEOVER_DELAY_PER_RANK: Duration = Duration::from_millis(50);
 
 /// The order that a child gets on its standard input, as one line. The order holds secrets.
 #[derive(Clone, Serialize, Deserialize)]
@@ -87,11 +89,11 @@ struct PollOrder {
     given_name: Option<String>,
     rank: u8,
     is_light: bool,
-    holder: String,
-    run: u32,
+    holder_id: String,
+    run_id: u32,
     profile: String,
     base_url: String,
-    id: String,
+    integrator_id: String,
     rps: f64,
     weights: BTreeMap<String, f64>,
     sends_requests_only: bool,
@@ -123,11 +125,11 @@ impl TeamPoller {
             given_name: access.given_name.clone(),
             rank: access.rank,
             is_light: access.is_light,
-            holder: Nonce(rand::random()).to_string(),
-            run: process::run_id(),
+            holder_id: Nonce(rand::random()).to_string(),
+            run_id: process::run_id(),
             profile: options.profile.to_owned(),
             base_url: polling.base_url,
-            id: polling.id.expose().to_owned(),
+            integrator_id: polling.id.expose().to_owned(),
             rps: polling.rps,
             weights: options.weights.clone(),
             sends_requests_only: options.scope == PollScope::RequestsOnly,
@@ -144,9 +146,9 @@ impl TeamPoller {
                 time::sleep(HEARTBEAT_INTERVAL).await;
             }
         });
-        let looked_after = self.supervise_children(stop);
+        let supervision = self.supervise_children(stop);
         tokio::select! {
-            ended = looked_after => ended,
+            ended = supervision => ended,
             () = &mut beating => Ok(()),
         }
     }
@@ -166,7 +168,7 @@ impl TeamPoller {
                     Err(report) => {
                         tracing::error!(profile = self.order.profile, "the poller for the team failed: {report:#}");
                         failures += 1;
-                        (LONG_RESTART_PAUSE * failures).min(LONGEST_RESTART_PAUSE)
+                        (LONG_RESTART_PAUSE * failures).min(MAX_RESTART_PAUSE)
                     }
                 },
             };
@@ -212,14 +214,14 @@ impl TeamPoller {
             Some(code) if code == i32::from(WRONG_PASSWORD.code()) => {
                 // A password that expires was replaced by now.
                 self.access.connector.forget_password();
-                bail!("the team's database refuses its login")
+                bail!("the team's database refuses the poller's login")
             }
             Some(code) if code == i32::from(MAY_NOT_POLL.code()) => {
                 tracing::warn!(profile = self.order.profile, "this process doesn't poll: {}", reason.trim());
                 stop.await;
                 Ok(None)
             }
-            Some(code) => bail!("it ended with exit code {code}: {}", reason.trim()),
+            Some(code) => bail!("the poller process ended with exit code {code}: {}", reason.trim()),
         }
     }
 }
@@ -237,8 +239,8 @@ fn spawn() -> Result<Child> {
     Command::from(command).kill_on_drop(true).spawn().wrap_err("the poller can't be started")
 }
 
-/// Runs as the child: a candidate for the lease, and its holder, until standard input ends or a machine that comes
-/// first can poll. Returns [`MAY_NOT_POLL`] with the reason on standard error, or [`WRONG_PASSWORD`].
+/// Runs as the child: a candidate for the lease, and its holder, until standard input ends or a machine
+/// with a lower rank can poll. Returns [`MAY_NOT_POLL`] with the reason on standard error, or [`WRONG_PASSWORD`].
 ///
 /// # Errors
 /// If the order can't be read, or the replica or the poller fails.
@@ -247,7 +249,7 @@ pub(crate) fn run_as_child() -> Result<Exit> {
     io::stdin().lock().read_line(&mut line)?;
     let order: PollOrder = serde_json::from_str(&line).wrap_err("the order of the parent can't be read")?;
     drop(line);
-    process::join_run(order.run);
+    process::join_run(order.run_id);
     let clock = Clock::system();
     log_file::start(&order.state_dir, &order.replica, clock.clone())?;
     if let Err(error) = KillTimer::new() {
@@ -271,7 +273,7 @@ fn end_of_input() -> impl Future<Output = ()> + Clone {
 
 /// The channels from the lease's thread to the poller and the session.
 struct LeaseOutputs {
-    begins_until: watch::Sender<Option<MonotonicTime>>,
+    may_send_until: watch::Sender<Option<MonotonicTime>>,
     fence: watch::Sender<Option<Fence>>,
 }
 
@@ -283,11 +285,11 @@ async fn run_order(order: PollOrder, clock: &Clock) -> Result<Exit> {
         () = ended.clone() => return Ok(Exit::Success),
         lock = wait_for_lock(&lock) => lock?,
     };
-    let id = Nonce::parse(&order.holder).ok_or_else(|| eyre!("the order names no holder"))?;
+    let holder_id = Nonce::parse(&order.holder_id).ok_or_else(|| eyre!("the poll order has no valid holder ID"))?;
     let variable = order.password.clone().map(crate::domain::secret::Password::new);
     let sources = PasswordSources { variable, ..PasswordSources::default() };
     let connector = Connector::new(TeamAddress::parse(&order.address)?, sources)?;
-    let integrator_id = IntegratorId::new(&order.id)?;
+    let integrator_id = IntegratorId::new(&order.integrator_id)?;
     let base = BaseUrl::parse(&order.base_url)?;
     if let Err(TeamError::Login(_) | TeamError::PasswordMissing { .. }) = connector.connect().await {
         return Ok(WRONG_PASSWORD);
@@ -295,23 +297,23 @@ async fn run_order(order: PollOrder, clock: &Clock) -> Result<Exit> {
     let (status_sender, mut lease_status) = watch::channel(LeaseStatus::default());
     let (release, release_receiver) = watch::channel(ReleaseRequest::Keep);
     let (pace, pace_receiver) = watch::channel(None::<Pace>);
-    let (begins_sender, begins_until) = watch::channel(None);
+    let (may_send_sender, may_send_until) = watch::channel(None);
     let (fence_sender, fence) = watch::channel(None);
     let pace_clock = clock.clone();
     let driver = LeaseDriver {
         connector: connector.clone(),
-        id: HolderId(id.0),
-        patience: PATIENCE_PER_RANK * u32::from(order.rank),
+        id: HolderId(holder_id.0),
+        takeover_delay: TAKEOVER_DELAY_PER_RANK * u32::from(order.rank),
         fingerprint: integrator_id.fingerprint(&base.budget_name()),
         clock: clock.clone(),
         status: status_sender,
         pace: Box::new(move || {
-            let left = pace_receiver.borrow().as_ref().map(|pace| pace.handover(pace_clock.now().mono))?;
-            serde_json::to_string(&left).ok()
+            let handover = pace_receiver.borrow().as_ref().map(|pace| pace.handover(pace_clock.now().mono))?;
+            serde_json::to_string(&handover).ok()
         }),
         release: release_receiver,
     };
-    let presence = presence(id, order.given_name.clone(), vec![order.profile.clone()], order.rank);
+    let presence = presence(holder_id, order.given_name.clone(), vec![order.profile.clone()], order.rank);
     let store = Store::open_lasting(&order.replica, clock.now().wall)?;
     let options = SessionOptions { connector, presence, is_light: order.is_light, fence: Some(fence) };
     let store = team::start(store, options, clock.clone())?;
@@ -325,9 +327,9 @@ async fn run_order(order: PollOrder, clock: &Clock) -> Result<Exit> {
         },
     }
 
-    let outputs = LeaseOutputs { begins_until: begins_sender, fence: fence_sender };
+    let outputs = LeaseOutputs { may_send_until: may_send_sender, fence: fence_sender };
     let lease = run_lease(driver, lease_status.clone(), outputs)?;
-    let preferred_member = wait_for_preferred_member(status.clone(), id, order.profile.clone(), order.rank);
+    let preferred_member = wait_for_preferred_member(status.clone(), holder_id, order.profile.clone(), order.rank);
     let lost = wait_for_lost_lease(lease_status.clone());
     let unusable = wait_until_unusable(status.clone(), clock);
     let elected = async {
@@ -336,9 +338,10 @@ async fn run_order(order: PollOrder, clock: &Clock) -> Result<Exit> {
             print_line(&fault.to_string());
             return Ok::<_, Report>(None);
         }
-        let left = lease_status.inherited.as_deref().and_then(|pace| serde_json::from_str::<PaceHandover>(pace).ok());
+        let handover =
+            lease_status.inherited.as_deref().and_then(|pace| serde_json::from_str::<PaceHandover>(pace).ok());
         let budget = lease_status.fence.as_ref().map(|fence| fence.budget.clone()).unwrap_or_default();
-        Ok(Some((left.unwrap_or_default(), budget)))
+        Ok(Some((handover.unwrap_or_default(), budget)))
     };
     let inherited = tokio::select! {
         () = ended.clone() => None,
@@ -347,9 +350,9 @@ async fn run_order(order: PollOrder, clock: &Clock) -> Result<Exit> {
             None => return Ok(MAY_NOT_POLL),
         },
     };
-    let mut polled = Ok(Drain::Complete);
+    let mut drain = Ok(Drain::Complete);
     if let Some((inherited, budget)) = inherited {
-        let lease = LeasePermit { begins_until, key: budget, inherited: Some(inherited), pace };
+        let lease = LeasePermit { may_send_until, key: budget, inherited: Some(inherited), pace };
         let setup = poller_setup(order, base, integrator_id, store.clone(), lease, clock)?;
         let draining = async {
             tokio::select! {
@@ -359,17 +362,17 @@ async fn run_order(order: PollOrder, clock: &Clock) -> Result<Exit> {
             }
             release.send_replace(ReleaseRequest::Drain);
         };
-        polled = tokio::select! {
-            polled = poller::run(setup, draining) => polled,
+        drain = tokio::select! {
+            drain = poller::run(setup, draining) => drain,
             // Another machine holds the lease: the inherited pace no longer counts.
             () = lost => return Ok(Exit::Success),
         };
     }
     // Answers that can't be kept are asked for again by the next holder.
     let flushed = store.flush().await;
-    release.send_replace(ReleaseRequest::Release(polled.as_ref().copied().unwrap_or(Drain::Incomplete)));
+    release.send_replace(ReleaseRequest::Release(drain.as_ref().copied().unwrap_or(Drain::Incomplete)));
     tokio::task::spawn_blocking(move || lease.join()).await?.map_err(|_| eyre!("the lease's thread panicked"))??;
-    polled?;
+    drain?;
     flushed?;
     Ok(Exit::Success)
 }
@@ -467,38 +470,42 @@ async fn wait_for_lost_lease(mut status: watch::Receiver<LeaseStatus>) {
     }
 }
 
-/// Runs the lease on a thread of its own, so that nothing delays a beat.
+/// Runs the lease on a thread of its own, so that nothing delays a renewal of the lease.
 fn run_lease(
     driver: LeaseDriver,
-    tenure: watch::Receiver<LeaseStatus>,
+    lease_status: watch::Receiver<LeaseStatus>,
     outputs: LeaseOutputs,
 ) -> Result<thread::JoinHandle<io::Result<()>>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let run = move || {
         let timer = KillTimer::new()?;
-        runtime.block_on(async { tokio::join!(driver.run(), publish_permission(tenure, timer, outputs)) });
+        runtime.block_on(async { tokio::join!(driver.run(), publish_permission(lease_status, timer, outputs)) });
         Ok(())
     };
     Ok(thread::Builder::new().name("lease".into()).spawn(run)?)
 }
 
 /// Publishes the permission of the lease, after arming the timer.
-async fn publish_permission(mut tenure: watch::Receiver<LeaseStatus>, mut timer: KillTimer, outputs: LeaseOutputs) {
+async fn publish_permission(
+    mut lease_status: watch::Receiver<LeaseStatus>,
+    mut timer: KillTimer,
+    outputs: LeaseOutputs,
+) {
     loop {
-        let LeaseStatus { permission, fence, .. } = tenure.borrow_and_update().clone();
-        let begins_until = match permission {
+        let LeaseStatus { permission, fence, .. } = lease_status.borrow_and_update().clone();
+        let may_send_until = match permission {
             SendPermission::Until { begin, kill_at } => match timer.arm(kill_at.0) {
                 Ok(()) => Some(begin),
                 Err(error) => {
-                    tracing::error!("no poller without its timer: {error}");
+                    tracing::error!("the kill timer can't be armed, so no request is sent: {error}");
                     None
                 }
             },
             SendPermission::No | SendPermission::From(_) => None,
         };
         outputs.fence.send_if_modified(|known| std::mem::replace(known, fence.clone()) != fence);
-        outputs.begins_until.send_replace(begins_until);
-        if tenure.changed().await.is_err() {
+        outputs.may_send_until.send_replace(may_send_until);
+        if lease_status.changed().await.is_err() {
             return;
         }
     }

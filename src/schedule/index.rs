@@ -13,7 +13,7 @@ use super::Expectation;
 use crate::domain::forecast::{Forecast, Lognormal};
 
 /// The upper bound of ΔH. More expected events since the last answer mean a wrong forecast, not a more urgent poll.
-const MOST_EVENTS: f64 = 5.0;
+const MAX_EVENTS: f64 = 5.0;
 /// The cost of a second for which the first answer is late, against a second for which a settlement is.
 const FIRST_ANSWER_WEIGHT: f64 = 0.02;
 /// The longest time ahead, in seconds, for which a crossing is computed.
@@ -68,7 +68,7 @@ impl PollIndex {
     /// transaction that the service doesn't know yet, the accrued delay of the first answer is added.
     pub(super) fn index(&self, at: f64) -> f64 {
         let hazard = self.forecast.hazard(at - self.origin);
-        let events = (hazard.cumulative - self.before).clamp(0.0, MOST_EVENTS);
+        let events = (hazard.cumulative - self.before).clamp(0.0, MAX_EVENTS);
         // For fewer events, the difference of nearly equal numbers would be noise.
         let cost = if events < 1e-4 { 0.5 * events * events } else { events.exp_m1() - events };
         let settling = if hazard.rate > 1e-12 { cost / hazard.rate } else { 0.0 };

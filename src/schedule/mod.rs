@@ -21,12 +21,12 @@ use crate::{
 };
 
 /// The shortest time between two requests about one transaction (`service.md` 7.4: retry after 5 seconds).
-pub const LEAST_INTERVAL: Duration = Duration::from_secs(5);
+pub const MIN_INTERVAL: Duration = Duration::from_secs(5);
 /// The longest wait of a transaction, in sweeps: as many polls as there are watched transactions. So a wrong forecast
 /// can't starve any.
-pub(crate) const MOST_SWEEPS: f64 = 4.0;
+pub(crate) const MAX_SWEEPS: f64 = 4.0;
 /// The longest wait after failures in a row.
-const LONGEST_BACKOFF: Duration = Duration::from_secs(60);
+const MAX_BACKOFF: Duration = Duration::from_secs(60);
 
 /// The scheduler's decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,7 +80,7 @@ pub enum PollResult {
 /// Returns the wait after failures in a row: 10, 20, 40, 60, 60 … s.
 fn backoff(failures: u32) -> Duration {
     let factor = 1_u32.checked_shl(failures).unwrap_or(u32::MAX);
-    LEAST_INTERVAL.saturating_mul(factor).min(LONGEST_BACKOFF)
+    MIN_INTERVAL.saturating_mul(factor).min(MAX_BACKOFF)
 }
 
 #[cfg(test)]

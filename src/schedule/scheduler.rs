@@ -6,7 +6,7 @@
 //! highest index. While the price lags behind, many items are due, and the order of their crossings says little.
 //!
 //! The scheduler must never poll a transaction twice within five seconds, nor let one wait for longer than
-//! [`MOST_SWEEPS`].
+//! [`MAX_SWEEPS`].
 
 use std::{
     collections::{BTreeSet, HashMap, VecDeque},
@@ -16,7 +16,7 @@ use std::{
 use chrono::{DateTime, Utc};
 
 use super::{
-    Expectation, LEAST_INTERVAL, MOST_SWEEPS, NextPoll, PollContext, PollResult, backoff,
+    Expectation, MAX_SWEEPS, MIN_INTERVAL, NextPoll, PollContext, PollResult, backoff,
     index::PollIndex,
     queue::{PollQueue, QueueEntry},
 };
@@ -32,7 +32,7 @@ const LOWEST_PRICE: f64 = 1e-3;
 /// A crossing is valid while the price differs by no more than this share from the price at its computation.
 const PRICE_TOLERANCE: f64 = 0.05;
 /// The most crossings that are computed again between two requests because their items are first in the queue.
-const MOST_RECHECKS: u32 = 100;
+const MAX_RECHECKS: u32 = 100;
 /// The number of other items that are checked with each request.
 const REFRESHED_PER_SEND: usize = 16;
 /// The number of due items whose indexes are compared for a decision.
@@ -118,8 +118,8 @@ impl ScheduledItem {
 
 /// Returns the moment of the first poll: not within five seconds of an answer to an earlier run.
 fn first_poll_from(last_answer: Option<DateTime<Utc>>, now: Now) -> MonotonicTime {
-    let since_answer = last_answer.map_or(LEAST_INTERVAL, |at| span::between(at, now.wall));
-    match LEAST_INTERVAL.saturating_sub(since_answer) {
+    let since_answer = last_answer.map_or(MIN_INTERVAL, |at| span::between(at, now.wall));
+    match MIN_INTERVAL.saturating_sub(since_answer) {
         Duration::ZERO => MonotonicTime::default(),
         rest => now.mono + rest,
     }
@@ -310,16 +310,16 @@ impl Scheduler {
             PollResult::Answered => {
                 item.failures = 0;
                 item.urgency.set_last_answer(seconds(now.mono));
-                LEAST_INTERVAL
+                MIN_INTERVAL
             }
             PollResult::Failed => {
                 item.failures = item.failures.saturating_add(1);
                 backoff(item.failures)
             }
-            PollResult::Unrelated => LEAST_INTERVAL,
+            PollResult::Unrelated => MIN_INTERVAL,
         };
         (item.waiting_since, item.sweeps_before) = (now.mono, sweeps);
-        (item.requestable_from, item.pollable_from) = (now.mono + LEAST_INTERVAL, now.mono + interval);
+        (item.requestable_from, item.pollable_from) = (now.mono + MIN_INTERVAL, now.mono + interval);
         // The answer came after the deadline, and so confirmed whether the transaction is overdue.
         let passed = item.deadline.filter(|deadline| ending == PollResult::Answered && *deadline <= now.wall);
         if let Some(deadline) = passed {
@@ -475,7 +475,7 @@ impl Scheduler {
         while found.is_none() && resting.len() < 16 {
             let Some(first) = self.waiting.first_current(|entry| is_current(&self.items, entry)) else { break };
             let item = self.items.get(first.position as usize);
-            if item.is_none_or(|item| self.sweeps - item.sweeps_before <= MOST_SWEEPS) {
+            if item.is_none_or(|item| self.sweeps - item.sweeps_before <= MAX_SWEEPS) {
                 break;
             }
             if self.is_ready(first.position) {
@@ -518,7 +518,7 @@ impl Scheduler {
             let first = self.due.first_current(|entry| is_current_due(&self.items, entry))?;
             let has_stale_price =
                 self.items.get(first.position as usize).is_some_and(|item| self.has_stale_price(item));
-            if !has_stale_price || self.rechecks == MOST_RECHECKS {
+            if !has_stale_price || self.rechecks == MAX_RECHECKS {
                 return Some(first.position);
             }
             self.rechecks += 1;

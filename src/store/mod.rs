@@ -20,6 +20,7 @@ mod queries;
 mod reader;
 mod replica;
 mod row_checksum;
+mod statement;
 mod tables;
 mod watcher;
 mod writer;

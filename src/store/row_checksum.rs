@@ -24,7 +24,7 @@ pub(in crate::store) fn of_changed_row(columns: &str, value_of: impl Fn(&str) ->
 /// checksums of older rows.
 pub(in crate::store) fn of_values<'a>(values: impl Iterator<Item = ValueRef<'a>>) -> i64 {
     let mut bytes = Vec::with_capacity(512);
-    for (place, value) in (0_u8..).zip(values) {
+    for (index, value) in (0_u8..).zip(values) {
         let (kind, content): (u8, &[u8]) = match &value {
             ValueRef::Null => continue,
             ValueRef::Integer(number) => (1, &number.to_le_bytes()),
@@ -32,7 +32,7 @@ pub(in crate::store) fn of_values<'a>(values: impl Iterator<Item = ValueRef<'a>>
             ValueRef::Text(text) => (3, text),
             ValueRef::Blob(blob) => (4, blob),
         };
-        bytes.extend_from_slice(&[place, kind]);
+        bytes.extend_from_slice(&[index, kind]);
         bytes.extend_from_slice(&(content.len() as u64).to_le_bytes());
         bytes.extend_from_slice(content);
     }

@@ -564,7 +564,7 @@ fn same_route_is_not_requested_twice_within_thirty_seconds() {
     claim(&store, id, 1).unwrap();
     testing::answer_quote(&store, id, route("q", 900), at(2));
     assert_eq!(waiting(3), 0);
-    let QuoteSubmission::Kept(kept) = ask(&store, true, "0xAb", 32) else { panic!("it was asked for again") };
+    let QuoteSubmission::Reused(kept) = ask(&store, true, "0xAb", 32) else { panic!("it was asked for again") };
     assert_eq!((kept.id, kept.answered_at), (id, Some(at(2))));
     pending_id(ask(&store, true, "0xAb", 33));
     pending_id(ask(&store, true, "0xAb", 1));
@@ -632,7 +632,7 @@ fn wallet_limit_does_not_affect_other_wallets() {
     testing::answer_quote(&store, id, limited, at(1));
     assert_eq!(
         ask(&store, false, "0xaB", 60),
-        QuoteSubmission::WalletHeld { until: at(61), message: "Too many".into() }
+        QuoteSubmission::WalletLimited { until: at(61), message: "Too many".into() }
     );
     pending_id(ask(&store, true, "0xAb", 60));
     pending_id(ask(&store, false, "0xCd", 60));
@@ -706,12 +706,12 @@ fn duration_stats_outlive_their_transactions() {
     Connection::open(&path).unwrap().execute("DELETE FROM transactions WHERE id <> ?", [row.0]).unwrap();
     let reader = Store::open(&path).unwrap().reader().unwrap();
     let past = reader.route_durations("default", &route).unwrap();
-    assert_eq!((past.took.len(), past.evidence.route.took.count), (30, 30));
-    assert_eq!((past.took[0], past.took[29]), (Duration::from_secs(196), Duration::from_secs(225)));
+    assert_eq!((past.durations.len(), past.evidence.route.durations.count), (30, 30));
+    assert_eq!((past.durations[0], past.durations[29]), (Duration::from_secs(196), Duration::from_secs(225)));
     assert_eq!((past.settled_by(Duration::from_secs(205)), past.settled_by(Duration::from_secs(10))), (10, 0));
     let duration_stats = reader.duration_stats("default").unwrap();
     assert_eq!(duration_stats.evidence(&route), past.evidence);
-    assert_eq!(duration_stats.pooled.took.count, 30);
+    assert_eq!(duration_stats.pooled.durations.count, 30);
     assert_eq!(duration_stats.chains[&ChainId::new("42161")].count, 30);
     // A transaction tracked later gets the statistics of its source chain.
     let tx = reader.transaction(row).unwrap().unwrap();

@@ -86,7 +86,7 @@ pub(crate) struct SnapshotInfo {
     pub(crate) bytes: u64,
 }
 
-/// The tenure in which a poller appends.
+/// The epoch of the lease under which a poller appends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fence {
     /// The keyed hash of the base URL and the ID.
@@ -302,7 +302,7 @@ impl TeamDatabase {
     /// number.
     ///
     /// # Errors
-    /// [`TeamError::Fenced`] if `fence` is no longer the tenure of the lease.
+    /// [`TeamError::Fenced`] if `fence` no longer has the epoch of the lease.
     pub(crate) async fn append(&self, nonce: Nonce, payload: &[u8], fence: Option<&Fence>) -> Result<u64, TeamError> {
         let sql = "SELECT hoptop.append($1::text::uuid, $2, $3, $4, $5::text::uuid, $6)";
         let row = self

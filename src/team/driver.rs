@@ -16,7 +16,7 @@ use crate::{clock::Clock, domain::team::Drain};
 
 /// The longest sleep. A suspended machine's sleep is longer than it was meant to be, so the lease looks at the clock
 /// often.
-const LONGEST_SLEEP: Duration = Duration::from_millis(500);
+const MAX_SLEEP: Duration = Duration::from_millis(500);
 
 /// What a lease permits now.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,7 +44,7 @@ pub(crate) struct LeaseDriver {
     /// The candidate.
     pub(crate) id: HolderId,
     /// How much longer than others this machine waits before it takes the lease.
-    pub(crate) patience: Duration,
+    pub(crate) takeover_delay: Duration,
     /// The fingerprint of base URL and ID.
     pub(crate) fingerprint: String,
     /// The source of time.
@@ -71,7 +71,7 @@ pub(crate) enum ReleaseRequest {
 impl LeaseDriver {
     /// Runs the lease until it is released. If the database is away then, the lease expires by itself.
     pub(crate) async fn run(mut self) {
-        let mut lease = Lease::new(self.id, self.patience);
+        let mut lease = Lease::new(self.id, self.takeover_delay);
         let mut link: Option<(TeamDatabase, String)> = None;
         let mut is_released = false;
         let mut inherited = None;
@@ -119,7 +119,7 @@ impl LeaseDriver {
                     lease.on_reply(number, reply, self.clock.since_boot());
                 }
                 LeaseStep::WaitUntil(until) => {
-                    let span = until.since(now).min(LONGEST_SLEEP);
+                    let span = until.since(now).min(MAX_SLEEP);
                     let released = async {
                         while let Some((database, _)) = &mut link {
                             match database.next_notice().await {

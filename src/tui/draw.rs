@@ -85,8 +85,8 @@ impl DrawContext<'_> {
 
 /// Whether the panes of a screen beside the list have frames: in a wide and not too low body.
 pub(crate) fn has_frames(body: Rect) -> bool {
-    const LEAST: (u16, u16) = (100, 14);
-    body.width >= LEAST.0 && body.height >= LEAST.1
+    const MIN_SIZE: (u16, u16) = (100, 14);
+    body.width >= MIN_SIZE.0 && body.height >= MIN_SIZE.1
 }
 
 /// Returns the style of a title on a dim frame: as bright as other text.

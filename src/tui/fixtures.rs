@@ -181,7 +181,7 @@ impl TestDashboard {
             MarkRequest::Shown => rows,
             MarkRequest::Between(one, other) => marks::between(&rows, one, other)?.to_vec(),
         };
-        (rows.len() <= Marks::MOST).then_some(rows)
+        (rows.len() <= Marks::MAX_MARKS).then_some(rows)
     }
 
     fn page(&self, request: &PageRequest, now: Now) -> ListPage {

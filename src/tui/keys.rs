@@ -36,7 +36,7 @@ pub enum KeyError {
     },
     /// A key is bound to two commands in one context.
     #[error(
-        "keys: `{key}` is bound to both {first} and {second} {place}; give one of them another key, or none: {second} = []"
+        "keys: `{key}` is bound to both {first} and {second} {context}; give one of them another key, or none: {second} = []"
     )]
     Conflict {
         key: String,
@@ -44,7 +44,7 @@ pub enum KeyError {
         first: &'static str,
         second: &'static str,
         /// The shared context, in words.
-        place: &'static str,
+        context: &'static str,
     },
 }
 
@@ -109,7 +109,12 @@ impl Keys {
                 let key = keys.iter().find(|key| others.contains(key));
                 if let (Some(context), Some(key)) = (shared, key) {
                     let (first, second) = (first.name, second.name);
-                    return Some(KeyError::Conflict { key: key.clone(), first, second, place: context.description() });
+                    return Some(KeyError::Conflict {
+                        key: key.clone(),
+                        first,
+                        second,
+                        context: context.description(),
+                    });
                 }
             }
         }

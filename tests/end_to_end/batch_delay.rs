@@ -26,7 +26,7 @@ const SIGMA: f64 = 0.6;
 /// The same for the time until the service knows a transfer.
 const INDEXING: (f64, f64) = (7.0, 0.5);
 /// The shortest time between two requests about one transfer.
-const LEAST_INTERVAL: Duration = Duration::from_secs(5);
+const MIN_INTERVAL: Duration = Duration::from_secs(5);
 /// The highest mean delay that is accepted, as a share of the delay of polling in turn.
 const HIGHEST_RATIO: f64 = 0.74;
 
@@ -139,7 +139,7 @@ fn delay_in_turn(transfers: &[TimedTransfer]) -> f64 {
                 if is_settled(&address, &transfers[index].hash) {
                     lock(&seen).insert(index, start.elapsed().as_secs_f64());
                 } else {
-                    lock(&waiting).push_back((index, Instant::now() + LEAST_INTERVAL));
+                    lock(&waiting).push_back((index, Instant::now() + MIN_INTERVAL));
                 }
             }
             thread::sleep(Duration::from_secs(1));

@@ -10,12 +10,12 @@ use super::{
 /// Reads lines until one contains `part`, and returns all of them.
 fn read_lines_until(running: &mut ProgramProcess, part: &str) -> Vec<String> {
     /// The most empty lines between two paragraphs; more of them mean the end of the output.
-    const MOST_EMPTY_LINES: usize = 3;
+    const MAX_EMPTY_LINES: usize = 3;
     let mut lines: Vec<String> = Vec::new();
     loop {
         lines.push(running.read_line());
         let empty = lines.iter().rev().take_while(|line| line.is_empty()).count();
-        assert!(empty <= MOST_EMPTY_LINES, "no line with {part}: {lines:#?}");
+        assert!(empty <= MAX_EMPTY_LINES, "no line with {part}: {lines:#?}");
         if lines.last().is_some_and(|line| line.contains(part)) {
             return lines;
         }

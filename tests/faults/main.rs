@@ -32,7 +32,7 @@ use shim::shim;
 use tempfile::TempDir;
 
 /// A number of calls that no command here reaches.
-const MOST_CALLS: u32 = 2_000;
+const MAX_CALLS: u32 = 2_000;
 
 /// A fault at the k-th call: k, the kind as `shim.c` names it, and whether all later calls fail too.
 #[derive(Clone, Copy)]
@@ -141,10 +141,10 @@ fn create_template() -> FaultSandbox {
 /// of calls.
 fn at_each_call(run_with_fault_at: impl Fn(u32) -> bool) -> u32 {
     if shim().is_none() {
-        return MOST_CALLS;
+        return MAX_CALLS;
     }
-    let beyond_last_call = (1..MOST_CALLS).find(|at| !run_with_fault_at(*at));
-    beyond_last_call.expect("the command makes more calls than MOST_CALLS") - 1
+    let beyond_last_call = (1..MAX_CALLS).find(|at| !run_with_fault_at(*at));
+    beyond_last_call.expect("the command makes more calls than MAX_CALLS") - 1
 }
 
 /// Imports with a fault, and checks that existing and acknowledged rows are stored. Returns whether the fault happened.

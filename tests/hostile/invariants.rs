@@ -20,11 +20,11 @@ use unicode_properties::{GeneralCategoryGroup, UnicodeGeneralCategory};
 /// The source hash of `fuzz/seeds/record/full.json`.
 const HASH: &str = "0x0000000000000000000000000000000000000000000000000000000000000001";
 /// The longest rest that may be accepted from the service.
-const LONGEST_REST: Duration = Duration::from_secs(600);
+const MAX_REST: Duration = Duration::from_secs(600);
 /// The longest route estimate that may be accepted.
-const LONGEST_ESTIMATE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+const MAX_ESTIMATE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 /// The longest time for which a wallet's quotes may be held back.
-const LONGEST_WALLET_LIMIT: Duration = Duration::from_secs(24 * 60 * 60);
+const MAX_WALLET_LIMIT: Duration = Duration::from_secs(24 * 60 * 60);
 /// The longest message about a line of an import, in characters: up to eleven fields with a reason and an excerpt each.
 const LINE_LIMIT: usize = 11 * (FIELD_LIMIT + 200);
 
@@ -121,11 +121,11 @@ pub(crate) fn assert_quote(answer: &QuoteAnswer) {
     match answer {
         QuoteAnswer::Route(quote) => {
             quote.quote_id.iter().chain(&quote.warnings).for_each(|text| assert_clean(text));
-            assert!(quote.estimate.is_none_or(|estimate| estimate <= LONGEST_ESTIMATE), "{quote:?}");
+            assert!(quote.estimate.is_none_or(|estimate| estimate <= MAX_ESTIMATE), "{quote:?}");
         }
         QuoteAnswer::WalletLimited { message, retry_after } => {
             assert_clean(message);
-            assert!(*retry_after <= LONGEST_WALLET_LIMIT, "{retry_after:?}");
+            assert!(*retry_after <= MAX_WALLET_LIMIT, "{retry_after:?}");
         }
         QuoteAnswer::Failed(failure) => assert_failure(failure),
     }
@@ -136,7 +136,7 @@ fn assert_failure(failure: &RequestFailure) {
     match failure {
         RequestFailure::Throttled { message, retry_after } => {
             message.iter().for_each(|message| assert_clean(message));
-            let is_bounded = |rest: Duration| !rest.is_zero() && rest <= LONGEST_REST;
+            let is_bounded = |rest: Duration| !rest.is_zero() && rest <= MAX_REST;
             assert!(retry_after.is_none_or(is_bounded), "a rest of {retry_after:?}");
         }
         RequestFailure::Rejected(text) | RequestFailure::Unauthorized(text) | RequestFailure::Unreadable(text) => {

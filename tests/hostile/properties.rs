@@ -315,8 +315,8 @@ impl PropertyRun {
                         assert_eq!(batch.transactions.len(), file.count_distinct(), "{:?}", batch.warnings);
                     }
                     Err(errors) => {
-                        let places: Vec<InputPosition> = errors.iter().map(|error| error.place).collect();
-                        assert_eq!(places, bad, "{errors:#?}");
+                        let positions: Vec<InputPosition> = errors.iter().map(|error| error.position).collect();
+                        assert_eq!(positions, bad, "{errors:#?}");
                     }
                 }
                 for format in [InputFormat::Auto, InputFormat::Csv, InputFormat::Json, InputFormat::Ndjson] {

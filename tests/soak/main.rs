@@ -227,8 +227,8 @@ impl Simulation {
     }
 
     /// Kills a process, or ends it in order.
-    async fn stop_process(&mut self, place: usize) {
-        let process = self.processes.swap_remove(place);
+    async fn stop_process(&mut self, index: usize) {
+        let process = self.processes.swap_remove(index);
         if self.chance(3) {
             self.counts.ends += 1;
             self.record_disturbance("a process ends");
@@ -251,12 +251,12 @@ impl Simulation {
             self.start_process().await;
         }
         if self.chance(20)
-            && let Some(place) = self.any_process()
+            && let Some(index) = self.any_process()
         {
             // At any moment, so that some are in the middle of a read or before a commit.
             let moment = Duration::from_millis(self.random.random_range(0..3_000));
             self.sleep(moment).await;
-            self.stop_process(place).await;
+            self.stop_process(index).await;
         }
         let now = self.now().mono.0;
         if now >= self.mood_until {
@@ -340,7 +340,7 @@ impl Simulation {
     }
 
     async fn import(&mut self, count: usize) {
-        let Some(place) = self.any_process() else { return };
+        let Some(index) = self.any_process() else { return };
         let batch = self.machine.service.submit(self.random.random(), count);
         let keys: Vec<_> = batch
             .iter()
@@ -351,7 +351,7 @@ impl Simulation {
             })
             .collect();
         let operation = Operation::Track { profile: PROFILE.into(), transactions: batch };
-        if !self.processes[place].apply(operation).await {
+        if !self.processes[index].apply(operation).await {
             self.counts.refused_writes += 1;
             return;
         }
@@ -363,7 +363,7 @@ impl Simulation {
     }
 
     async fn edit(&mut self, minute: u64) {
-        let Some(place) = self.any_process().filter(|_| !self.acknowledged.is_empty()) else { return };
+        let Some(index) = self.any_process().filter(|_| !self.acknowledged.is_empty()) else { return };
         let chosen = self.random.random_range(0..self.acknowledged.len());
         let known = self.acknowledged.values_mut().nth(chosen).unwrap();
         let (transactions, text) = (vec![known.key.clone()], format!("note of minute {minute}"));
@@ -381,7 +381,7 @@ impl Simulation {
             }
             _ => (edit(Edit::AddNote { transactions, text: text.clone() }), |known, text| known.notes.push(text)),
         };
-        if self.processes[place].apply(operation).await {
+        if self.processes[index].apply(operation).await {
             acknowledge(known, text);
             self.counts.edits += 1;
         } else {

@@ -30,7 +30,7 @@ use sha2::{Digest, Sha256};
 const TIMEOUT: Duration = Duration::from_secs(8);
 const WINDOW: Duration = Duration::from_secs(1);
 /// The shortest time between two polls of one transfer.
-const SHORTEST_GAP: Duration = Duration::from_secs(5);
+const MIN_GAP: Duration = Duration::from_secs(5);
 
 /// How the service behaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -152,7 +152,7 @@ impl SoakService {
         let mut state = self.state();
         state.add_to_digest("sent", now, hash);
         let before = state.last_polls.insert(hash.to_owned(), now);
-        if let Some(before) = before.filter(|before| now - *before < SHORTEST_GAP) {
+        if let Some(before) = before.filter(|before| now - *before < MIN_GAP) {
             state.violations.push(format!("at {now:?} {hash} was polled again after {:?}", now - before));
         }
         [(); 2].map(|()| Duration::from_millis(state.random.random_range(5..400)))

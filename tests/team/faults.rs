@@ -35,7 +35,7 @@ const MACHINES: usize = 4;
 const RPS: usize = 10;
 /// The requests that must have been sent for each fault, on average: the machines must go on polling between the
 /// faults.
-const LEAST_REQUESTS_PER_FAULT: usize = 2;
+const MIN_REQUESTS_PER_FAULT: usize = 2;
 /// How long a holder trusts its lease, from before its last beat, with the possible delay of the kernel's timer.
 const TRUST: Duration = Duration::from_millis(4_100);
 /// The longest pause or outage: longer than a takeover takes to begin.
@@ -450,7 +450,7 @@ fn no_fault_makes_a_team_exceed_the_limit_or_its_replicas_differ() {
     let mut random = Pcg64Mcg::seed_from_u64(seed + 1);
     team.inject_all((0..count).map(|_| only.unwrap_or_else(|| InjectedFault::random(&mut random))), only.is_some());
     let sent = team.service.arrivals().len();
-    assert!(sent >= count * LEAST_REQUESTS_PER_FAULT, "{sent} requests in {count} faults");
+    assert!(sent >= count * MIN_REQUESTS_PER_FAULT, "{sent} requests in {count} faults");
     team.end();
 }
 

@@ -22,8 +22,11 @@ use crate::{
 /// The text below the options in the help.
 pub(crate) const EXAMPLES: &str = "\
 Examples:
+  # Track one transaction
   hoptop add 0x9f3c41 --from 42161 --to 8453 --quote-id q-1
-  hoptop add 0x9f3c41 --from 42161 --to 8453 --quote-id q-1 --ticket SUP-4412 --note \"by phone\"";
+  # Track it with a ticket and a note
+  hoptop add 0x9f3c41 --from 42161 --to 8453 --quote-id q-1 \\
+      --ticket SUP-4412 --note \"by phone\"";
 
 /// The arguments of `hoptop add`.
 #[derive(Args, Clone, Debug)]

@@ -32,18 +32,25 @@ const COLUMNS: [TableColumn; 7] =
 /// The text below the options in the help of `alerts`, `ack` and `unack`.
 pub(crate) const EXAMPLES: &str = "\
 Examples:
-  hoptop alerts                                    list the active alerts with their numbers
-  hoptop ack 12 --note \"asked the provider\"        acknowledge alert 12
-  hoptop ack 0x9f3c41                              acknowledge all active alerts of this transaction
-  hoptop snooze 12 13 --for 30m                    snooze alerts 12 and 13 for half an hour
-  hoptop snooze 12 --until-change                  snooze until the status of its transaction changes
-  hoptop unack 12                                  end the acknowledgement or snooze: the alert fires again
-  hoptop alerts --resolved                         list the alerts resolved in the last 24 hours
+  # List the active alerts with their numbers
+  hoptop alerts
+  # Acknowledge alert 12
+  hoptop ack 12 --note \"asked the provider\"
+  # Acknowledge all active alerts of this transaction
+  hoptop ack 0x9f3c41
+  # Snooze alerts 12 and 13 for half an hour
+  hoptop snooze 12 13 --for 30m
+  # Snooze until the status of its transaction changes
+  hoptop snooze 12 --until-change
+  # End the acknowledgement or snooze: the alert fires again
+  hoptop unack 12
+  # List the alerts resolved in the last 24 hours
+  hoptop alerts --resolved
 
-An acknowledged or snoozed alert stays active; its transaction is listed after those with firing alerts.
-An acknowledgement ends when the transaction's status changes, or a more severe alert is raised for it.
-An alert that is raised three times within ten minutes is flapping: no further notifications are sent
-until it has been quiet for ten minutes.";
+An acknowledged or snoozed alert stays active; its transaction is listed after those with firing alerts. An \
+acknowledgement ends when the transaction's status changes, or a more severe alert is raised for it. An alert that \
+is raised three times within ten minutes is flapping: no further notifications are sent until it has been quiet for \
+ten minutes.";
 
 /// The maximum number of resolved alerts in a list.
 const MAX_RESOLVED: usize = 1_000;

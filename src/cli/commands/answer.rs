@@ -15,13 +15,17 @@ use crate::{
 /// The text below the options in the help.
 pub(crate) const EXAMPLES: &str = "\
 Examples:
-  hoptop answer 0x9f3c41                           print the reply as Markdown
-  hoptop answer 0x9f3c41 --format text             print the reply as plain text
-  hoptop answer 0x9f3c41 --for customer            print the text for the customer
-  hoptop answer 0x9f3c41 --for provider            print the text for the provider's support
+  # Print the reply as Markdown
+  hoptop answer 0x9f3c41
+  # Print the reply as plain text
+  hoptop answer 0x9f3c41 --format text
+  # Print the text for the customer
+  hoptop answer 0x9f3c41 --for customer
+  # Print the text for the provider's support
+  hoptop answer 0x9f3c41 --for provider
 
-`answer` doesn't poll; `hoptop check` does. Set your own templates with `markdown`, `text` and `customer`
-under [answer] in the config file.";
+`answer` doesn't poll; `hoptop check` does. Set your own templates with `markdown`, `text` and `customer` under \
+[answer] in the config file.";
 
 /// The arguments of `hoptop answer`.
 #[derive(Args, Clone, Debug)]

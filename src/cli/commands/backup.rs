@@ -27,13 +27,14 @@ const MAX_INLINE_BYTES: u64 = 32 << 20;
 
 /// The text below the options in the help.
 pub(crate) const EXAMPLES: &str = "\
-`hoptop --db FILE list` reads the copy, and `hoptop restore FILE` restores it. hoptop makes a backup each day,
-in the folder `backups` beside the store, and keeps the last seven.
+`hoptop --db FILE list` reads the copy, and `hoptop restore FILE` restores it. hoptop makes a backup each day, in \
+the folder `backups` beside the store, and keeps the last seven.
 
 Examples:
   hoptop backup ~/hoptop-before-the-move.db
   hoptop backup /mnt/stick/hoptop.db --force
-  hoptop backup --daily                            make the daily backup in `backups`, if it is due";
+  # Make the daily backup in `backups`, if it is due
+  hoptop backup --daily";
 
 /// The arguments of `hoptop backup`.
 #[derive(Args, Debug)]

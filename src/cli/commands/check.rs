@@ -31,16 +31,19 @@ use crate::{
 /// The text below the options in the help.
 pub(crate) const EXAMPLES: &str = "\
 Examples:
-  hoptop check 0x9f3c41                            poll one tracked transaction
-  hoptop check 0x9f3c41 0x41aa90 --json            poll two, and print JSON
+  # Poll one tracked transaction
+  hoptop check 0x9f3c41
+  # Poll two, and print JSON
+  hoptop check 0x9f3c41 0x41aa90 --json
+  # Poll a transaction that isn't tracked; it stays untracked
   hoptop check HASH --from 42161 --to 8453 --quote-id ID
-                                                   poll a transaction that isn't tracked; it stays untracked
-  hoptop check 0x9f3c41 --chain                    ask the source chain itself, at the configured node
+  # Ask the source chain itself, at the configured node
+  hoptop check 0x9f3c41 --chain
 
-Exit codes: 0 every transaction was answered, 1 only some transactions were answered, 2 a value of --from,
---to or --quote-id is invalid, 4 a transaction was rejected or settled in anything but success, 5 the service
-refuses the integrator ID, 6 no transaction was answered. With --chain: 0 succeeded or pending, 4 reverted,
-dropped, unknown or sent on another chain, 6 no node answered.";
+Exit codes: 0 every transaction was answered, 1 only some transactions were answered, 2 a value of --from, --to or \
+--quote-id is invalid, 4 a transaction was rejected or settled in anything but success, 5 the service refuses the \
+integrator ID, 6 no transaction was answered. With --chain: 0 succeeded or pending, 4 reverted, dropped, unknown or \
+sent on another chain, 6 no node answered.";
 
 /// The arguments of `hoptop check`.
 #[derive(Args, Clone, Debug)]
@@ -99,7 +102,7 @@ pub(crate) fn check(
     cx.store.apply(Operation::RequestPoll { transactions }, cx.now.wall).wait()?;
     let wanted = rows.clone();
     let requests = Duration::try_from_secs_f64(2.0 * rows.len() as f64 / settings.rps).unwrap_or(Duration::MAX);
-    let one_shot_poll = OneShotPoll { settings, store: &cx.store, team, patience: MAX_WAIT.saturating_add(requests) };
+    let one_shot_poll = OneShotPoll { settings, store: &cx.store, team, timeout: MAX_WAIT.saturating_add(requests) };
     let ended = one_shot_poll.run(polling, move |reader| {
         for row in &wanted {
             if is_poll_pending(reader, *row)? {
@@ -130,7 +133,7 @@ fn print_checked(rows: &[RowId], reader: &Reader, ended: OneShotOutcome, json: b
         checked.iter().try_for_each(|checked| print_transaction(checked, cx))?;
     }
     let obstacle = match ended {
-        OneShotOutcome::Obstructed(exit) => Some(exit),
+        OneShotOutcome::Blocked(exit) => Some(exit),
         _ => None,
     };
     let exit = exit_code(&checked, obstacle);

@@ -16,11 +16,16 @@ use crate::{cli::completers::VARIABLE, runtime::exit::Exit};
 /// The text below the options in the help.
 pub(crate) const EXAMPLES: &str = "\
 Examples, each with the startup file of the shell to add it to:
-  source <(hoptop completions bash)                               ~/.bashrc
-  source <(hoptop completions zsh)                                ~/.zshrc, after compinit
-  hoptop completions fish | source                                ~/.config/fish/config.fish
-  hoptop completions powershell | Out-String | Invoke-Expression  $PROFILE
-  eval (hoptop completions elvish | slurp)                        ~/.config/elvish/rc.elv";
+  # ~/.bashrc
+  source <(hoptop completions bash)
+  # ~/.zshrc, after compinit
+  source <(hoptop completions zsh)
+  # ~/.config/fish/config.fish
+  hoptop completions fish | source
+  # $PROFILE
+  hoptop completions powershell | Out-String | Invoke-Expression
+  # ~/.config/elvish/rc.elv
+  eval (hoptop completions elvish | slurp)";
 
 /// The arguments of `hoptop completions`.
 #[derive(Args, Debug)]

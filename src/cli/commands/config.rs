@@ -21,7 +21,8 @@ const TEMPLATE: &str = include_str!("../../../assets/config.toml");
 /// The text below the options in the help.
 pub(crate) const EXAMPLES: &str = "\
 Examples:
-  hoptop config                                         print the effective settings and their sources
+  # Print the effective settings and their sources
+  hoptop config
   hoptop --profile test config
   hoptop config --template > ~/.config/hoptop/config.toml";
 

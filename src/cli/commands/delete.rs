@@ -15,9 +15,10 @@ use crate::{
 /// The text below the options in the help.
 pub(crate) const EXAMPLES: &str = "\
 Examples:
-  hoptop delete 0x9f3c41 --yes                     delete this transaction, with its history, notes and alerts
+  # Delete this transaction, with its history, notes and alerts
+  hoptop delete 0x9f3c41 --yes
 
-This can't be undone; `hoptop untrack` stops the polling without deleting. Earlier backups still contain the
+This can't be undone; `hoptop untrack` stops the polling without deleting. Earlier backups still contain the \
 transaction; hoptop keeps the last seven daily backups.";
 
 /// The arguments of `hoptop delete`.

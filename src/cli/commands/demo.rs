@@ -46,9 +46,12 @@ const NODE_RPS: f64 = 20.0;
 /// The text below the options in the help.
 pub(crate) const EXAMPLES: &str = "\
 Examples:
-  hoptop demo                                      60 simulated transfers
-  hoptop demo --transactions 500 --speed 20        more transfers, and time passes twenty times as fast
-  hoptop demo --seed 8                             other transfers; the same seed always gives the same ones";
+  # 60 simulated transfers
+  hoptop demo
+  # More transfers, and time passes twenty times as fast
+  hoptop demo --transactions 500 --speed 20
+  # Other transfers; the same seed always gives the same ones
+  hoptop demo --seed 8";
 
 /// The arguments of `hoptop demo`.
 #[derive(Args, Debug)]

@@ -17,10 +17,12 @@ use crate::{
 /// The text below the options in the help.
 pub(crate) const EXAMPLES: &str = "\
 Examples:
-  hoptop label 0x9f3c41 --add vip                  add a label to one transaction
+  # Add a label to one transaction
+  hoptop label 0x9f3c41 --add vip
+  # Add two labels to two transactions, and remove one
   hoptop label 0x9f3c41 0x41aa90 --add vip --add later --remove batch-17
-                                                   add two labels to two transactions, and remove one
-  hoptop undo                                      undo it, if it was the last change";
+  # Undo it, if it was the last change
+  hoptop undo";
 
 /// The arguments of `hoptop label`.
 #[derive(Args, Clone, Debug)]

@@ -47,9 +47,12 @@ const MAX_WIDTH: usize = 24;
 /// The text below the options in the help.
 pub(crate) const EXAMPLES: &str = "\
 Examples:
-  hoptop list                                      all transactions, the most urgent first
-  hoptop list is:attention label:batch-17          those that need attention in a batch
-  hoptop list status:ongoing --json | jq length    count the ongoing transactions";
+  # All transactions, the most urgent first
+  hoptop list
+  # Those that need attention in a batch
+  hoptop list is:attention label:batch-17
+  # Count the ongoing transactions
+  hoptop list status:ongoing --json | jq length";
 
 /// The arguments of `hoptop list`.
 #[derive(Args, Clone, Debug, Default)]

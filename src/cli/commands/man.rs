@@ -17,7 +17,8 @@ pub(crate) const EXAMPLES: &str = "\
 Examples:
   hoptop man | man -l -
   hoptop man watch | man -l -
-  hoptop man --dir ~/.local/share/man/man1      then: man hoptop-watch";
+  # Then: man hoptop-watch
+  hoptop man --dir ~/.local/share/man/man1";
 
 /// The arguments of `hoptop man`.
 #[derive(Args, Debug)]

@@ -16,9 +16,12 @@ use crate::{
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   hoptop note 0x9f3c41 \"asked the bridge, waiting\"
-  hoptop note 0x9f3c41 --remove                    remove the newest note
-  hoptop note 0x9f3c41 --remove \"asked the\"        remove the note that contains this text
-  hoptop undo                                      undo it, if it was the last change
+  # Remove the newest note
+  hoptop note 0x9f3c41 --remove
+  # Remove the note that contains this text
+  hoptop note 0x9f3c41 --remove \"asked the\"
+  # Undo it, if it was the last change
+  hoptop undo
 
 A note is one line and is kept with the transaction; `hoptop show` prints it.";
 

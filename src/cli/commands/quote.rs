@@ -42,13 +42,14 @@ const LIMIT_HINT: &str = "without --with-transaction-data there is no such limit
 /// The text below the options in the help.
 pub(crate) const EXAMPLES: &str = "\
 Examples:
-  hoptop quote --from-chain 42161 --from-token 0xaf88d065e77c8cC2239327C5EDb3A432268e5831 \\
-      --from-amount 25000000 --to-chain 8453 \\
-      --to-token 0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913 --from-address 0x1f0a...
-                                                   quote 25 units of a token with 6 decimals
+  # Quote 25 units of a token with 6 decimals
+  hoptop quote --from-chain 42161 --to-chain 8453 --from-amount 25000000 \\
+      --from-token 0xaf88d065e77c8cC2239327C5EDb3A432268e5831 \\
+      --to-token 0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913 \\
+      --from-address 0x1f0a...
 
-The same request within 30 seconds returns the same quote. Exit codes: 0 there is a quote, 1 the service
-refuses it, 2 a value is invalid, 5 the service refuses the integrator ID, 6 no answer was received.";
+The same request within 30 seconds returns the same quote. Exit codes: 0 there is a quote, 1 the service refuses it, \
+2 a value is invalid, 5 the service refuses the integrator ID, 6 no answer was received.";
 
 /// The arguments of `hoptop quote`.
 #[derive(Args, Clone, Debug)]
@@ -94,10 +95,10 @@ pub(crate) fn quote(
 ) -> Result<Exit> {
     let request = match parse_request(args) {
         Ok(request) => request,
-        Err(wrong) => {
+        Err(errors) => {
             let line =
-                |QuoteFieldError { part, reason }: QuoteFieldError| writeln!(cx.err, "{}: {reason}", option(part));
-            wrong.into_iter().try_for_each(line)?;
+                |QuoteFieldError { field, reason }: QuoteFieldError| writeln!(cx.err, "{}: {reason}", option(field));
+            errors.into_iter().try_for_each(line)?;
             return Ok(Exit::Usage);
         }
     };
@@ -112,19 +113,19 @@ pub(crate) fn quote(
     let operation =
         Operation::RequestQuote { profile: cx.profile.clone(), request: request.clone(), wanted_until: until };
     let outcome = match cx.store.apply(operation, at).wait()?.asked()? {
-        QuoteSubmission::Kept(quote) => QuoteResult::Answered { quote, is_kept: true },
-        QuoteSubmission::WalletHeld { until, message } => QuoteResult::Held { until, message },
+        QuoteSubmission::Reused(quote) => QuoteResult::Answered { quote, is_reused: true },
+        QuoteSubmission::WalletLimited { until, message } => QuoteResult::WalletLimited { until, message },
         QuoteSubmission::Pending { id, quote } => {
             let answered =
                 move |reader: &crate::store::Reader| Ok(reader.quote(id)?.is_none_or(|quote| quote.answer.is_some()));
-            let one_shot_poll = OneShotPoll { settings, store: &cx.store, team, patience: MAX_WAIT };
+            let one_shot_poll = OneShotPoll { settings, store: &cx.store, team, timeout: MAX_WAIT };
             let ended = one_shot_poll.run(polling, answered);
             cx.now = Clock::system().now();
             let operation = Operation::WithdrawQuote { quote: *quote, wanted_until: until };
             cx.store.apply(operation, cx.now.wall).wait()?;
             match ended? {
                 OneShotOutcome::Stopped(exit) => return Ok(exit),
-                OneShotOutcome::Obstructed(exit) => load_outcome(id, exit, cx)?,
+                OneShotOutcome::Blocked(exit) => load_outcome(id, exit, cx)?,
                 OneShotOutcome::Done | OneShotOutcome::NoAnswer => load_outcome(id, Exit::Unreachable, cx)?,
             }
         }
@@ -142,9 +143,9 @@ pub(crate) fn quote(
 fn load_outcome(id: i64, exit: Exit, cx: &Context) -> Result<QuoteResult> {
     let reader = cx.store.reader()?;
     Ok(match reader.quote(id)? {
-        Some(quote) if quote.answer.is_some() => QuoteResult::Answered { quote: Box::new(quote), is_kept: false },
+        Some(quote) if quote.answer.is_some() => QuoteResult::Answered { quote: Box::new(quote), is_reused: false },
         Some(quote) if quote.sent_at.is_some() => {
-            QuoteResult::NoAnswer("the request was sent and its answer was lost; ask again".into(), exit)
+            QuoteResult::NoAnswer("the request was sent and its answer was lost; run the command again".into(), exit)
         }
         _ => QuoteResult::NoAnswer(one_shot_poll::no_answer_reason(&cx.store, &cx.profile, cx.now.wall)?, exit),
     })
@@ -166,18 +167,18 @@ fn parse_request(args: &QuoteArgs) -> Result<QuoteRequest, Vec<QuoteFieldError>>
 }
 
 /// Returns the option for a value: `--from-chain` for `fromChain`.
-fn option(part: QuoteField) -> String {
+fn option(field: QuoteField) -> String {
     let letter = |letter: char| match letter.is_ascii_uppercase() {
         true => format!("-{}", letter.to_ascii_lowercase()),
         false => letter.to_string(),
     };
-    format!("--{}", part.name().chars().map(letter).collect::<String>())
+    format!("--{}", field.name().chars().map(letter).collect::<String>())
 }
 
 fn exit_code(outcome: &QuoteResult) -> Exit {
     let answer = match outcome {
         QuoteResult::Answered { quote, .. } => quote.answer.as_ref(),
-        QuoteResult::Held { .. } => return Exit::Error,
+        QuoteResult::WalletLimited { .. } => return Exit::Error,
         QuoteResult::NoAnswer(_, exit) => return *exit,
     };
     match answer {
@@ -192,25 +193,25 @@ fn exit_code(outcome: &QuoteResult) -> Exit {
 fn print_outcome(outcome: &QuoteResult, cx: &mut Context) -> io::Result<()> {
     match outcome {
         QuoteResult::NoAnswer(reason, _) => writeln!(cx.err, "no quote: {reason}"),
-        QuoteResult::Held { until, message } => {
+        QuoteResult::WalletLimited { until, message } => {
             let until = span::clock_time(*until, cx.now.wall, cx.zone);
             writeln!(cx.err, "no quote: {message}; this wallet has to wait until {until}; no request was sent")?;
             writeln!(cx.err, "{LIMIT_HINT}")
         }
-        QuoteResult::Answered { quote, is_kept } => match &quote.answer {
-            Some(QuoteAnswer::Route(route)) => print_route(quote, route, *is_kept, cx),
+        QuoteResult::Answered { quote, is_reused } => match &quote.answer {
+            Some(QuoteAnswer::Route(route)) => print_route(quote, route, *is_reused, cx),
             Some(answer) => print_refusal(answer, cx),
             None => Ok(()),
         },
     }
 }
 
-fn print_route(quote: &StoredQuote, route: &Quote, is_kept: bool, cx: &mut Context) -> io::Result<()> {
+fn print_route(quote: &StoredQuote, route: &Quote, is_reused: bool, cx: &mut Context) -> io::Result<()> {
     let request = &quote.request;
     for (label, value) in route.facts(request, cx.now.wall) {
         writeln!(cx.out, "{label:<15}{value}")?;
     }
-    if is_kept {
+    if is_reused {
         let age = span::between(quote.answered_at.unwrap_or(quote.asked_at), cx.now.wall);
         writeln!(cx.out, "age            {}: the stored quote for this request; no request was sent", span::long(age))?;
     }
@@ -218,7 +219,7 @@ fn print_route(quote: &StoredQuote, route: &Quote, is_kept: bool, cx: &mut Conte
     if let Some(id) = &route.quote_id {
         let (from, to) = (&request.from_chain, &request.to_chain);
         let id = shell_word(id);
-        writeln!(cx.out, "\nafter sending it:  hoptop add TX --from {from} --to {to} --quote-id={id}")?;
+        writeln!(cx.out, "\nafter you send the transaction:  hoptop add TX --from {from} --to {to} --quote-id={id}")?;
     }
     if !request.is_quote_only {
         writeln!(cx.out, "--json prints the call data, as part of the service's answer")?;

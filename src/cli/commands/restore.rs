@@ -23,12 +23,12 @@ use crate::{
 
 /// The text below the options in the help.
 pub(crate) const EXAMPLES: &str = "\
-hoptop checks the backup first, and doesn't change it. The previous store is kept as
-hoptop.db.before-restore-TIME. Stop every hoptop that uses the store first; otherwise the command refuses.
+hoptop checks the backup first, and doesn't change it. The previous store is kept as hoptop.db.before-restore-TIME. \
+Stop every hoptop that uses the store first; otherwise the command refuses.
 
 Examples:
   hoptop restore ~/hoptop-before-the-move.db
-  hoptop restore ~/.local/share/hoptop/backups/hoptop.db.20260101T000000Z.backup
+  hoptop restore backups/hoptop.db.20260101T000000Z.backup
   hoptop --db /srv/hoptop/hoptop.db restore /mnt/stick/hoptop.db";
 
 /// The arguments of `hoptop restore`.
@@ -50,7 +50,7 @@ pub(crate) fn restore(args: &RestoreArgs, settings: &Settings) -> Result<Exit> {
     let mut out = io::stdout();
     writeln!(out, "{db}: {transactions} transactions from {file}, {}, verified", size(bytes))?;
     if let Some(kept) = kept {
-        writeln!(out, "the store that was there is kept as {}", text::clean_path(&kept))?;
+        writeln!(out, "the previous store is kept as {}", text::clean_path(&kept))?;
     }
     Ok(Exit::Success)
 }

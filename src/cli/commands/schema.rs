@@ -10,10 +10,12 @@ use crate::{cli::output::schema::Schema, runtime::exit::Exit};
 /// The text below the options in the help.
 pub(crate) const EXAMPLES: &str = "\
 Examples:
-  hoptop schema                                    list the schemas and the commands that print such JSON
-  hoptop schema transaction > transaction.json     write the JSON Schema of a transaction
+  # List the schemas and the commands that print such JSON
+  hoptop schema
+  # Write the JSON Schema of a transaction
+  hoptop schema transaction > transaction.json
 
-Each JSON value that hoptop prints names its schema in `schema`. A schema with the same number only gains
+Each JSON value that hoptop prints names its schema in `schema`. A schema with the same number only gains \
 properties.";
 
 /// The arguments of `hoptop schema`.

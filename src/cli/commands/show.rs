@@ -36,9 +36,12 @@ use crate::{
 /// The text below the options in the help.
 pub(crate) const EXAMPLES: &str = "\
 Examples:
-  hoptop show 0x9f3c41                             one transaction with its history
-  hoptop show SUP-4412 --json                      the same for scripts, found by its ticket
-  hoptop show 0x9f3c41 --raw                       the last response body, unchanged";
+  # One transaction with its history
+  hoptop show 0x9f3c41
+  # The same for scripts, found by its ticket
+  hoptop show SUP-4412 --json
+  # The last response body, unchanged
+  hoptop show 0x9f3c41 --raw";
 
 /// The arguments of `hoptop show`.
 #[derive(Args, Clone, Debug)]
@@ -352,7 +355,7 @@ impl TransactionPage<'_> {
             for changed in view.changed {
                 writeln!(self.out, "  {:19}    {}", "", changed.sentence())?;
             }
-            if view.changed.len() == difference::MOST {
+            if view.changed.len() == difference::MAX_DIFFERENCES {
                 writeln!(self.out, "  {:19}    possibly more changes: --body prints the whole body", "")?;
             }
         }

@@ -31,8 +31,10 @@ use crate::{
 /// The text below the options in the help.
 pub(crate) const EXAMPLES: &str = "\
 Examples:
-  hoptop simulate                                  60 generated transactions at http://127.0.0.1:8080
-  hoptop simulate --transactions 500 --batch b.csv 500 transactions, also as a CSV file
+  # 60 generated transactions at http://127.0.0.1:8080
+  hoptop simulate
+  # 500 transactions, also as a CSV file
+  hoptop simulate --transactions 500 --batch b.csv
   hoptop simulate --listen 9000 --scenario faults.toml";
 
 /// The arguments of `hoptop simulate`.

@@ -25,11 +25,16 @@ const DEFAULT_DURATION: Duration = Duration::from_secs(3_600);
 /// The text below the options in the help.
 pub(crate) const EXAMPLES: &str = "\
 Examples:
-  hoptop snooze 12                                 snooze alert 12 for an hour
-  hoptop snooze 12 13 --for 30m                    snooze alerts 12 and 13 for half an hour
-  hoptop snooze 12 --until 2026-11-20T13:48:00Z    snooze until that moment
-  hoptop snooze 12 --until-change                  snooze until the status of its transaction changes
-  hoptop unack 12                                  end the snooze: the alert fires again
+  # Snooze alert 12 for an hour
+  hoptop snooze 12
+  # Snooze alerts 12 and 13 for half an hour
+  hoptop snooze 12 13 --for 30m
+  # Snooze until that moment
+  hoptop snooze 12 --until 2026-11-20T13:48:00Z
+  # Snooze until the status of its transaction changes
+  hoptop snooze 12 --until-change
+  # End the snooze: the alert fires again
+  hoptop unack 12
 
 A snoozed alert stays active (`is:snoozed`); its transaction is listed after those with firing alerts.";
 

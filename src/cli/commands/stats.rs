@@ -53,14 +53,17 @@ const ASSUMED_REQUEST_TIME: Duration = Duration::from_millis(200);
 /// The text below the options in the help.
 pub(crate) const EXAMPLES: &str = "\
 Examples:
-  hoptop stats                                     print outcomes and durations by route, and the budget
-  hoptop stats --json | jq '.budget.need'          print the number of polls per second that are needed
+  # Print outcomes and durations by route, and the budget
+  hoptop stats
+  # Print the number of polls per second that are needed
+  hoptop stats --json | jq '.budget.need'
 
-IN TIME is the share that settled within the deadline, the larger of 15 minutes and twice the estimate. A
-transfer is late if an answer after its deadline shows it unsettled. A transfer isn't counted if its
-submission time is unknown, or if no answer shows whether it settled before or after its deadline. Weeks are
-those of the submission (or of the first sight), in UTC. TIMED counts transfers with a known duration:
-submittedAt was given, and the polls before and after the end were close together.";
+IN TIME is the share that settled within the deadline. The deadline is the submission time plus the larger of 15 \
+minutes and twice the estimate. A transfer is late if an answer after its deadline shows it unsettled. A transfer \
+isn't counted if its submission time is unknown, or if no answer shows whether it settled before or after its \
+deadline. Weeks are those of the submission; if it is unknown, of the time when hoptop first saw the transaction \
+(UTC). TIMED counts transfers with a known duration: submittedAt was given, and the polls before and after the end \
+were close together.";
 
 /// The arguments of `hoptop stats`.
 #[derive(Args, Clone, Debug, Default)]
@@ -252,7 +255,7 @@ impl From<&BudgetStatus> for BudgetView {
 
 impl<'a> RouteView<'a> {
     fn new(stats: &'a RouteStats, level: ServiceLevel) -> Self {
-        let [p50, p90, p99] = [50, 90, 99].map(|share| percentile(&stats.past.took, share));
+        let [p50, p90, p99] = [50, 90, 99].map(|share| percentile(&stats.past.durations, share));
         let seconds = |span: Option<Duration>| span.map(|span| span.as_secs_f64());
         let forecast =
             observed_forecast(stats).map(|[p50, p90]| ForecastView { p50: p50.as_secs_f64(), p90: p90.as_secs_f64() });
@@ -264,7 +267,7 @@ impl<'a> RouteView<'a> {
             // As in the other outputs, and the summary of `watch`.
             outcomes: stats.outcomes.iter().map(|(status, count)| (status_name(status), *count)).collect(),
             deadlines: level.into(),
-            timed: stats.past.took.len(),
+            timed: stats.past.durations.len(),
             p50: seconds(p50),
             p90: seconds(p90),
             p99: seconds(p99),
@@ -312,7 +315,7 @@ pub(crate) fn stats(args: &StatsArgs, rps: f64, cx: &mut Context) -> Result<Exit
     }
     table::write(COLUMNS, routes.iter().map(|stats| table_row(stats, level(stats))), cx.out)?;
     if routes.iter().any(|stats| observed_forecast(stats).is_none()) {
-        let least = evidence::LEAST_SHOWN;
+        let least = evidence::MIN_SHOWN;
         writeln!(
             cx.out,
             "A route gets a forecast for transfers without an estimate after {least} of its transfers are timed."
@@ -325,8 +328,7 @@ pub(crate) fn stats(args: &StatsArgs, rps: f64, cx: &mut Context) -> Result<Exit
     for (week, level) in weeks.take(WEEKS_SHOWN) {
         writeln!(cx.out, "WEEK    {}: {level}", service_level::week_name(*week))?;
     }
-    for IndexingView { chain_id, timed, p50, p95 } in indexing.iter().filter(|view| view.timed >= evidence::LEAST_SHOWN)
-    {
+    for IndexingView { chain_id, timed, p50, p95 } in indexing.iter().filter(|view| view.timed >= evidence::MIN_SHOWN) {
         let name = chains::short_name(&ChainId::new(*chain_id), None);
         writeln!(cx.out, "INDEXED {name}: half within {p50:.0}s, 95 in 100 within {p95:.0}s ({timed} timed)")?;
     }
@@ -344,7 +346,7 @@ fn table_row(stats: &RouteStats, level: ServiceLevel) -> [String; 9] {
         "" => format!("{count} no answer"),
         status => format!("{count} {}", text::clean(status)),
     };
-    let spans = [50, 90, 99].map(|share| percentile(&past.took, share).map_or_else(|| "-".into(), span::long));
+    let spans = [50, 90, 99].map(|share| percentile(&past.durations, share).map_or_else(|| "-".into(), span::long));
     let [p50, p90, p99] = spans;
     let forecast = observed_forecast(stats).map(|spans| spans.map(span::long).join(" / "));
     [
@@ -352,7 +354,7 @@ fn table_row(stats: &RouteStats, level: ServiceLevel) -> [String; 9] {
         outcomes.values().sum::<u64>().to_string(),
         outcomes.iter().map(outcome).collect::<Vec<_>>().join(", "),
         level.percent().unwrap_or_else(|| "-".into()),
-        past.took.len().to_string(),
+        past.durations.len().to_string(),
         p50,
         p90,
         p99,
@@ -364,7 +366,7 @@ fn table_row(stats: &RouteStats, level: ServiceLevel) -> [String; 9] {
 /// observations.
 fn observed_forecast(stats: &RouteStats) -> Option<[Duration; 2]> {
     let evidence = &stats.past.evidence;
-    evidence.route.took.is_enough().then(|| {
+    evidence.route.durations.is_enough().then(|| {
         let forecast = evidence.forecast(None);
         [Quantile::P50, Quantile::P90].map(|quantile| forecast.quantile(quantile))
     })

@@ -16,10 +16,14 @@ use crate::{
 /// The text below the options in the help.
 pub(crate) const EXAMPLES: &str = "\
 Examples:
-  hoptop ticket 0x9f3c41 SUP-4412                  set the ticket of one transaction
-  hoptop ticket 0x9f3c41 0x41aa90 SUP-4412         set the ticket of two
-  hoptop ticket 0x9f3c41 --remove                  remove the ticket
-  hoptop undo                                      undo it, if it was the last change";
+  # Set the ticket of one transaction
+  hoptop ticket 0x9f3c41 SUP-4412
+  # Set the ticket of two
+  hoptop ticket 0x9f3c41 0x41aa90 SUP-4412
+  # Remove the ticket
+  hoptop ticket 0x9f3c41 --remove
+  # Undo it, if it was the last change
+  hoptop undo";
 
 /// The usage line of the help: the last word is the ticket, which clap can't tell.
 pub(crate) const USAGE: &str = "hoptop ticket [OPTIONS] <TX>... <ID|--remove>";

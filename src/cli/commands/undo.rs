@@ -15,12 +15,15 @@ use crate::{
 /// The text below the options in the help.
 pub(crate) const EXAMPLES: &str = "\
 Examples:
-  hoptop undo                                      undo the last change: an add or import (polling stops), an
-                                                   untrack, note, ticket, label, acknowledgement or snooze
-  hoptop undo --redo                               redo the change that was undone last
+  # Undo the last change: an add or import (polling stops), an untrack, note,
+  # ticket, label or corrected source chain, an acknowledgement or snooze, or
+  # its end
+  hoptop undo
+  # Redo the change that was undone last
+  hoptop undo --redo
 
-The history keeps the change and its reversal. An undo never overwrites a later change.
-If you set your name ([me] name, or HOPTOP_NAME), undo and redo concern your own changes only.";
+The history keeps the change and its reversal. An undo never overwrites a later change. If you set your name ([me] \
+name, or HOPTOP_NAME), undo and redo concern your own changes only.";
 
 /// The arguments of `hoptop undo`.
 #[derive(Args, Clone, Debug, Default)]

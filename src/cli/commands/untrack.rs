@@ -19,8 +19,10 @@ use crate::{
 /// The text below the options in the help.
 pub(crate) const EXAMPLES: &str = "\
 Examples:
-  hoptop untrack 0x9f3c41                          stop polling this transaction; it is kept, with its history
-  hoptop undo                                      poll it again, if untracking it was the last change
+  # Stop polling this transaction; it is kept, with its history
+  hoptop untrack 0x9f3c41
+  # Poll it again, if untracking it was the last change
+  hoptop undo
 
 `hoptop add` also resumes the polling.";
 

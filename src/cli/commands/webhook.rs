@@ -18,11 +18,11 @@ use crate::{
 /// The text below the options in the help.
 pub(crate) const EXAMPLES: &str = "\
 Examples:
-  hoptop webhook test                              post a test event, and print the response
+  # Post a test event, and print the response
+  hoptop webhook test
 
-In the config file, `webhook` is the address, `events` chooses the events, and `webhook_headers` adds headers
-from the environment.
-With webhook_secret_env, webhook_secret_file or webhook_secret_command each event is signed:
+In the config file, `webhook` is the address, `events` chooses the events, and `webhook_headers` adds headers from \
+the environment. With webhook_secret_env, webhook_secret_file or webhook_secret_command each event is signed: \
 X-Hoptop-Signature: t=UNIX,v1=HEX, where HEX is the HMAC-SHA256 of UNIX, a dot and the body.";
 
 /// The arguments of `hoptop webhook`.

@@ -268,7 +268,7 @@ impl<'a> From<&'a HistoryLine> for HistoryView<'a> {
                 Self { at, kind: change.kind.name(), text, author, answer: change.observation, changed: &[] }
             }
             HistoryLine::Observation(answer, changed) => {
-                Self { at, kind: "answer", text: answer.sentence(), author: None, answer: Some(answer.id), changed }
+                Self { at, kind: "answer", text: answer.event_text(), author: None, answer: Some(answer.id), changed }
             }
         }
     }

@@ -20,10 +20,10 @@ use crate::{
 };
 
 pub(crate) enum QuoteResult {
-    /// The service answered this request, or, if `is_kept`, an earlier equal request.
-    Answered { quote: Box<StoredQuote>, is_kept: bool },
+    /// The service answered this request, or, if `is_reused`, an earlier equal request.
+    Answered { quote: Box<StoredQuote>, is_reused: bool },
     /// The service's limit for this wallet holds the request back.
-    Held { until: DateTime<Utc>, message: String },
+    WalletLimited { until: DateTime<Utc>, message: String },
     /// No answer arrived: the reason and the exit code.
     NoAnswer(String, Exit),
 }
@@ -78,18 +78,18 @@ impl<'a> QuoteView<'a> {
         };
         match outcome {
             QuoteResult::NoAnswer(why, _) => view.error = Some(why.clone()),
-            QuoteResult::Held { until, message } => {
+            QuoteResult::WalletLimited { until, message } => {
                 view.error = Some(message.clone());
                 view.retry_after = Some(json::seconds(span::between(now, *until)));
             }
-            QuoteResult::Answered { quote, is_kept } => view.fill(quote, *is_kept, now),
+            QuoteResult::Answered { quote, is_reused } => view.fill(quote, *is_reused, now),
         }
         view
     }
 
     /// Fills in the fields of an answered quote.
-    fn fill(&mut self, quote: &'a StoredQuote, is_kept: bool, now: DateTime<Utc>) {
-        self.kept = is_kept;
+    fn fill(&mut self, quote: &'a StoredQuote, is_reused: bool, now: DateTime<Utc>) {
+        self.kept = is_reused;
         self.answered_at = quote.answered_at.map(span::rfc3339);
         let whole_milliseconds = |span: Duration| Duration::from_millis(u64::try_from(span.as_millis()).unwrap_or(0));
         self.age = quote.answered_at.map(|at| json::seconds(whole_milliseconds(span::between(at, now))));

@@ -4,7 +4,7 @@
 
 use super::SettingInputs;
 use crate::{
-    config::{error::ConfigError, file::ProfileEntry},
+    config::{error::ConfigError, file::ProfileEntry, team_store::SecretKeys},
     process::secret_source::SecretSource,
 };
 
@@ -28,13 +28,9 @@ impl SettingInputs<'_> {
         self.env.secret(name).map(|value| SecretSource::Variable { name: name.to_owned(), value })
     }
 
-    /// Returns the source of a profile's ID. A profile has at most one ([`super::check_id_keys`]).
+    /// Returns the source of a profile's ID. A profile has at most one ([`SecretKeys::check`]).
     pub(super) fn profile_id_source(&self, profile: &ProfileEntry) -> Option<SecretSource> {
-        let named =
-            |name: &String| self.id_variable(name).unwrap_or_else(|| SecretSource::Unset { name: name.clone() });
-        let variable = profile.integrator_id_env.as_ref().map(named);
-        variable
-            .or_else(|| profile.integrator_id_file.as_ref().map(|path| SecretSource::File(self.resolve(path))))
-            .or_else(|| profile.integrator_id_command.as_ref().map(|argv| SecretSource::Command(argv.command_line())))
+        let keys = SecretKeys::of_integrator_id(profile);
+        keys.source(self.env, |path| self.resolve(path)).map(|(source, _)| source)
     }
 }

@@ -267,9 +267,9 @@ fn parse_route(from: TextSlice, to: TextSlice) -> ParseResult<FilterTest> {
 /// Parses the URL of a block explorer into a search for the hash or the address in it. Returns `None` for other text.
 fn parse_url(piece: TextSlice) -> Option<ParseResult<FilterTest>> {
     /// Addresses are the shortest: 40 digits, or 32 characters of base 58.
-    const LEAST: usize = 32;
+    const MIN_LENGTH: usize = 32;
     let (_, rest) = piece.text.split_once("://").filter(|(scheme, _)| matches!(*scheme, "http" | "https"))?;
-    let parts = rest.split(|letter: char| !letter.is_ascii_alphanumeric()).filter(|part| part.len() >= LEAST);
+    let parts = rest.split(|letter: char| !letter.is_ascii_alphanumeric()).filter(|part| part.len() >= MIN_LENGTH);
     Some(match parts.max_by_key(|part| part.len()) {
         Some(part) => Ok(FilterTest::Word(part.to_lowercase())),
         None => piece.fail("this URL contains no hash and no address; put other text in quotation marks"),

@@ -8,18 +8,18 @@ use super::{Amount, Quote, QuoteRequest};
 use crate::domain::{chains, deadline::Deadline, span, text};
 
 macro_rules! parts {
-    ($($part:ident $name:literal,)*) => {
+    ($($field:ident $name:literal,)*) => {
         /// A field of a request.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum QuoteField { $(#[doc = concat!("`", $name, "`.")] $part,)* }
+        pub enum QuoteField { $(#[doc = concat!("`", $name, "`.")] $field,)* }
 
         impl QuoteField {
             /// All fields, in the order in which a person writes them.
-            pub const ALL: [Self; 7] = [$(Self::$part,)*];
+            pub const ALL: [Self; 7] = [$(Self::$field,)*];
 
             /// Returns the service's name for the field (`service.md` 4.2).
             pub fn name(self) -> &'static str {
-                match self { $(Self::$part => $name,)* }
+                match self { $(Self::$field => $name,)* }
             }
         }
     };
@@ -60,7 +60,7 @@ pub(crate) struct QuoteDraft<'a> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QuoteFieldError {
     /// The field.
-    pub part: QuoteField,
+    pub field: QuoteField,
     /// The reason and the way out.
     pub reason: String,
 }
@@ -71,8 +71,8 @@ impl QuoteDraft<'_> {
     /// # Errors
     /// If the service could only refuse the request.
     pub(crate) fn request(&self, allows_any_chain: bool) -> Result<QuoteRequest, Vec<QuoteFieldError>> {
-        let mut wrong = Vec::new();
-        let mut add_error = |part, reason: String| wrong.push(QuoteFieldError { part, reason });
+        let mut errors = Vec::new();
+        let mut add_error = |field, reason: String| errors.push(QuoteFieldError { field, reason });
         let chain = |text: &str| chains::parse(text, allows_any_chain).map_err(|error| error.to_string());
         let from_chain = chain(self.from_chain).map_err(|reason| add_error(QuoteField::FromChain, reason)).ok();
         let from_token =
@@ -89,7 +89,7 @@ impl QuoteDraft<'_> {
             None => from_address.clone(),
         };
         match (from_chain, to_chain, amount) {
-            (Some(from_chain), Some(to_chain), Some(from_amount)) if wrong.is_empty() => Ok(QuoteRequest {
+            (Some(from_chain), Some(to_chain), Some(from_amount)) if errors.is_empty() => Ok(QuoteRequest {
                 from_address,
                 from_chain,
                 from_token,
@@ -99,7 +99,7 @@ impl QuoteDraft<'_> {
                 to_address,
                 is_quote_only: self.is_quote_only,
             }),
-            _ => Err(wrong),
+            _ => Err(errors),
         }
     }
 }
@@ -168,10 +168,10 @@ mod tests {
         let request = VALID.request(false).unwrap();
         assert_eq!((request.to_address.as_str(), request.from_amount.as_str()), ("0xabc", "25"));
         let draft = QuoteDraft { from_chain: "base", from_amount: "1.5", to_token: "", to_address: Some(""), ..VALID };
-        let wrong = draft.request(false).unwrap_err();
-        let parts: Vec<QuoteField> = wrong.iter().map(|wrong| wrong.part).collect();
-        assert_eq!(parts, [QuoteField::FromChain, QuoteField::FromAmount, QuoteField::ToToken, QuoteField::ToAddress]);
-        assert!(wrong.iter().any(|wrong| wrong.reason.contains("8453")), "{wrong:?}");
+        let errors = draft.request(false).unwrap_err();
+        let fields: Vec<QuoteField> = errors.iter().map(|error| error.field).collect();
+        assert_eq!(fields, [QuoteField::FromChain, QuoteField::FromAmount, QuoteField::ToToken, QuoteField::ToAddress]);
+        assert!(errors.iter().any(|error| error.reason.contains("8453")), "{errors:?}");
     }
 
     #[test]

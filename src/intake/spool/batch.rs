@@ -65,8 +65,8 @@ impl SpooledBatch {
         Ok(Self { file, length: 0, rows: 0, hash, by_hash, replaced, max_pairs })
     }
 
-    pub(super) fn put(&mut self, place: &str, new: &NewTransaction) -> io::Result<()> {
-        let row = postcard::to_stdvec(&(place, new)).map_err(io::Error::other)?;
+    pub(super) fn put(&mut self, position: &str, new: &NewTransaction) -> io::Result<()> {
+        let row = postcard::to_stdvec(&(position, new)).map_err(io::Error::other)?;
         let length = u32::try_from(row.len()).map_err(io::Error::other)?;
         self.file.write_all(&length.to_le_bytes())?;
         self.file.write_all(&row)?;
@@ -124,7 +124,7 @@ impl SpooledBatch {
         file.seek(SeekFrom::Start(start))?;
         let mut row = Vec::new();
         read_row(&mut file, &mut row)?;
-        decode_row(&row).map(|(place, new)| (place.to_owned(), new))
+        decode_row(&row).map(|(position, new)| (position.to_owned(), new))
     }
 }
 
@@ -213,9 +213,9 @@ mod tests {
     fn transactions_with_equal_hash_values_are_distinguished() {
         for max_pairs in [1, 2, 4, 6, 7] {
             let mut batch = SpooledBatch::with_hash_fn(Box::new(|_| 7), max_pairs).unwrap();
-            let places = ["a", "b", "a again", "b again", "a at last", "c"];
-            for (place, number) in places.into_iter().zip([1, 2, 1, 2, 1, 3]) {
-                batch.put(place, &fixtures::new(number)).unwrap();
+            let positions = ["a", "b", "a again", "b again", "a at last", "c"];
+            for (position, number) in positions.into_iter().zip([1, 2, 1, 2, 1, 3]) {
+                batch.put(position, &fixtures::new(number)).unwrap();
             }
             let mut pairs = Vec::new();
             batch.drop_duplicates(&mut |Duplicate { earlier, later, .. }| pairs.push([earlier, later])).unwrap();

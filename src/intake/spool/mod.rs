@@ -47,12 +47,12 @@ impl ImportSpool {
         Ok(Self { chunk: Vec::new(), chunks, writer: Some(writer) })
     }
 
-    /// Adds a row; `place` is the row's position in its file, in words.
+    /// Adds a row; `position` is the row's position in its file, in words.
     ///
     /// # Errors
     /// If an earlier row couldn't be written.
-    pub(crate) fn put(&mut self, place: String, new: NewTransaction) -> Result<(), SpoolError> {
-        self.chunk.push((place, new));
+    pub(crate) fn put(&mut self, position: String, new: NewTransaction) -> Result<(), SpoolError> {
+        self.chunk.push((position, new));
         if self.chunk.len() < CHUNK_ROWS { Ok(()) } else { self.send_chunk() }
     }
 
@@ -80,8 +80,8 @@ impl ImportSpool {
 /// Writes chunks until the channel is closed or writing fails.
 fn write_chunks(mut batch: SpooledBatch, receiver: &Receiver<PositionedRows>) -> Result<SpooledBatch, SpoolError> {
     for chunk in receiver {
-        for (place, new) in chunk {
-            batch.put(&place, &new)?;
+        for (position, new) in chunk {
+            batch.put(&position, &new)?;
         }
     }
     Ok(batch)

@@ -87,7 +87,7 @@ async fn each_case_is_recognised_and_gives_its_advice_and_the_submission_time() 
             assert!((start()..start() + TimeDelta::seconds(4)).contains(&submitted), "{submitted}");
         }
     }
-    // A chain that can't be asked isn't.
+    // hoptop doesn't ask a chain that isn't an EVM chain.
     assert_eq!(fixture.with_ticket("chain-cosmos").await.on_chain, None);
     assert!(fixture.alerts().await.contains(&Rule::ChainDisagrees));
     assert_eq!(fixture.count_of("is:reverted").await, 2);
@@ -97,7 +97,7 @@ async fn each_case_is_recognised_and_gives_its_advice_and_the_submission_time() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_person_is_answered_at_once_and_a_wrong_chain_is_corrected() {
+async fn requested_check_is_answered_at_once_and_wrong_chain_is_corrected() {
     let fixture = PollerFixture::with_chains(SCENARIO, 10.0).await;
     let poller = fixture.start(|_| ConnectionBehavior::Fine);
     let wrong = fixture.wait_for_verdict("chain-wrong", "elsewhere").await;
@@ -105,7 +105,7 @@ async fn a_person_is_answered_at_once_and_a_wrong_chain_is_corrected() {
     let cosmos = fixture.with_ticket("chain-cosmos").await;
     fixture.apply(Operation::RequestChainCheck { transactions: vec![cosmos.key()] }).await;
     let cosmos = fixture.wait_for_verdict("chain-cosmos", "cannot_be_asked").await;
-    let says = crate::domain::second_opinion::sentence(&cosmos, &|_| String::new()).unwrap();
+    let says = crate::domain::chain_check::sentence(&cosmos, &|_| String::new()).unwrap();
     assert!(says.contains("only EVM chains"), "{says}");
 
     let edit = Edit::CorrectSource { transactions: vec![wrong.key()], chain: ChainId::new("8453") };

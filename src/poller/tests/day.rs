@@ -15,7 +15,7 @@ use crate::{
     clock::Now,
     domain::forecast::{Forecast, Lognormal},
     poller::core::{EndedRequest, PollerAction, PollerCore, ServiceRequest},
-    schedule::{Expectation, MOST_SWEEPS, PollContext},
+    schedule::{Expectation, MAX_SWEEPS, PollContext},
 };
 
 const DAY: u64 = 24 * 60 * 60 * 1_000;
@@ -24,7 +24,7 @@ const RPS: f64 = 4.0;
 const UNTIL_DEADLINE: TimeDelta = TimeDelta::minutes(15);
 /// The longest time after a request in which its transfer isn't polled: after an answer, and after a failure.
 const REST: u64 = 5_000;
-const LONGEST_BACKOFF: u64 = 60_000;
+const MAX_BACKOFF: u64 = 60_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ServiceState {
@@ -126,15 +126,15 @@ impl SimulatedDay {
 
     /// Ends the wait of a transfer that is polled now, and checks its turn.
     ///
-    /// A transfer that has waited for longer than [`MOST_SWEEPS`] is polled before all whose wait began later. Polls
+    /// A transfer that has waited for longer than [`MAX_SWEEPS`] is polled before all whose wait began later. Polls
     /// for a deadline are an exception. So each other transfer is polled at most once before it from then on, and the
     /// polls for deadlines come on top.
     fn end_wait(&mut self, id: RowId) {
-        let place = self.wait_of.remove(&id).unwrap();
-        let is_too_long = |wait: &PollWait| self.sweeps - wait.sweeps > MOST_SWEEPS;
+        let wait_key = self.wait_of.remove(&id).unwrap();
+        let is_too_long = |wait: &PollWait| self.sweeps - wait.sweeps > MAX_SWEEPS;
         let passed = self.deadlines.get(&id).is_some_and(|deadline| *deadline <= self.now().wall);
-        let since = self.waits[&place].1.since;
-        for (_, (earlier, wait)) in self.waits.range(..place) {
+        let since = self.waits[&wait_key].1.since;
+        for (_, (earlier, wait)) in self.waits.range(..wait_key) {
             if !is_too_long(wait) || wait.since == since {
                 break;
             }
@@ -143,7 +143,7 @@ impl SimulatedDay {
                 "{id:?} is polled before {earlier:?}, which waits for too long"
             );
         }
-        let (_, wait) = self.waits.remove(&place).unwrap();
+        let (_, wait) = self.waits.remove(&wait_key).unwrap();
         self.longest_wait = self.longest_wait.max(self.sweeps - wait.sweeps);
         if let Some((sent, watched, deadline_polls)) = wait.exceeded {
             let most = watched as u64 + self.deadline_polls - deadline_polls;
@@ -158,7 +158,7 @@ impl SimulatedDay {
         self.sweeps += 1.0 / watched as f64;
         self.sent += 1;
         let (sweeps, now) = (self.sweeps, (self.sent, watched, self.deadline_polls));
-        for (_, wait) in self.waits.values_mut().take_while(|(_, wait)| sweeps - wait.sweeps > MOST_SWEEPS) {
+        for (_, wait) in self.waits.values_mut().take_while(|(_, wait)| sweeps - wait.sweeps > MAX_SWEEPS) {
             wait.exceeded.get_or_insert(now);
         }
     }
@@ -219,7 +219,7 @@ impl SimulatedDay {
                 self.settles.remove(&id);
                 self.deadlines.remove(&id);
             } else {
-                let rest = if failure.is_none() { REST } else { LONGEST_BACKOFF };
+                let rest = if failure.is_none() { REST } else { MAX_BACKOFF };
                 self.begin_wait(id, self.millis + rest);
             }
         }

@@ -116,10 +116,10 @@ impl JsonScanner<'_> {
     }
 
     fn open(&mut self, is_object: bool) {
-        let place = self.next_entry();
+        let (start, path) = self.next_entry();
         let entry = self.entries.len();
-        self.push(JsonToken::Open, place, self.at + 1);
-        self.levels.push(OpenContainer { path: place.1, entry, is_object, children: 0 });
+        self.push(JsonToken::Open, (start, path), self.at + 1);
+        self.levels.push(OpenContainer { path, entry, is_object, children: 0 });
     }
 
     fn close(&mut self) {
@@ -145,8 +145,8 @@ impl JsonScanner<'_> {
             self.key = Some((self.at, self.unique_path(path)));
             self.at = end;
         } else {
-            let place = self.next_entry();
-            self.push(JsonToken::Value, place, end);
+            let start_and_path = self.next_entry();
+            self.push(JsonToken::Value, start_and_path, end);
         }
     }
 
@@ -155,7 +155,7 @@ impl JsonScanner<'_> {
         let rest = self.text.as_bytes().get(self.at..).unwrap_or_default();
         let ends = |byte: &u8| matches!(byte, b',' | b':' | b']' | b'}' | b' ' | b'\t' | b'\r' | b'\n');
         let length = rest.iter().position(ends).unwrap_or(rest.len());
-        let place = self.next_entry();
-        self.push(JsonToken::Value, place, self.at + length);
+        let start_and_path = self.next_entry();
+        self.push(JsonToken::Value, start_and_path, self.at + length);
     }
 }

@@ -10,7 +10,10 @@ use super::{
     integrity::{self, CheckDepth},
     lock_wait, migrate, paths, sql_functions,
 };
-use crate::store::error::{self, StoreError};
+use crate::store::{
+    error::{self, StoreError},
+    statement::CachedStatements,
+};
 
 /// The value of `PRAGMA application_id` in a hoptop store: `hopt` in ASCII.
 pub(in crate::store) const APPLICATION_ID: i64 = 0x686f_7074;
@@ -84,8 +87,8 @@ pub(in crate::store) fn open_for_reading(path: &Path) -> Result<Connection, Stor
         false => StoreError::Open { path: path.to_owned(), reason: error::reason(&error) },
     };
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let open = |place: &Path, flags| {
-        let mut connection = Connection::open_with_flags(place, flags)?;
+    let open = |path: &Path, flags| {
+        let mut connection = Connection::open_with_flags(path, flags)?;
         lock_wait::wait_on(&mut connection)?;
         configure(&connection)?;
         connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
@@ -138,7 +141,7 @@ pub(in crate::store) fn snapshot<T>(
     if !connection.is_autocommit() {
         return read();
     }
-    connection.prepare_cached("BEGIN")?.execute([])?;
+    connection.run("BEGIN", [])?;
     let _transaction = ReadTransaction(connection);
     read()
 }

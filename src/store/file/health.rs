@@ -49,7 +49,7 @@ impl fmt::Display for StoreFault {
     /// Writes one sentence for the person.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Waiting(holder) => out.write_str(&lock_wait::sentence(holder.as_ref())),
+            Self::Waiting(holder) => out.write_str(&lock_wait::waiting_text(holder.as_ref())),
             known => StoreError::from(known.clone()).fmt(out),
         }
     }
@@ -62,7 +62,7 @@ impl From<StoreFault> for StoreError {
             StoreFault::Broken(reason) => Self::Broken(reason),
             StoreFault::ReadOnly(path) => Self::ReadOnly { path },
             StoreFault::CommitFailed(reason) => Self::Commit(reason),
-            StoreFault::Waiting(holder) => Self::Commit(lock_wait::sentence(holder.as_ref())),
+            StoreFault::Waiting(holder) => Self::Commit(lock_wait::waiting_text(holder.as_ref())),
             StoreFault::Log(reason) => Self::Log(reason),
         }
     }

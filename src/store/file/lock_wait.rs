@@ -95,7 +95,7 @@ fn wait_duration(attempts: u32) -> Duration {
 
 fn announce() {
     if let Some((path, print)) = &*announcer() {
-        print(&sentence(holder(path).as_ref()));
+        print(&waiting_text(holder(path).as_ref()));
     }
 }
 
@@ -105,7 +105,7 @@ pub(in crate::store) fn holder(store: &Path) -> Option<LockHolder> {
 }
 
 /// Returns a sentence about a wait for a lock that this process holds.
-pub(in crate::store) fn sentence(holder: Option<&LockHolder>) -> String {
+pub(in crate::store) fn waiting_text(holder: Option<&LockHolder>) -> String {
     let holder = holder.map_or_else(String::new, |holder| format!(" ({holder})"));
     format!("another process{holder} has locked the store; waiting until it finishes")
 }

@@ -1,7 +1,7 @@
 //! Detects that a store lost its log or its file while no process had it open. Reports the loss and keeps a copy of the
 //! remaining data.
 //!
-//! Only called by a process that has the store alone. This module must never change the store's own files.
+//! Only called by a process that has exclusive access to the store. This module must never change the store's own files.
 
 use std::{
     fs::{self, File},
@@ -33,8 +33,8 @@ pub(in crate::store) fn notice(path: &Path, exit_state: &ExitState, at: DateTime
     }
 }
 
-/// Whether a store lay at this path: its backups are there, or its log.
-pub(in crate::store) fn has_remains(path: &Path) -> bool {
+/// Whether the store's file is missing, but its log or a backup exists.
+pub(in crate::store) fn is_lost_store(path: &Path) -> bool {
     !path.exists() && (paths::companion(path, "-wal").exists() || !backup::list(path, DateTime::UNIX_EPOCH).is_empty())
 }
 
@@ -93,12 +93,12 @@ fn report_lost_file(path: &Path, at: DateTime<Utc>) -> String {
     // The newest backup is moved last: if the process is killed before, the next start finds that backup and reports
     // the same.
     let outcome = kept.iter().rev().try_fold(PathBuf::new(), |_, kept| moved(&kept.path));
-    let (newest, fate) = match outcome {
-        Ok(moved) => (moved, "all its backups were moved to that folder".to_owned()),
+    let (newest, backups) = match outcome {
+        Ok(moved) => (moved, format!("all its backups were moved to {}", folder.display())),
         Err(error) => (newest.path.clone(), format!("its backups can't be moved to a separate folder: {error}")),
     };
     format!(
-        "the store {} is missing, so an empty one was created; its newest backup is {newest}, and {fate}; `hoptop restore {newest}` restores it",
+        "the store {} is missing, so an empty one was created; {backups}; the newest is {newest}; `hoptop restore {newest}` restores it",
         path.display(),
         newest = newest.display()
     )

@@ -52,7 +52,7 @@ pub(in crate::store) fn open(path: &Path, lasting_at: Option<DateTime<Utc>>) -> 
         return open_backup(path);
     }
     let mut marker = lock_marker(path)?;
-    if marker.is_none() && lasting_at.is_some() && loss_report::has_remains(path) {
+    if marker.is_none() && lasting_at.is_some() && loss_report::is_lost_store(path) {
         marker = OpenMarker::create(path).ok();
     }
     if let Some(reason) = marker.as_ref().and_then(OpenMarker::reported_damage) {
@@ -109,9 +109,9 @@ fn connect_or_recover(
 /// beside a link.
 pub(in crate::store) fn resolve_links(path: &Path) -> PathBuf {
     /// The number of links in a row that Linux follows.
-    const MOST_LINKS: usize = 40;
+    const MAX_LINKS: usize = 40;
     let mut path = path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    for _ in 0..MOST_LINKS {
+    for _ in 0..MAX_LINKS {
         if let Ok(real) = path.canonicalize() {
             return real;
         }

@@ -11,7 +11,7 @@ use super::recovery_source::connect;
 use crate::store::tables::{columns, damage};
 
 /// The most rows that are looked up one by one where a scan of the table can't continue.
-const MOST_LOOKUPS: i64 = 1_000_000;
+const MAX_LOOKUPS: i64 = 1_000_000;
 
 /// The result of copying the readable rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -74,10 +74,11 @@ pub(in crate::store) fn repair_rows(backup: &Path, target: &Connection) -> rusql
         let intact = format!("{row} AND ({}) IS NOT TRUE", damage_in(&source, &table.name));
         let mut select = source.prepare(&format!("SELECT 0, 0, {names} FROM {name} WHERE {intact}"))?;
         let delete = format!("DELETE FROM {name} WHERE {row}");
-        let places = vec!["?"; columns.len()].join(", ");
+        let placeholders = vec!["?"; columns.len()].join(", ");
         // The number of the row stays, also where it isn't a column.
         let rowid = if table.has_rowid { "rowid, " } else { "" };
-        let insert = format!("INSERT INTO {name} ({rowid}{names}) VALUES ({}{places})", rowid.replace("rowid", "?"));
+        let insert =
+            format!("INSERT INTO {name} ({rowid}{names}) VALUES ({}{placeholders})", rowid.replace("rowid", "?"));
         for key in damaged {
             let mut rows = select.query(params_from_iter(&key))?;
             let Ok(Some(intact)) = rows.next() else { continue };
@@ -244,7 +245,7 @@ impl TableRecovery<'_> {
         })?;
         let first = below.map_or(1, |below: i64| below.saturating_add(1));
         let last = above.or_else(|| self.rowid_after_last()).unwrap_or(first);
-        for rowid in first..last.min(first.saturating_add(MOST_LOOKUPS)) {
+        for rowid in first..last.min(first.saturating_add(MAX_LOOKUPS)) {
             self.scan("WHERE rowid = ?", &[rowid], &mut |_| true)?;
         }
         Ok(())
@@ -266,8 +267,8 @@ impl TableRecovery<'_> {
         let names = self.columns.iter().map(|name| quoted(name)).collect::<Vec<_>>().join(", ");
         let table = quoted(&self.table.name);
         let rowid = if self.table.has_rowid { "rowid" } else { "0" };
-        let places = vec!["?"; self.columns.len()].join(", ");
-        let insert = |conflict: &str| format!("INSERT OR {conflict} INTO {table} ({names}) VALUES ({places})");
+        let placeholders = vec!["?"; self.columns.len()].join(", ");
+        let insert = |conflict: &str| format!("INSERT OR {conflict} INTO {table} ({names}) VALUES ({placeholders})");
         let mut replace = self.target.prepare_cached(&insert("REPLACE"))?;
         let mut add = self.target.prepare_cached(&insert("IGNORE"))?;
         let damage = damage_in(self.source, &self.table.name);

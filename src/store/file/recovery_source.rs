@@ -205,15 +205,15 @@ mod tests {
         let column = at + intact[at..].windows(7).position(|bytes| bytes == b"profile").unwrap();
         // The entry's type, name and table come before the definition: `tablepausespauses`, and the number of the page.
         let entry = intact[..at].windows(11).rposition(|bytes| bytes == b"tablepauses").unwrap();
-        for place in [at, at + 13, column, entry, entry + 5, entry + 11] {
+        for offset in [at, at + 13, column, entry, entry + 5, entry + 11] {
             let mut bytes = intact.clone();
-            bytes[place] ^= 1;
+            bytes[offset] ^= 1;
             fs::write(&damaged, &bytes).unwrap();
             let mut source = open(&damaged, &damaged).unwrap();
             // SQLite reads the definition, and not the columns before it.
-            assert_eq!(read(&source).is_err(), place >= at, "{place}");
+            assert_eq!(read(&source).is_err(), offset >= at, "{offset}");
             source.repair_definitions(&sound, &damaged).unwrap();
-            assert_eq!(read(&source).unwrap(), 7, "{place}");
+            assert_eq!(read(&source).unwrap(), 7, "{offset}");
             assert_eq!(fs::read(&damaged).unwrap(), bytes);
         }
         fs::write(&damaged, &intact).unwrap();

@@ -32,9 +32,9 @@ pub enum QuoteSubmission {
         quote: Box<QuoteKey>,
     },
     /// The same request was answered a moment ago.
-    Kept(Box<StoredQuote>),
+    Reused(Box<StoredQuote>),
     /// The wallet has to wait.
-    WalletHeld {
+    WalletLimited {
         /// When the wait ends.
         until: DateTime<Utc>,
         /// The message of the service.
@@ -50,10 +50,10 @@ pub(super) fn ask(
     at: DateTime<Utc>,
 ) -> Result<QuoteSubmission, StoreError> {
     if let Some(kept) = quotes::find_fresh(db, profile, request, at)? {
-        return Ok(QuoteSubmission::Kept(Box::new(kept)));
+        return Ok(QuoteSubmission::Reused(Box::new(kept)));
     }
     if let Some((until, message)) = wallet_limit(db, profile, request, at)? {
-        return Ok(QuoteSubmission::WalletHeld { until, message });
+        return Ok(QuoteSubmission::WalletLimited { until, message });
     }
     let key = |asked_at| Box::new(QuoteKey { profile: profile.to_owned(), request: request.clone(), asked_at });
     if let Some((id, asked_at)) = quotes::extend_wait(db, profile, request, wanted_until, at)? {

@@ -27,6 +27,7 @@ use crate::{
         error::StoreError,
         file::connection,
         row_checksum,
+        statement::CachedStatements,
         tables::{
             changes::{self, FeedEntry},
             columns, notes, quotes, records, transactions,
@@ -426,7 +427,7 @@ fn add_labels_and_notes(
         let author = stamp.author.as_deref();
         let values = [ValueRef::Integer(row.0), label.as_str().into(), author.map_or(ValueRef::Null, ValueRef::from)];
         let sql = "INSERT OR IGNORE INTO labels (transaction_row, label, author, checksum) VALUES (?, ?, ?, ?)";
-        db.prepare_cached(sql)?.execute(params![row.0, label, author, row_checksum::of_values(values.into_iter())])?;
+        db.run(sql, params![row.0, label, author, row_checksum::of_values(values.into_iter())])?;
     }
     let mut written = Vec::new();
     for note in new_notes {
@@ -472,8 +473,7 @@ impl TransactionUpdate {
         let author = stamp.author.as_deref();
         let params = transactions::write_params(db, before, &self.params, author)?;
         if self.is_resumed {
-            db.prepare_cached("UPDATE transactions SET untracked = 0, parked_reason = NULL WHERE id = ?")?
-                .execute([row.0])?;
+            db.run("UPDATE transactions SET untracked = 0, parked_reason = NULL WHERE id = ?", [row.0])?;
         }
         let notes = add_labels_and_notes(db, row, &self.labels, &self.notes, stamp)?;
         changes::append(

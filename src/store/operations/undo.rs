@@ -21,6 +21,7 @@ use crate::{
         error::StoreError,
         reader::Reader,
         row_checksum,
+        statement::CachedStatements,
         tables::{
             alerts,
             changes::{self, FeedEntry},
@@ -355,10 +356,9 @@ fn stop_polling(
     let tracked = format!("untracked = 0{}", except_kept(&rows, pass));
     let entries = changes::append_to_each(db, rows.clone(), &tracked, &ChangeKind::Untracked, pass.stamp)?;
     let which = format!("id BETWEEN ? AND ? AND {tracked}");
-    let mut alerting = db.prepare_cached(&format!("SELECT id FROM transactions WHERE {which} AND calm < 3"))?;
-    let alerting = alerting.query_map([rows.start(), rows.end()], |row| row.get(0).map(RowId))?;
-    let mut alerting = alerting.collect::<Result<Vec<_>, _>>()?.into_iter();
-    alerting.try_for_each(|row| alert_changes::clear_all(db, row, pass.stamp.at))?;
+    let alerting = format!("SELECT id FROM transactions WHERE {which} AND calm < 3");
+    let alerting = db.all(&alerting, [rows.start(), rows.end()], |row| row.get(0).map(RowId))?;
+    alerting.into_iter().try_for_each(|row| alert_changes::clear_all(db, row, pass.stamp.at))?;
     // The reason for parking stays: it holds again when polling resumes.
     let stopped = format!("UPDATE transactions SET untracked = 1 WHERE {which}");
     let stopped = db.prepare_cached(&stopped)?.execute([rows.start(), rows.end()])?;

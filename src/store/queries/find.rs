@@ -11,6 +11,7 @@ use crate::{
     store::{
         error::StoreError,
         reader::Reader,
+        statement::CachedStatements,
         tables::{
             identifiers::BY_IDENTIFIER,
             quotes::RECEIVER,
@@ -21,7 +22,7 @@ use crate::{
 };
 
 /// The shortest part of a hash that is searched for, in characters.
-const LEAST_PART: usize = 6;
+const MIN_PART: usize = 6;
 /// The SQL for the transactions that were tracked with the text `?1` as the ticket.
 const BY_TICKET: &str = "ticket = ?1 COLLATE NOCASE";
 
@@ -51,9 +52,7 @@ impl Reader {
             "transaction_key >= ?1 AND transaction_key < ?1 || char(1114111) ORDER BY transaction_key"
         };
         let sql = transactions::select(&format!("WHERE {condition} LIMIT ?2"));
-        let mut statement = self.db().prepare_cached(&sql)?;
-        let rows = statement.query_map((text, limit), transactions::read)?;
-        Ok(rows.collect::<Result<_, _>>()?)
+        self.db().all(&sql, (text, limit), transactions::read)
     }
 
     /// Finds `TX` of the command line: a hash on any chain, six or more characters of it, or a URL that contains it.
@@ -117,7 +116,7 @@ impl Reader {
             "quote_id = ?1 COLLATE NOCASE OR request_id = ?1 COLLATE NOCASE OR from_address = ?1 COLLATE NOCASE
              OR (profile, quote_id) IN (SELECT profile, quote_id FROM quotes WHERE lower({RECEIVER}) = ?1)"
         );
-        let is_part = match text.chars().count() < LEAST_PART {
+        let is_part = match text.chars().count() < MIN_PART {
             true => "FALSE",
             false => {
                 "instr(lower(transaction_key), ?1) > 0 OR instr(lower(quote_id), ?1) > 0 OR instr(lower(request_id), ?1) > 0

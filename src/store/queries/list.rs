@@ -164,10 +164,10 @@ impl<'a> TransactionList<'a> {
 
     /// Returns the page at a position, with at most `length` rows. Costs O(n) in the rows that aren't known if an index
     /// has the order, else in the rows that pass.
-    pub fn page(&self, place: PagePosition, length: usize, known: &LoadedRows) -> Result<ListPage, StoreError> {
+    pub fn page(&self, position: PagePosition, length: usize, known: &LoadedRows) -> Result<ListPage, StoreError> {
         // In one snapshot: otherwise a row that moves in between could appear twice.
         connection::snapshot(self.reader.db(), || {
-            let mut page = match place {
+            let mut page = match position {
                 PagePosition::First => self.first_page(length),
                 PagePosition::Last => self.last_page(length),
                 PagePosition::Around { rows, before } => match self.first_of(&rows)? {

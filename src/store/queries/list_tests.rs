@@ -113,7 +113,7 @@ fn build_store(transactions: &[GeneratedTransaction]) -> (TempDir, Store) {
     let store = Store::open(&folder.path().join("hoptop.db")).unwrap();
     for (number, generated) in transactions.iter().enumerate() {
         let (store, first, second) = (store.clone(), generated.hash % 4, generated.hash / 4 % 4);
-        let by = |place: u8| store.clone().with_author(PEOPLE[usize::from(place)].map(str::to_owned));
+        let by = |index: u8| store.clone().with_author(PEOPLE[usize::from(index)].map(str::to_owned));
         let report = testing::track(&by(first), "default", vec![params(number, generated)], at(generated.added));
         if generated.hash.is_multiple_of(3) {
             let rows = vec![report.added.first[0]];
@@ -313,8 +313,8 @@ fn page_is_around_the_first_candidate_in_the_list() {
     let reader = store.reader().unwrap();
     let filter = Filter::parse("-ticket:b sort:ticket").unwrap();
     let around = |rows: &[i64], before| {
-        let place = PagePosition::Around { rows: rows.iter().copied().map(RowId).collect(), before };
-        let page = reader.listing(&filter, at(0)).page(place, 2, &LoadedRows::default()).unwrap();
+        let position = PagePosition::Around { rows: rows.iter().copied().map(RowId).collect(), before };
+        let page = reader.listing(&filter, at(0)).page(position, 2, &LoadedRows::default()).unwrap();
         page.rows.iter().map(|row| row.transaction.id.0).collect::<Vec<_>>()
     };
     assert_eq!(around(&[2, 3, 1], 1), [1, 3]);

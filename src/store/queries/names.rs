@@ -9,6 +9,7 @@ use crate::{
     store::{
         error::StoreError,
         reader::Reader,
+        statement::CachedStatements,
         tables::{columns, transactions::POLLED},
     },
 };
@@ -17,9 +18,7 @@ impl Reader {
     /// Returns at most `limit` tickets, labels, people or profiles that begin with a text, without case, in
     /// alphabetical order.
     pub fn names(&self, kind: NameKind, beginning: &str, limit: usize) -> Result<Vec<String>, StoreError> {
-        let mut statement = self.db().prepare_cached(&sql(kind))?;
-        let rows = statement.query_map((beginning, limit), |row| columns::lenient(row, 0))?;
-        Ok(rows.collect::<Result<_, _>>()?)
+        self.db().all(&sql(kind), (beginning, limit), |row| columns::lenient(row, 0))
     }
 }
 

@@ -18,6 +18,7 @@ use crate::{
         error::StoreError,
         queries::list::ListRow,
         reader::Reader,
+        statement::CachedStatements,
         tables::{alerts::AlertQuery, columns, transactions::POLLED},
     },
 };
@@ -57,9 +58,8 @@ impl Reader {
     /// in an index.
     pub fn count_by_status(&self, profile: &str) -> Result<Vec<(Option<RouterStatus>, u64)>, StoreError> {
         let sql = "SELECT status, count(*) FROM transactions WHERE profile = ? GROUP BY status";
-        let mut statement = self.db().prepare_cached(sql)?;
-        let rows = statement.query_map([profile], |row| Ok((columns::lenient(row, 0)?, row.get(1)?)))?;
-        let rows: Vec<(Option<String>, u64)> = rows.collect::<Result<_, _>>()?;
+        let rows: Vec<(Option<String>, u64)> =
+            self.db().all(sql, [profile], |row| Ok((columns::lenient(row, 0)?, row.get(1)?)))?;
         Ok(rows.into_iter().map(|(status, count)| (status.map(RouterStatus::from), count)).collect())
     }
 

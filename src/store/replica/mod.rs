@@ -26,6 +26,7 @@ use crate::domain::{
     operation::{Envelope, Operation},
     team::{self, LogEntry, LogLoss, LogPosition, Nonce},
 };
+use crate::store::statement::CachedStatements;
 
 /// An incomplete payload is dropped after this many newer entries.
 const PART_LIFETIME: u64 = 100_000;
@@ -91,8 +92,10 @@ pub(super) fn apply(db: &Transaction<'_>, new: &LogEntries) -> Result<AppliedEnt
     if !applied.results.is_empty() {
         write_position(db, new.team, applied.position)?;
         let operations: usize = applied.results.iter().map(|(_, results)| results.len()).sum();
-        db.prepare_cached("UPDATE replica SET operations = operations + ?1, lacks_bodies = max(lacks_bodies, ?2)")?
-            .execute(params![operations, new.is_light])?;
+        db.run(
+            "UPDATE replica SET operations = operations + ?1, lacks_bodies = max(lacks_bodies, ?2)",
+            params![operations, new.is_light],
+        )?;
     }
     Ok(applied)
 }
@@ -145,10 +148,10 @@ fn apply_alone(
     db: &Transaction<'_>,
     work: impl FnOnce() -> Result<OperationResult, StoreError>,
 ) -> Result<Result<OperationResult, String>, StoreError> {
-    db.prepare_cached("SAVEPOINT operation")?.execute([])?;
+    db.run("SAVEPOINT operation", [])?;
     match work() {
         Ok(outcome) => {
-            db.prepare_cached("RELEASE operation")?.execute([])?;
+            db.run("RELEASE operation", [])?;
             Ok(Ok(outcome))
         }
         Err(error) if db.is_autocommit() || is_local(&error) => Err(error),
@@ -163,8 +166,10 @@ fn apply_alone(
 fn collect_parts(db: &Connection, part: &payload::PayloadPart<'_>, seq: u64) -> Result<Option<Vec<u8>>, StoreError> {
     let entry = part.entry.to_string();
     db.execute("DELETE FROM log_parts WHERE seq < ?", [seq.saturating_sub(PART_LIFETIME)])?;
-    db.prepare_cached("INSERT OR REPLACE INTO log_parts (entry, part, seq, payload) VALUES (?, ?, ?, ?)")?
-        .execute(params![entry, part.number, seq, part.bytes])?;
+    db.run(
+        "INSERT OR REPLACE INTO log_parts (entry, part, seq, payload) VALUES (?, ?, ?, ?)",
+        params![entry, part.number, seq, part.bytes],
+    )?;
     let count: u32 = db.query_row("SELECT count(*) FROM log_parts WHERE entry = ?", [&entry], |row| row.get(0))?;
     if count < part.total {
         return Ok(None);
@@ -220,8 +225,7 @@ fn is_blank(db: &Connection) -> Result<bool, StoreError> {
 fn write_position(db: &Connection, team: Nonce, position: LogPosition) -> Result<(), StoreError> {
     let sql = "INSERT INTO replica (id, team, seq, nonce) VALUES (1, ?, ?, ?)
                ON CONFLICT (id) DO UPDATE SET team = excluded.team, seq = excluded.seq, nonce = excluded.nonce";
-    db.prepare_cached(sql)?.execute(params![team.to_string(), position.seq, position.nonce.to_string()])?;
-    Ok(())
+    db.run(sql, params![team.to_string(), position.seq, position.nonce.to_string()])
 }
 
 impl Reader {

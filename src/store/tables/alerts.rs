@@ -3,7 +3,7 @@
 //! `operations` appends changes of alerts to the feed; this module must never do so.
 
 use chrono::{DateTime, Utc};
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{Connection, Row, params};
 
 use super::{columns, transaction_keys, transactions};
 use crate::{
@@ -15,7 +15,7 @@ use crate::{
         ids::RowId,
         operation::{AlertKey, SubjectKey},
     },
-    store::{error::StoreError, reader::Reader},
+    store::{error::StoreError, reader::Reader, statement::CachedStatements},
 };
 
 /// The columns of the checksum: those that never change.
@@ -86,10 +86,8 @@ impl Reader {
         let sql = "SELECT rule,
             count(*) FILTER (WHERE acknowledged_at IS NULL AND (snoozed_at IS NULL OR snoozed_until <= ?1)), count(*)
             FROM alerts WHERE cleared_at IS NULL AND (?2 IS NULL OR profile = ?2) GROUP BY rule";
-        let mut statement = self.db().prepare_cached(sql)?;
         let read = |row: &Row<'_>| Ok((columns::lenient(row, 0)?, row.get(1)?, row.get(2)?));
-        let rows = statement.query_map(params![columns::moment(now), profile], read)?;
-        let rows: Vec<(String, u64, u64)> = rows.collect::<Result<_, _>>()?;
+        let rows: Vec<(String, u64, u64)> = self.db().all(sql, params![columns::moment(now), profile], read)?;
         let known =
             |(rule, firing, active): (String, u64, u64)| Some((Rule::find_by_name(&rule)?, [firing, active - firing]));
         Ok(rows.into_iter().filter_map(known).collect())
@@ -209,27 +207,26 @@ pub(in crate::store) fn flapping_state(
     rule: Rule,
     at: DateTime<Utc>,
 ) -> Result<(bool, bool), StoreError> {
-    let mut statement = db.prepare_cached(
-        "SELECT flapping FROM alerts WHERE profile = ?1 AND rule = ?2 AND transaction_row IS ?3
-         AND cleared_at > ?4 AND raised_at > ?4 AND raised_at <= ?5 ORDER BY id DESC",
-    )?;
     let (since, at) = (columns::moment(at - FLAPPING_WITHIN), columns::moment(at));
     let row = transaction.map(|row| row.0);
-    let raises = statement.query_map(params![profile, rule.name(), row, since, at], |row| row.get(0))?;
-    let raises: Vec<bool> = raises.collect::<Result<_, _>>()?;
+    let raises: Vec<bool> = db.all(
+        "SELECT flapping FROM alerts WHERE profile = ?1 AND rule = ?2 AND transaction_row IS ?3
+         AND cleared_at > ?4 AND raised_at > ?4 AND raised_at <= ?5 ORDER BY id DESC",
+        params![profile, rule.name(), row, since, at],
+        |row| row.get(0),
+    )?;
     Ok((raises.len() + 1 >= FLAPPING_RAISES, raises.first() == Some(&true)))
 }
 
 /// Sets the number of consecutive observations without the alert's condition.
 pub(in crate::store) fn set_clean(db: &Connection, id: i64, clean: u32) -> Result<(), StoreError> {
-    db.prepare_cached("UPDATE alerts SET clean = ? WHERE id = ?")?.execute(params![clean, id])?;
-    Ok(())
+    db.run("UPDATE alerts SET clean = ? WHERE id = ?", params![clean, id])
 }
 
 /// Clears an active alert. Returns whether it was flapping; `None` if it wasn't active.
 pub(in crate::store) fn clear(db: &Connection, id: i64, at: DateTime<Utc>) -> Result<Option<bool>, StoreError> {
     let sql = "UPDATE alerts SET cleared_at = ? WHERE id = ? AND cleared_at IS NULL RETURNING flapping";
-    Ok(db.prepare_cached(sql)?.query_row(params![columns::moment(at), id], |row| row.get(0)).optional()?)
+    db.first(sql, params![columns::moment(at), id], |row| row.get(0))
 }
 
 /// Activates the alerts again that were cleared when polling of the transaction stopped; their handling is unchanged.
@@ -237,9 +234,7 @@ pub(in crate::store) fn clear(db: &Connection, id: i64, at: DateTime<Utc>) -> Re
 pub(in crate::store) fn reactivate(db: &Connection, row: RowId) -> Result<Vec<(Rule, bool)>, StoreError> {
     let sql = "UPDATE OR IGNORE alerts SET cleared_at = NULL, clean = 0 WHERE transaction_row = ?1 AND cleared_at =
         (SELECT max(at) FROM changes WHERE transaction_row = ?1 AND event = 'untracked') RETURNING rule, flapping";
-    let mut statement = db.prepare_cached(sql)?;
-    let found = statement.query_map([row.0], |found| Ok((found.get::<_, String>(0)?, found.get(1)?)))?;
-    let found: Vec<(String, bool)> = found.collect::<Result<_, _>>()?;
+    let found: Vec<(String, bool)> = db.all(sql, [row.0], |found| Ok((found.get::<_, String>(0)?, found.get(1)?)))?;
     Ok(found.into_iter().filter_map(|(rule, flapping)| Some((Rule::find_by_name(&rule)?, flapping))).collect())
 }
 
@@ -250,19 +245,15 @@ pub(in crate::store) fn set_handling(db: &Connection, id: i64, handling: Option<
         Some(Handling::Snoozed(snoozed)) => (None, Some(snoozed)),
         None => (None, None),
     };
-    db.prepare_cached(
-        "UPDATE alerts SET acknowledged_at = ?2, acknowledged_note = ?3, snoozed_at = ?4, snoozed_until = ?5, handled_by = ?6
-         WHERE id = ?1",
-    )?
-    .execute(params![
+    db.run("UPDATE alerts SET acknowledged_at = ?2, acknowledged_note = ?3, snoozed_at = ?4, snoozed_until = ?5, handled_by = ?6
+         WHERE id = ?1", params![
         id,
         acknowledged.map(|acknowledgement| columns::moment(acknowledgement.at)),
         acknowledged.and_then(|acknowledgement| acknowledgement.note.as_deref()),
         snoozed.map(|snoozed| columns::moment(snoozed.at)),
         snoozed.and_then(|snoozed| snoozed.until.moment()).map(columns::moment),
         handling.and_then(Handling::author),
-    ])?;
-    Ok(())
+    ])
 }
 
 /// Writes the severity rank of a transaction, the first key of the default order (`filter::reference_order`). The ranks
@@ -278,8 +269,7 @@ pub(in crate::store) fn write_severity_rank(db: &Connection, row: RowId) -> Resu
     };
     let active = load(db, AlertQuery::OfTransaction(row))?;
     let rank = active.iter().map(rank).min().unwrap_or(NO_ALERT_RANK);
-    db.prepare_cached("UPDATE transactions SET calm = ? WHERE id = ?")?.execute([rank, row.0])?;
-    Ok(())
+    db.run("UPDATE transactions SET calm = ? WHERE id = ?", [rank, row.0])
 }
 
 fn collect(db: &Connection, sql: &str, params: impl rusqlite::Params) -> Result<Vec<Alert>, StoreError> {

@@ -21,6 +21,7 @@ use crate::store::{
     body_storage::digest,
     error::StoreError,
     row_checksum::{self, PackedContent},
+    statement::CachedStatements,
 };
 
 /// The zstd level. For answers of a few kilobytes with a base, level 7 saves less than one percent and takes a sixth
@@ -315,8 +316,10 @@ fn make_dictionary(db: &Connection, transaction: &Transaction, body: &str) -> Re
     let content = common_text(&format!("{record}{body}"), params);
     let Some(packed) = compress(&content, b"")? else { return Ok(None) };
     let packed = PackedContent::Compressed(&packed).with_checksum([None; 2]);
-    db.prepare_cached("INSERT INTO dictionaries (from_chain, to_chain, content) VALUES (?, ?, ?)")?
-        .execute(params![params.from_chain.as_str(), params.to_chain.as_str(), packed])?;
+    db.run(
+        "INSERT INTO dictionaries (from_chain, to_chain, content) VALUES (?, ?, ?)",
+        params![params.from_chain.as_str(), params.to_chain.as_str(), packed],
+    )?;
     Ok(Some(Dictionary { id: db.last_insert_rowid(), content: content.into_bytes().into() }))
 }
 

@@ -10,7 +10,7 @@ use crate::{domain::ids::ChainId, store::reader::Reader};
 use super::columns;
 use crate::{
     domain::chain_config::ChainConfig,
-    store::{error::StoreError, row_checksum},
+    store::{error::StoreError, row_checksum, statement::CachedStatements},
 };
 
 /// The columns of the checksum.
@@ -37,14 +37,13 @@ pub(in crate::store) fn save(
     if db.prepare_cached(&IS_KNOWN)?.query_row(params![profile, id, config.name, written], |row| row.get(0))? {
         return Ok(());
     }
-    db.prepare_cached(
+    db.run(
         "INSERT INTO chains (profile, id, name, config, learned_at, checksum)
          VALUES (?1, ?2, ?3, ?4, ?5, row_checksum(?1, ?2, ?3, ?4, ?5))
          ON CONFLICT (profile, id) DO UPDATE SET (name, config, learned_at, checksum) =
              (excluded.name, excluded.config, excluded.learned_at, excluded.checksum)",
-    )?
-    .execute(params![profile, id, config.name, written, columns::moment(at)])?;
-    Ok(())
+        params![profile, id, config.name, written, columns::moment(at)],
+    )
 }
 
 /// The number of chains whose JSON is remembered: more than one profile's answers describe at a time.

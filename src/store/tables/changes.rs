@@ -22,7 +22,7 @@ use crate::{
         operation::Stamp,
         status::RouterStatus,
     },
-    store::{error::StoreError, file::connection, reader::Reader},
+    store::{error::StoreError, file::connection, reader::Reader, statement::CachedStatements},
 };
 
 /// The range of numbers, counted back from the newest, in which `polled` entries are kept.
@@ -103,13 +103,11 @@ impl Reader {
                  AND NOT (event = '{STATUS}' AND what IN ('[null,\"ongoing\"]', '[null,\"not_found\"]'))
              ORDER BY seq DESC LIMIT ?2"
         );
-        let mut statement = self.db().prepare_cached(&sql)?;
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        let rows = statement.query_map(params![SEARCHED, limit], |row| {
+        let rows: Vec<Vec<RecentChange>> = self.db().all(&sql, params![SEARCHED, limit], |row| {
             let hash = TxHash::new(columns::lenient::<String>(row, 8)?);
             Ok(read(row)?.into_iter().map(move |change| RecentChange { hash: hash.clone(), change }).collect())
         })?;
-        let rows: Vec<Vec<RecentChange>> = rows.collect::<Result<_, _>>()?;
         let mut newest: Vec<RecentChange> = rows.into_iter().flatten().collect();
         let subject = |recent: &RecentChange| (recent.change.transaction, recent.change.at);
         let is_status = |recent: &&RecentChange| matches!(recent.change.kind, ChangeKind::StatusChanged { .. });
@@ -145,16 +143,15 @@ pub(in crate::store) fn append(db: &Connection, entry: &FeedEntry<'_>, kind: &Ch
 fn insert(db: &Connection, entry: &FeedEntry<'_>, event: &str, details: Option<String>) -> Result<(), StoreError> {
     let (seq, at, row) = (last(db)? + 1, columns::moment(entry.at), entry.transaction.map(|row| row.0));
     if let (POLLED, Some(row)) = (event, row) {
-        db.prepare_cached("INSERT INTO polls (seq, at, transaction_row) VALUES (?, ?, ?)")?.execute([seq, at, row])?;
+        db.run("INSERT INTO polls (seq, at, transaction_row) VALUES (?, ?, ?)", [seq, at, row])?;
         return if seq % PRUNE_INTERVAL == 0 { prune(db, seq - KEPT_POLLS) } else { Ok(()) };
     }
     let profile = row.is_none().then_some(entry.profile);
-    db.prepare_cached(
+    db.run(
         "INSERT INTO changes (seq, at, profile, transaction_row, event, what, observation, author, checksum)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, row_checksum(?2, ?3, ?4, ?5, ?6, ?7, ?8))",
-    )?
-    .execute(params![seq, at, profile, row, event, details, entry.observation, entry.author])?;
-    Ok(())
+        params![seq, at, profile, row, event, details, entry.observation, entry.author],
+    )
 }
 
 /// Appends the changes that one answer caused. New steps mostly come together, so that they share one entry.
@@ -208,11 +205,10 @@ pub(in crate::store) fn append_to_each(
 ) -> Result<RangeInclusive<i64>, StoreError> {
     // One statement for all rows takes a tenth of the time of one statement per row in a large batch.
     let before = last(db)?;
-    db.prepare_cached(&format!(
+    db.run(&format!(
         "INSERT INTO changes (seq, at, transaction_row, event, what, author, checksum)
          SELECT ?1 + id, ?2, id, ?3, ?4, ?7, row_checksum(?2, NULL, id, ?3, ?4, NULL, ?7) FROM transactions WHERE id BETWEEN ?5 AND ?6 AND {condition} ORDER BY id"
-    ))?
-    .execute(params![
+    ), params![
         before + 1 - rows.start(),
         columns::moment(stamp.at),
         kind.name(),
@@ -227,8 +223,7 @@ pub(in crate::store) fn append_to_each(
 /// Deletes the `polled` entries of deleted transactions.
 pub(in crate::store) fn forget_polls_of_deleted(db: &Connection) -> Result<(), StoreError> {
     let gone = "NOT EXISTS (SELECT 1 FROM transactions WHERE id = transaction_row)";
-    db.prepare_cached(&format!("DELETE FROM polls WHERE {gone}"))?.execute([])?;
-    Ok(())
+    db.run(&format!("DELETE FROM polls WHERE {gone}"), [])
 }
 
 fn prune(db: &Connection, floor: i64) -> Result<(), StoreError> {
@@ -254,7 +249,7 @@ fn floor(db: &Connection) -> Result<i64, StoreError> {
 pub(in crate::store) fn count_commit(db: &Connection) -> Result<i64, StoreError> {
     // Two statements, because `RETURNING` would make a temporary table in each commit.
     let number = last_commit(db)? + 1;
-    db.prepare_cached("UPDATE feed SET commits = ?")?.execute([number])?;
+    db.run("UPDATE feed SET commits = ?", [number])?;
     Ok(number)
 }
 
@@ -285,9 +280,8 @@ pub(in crate::store) fn rows_after(db: &Connection, seq: i64) -> Result<Option<B
     }
     let sql = "SELECT transaction_row FROM polls WHERE seq > ?1
                UNION ALL SELECT transaction_row FROM changes WHERE seq > ?1 LIMIT ?2";
-    let mut statement = db.prepare_cached(sql)?;
-    let rows = statement.query_map(params![seq, i64::try_from(MAX_ROWS).unwrap_or(i64::MAX)], |row| row.get(0))?;
-    let rows: Vec<Option<i64>> = rows.collect::<Result<_, _>>()?;
+    let rows: Vec<Option<i64>> =
+        db.all(sql, params![seq, i64::try_from(MAX_ROWS).unwrap_or(i64::MAX)], |row| row.get(0))?;
     Ok((rows.len() < MAX_ROWS).then(|| rows.into_iter().flatten().map(RowId).collect()))
 }
 

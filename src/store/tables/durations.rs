@@ -17,7 +17,7 @@ use crate::{
         status::RouterStatus,
         transaction::Transaction,
     },
-    store::{error::StoreError, reader::Reader, row_checksum},
+    store::{error::StoreError, reader::Reader, row_checksum, statement::CachedStatements},
 };
 
 /// The columns of the checksum of `forecasts`. The evidence can't be derived from other tables. It also counts deleted
@@ -51,10 +51,10 @@ pub(in crate::store) fn add(
     at: DateTime<Utc>,
 ) -> Result<(), StoreError> {
     match sample {
-        DurationSample::Indexed { chain, took } => {
+        DurationSample::Indexed { chain, delay } => {
             let key = EvidenceKey::of_chain(profile, chain);
             let mut evidence: Evidence = key.read(db)?;
-            evidence.add(*took);
+            evidence.add(*delay);
             key.write(db, &evidence)
         }
         DurationSample::Ended { route, outcome, settled, estimate } => {
@@ -62,16 +62,15 @@ pub(in crate::store) fn add(
             evidence.add(*settled, *estimate);
             EvidenceKey::of_route(profile, route).write(db, &evidence.route)?;
             EvidenceKey::of_all_routes(profile).write(db, &evidence.pooled)?;
-            let Some(took) = settled.took() else { return Ok(()) };
+            let Some(duration) = settled.duration() else { return Ok(()) };
             let (from, to) = (route.from.as_str(), route.to.as_str());
             let values =
-                params![profile, from, to, route.is_gmp, outcome.raw(), columns::span(took), columns::moment(at)];
-            db.prepare_cached(
+                params![profile, from, to, route.is_gmp, outcome.raw(), columns::span(duration), columns::moment(at)];
+            db.run(
                 "INSERT INTO durations (profile, from_chain, to_chain, gmp, outcome, took, at)
                  VALUES (?, ?, ?, ?, ?, ?, ?)",
-            )?
-            .execute(values)?;
-            Ok(())
+                values,
+            )
         }
     }
 }
@@ -130,7 +129,7 @@ impl<'a> EvidenceKey<'a> {
         if db.prepare_cached(&UPDATE)?.execute(values)? == 0 {
             let insert = "INSERT INTO forecasts (profile, from_chain, to_chain, gmp, evidence, checksum)
                           VALUES (?1, ?2, ?3, ?4, ?5, row_checksum(?1, ?2, ?3, ?4, ?5))";
-            db.prepare_cached(insert)?.execute(values)?;
+            db.run(insert, values)?;
         }
         Ok(())
     }
@@ -214,8 +213,8 @@ impl Reader {
         let (from, to) = (route.from.as_str(), route.to.as_str());
         let values = params![profile, from, to, route.is_gmp, since, except, MAX_COMPARED];
         let rows = statement.query_map(values, |row| row.get(0))?;
-        let took = rows.map(|row| row.map(columns::span_from)).collect::<Result<Vec<Duration>, _>>()?;
-        Ok(RouteDurations { evidence: settling_evidence(db, profile, route)?, took })
+        let durations = rows.map(|row| row.map(columns::span_from)).collect::<Result<Vec<Duration>, _>>()?;
+        Ok(RouteDurations { evidence: settling_evidence(db, profile, route)?, durations })
     }
 
     /// Returns how many transactions of a profile ended within their deadline, by route and by week. Costs O(n) in the

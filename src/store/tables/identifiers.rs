@@ -11,20 +11,20 @@ use crate::{
         ids::{RowId, TxHash},
         record::StatusRecord,
     },
-    store::error::StoreError,
+    store::{error::StoreError, statement::CachedStatements},
 };
 
 /// The SQL for the transactions that a record calls by the parameter `?1`, which must be in lower case.
 pub(in crate::store) const BY_IDENTIFIER: &str = "id IN (SELECT transaction_row FROM identifiers WHERE value = ?1)";
 
 /// The most identifiers of one transaction: a service that sends new hashes in each answer must not fill the disk.
-const MOST: usize = 32;
+const MAX_IDENTIFIERS: usize = 32;
 /// The shortest identifier, in bytes.
-const LEAST_LENGTH: usize = 6;
+const MIN_LENGTH: usize = 6;
 
 /// Whether a value can tell transactions apart: placeholders such as `0x` and a hash of zeros can't.
 fn is_specific(value: &str) -> bool {
-    value.len() >= LEAST_LENGTH && value.trim_start_matches("0x").bytes().any(|byte| byte != b'0')
+    value.len() >= MIN_LENGTH && value.trim_start_matches("0x").bytes().any(|byte| byte != b'0')
 }
 
 /// Adds the identifiers of a record. The hash by which the transaction is tracked isn't one of them.
@@ -44,7 +44,7 @@ pub(in crate::store) fn write(
     values.retain(|value| is_specific(value) && *value != tracked);
     let known = "SELECT count(*) FROM identifiers WHERE transaction_row = ?";
     let known: usize = db.prepare_cached(known)?.query_row([transaction.0], |row| row.get(0))?;
-    values.truncate(MOST.saturating_sub(known));
+    values.truncate(MAX_IDENTIFIERS.saturating_sub(known));
     let mut statement =
         db.prepare_cached("INSERT OR IGNORE INTO identifiers (value, transaction_row) VALUES (?, ?)")?;
     for value in values {
@@ -67,7 +67,7 @@ pub(in crate::store) fn add_missing(db: &Connection, count: usize) -> Result<(),
         if let (Ok(Some(record)), Some(key)) = (records::record(db, *row), transaction_keys::key(db, *row)?) {
             write(db, *row, &key.hash, &record)?;
         }
-        db.prepare_cached("DELETE FROM unindexed_records WHERE transaction_row = ?")?.execute([row.0])?;
+        db.run("DELETE FROM unindexed_records WHERE transaction_row = ?", [row.0])?;
     }
     Ok(())
 }

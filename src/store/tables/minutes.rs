@@ -14,7 +14,7 @@ use crate::{
         poller::{PollerHealth, PollerReport},
         span,
     },
-    store::{error::StoreError, reader::Reader},
+    store::{error::StoreError, reader::Reader, statement::CachedStatements},
 };
 
 const MINUTE_MILLIS: i64 = 60_000;
@@ -93,50 +93,48 @@ pub(in crate::store) fn count(
     let oldest = transactions::oldest_answer(db, profile)?.map(|oldest| columns::span(span::between(oldest, now.at)));
     let at = columns::moment(now.at);
     let minute = at - at.rem_euclid(MINUTE_MILLIS);
-    db.prepare_cached(
+    db.run(
         "INSERT INTO minutes (profile, at, requests, throttled, failed, polled_for, limited_to, oldest)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
          ON CONFLICT DO UPDATE SET requests = requests + ?3, throttled = throttled + ?4, failed = failed + ?5,
          polled_for = polled_for + ?6, limited_to = ?7, oldest = max(ifnull(oldest, ?8), ifnull(?8, oldest))",
-    )?
-    .execute(params![
-        profile,
-        minute,
-        work.requests,
-        work.throttled,
-        work.failed,
-        columns::span(work.polled_for),
-        now.rps,
-        oldest
-    ])?;
+        params![
+            profile,
+            minute,
+            work.requests,
+            work.throttled,
+            work.failed,
+            columns::span(work.polled_for),
+            now.rps,
+            oldest
+        ],
+    )?;
     let kept_from = columns::moment(now.at - RETENTION);
     // Minutes in the future were counted when the clock was ahead.
-    db.prepare_cached("DELETE FROM minutes WHERE profile = ? AND (at < ? OR at > ?)")?.execute(params![
-        profile,
-        kept_from,
-        columns::moment(now.at)
-    ])?;
-    Ok(())
+    db.run(
+        "DELETE FROM minutes WHERE profile = ? AND (at < ? OR at > ?)",
+        params![profile, kept_from, columns::moment(now.at)],
+    )
 }
 
 impl Reader {
     /// Returns the minutes of a profile since a time, oldest first.
     pub fn minutes(&self, profile: &str, since: DateTime<Utc>) -> Result<Vec<MinuteStats>, StoreError> {
-        let mut statement = self.db().prepare_cached(
+        self.db().all(
             "SELECT at, requests, throttled, failed, polled_for, limited_to, oldest FROM minutes
              WHERE profile = ? AND at >= ? ORDER BY at",
-        )?;
-        let rows = statement.query_map(params![profile, columns::moment(since)], |row| {
-            Ok(MinuteStats {
-                at: columns::moment_from(row.get(0)?),
-                requests: row.get(1)?,
-                throttled: row.get(2)?,
-                failed: row.get(3)?,
-                polled_for: columns::span_from(row.get(4)?),
-                limit: row.get(5)?,
-                oldest: row.get::<_, Option<i64>>(6)?.map(columns::span_from),
-            })
-        })?;
-        Ok(rows.collect::<Result<_, _>>()?)
+            params![profile, columns::moment(since)],
+            |row| {
+                Ok(MinuteStats {
+                    at: columns::moment_from(row.get(0)?),
+                    requests: row.get(1)?,
+                    throttled: row.get(2)?,
+                    failed: row.get(3)?,
+                    polled_for: columns::span_from(row.get(4)?),
+                    limit: row.get(5)?,
+                    oldest: row.get::<_, Option<i64>>(6)?.map(columns::span_from),
+                })
+            },
+        )
     }
 }

@@ -2,12 +2,12 @@
 //! as withdrawn.
 
 use chrono::{DateTime, Utc};
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, params};
 
 use super::columns;
 use crate::{
     domain::{ids::RowId, operation::Stamp, people},
-    store::{error::StoreError, reader::Reader},
+    store::{error::StoreError, reader::Reader, statement::CachedStatements},
 };
 
 /// The columns of the checksum.
@@ -52,7 +52,7 @@ pub(in crate::store) fn insert(db: &Connection, row: RowId, text: &str, stamp: &
     let values = params![row.0, columns::moment(stamp.at), text, stamp.author];
     let sql = "INSERT INTO notes (transaction_row, at, text, author, checksum)
                VALUES (?1, ?2, ?3, ?4, row_checksum(?1, ?2, ?3, ?4))";
-    db.prepare_cached(sql)?.execute(values)?;
+    db.run(sql, values)?;
     Ok(db.last_insert_rowid())
 }
 
@@ -71,7 +71,7 @@ pub(in crate::store) fn insert_withdrawn(
 /// Returns the number of the newest note of a transaction that has exactly this text and isn't withdrawn.
 pub(in crate::store) fn newest_with_text(db: &Connection, row: RowId, text: &str) -> Result<Option<i64>, StoreError> {
     let sql = "SELECT id FROM notes WHERE transaction_row = ? AND text = ? AND taken_back_at IS NULL ORDER BY id DESC LIMIT 1";
-    Ok(db.prepare_cached(sql)?.query_row(params![row.0, text], |row| row.get(0)).optional()?)
+    db.first(sql, params![row.0, text], |row| row.get(0))
 }
 
 /// Withdraws a note, or restores it with `None`. Returns `false` if nothing changed.

@@ -7,7 +7,7 @@ use rusqlite::{Connection, params};
 
 use crate::{
     domain::notification::NotificationCursor,
-    store::{error::StoreError, reader::Reader},
+    store::{error::StoreError, reader::Reader, statement::CachedStatements},
 };
 
 impl Reader {
@@ -17,15 +17,12 @@ impl Reader {
         let read = |row: &rusqlite::Row<'_>| {
             Ok(NotificationCursor { channel: row.get(0)?, seq: row.get(1)?, error: row.get(2)? })
         };
-        let mut statement = self.db().prepare_cached(sql)?;
-        let rows = statement.query_map([profile], read)?;
-        Ok(rows.collect::<Result<_, _>>()?)
+        self.db().all(sql, [profile], read)
     }
 }
 
 pub(in crate::store) fn write(db: &Connection, profile: &str, cursor: &NotificationCursor) -> Result<(), StoreError> {
     let sql = "INSERT INTO heralds (profile, way, seq, error) VALUES (?1, ?2, ?3, ?4)
                ON CONFLICT DO UPDATE SET seq = ?3, error = ?4";
-    db.prepare_cached(sql)?.execute(params![profile, cursor.channel, cursor.seq, cursor.error])?;
-    Ok(())
+    db.run(sql, params![profile, cursor.channel, cursor.seq, cursor.error])
 }

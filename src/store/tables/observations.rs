@@ -19,7 +19,9 @@ use crate::domain::{
     span,
     transaction::Transaction,
 };
-use crate::store::{body_storage::BodyStorage, error::StoreError, reader::Reader, row_checksum};
+use crate::store::{
+    body_storage::BodyStorage, error::StoreError, reader::Reader, row_checksum, statement::CachedStatements,
+};
 
 /// The columns of the checksum. A body has its own.
 pub(in crate::store) const CHECKED: &str =
@@ -46,11 +48,11 @@ pub struct StoredObservation {
 
 impl StoredObservation {
     /// Returns a sentence for a person about the answer.
-    pub fn sentence(&self) -> String {
+    pub fn event_text(&self) -> String {
         format!("answer: {}", self.description())
     }
 
-    /// Like `sentence`, for a line that already says that an answer came.
+    /// Like `event_text`, for a line that already says that an answer came.
     pub fn description(&self) -> String {
         let http = self.http_status.map_or_else(String::new, |status| format!(" (HTTP {status})"));
         let times = match self.times {
@@ -97,18 +99,15 @@ impl Reader {
         settled_before: DateTime<Utc>,
         limit: usize,
     ) -> Result<(OldBodyCursor, Vec<RowId>), StoreError> {
-        let mut statement = self.db().prepare_cached(
+        let found: Vec<OldBodyCursor> = self.db().all(
             "SELECT settled_at, id FROM transactions
              WHERE settled_at IS NOT NULL AND settled_at >= ?1 AND settled_at < ?3 AND (settled_at > ?1 OR id < ?2)
              AND (EXISTS (SELECT 1 FROM observations WHERE transaction_row = transactions.id AND body IS NOT NULL)
                   OR EXISTS (SELECT 1 FROM records WHERE transaction_row = transactions.id AND body IS NOT NULL))
              ORDER BY settled_at, id DESC LIMIT ?4",
+            params![from.settled_at, from.row, columns::moment(settled_before), limit],
+            |row| Ok(OldBodyCursor { settled_at: row.get(0)?, row: row.get(1)? }),
         )?;
-        let rows = statement
-            .query_map(params![from.settled_at, from.row, columns::moment(settled_before), limit], |row| {
-                Ok(OldBodyCursor { settled_at: row.get(0)?, row: row.get(1)? })
-            })?;
-        let found: Vec<OldBodyCursor> = rows.collect::<Result<_, _>>()?;
         let reached = found.last().copied().unwrap_or(from);
         Ok((reached, found.into_iter().map(|found| RowId(found.row)).collect()))
     }
@@ -170,12 +169,7 @@ pub(in crate::store) fn insert_or_repeat<'a>(
                  response_id = ?3, checksum = {checksum} WHERE id = ?4"
             )
         });
-        db.prepare_cached(&REPEAT)?.execute(params![
-            moment,
-            latency,
-            with_next_id(response_ids, observation.response_id.as_deref()),
-            id
-        ])?;
+        db.run(&REPEAT, params![moment, latency, with_next_id(response_ids, observation.response_id.as_deref()), id])?;
         let last = match observation.body.as_deref() {
             None => LastBody::Unchanged,
             Some(text) => match (find_repetition(db, id, text)?, storage) {
@@ -195,22 +189,22 @@ pub(in crate::store) fn insert_or_repeat<'a>(
         (Some(body), BodyStorage::Store) => pack_body(db, transaction, body, is_record)?,
         (Some(body), BodyStorage::Log(entry)) => PackedBody::in_log(entry, body),
     };
-    db.prepare_cached(
+    db.run(
         "INSERT INTO observations (transaction_row, first_at, last_at, summary, http_status, latency,
          body, body_dictionary, body_base, response_id, checksum)
          VALUES (?1, ?2, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, row_checksum(?1, ?2, ?2, 1, ?3, ?4, ?5, ?9))",
-    )?
-    .execute(params![
-        transaction.id.0,
-        moment,
-        summary,
-        observation.http_status,
-        latency,
-        packed,
-        packed.dictionary,
-        packed.base,
-        observation.response_id
-    ])?;
+        params![
+            transaction.id.0,
+            moment,
+            summary,
+            observation.http_status,
+            latency,
+            packed,
+            packed.dictionary,
+            packed.base,
+            observation.response_id
+        ],
+    )?;
     let last = match (observation.body.as_deref(), storage) {
         (None, _) => LastBody::Unchanged,
         (Some(body), BodyStorage::Store) => LastBody::InHistory(body),
@@ -226,14 +220,14 @@ const ID_SEPARATOR: char = '\n';
 /// row.
 fn with_next_id(known: Option<String>, next: Option<&str>) -> Option<String> {
     /// The most IDs of one entry: a transfer may be polled for days without a change.
-    const MOST: usize = 32;
+    const MAX_IDS: usize = 32;
     let Some(next) = next else { return known };
     let known = known.unwrap_or_default();
     let mut ids: Vec<&str> = known.split(ID_SEPARATOR).filter(|id| !id.is_empty()).collect();
     if ids.last() != Some(&next) {
         ids.push(next);
     }
-    let newest = ids.get(ids.len().saturating_sub(MOST)..).unwrap_or_default();
+    let newest = ids.get(ids.len().saturating_sub(MAX_IDS)..).unwrap_or_default();
     Some(newest.join(&ID_SEPARATOR.to_string()))
 }
 
@@ -262,8 +256,7 @@ pub(in crate::store) fn leave_body_out(db: &Connection, id: i64) -> Result<(), S
     let Some(text) = readable_body(db, id)? else { return Ok(()) };
     let packed = PackedBody::in_log(0, &text);
     let sql = "UPDATE observations SET body = ?2, body_dictionary = NULL, body_base = ?3 WHERE id = ?1";
-    db.prepare_cached(sql)?.execute(params![id, packed, packed.base])?;
-    Ok(())
+    db.run(sql, params![id, packed, packed.base])
 }
 
 /// Packs a body. The body of a record is packed with the transaction's first body or the dictionary of its route as the
@@ -364,17 +357,13 @@ pub(in crate::store) fn of_transaction(
     db: &Connection,
     transaction: RowId,
 ) -> Result<Vec<StoredObservation>, StoreError> {
-    let mut statement = db.prepare_cached(&format!("{SELECT} WHERE transaction_row = ? ORDER BY id"))?;
-    let rows = statement.query_map([transaction.0], read)?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    db.all(&format!("{SELECT} WHERE transaction_row = ? ORDER BY id"), [transaction.0], read)
 }
 
 /// Returns the service's IDs of the answers about a transaction, oldest first: of a repeated answer the newest ones.
 pub(in crate::store) fn response_ids(db: &Connection, transaction: RowId) -> Result<Vec<String>, StoreError> {
     let sql = "SELECT response_id FROM observations WHERE transaction_row = ? AND response_id IS NOT NULL ORDER BY id";
-    let mut statement = db.prepare_cached(sql)?;
-    let rows = statement.query_map([transaction.0], |row| columns::lenient::<String>(row, 0))?;
-    let entries = rows.collect::<Result<Vec<_>, _>>()?;
+    let entries = db.all(sql, [transaction.0], |row| columns::lenient::<String>(row, 0))?;
     Ok(entries.iter().flat_map(|ids| ids.split(ID_SEPARATOR)).map(str::to_owned).collect())
 }
 

@@ -6,7 +6,7 @@ use rusqlite::{Connection, params};
 use super::columns;
 use crate::{
     domain::{ids::RowId, on_chain::OnChain, status::RouterStatus},
-    store::{error::StoreError, reader::Reader, row_checksum},
+    store::{error::StoreError, reader::Reader, row_checksum, statement::CachedStatements},
 };
 
 /// The columns of the checksum.
@@ -31,8 +31,7 @@ pub(in crate::store) fn write(db: &Connection, row: RowId, on_chain: &OnChain) -
         "INSERT INTO on_chain (transaction_row, verdict, reading, checksum) VALUES (?1, ?2, ?3, row_checksum(?1, ?2, ?3))
          ON CONFLICT (transaction_row) DO UPDATE SET verdict = ?2, reading = ?3, requested_at = NULL, checksum = {next}"
     );
-    db.prepare_cached(&sql)?.execute(params![row.0, on_chain.source.verdict.name(), reading])?;
-    Ok(())
+    db.run(&sql, params![row.0, on_chain.source.verdict.name(), reading])
 }
 
 /// Records a person's request for a reading.
@@ -43,8 +42,7 @@ pub(in crate::store) fn request(db: &Connection, row: RowId, at: DateTime<Utc>) 
          VALUES (?1, ?2, row_checksum(?1, NULL, NULL, ?2))
          ON CONFLICT (transaction_row) DO UPDATE SET requested_at = ?2, checksum = {next}"
     );
-    db.prepare_cached(&sql)?.execute(params![row.0, columns::moment(at)])?;
-    Ok(())
+    db.run(&sql, params![row.0, columns::moment(at)])
 }
 
 /// Whether a person's request for a reading isn't answered yet.
@@ -55,8 +53,7 @@ pub(in crate::store) fn is_requested(db: &Connection, row: RowId) -> Result<bool
 
 /// Removes the reading of a transaction.
 pub(in crate::store) fn remove(db: &Connection, row: RowId) -> Result<(), StoreError> {
-    db.prepare_cached("DELETE FROM on_chain WHERE transaction_row = ?")?.execute([row.0])?;
-    Ok(())
+    db.run("DELETE FROM on_chain WHERE transaction_row = ?", [row.0])
 }
 
 impl Reader {
@@ -68,18 +65,14 @@ impl Reader {
         since: DateTime<Utc>,
     ) -> Result<Vec<RowId>, StoreError> {
         let sql = "SELECT id FROM transactions WHERE status = ? AND profile = ? AND status_since >= ?";
-        let mut statement = self.db().prepare_cached(sql)?;
         let values = params![status.raw(), profile, columns::moment(since)];
-        let rows = statement.query_map(values, |row| row.get(0).map(RowId))?;
-        Ok(rows.collect::<Result<_, _>>()?)
+        self.db().all(sql, values, |row| row.get(0).map(RowId))
     }
 
     /// Returns the transactions of a profile for which a person requested a reading.
     pub fn requested_chains(&self, profile: &str) -> Result<Vec<RowId>, StoreError> {
         let sql = "SELECT transaction_row FROM on_chain JOIN transactions ON transactions.id = transaction_row
                    WHERE requested_at IS NOT NULL AND profile = ? ORDER BY requested_at, transaction_row";
-        let mut statement = self.db().prepare_cached(sql)?;
-        let rows = statement.query_map([profile], |row| row.get(0).map(RowId))?;
-        Ok(rows.collect::<Result<_, _>>()?)
+        self.db().all(sql, [profile], |row| row.get(0).map(RowId))
     }
 }

@@ -4,6 +4,7 @@ use chrono::{DateTime, Utc};
 use rusqlite::{Connection, params};
 
 use super::columns;
+use crate::store::statement::CachedStatements;
 use crate::{domain::ids::RowId, store::error::StoreError};
 
 /// The transaction that one dashboard shows. Not an operation, because it means nothing on another machine.
@@ -19,7 +20,7 @@ pub struct OpenMark {
 
 pub(in crate::store) fn write(db: &Connection, mark: &OpenMark) -> Result<(), StoreError> {
     // Marks of ended dashboards expire.
-    db.prepare_cached("DELETE FROM attention WHERE until <= ?")?.execute([columns::moment(mark.at)])?;
+    db.run("DELETE FROM attention WHERE until <= ?", [columns::moment(mark.at)])?;
     match mark.open {
         // The transaction may be deleted by now.
         Some((row, until)) => db
@@ -36,8 +37,9 @@ pub(in crate::store) fn write(db: &Connection, mark: &OpenMark) -> Result<(), St
 
 /// Returns the transactions that are open at `at`.
 pub(in crate::store) fn open_at(db: &Connection, at: DateTime<Utc>) -> Result<Vec<RowId>, StoreError> {
-    let mut statement =
-        db.prepare_cached("SELECT DISTINCT transaction_row FROM attention WHERE until > ? ORDER BY transaction_row")?;
-    let rows = statement.query_map([columns::moment(at)], |row| row.get(0).map(RowId))?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    db.all(
+        "SELECT DISTINCT transaction_row FROM attention WHERE until > ? ORDER BY transaction_row",
+        [columns::moment(at)],
+        |row| row.get(0).map(RowId),
+    )
 }

@@ -10,11 +10,11 @@ use super::{
 };
 use crate::{
     domain::{ids::RowId, poller::PollerReport},
-    store::{error::StoreError, reader::Reader},
+    store::{error::StoreError, reader::Reader, statement::CachedStatements},
 };
 
 /// The longest pause. A later end was written while the clock was ahead, and is ignored.
-const LONGEST_PAUSE: TimeDelta = TimeDelta::hours(1);
+const MAX_PAUSE: TimeDelta = TimeDelta::hours(1);
 
 /// The requests of people to a profile's poller.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -48,7 +48,7 @@ impl Reader {
     /// Returns the end of the profile's pause; `None` if the profile isn't paused at `now`.
     pub fn paused_until(&self, profile: &str, now: DateTime<Utc>) -> Result<Option<DateTime<Utc>>, StoreError> {
         let sql = "SELECT until FROM pauses WHERE profile = ?1 AND until > ?2 AND until <= ?3";
-        let values = params![profile, columns::moment(now), columns::moment(now + LONGEST_PAUSE)];
+        let values = params![profile, columns::moment(now), columns::moment(now + MAX_PAUSE)];
         let until = self.db().prepare_cached(sql)?.query_row(values, |row| row.get(0)).optional()?;
         Ok(until.map(columns::moment_from))
     }
@@ -71,12 +71,11 @@ pub(in crate::store) fn set_pause(
 
 pub(in crate::store) fn write(db: &Connection, profile: &str, report: &PollerReport) -> Result<(), StoreError> {
     let state = columns::to_json(report, 0)?;
-    db.prepare_cached(
+    db.run(
         "INSERT INTO pollers (profile, at, state) VALUES (?1, ?2, ?3)
          ON CONFLICT (profile) DO UPDATE SET at = ?2, state = ?3",
-    )?
-    .execute(params![profile, columns::moment(report.at), state])?;
-    Ok(())
+        params![profile, columns::moment(report.at), state],
+    )
 }
 
 pub(in crate::store) fn read(db: &Connection, profile: &str) -> Result<Option<PollerReport>, StoreError> {

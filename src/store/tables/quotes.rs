@@ -13,7 +13,7 @@ use crate::{
         quote::{FRESH, QuoteAnswer, QuoteObservation, QuoteRequest},
         transaction::TransactionParams,
     },
-    store::{error::StoreError, reader::Reader, row_checksum},
+    store::{error::StoreError, reader::Reader, row_checksum, statement::CachedStatements},
 };
 
 /// The columns of the checksum.
@@ -60,7 +60,7 @@ impl Reader {
     /// Returns a requested route by its number in this store.
     pub fn quote(&self, id: i64) -> Result<Option<StoredQuote>, StoreError> {
         let sql = format!("{SELECT} WHERE id = ?");
-        Ok(self.db().prepare_cached(&sql)?.query_row([id], read).optional()?)
+        self.db().first(&sql, [id], read)
     }
 }
 
@@ -94,7 +94,7 @@ pub(in crate::store) fn find_fresh(
     );
     let since = columns::moment(at) - columns::span(FRESH);
     let values = params![profile, columns::to_json(request, 1)?, since, columns::moment(at)];
-    Ok(db.prepare_cached(&sql)?.query_row(values, read).optional()?)
+    db.first(&sql, values, read)
 }
 
 /// Extends the wait for an equal request that is not answered. Returns its number and when it was asked for.
@@ -113,7 +113,7 @@ pub(in crate::store) fn extend_wait(
     );
     let values = params![profile, columns::to_json(request, 1)?, columns::moment(at), columns::moment(wanted_until)];
     let read = |row: &Row<'_>| Ok((row.get(0)?, columns::moment_from(row.get(1)?)));
-    Ok(db.prepare_cached(&sql)?.query_row(values, read).optional()?)
+    db.first(&sql, values, read)
 }
 
 /// Returns the assignments of an `UPDATE` to columns, with the checksum's assignment.
@@ -139,7 +139,7 @@ pub(in crate::store) fn insert(
     // The columns after these are NULL, which adds nothing to a checksum.
     let sql = "INSERT INTO quotes (profile, request, asked_at, wanted_until, checksum)
                VALUES (?1, ?2, ?3, ?4, row_checksum(?1, ?2, ?3, ?4))";
-    db.prepare_cached(sql)?.execute(values)?;
+    db.run(sql, values)?;
     Ok(db.last_insert_rowid())
 }
 
@@ -156,14 +156,7 @@ pub(in crate::store) fn withdraw(
     let set = assignments(&[("wanted_until", "?4")]);
     let sql = format!("UPDATE quotes SET {set} WHERE {OF_KEY} AND sent_at IS NULL AND wanted_until <= ?5");
     let [asked_at, at, until] = [quote.asked_at, at, wanted_until].map(columns::moment);
-    db.prepare_cached(&sql)?.execute(params![
-        quote.profile,
-        columns::to_json(&quote.request, 1)?,
-        asked_at,
-        at,
-        until
-    ])?;
-    Ok(())
+    db.run(&sql, params![quote.profile, columns::to_json(&quote.request, 1)?, asked_at, at, until])
 }
 
 /// Marks a request as sent. Returns `false` if it is already sent or answered, or no longer wanted.
@@ -209,7 +202,7 @@ pub(in crate::store) fn set_answer(
         quote_id,
         estimate
     ];
-    Ok(db.prepare_cached(&sql)?.query_row(values, |row| row.get(0)).optional()?)
+    db.first(&sql, values, |row| row.get(0))
 }
 
 /// Returns the end of a wallet's rate limit and the service's message; `None` if no limit applies at `at`.
@@ -236,9 +229,10 @@ pub(in crate::store) fn set_wallet_limit(
     at: DateTime<Utc>,
 ) -> Result<(), StoreError> {
     let until = columns::moment(at).saturating_add(columns::span(retry_after));
-    db.prepare_cached("INSERT OR REPLACE INTO wallet_limits (profile, wallet, until, message) VALUES (?, ?, ?, ?)")?
-        .execute(params![profile, wallet, until, message])?;
-    Ok(())
+    db.run(
+        "INSERT OR REPLACE INTO wallet_limits (profile, wallet, until, message) VALUES (?, ?, ?, ?)",
+        params![profile, wallet, until, message],
+    )
 }
 
 /// Whether any quote of a profile has a quote ID.

@@ -14,7 +14,7 @@ use super::{
     transaction_keys,
 };
 use crate::domain::{ids::RowId, record::StatusRecord, transaction::Transaction};
-use crate::store::{error::StoreError, reader::Reader};
+use crate::store::{error::StoreError, reader::Reader, statement::CachedStatements};
 
 /// Returns the last record of a transaction; `None` also if it can't be read, since the next answer replaces it.
 pub(in crate::store) fn record(db: &Connection, transaction: RowId) -> Result<Option<StatusRecord>, StoreError> {
@@ -43,15 +43,12 @@ pub(in crate::store) fn maybe_unreadable(db: &Connection) -> Result<Vec<RowId>, 
                    OR typeof(record) = 'blob' AND NOT is_intact(record, record_dictionary, record_base)
                    OR record_dictionary NOT IN (SELECT id FROM dictionaries WHERE is_intact(content, NULL, NULL))
                    OR record_base NOT IN (SELECT id FROM observations WHERE is_intact(body, body_dictionary, body_base))";
-    let mut statement = db.prepare_cached(sql)?;
-    let rows = statement.query_map([], |row| row.get(0).map(RowId))?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    db.all(sql, [], |row| row.get(0).map(RowId))
 }
 
 /// Removes the record and the last body of a transaction. Its history keeps the answers.
 pub(in crate::store) fn remove(db: &Connection, transaction: RowId) -> Result<(), StoreError> {
-    db.prepare_cached("DELETE FROM records WHERE transaction_row = ?")?.execute([transaction.0])?;
-    Ok(())
+    db.run("DELETE FROM records WHERE transaction_row = ?", [transaction.0])
 }
 
 /// Writes the record as an answer changed it, and the last body if no observation holds the same body.
@@ -82,8 +79,7 @@ pub(in crate::store) fn write(
         "INSERT INTO records (transaction_row, body, body_dictionary, body_base) VALUES (?1, ?2, ?3, ?4)
          ON CONFLICT DO UPDATE SET body = ?2, body_dictionary = ?3, body_base = ?4"
     };
-    db.prepare_cached(sql)?.execute(params![transaction.id.0, last, last.dictionary, last.base])?;
-    Ok(())
+    db.run(sql, params![transaction.id.0, last, last.dictionary, last.base])
 }
 
 /// Packs the record with its entry's body as the base, because the body has much of the same content.
@@ -105,12 +101,11 @@ fn write_record(
 }
 
 fn write_packed(db: &Connection, row: RowId, packed: &PackedBody) -> Result<(), StoreError> {
-    db.prepare_cached(
+    db.run(
         "INSERT INTO records (transaction_row, record, record_dictionary, record_base) VALUES (?1, ?2, ?3, ?4)
          ON CONFLICT DO UPDATE SET record = ?2, record_dictionary = ?3, record_base = ?4",
-    )?
-    .execute(params![row.0, packed, packed.dictionary, packed.base])?;
-    Ok(())
+        params![row.0, packed, packed.dictionary, packed.base],
+    )
 }
 
 /// Packs a transaction's record again without a body as its base, so that bodies can be deleted.
@@ -132,8 +127,7 @@ pub(in crate::store) fn leave_body_out(db: &Connection, transaction: RowId) -> R
     let Some(StoredBody::Text(text)) = last_body(db, transaction)? else { return Ok(()) };
     let packed = PackedBody::in_log(0, &text);
     let sql = "UPDATE records SET body = ?2, body_dictionary = NULL, body_base = ?3 WHERE transaction_row = ?1";
-    db.prepare_cached(sql)?.execute(params![transaction.0, packed, packed.base])?;
-    Ok(())
+    db.run(sql, params![transaction.0, packed, packed.base])
 }
 
 impl Reader {

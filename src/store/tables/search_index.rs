@@ -9,7 +9,7 @@ use rusqlite::{CachedStatement, Connection, Row, params, types::ValueRef};
 use super::{columns, quotes::RECEIVER};
 use crate::{
     domain::{chains, filter::term, ids::RowId},
-    store::error::StoreError,
+    store::{error::StoreError, statement::CachedStatements},
 };
 
 /// The SQL query for the transactions that may contain a text. The parameter is the text's [`SearchPlan::Index`]. The
@@ -24,13 +24,13 @@ pub(in crate::store) const MAY_CONTAIN: &str = "SELECT rowid FROM search WHERE s
 const ROWS_PER_COMMIT: i64 = 500;
 /// The number of rows outside the index from which they are added. Fewer rows are searched as fast without an index.
 /// Small in tests, so that they reach it.
-const LEAST_BACKLOG: i64 = if cfg!(test) { 3 } else { 4_000 };
+const MIN_BACKLOG: i64 = if cfg!(test) { 3 } else { 4_000 };
 /// The most rows that are looked up one by one. From there on reading every transaction is as fast.
-const MOST_CANDIDATES: i64 = 20_000;
+const MAX_CANDIDATES: i64 = 20_000;
 /// The most groups of three characters that are looked up for a text. These tell more than enough apart.
-const MOST_GROUPS: usize = 12;
+const MAX_GROUPS: usize = 12;
 /// The most deleted transactions that are removed one by one. The index is made again after the deletion of more.
-const MOST_REMOVED: usize = 100;
+const MAX_REMOVED: usize = 100;
 
 /// How a text is searched for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,9 +65,9 @@ impl SearchPlan {
     pub(in crate::store) fn for_parts(db: &Connection, parts: &[&str]) -> Result<Self, StoreError> {
         let Some(expression) = expression(parts) else { return Ok(Self::Scan) };
         let candidates = "SELECT count(*) FROM (SELECT 1 FROM search WHERE search MATCH ? LIMIT ?)";
-        let parameters = params![expression, MOST_CANDIDATES];
+        let parameters = params![expression, MAX_CANDIDATES];
         let candidates: i64 = db.prepare_cached(candidates)?.query_row(parameters, |row| row.get(0))?;
-        let is_quick = candidates + backlog(db, MOST_CANDIDATES)? < MOST_CANDIDATES;
+        let is_quick = candidates + backlog(db, MAX_CANDIDATES)? < MAX_CANDIDATES;
         Ok(if is_quick { Self::Index(expression) } else { Self::Scan })
     }
 }
@@ -81,7 +81,7 @@ fn expression(parts: &[&str]) -> Option<String> {
     }
     let groups: Vec<&str> =
         parts.iter().flat_map(|part| (0..part.len()).filter_map(|start| part.get(start..start + 3))).collect();
-    let step = groups.len().div_ceil(MOST_GROUPS).max(1);
+    let step = groups.len().div_ceil(MAX_GROUPS).max(1);
     let quoted: Vec<String> =
         groups.iter().step_by(step).map(|group| format!("\"{}\"", group.replace('"', "\"\""))).collect();
     (!quoted.is_empty()).then(|| quoted.join(" AND "))
@@ -96,7 +96,7 @@ fn backlog(db: &Connection, limit: i64) -> Result<i64, StoreError> {
 
 /// Whether enough rows are outside the index to add them.
 pub(in crate::store) fn is_behind(db: &Connection) -> Result<bool, StoreError> {
-    Ok(backlog(db, LEAST_BACKLOG)? >= LEAST_BACKLOG)
+    Ok(backlog(db, MIN_BACKLOG)? >= MIN_BACKLOG)
 }
 
 /// Adds some of the rows outside the index.
@@ -109,7 +109,7 @@ pub(in crate::store) fn extend(db: &Connection) -> Result<(), StoreError> {
     let room = ROWS_PER_COMMIT - i64::try_from(db.prepare_cached(sql)?.execute([ROWS_PER_COMMIT])?).unwrap_or_default();
     let later = select("WHERE id > (SELECT indexed_to FROM search_progress) ORDER BY id LIMIT ?");
     if let Some(last) = add(db, &mut insert, &later, room)? {
-        db.prepare_cached("UPDATE search_progress SET indexed_to = ?")?.execute([last])?;
+        db.run("UPDATE search_progress SET indexed_to = ?", [last])?;
     }
     Ok(())
 }
@@ -129,7 +129,7 @@ fn add(db: &Connection, insert: &mut CachedStatement<'_>, query: &str, limit: i6
 /// Removes transactions from the index, which must still be stored. Nothing that the index has of them stays in the
 /// file if `secure_delete` is set.
 pub(in crate::store) fn remove(db: &Connection, rows: &[RowId]) -> Result<(), StoreError> {
-    if rows.len() > MOST_REMOVED {
+    if rows.len() > MAX_REMOVED {
         return clear(db);
     }
     let mut insert = db.prepare_cached("INSERT INTO search (rowid, texts) VALUES (?, ?)")?;
@@ -196,6 +196,6 @@ mod tests {
         assert_eq!(expression(&["7f"]), None);
         assert_eq!(expression(&["ärger"]), None);
         let long = expression(&["0123456789abcdef".repeat(4).as_str()]).unwrap();
-        assert!(long.split(" AND ").count() <= MOST_GROUPS, "{long}");
+        assert!(long.split(" AND ").count() <= MAX_GROUPS, "{long}");
     }
 }

@@ -5,18 +5,18 @@
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{Connection, Row, params};
 
 use super::columns;
 use crate::{
     domain::{
         ids::TransactionKey, observation::Observation, operation::StatusRequestKey, transaction::TransactionParams,
     },
-    store::{error::StoreError, reader::Reader},
+    store::{error::StoreError, reader::Reader, statement::CachedStatements},
 };
 
 /// How long a request is kept after the moment until which its answer was wanted: the clocks of a team's machines differ.
-const LONGEST_KEPT: Duration = Duration::from_secs(5 * 60);
+const MAX_KEPT: Duration = Duration::from_secs(5 * 60);
 
 /// A request for the status of a transaction that isn't tracked.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,7 +38,7 @@ impl Reader {
         );
         let values = params![request.profile, columns::to_json(&request.params, 1)?, columns::moment(request.asked_at)];
         let read = |row: &Row<'_>| Ok((columns::from_json(row, 0)?, columns::moment_from(row.get(1)?)));
-        Ok(self.db().prepare_cached(&sql)?.query_row(values, read).optional()?)
+        self.db().first(&sql, values, read)
     }
 }
 
@@ -69,16 +69,17 @@ pub(in crate::store) fn insert(
     wanted_until: DateTime<Utc>,
 ) -> Result<StatusRequest, StoreError> {
     let [asked_at, wanted_until] = [key.asked_at, wanted_until].map(columns::moment);
-    db.prepare_cached("INSERT INTO status_requests (profile, params, asked_at, wanted_until) VALUES (?, ?, ?, ?)")?
-        .execute(params![key.profile, columns::to_json(&key.params, 1)?, asked_at, wanted_until])?;
+    db.run(
+        "INSERT INTO status_requests (profile, params, asked_at, wanted_until) VALUES (?, ?, ?, ?)",
+        params![key.profile, columns::to_json(&key.params, 1)?, asked_at, wanted_until],
+    )?;
     Ok(StatusRequest { id: db.last_insert_rowid(), key })
 }
 
 /// Deletes the requests that nobody waits for at `at`: their process was killed, or couldn't reach the team's database.
 pub(in crate::store) fn delete_expired(db: &Connection, at: DateTime<Utc>) -> Result<(), StoreError> {
-    let before = columns::moment(at) - columns::span(LONGEST_KEPT);
-    db.prepare_cached("DELETE FROM status_requests WHERE wanted_until < ?")?.execute([before])?;
-    Ok(())
+    let before = columns::moment(at) - columns::span(MAX_KEPT);
+    db.run("DELETE FROM status_requests WHERE wanted_until < ?", [before])
 }
 
 /// Deletes the requests about a transaction.
@@ -89,7 +90,7 @@ pub(in crate::store) fn delete_about(db: &Connection, transaction: &TransactionK
         columns::collect_readable(statement.query_map([&transaction.profile], read)?, "a damaged request for a status")?
     {
         if params.from_chain == transaction.from_chain && params.transaction_id.key() == transaction.hash.key() {
-            db.prepare_cached("DELETE FROM status_requests WHERE id = ?")?.execute([id])?;
+            db.run("DELETE FROM status_requests WHERE id = ?", [id])?;
         }
     }
     Ok(())
@@ -115,13 +116,11 @@ pub(in crate::store) fn set_answer(
         at,
         columns::to_json(observation, 1)?
     ];
-    db.prepare_cached(&sql)?.execute(values)?;
-    Ok(())
+    db.run(&sql, values)
 }
 
 /// Deletes a request with its answer.
 pub(in crate::store) fn delete(db: &Connection, request: &StatusRequestKey) -> Result<(), StoreError> {
     let values = params![request.profile, columns::to_json(&request.params, 1)?, columns::moment(request.asked_at)];
-    db.prepare_cached(&format!("DELETE FROM status_requests WHERE {OF_KEY}"))?.execute(values)?;
-    Ok(())
+    db.run(&format!("DELETE FROM status_requests WHERE {OF_KEY}"), values)
 }

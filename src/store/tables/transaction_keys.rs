@@ -2,12 +2,12 @@
 //!
 //! A file of its own, so that tables that belong to a transaction need not know the table of the transactions.
 
-use rusqlite::{Connection, OptionalExtension, Row};
+use rusqlite::{Connection, Row};
 
 use super::columns;
 use crate::{
     domain::ids::{ChainId, RowId, TransactionKey, TxHash},
-    store::error::StoreError,
+    store::{error::StoreError, statement::CachedStatements},
 };
 
 /// Returns the key of a transaction, which is valid in every store.
@@ -20,5 +20,5 @@ pub(in crate::store) fn key(db: &Connection, row: RowId) -> Result<Option<Transa
             hash: TxHash::new(columns::lenient::<String>(row, 2)?),
         })
     };
-    Ok(db.prepare_cached(sql)?.query_row([row.0], read).optional()?)
+    db.first(sql, [row.0], read)
 }

@@ -17,7 +17,7 @@ use crate::{
         status::RouterStatus,
         transaction::{ChainNames, Tracking, Transaction, TransactionHeader, TransactionParams, TransactionState},
     },
-    store::{error::StoreError, reader::Reader, row_checksum},
+    store::{error::StoreError, reader::Reader, row_checksum, statement::CachedStatements},
 };
 
 /// The SQL condition for transactions that are polled (`Transaction::wants_polling`). The index `transactions_polled`
@@ -174,18 +174,18 @@ impl ColumnGroup {
         static BY_GROUPS: [OnceLock<String>; 1 << ColumnGroup::ALL.len()] =
             [const { OnceLock::new() }; 1 << ColumnGroup::ALL.len()];
         let is_in = |group: Self| usize::from(groups.contains(&group));
-        let place = Self::ALL.into_iter().fold(0, |bits, group| bits << 1 | is_in(group));
+        let index = Self::ALL.into_iter().fold(0, |bits, group| bits << 1 | is_in(group));
         let build = || {
             let columns: Vec<&str> = Self::columns_of(groups).collect();
-            let place_of = |name: &str| columns.iter().position(|column| *column == name).map(|place| place + 1);
+            let index_of = |name: &str| columns.iter().position(|column| *column == name).map(|index| index + 1);
             let assignments: Vec<String> =
-                (1..).zip(&columns).map(|(place, column)| format!("{column} = ?{place}")).collect();
+                (1..).zip(&columns).map(|(index, column)| format!("{column} = ?{index}")).collect();
             let checksum =
-                row_checksum::of_changed_row(CHECKED, |column| place_of(column).map(|place| format!("?{place}")));
+                row_checksum::of_changed_row(CHECKED, |column| index_of(column).map(|index| format!("?{index}")));
             let (assignments, row) = (assignments.join(", "), columns.len() + 1);
             format!("UPDATE transactions SET {assignments}, checksum = {checksum} WHERE id = ?{row}")
         };
-        BY_GROUPS.get(place).map_or("", |sql| sql.get_or_init(build))
+        BY_GROUPS.get(index).map_or("", |sql| sql.get_or_init(build))
     }
 }
 
@@ -308,8 +308,7 @@ impl TransactionRow {
     fn update(&self, db: &Connection, groups: &[ColumnGroup]) -> Result<(), StoreError> {
         let values = ColumnGroup::columns_of(groups).filter_map(|column| self.value(column));
         let values: Vec<&dyn ToSql> = values.chain([&self.id as &dyn ToSql]).collect();
-        db.prepare_cached(ColumnGroup::update_sql(groups))?.execute(values.as_slice())?;
-        Ok(())
+        db.run(ColumnGroup::update_sql(groups), values.as_slice())
     }
 }
 
@@ -384,7 +383,7 @@ impl Reader {
 /// Returns a transaction with the summary of its record; `None` if there is no such row.
 pub(in crate::store) fn header(db: &Connection, row: RowId) -> Result<Option<TransactionHeader>, StoreError> {
     static SQL: LazyLock<String> = LazyLock::new(|| select("WHERE id = ?"));
-    Ok(db.prepare_cached(&SQL)?.query_row([row.0], read).optional()?)
+    db.first(&SQL, [row.0], read)
 }
 
 /// Returns the transaction with this key, with the summary of its record.
@@ -395,7 +394,7 @@ pub(in crate::store) fn header_of(
     static SQL: LazyLock<String> =
         LazyLock::new(|| select("WHERE transaction_key = ? AND from_chain = ? AND profile = ?"));
     let values = params![key.hash.key(), key.from_chain.as_str(), key.profile];
-    Ok(db.prepare_cached(&SQL)?.query_row(values, read).optional()?)
+    db.first(&SQL, values, read)
 }
 
 /// Adds the full record and the service's IDs of its answers to a transaction header.
@@ -417,7 +416,7 @@ pub(in crate::store) fn whole_of(db: &Connection, key: &TransactionKey) -> Resul
 pub(in crate::store) fn row_of(db: &Connection, key: &TransactionKey) -> Result<Option<RowId>, StoreError> {
     let sql = "SELECT id FROM transactions WHERE profile = ? AND from_chain = ? AND transaction_key = ?";
     let values = params![key.profile, key.from_chain.as_str(), key.hash.key()];
-    Ok(db.prepare_cached(sql)?.query_row(values, |row| row.get(0).map(RowId)).optional()?)
+    db.first(sql, values, |row| row.get(0).map(RowId))
 }
 
 /// Returns the oldest time of an answer about the polled transactions of a profile, as [`Reader::oldest_answer`] does.
@@ -438,15 +437,12 @@ pub(in crate::store) fn all(db: &Connection) -> Result<Vec<Transaction>, StoreEr
 
 /// Deletes a transaction, and by foreign keys all rows that refer to it.
 pub(in crate::store) fn delete(db: &Connection, row: RowId) -> Result<(), StoreError> {
-    db.prepare_cached("DELETE FROM transactions WHERE id = ?")?.execute([row.0])?;
-    Ok(())
+    db.run("DELETE FROM transactions WHERE id = ?", [row.0])
 }
 
 /// Writes the time at which a person requested a poll of a transaction.
 pub(in crate::store) fn request_poll(db: &Connection, row: RowId, at: DateTime<Utc>) -> Result<(), StoreError> {
-    db.prepare_cached("UPDATE transactions SET poll_requested_at = ? WHERE id = ?")?
-        .execute(params![columns::moment(at), row.0])?;
-    Ok(())
+    db.run("UPDATE transactions SET poll_requested_at = ? WHERE id = ?", params![columns::moment(at), row.0])
 }
 
 /// Writes the source chain of a transaction, which is then as if it had never been answered.
@@ -457,8 +453,10 @@ pub(in crate::store) fn write_source(db: &Connection, row: RowId, chain: &ChainI
     after.params.from_chain = chain.clone();
     after.state.polls = before.state.polls;
     let checksum = row_checksum::of_changed_row(CHECKED, |column| (column == "from_chain").then(|| "?1".to_owned()));
-    db.prepare_cached(&format!("UPDATE transactions SET from_chain = ?1, checksum = {checksum} WHERE id = ?2"))?
-        .execute(params![chain.as_str(), row.0])?;
+    db.run(
+        &format!("UPDATE transactions SET from_chain = ?1, checksum = {checksum} WHERE id = ?2"),
+        params![chain.as_str(), row.0],
+    )?;
     records::remove(db, row)?;
     let changed = [ColumnGroup::Poll, ColumnGroup::Status, ColumnGroup::Tracking, ColumnGroup::Parameters];
     TransactionRow::from_transaction(&after, RecordSummary::default()).update(db, &changed)

@@ -15,7 +15,7 @@ use crate::{
         ids::{ChainId, RowId},
         transaction::{Tracking, TransactionParams},
     },
-    store::error::StoreError,
+    store::{error::StoreError, statement::CachedStatements},
 };
 
 /// One change of an edit, with the states before and after the change.
@@ -247,8 +247,7 @@ pub(in crate::store) fn insert(
 ) -> Result<(), StoreError> {
     if !steps.is_empty() {
         let values = params![columns::moment(at), profile, summary, to_json(steps)?, author];
-        db.prepare_cached("INSERT INTO edits (at, profile, summary, steps, author) VALUES (?, ?, ?, ?, ?)")?
-            .execute(values)?;
+        db.run("INSERT INTO edits (at, profile, summary, steps, author) VALUES (?, ?, ?, ?, ?)", values)?;
     }
     Ok(())
 }
@@ -322,8 +321,7 @@ pub(in crate::store) fn update(
         iif(?2 IS NULL, NULL, max(?2, (SELECT ifnull(max(taken_back_at), 0) + 1 FROM edits WHERE profile = ?4)))
         WHERE id = ?1";
     let values = params![edit.id, reversed_at.map(columns::moment), to_json(&edit.steps)?, profile];
-    db.prepare_cached(sql)?.execute(values)?;
-    Ok(())
+    db.run(sql, values)
 }
 
 /// Removes the steps about transactions that are about to be deleted. Costs O(n) in all edits, even for a single
@@ -348,7 +346,7 @@ pub(in crate::store) fn forget(db: &Connection, rows: impl Iterator<Item = RowId
         let before = steps.len();
         steps.retain(|step| !step.is_about(&rows, &alerts));
         if steps.len() < before {
-            db.prepare_cached("UPDATE edits SET steps = ? WHERE id = ?")?.execute(params![to_json(&steps)?, id])?;
+            db.run("UPDATE edits SET steps = ? WHERE id = ?", params![to_json(&steps)?, id])?;
         }
     }
     Ok(())

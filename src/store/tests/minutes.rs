@@ -91,7 +91,7 @@ fn route_stats_time_settled_transactions_and_no_refunds() {
     track_and_observe(&store, 1, &[(20, RouterStatus::Ongoing), (34, RouterStatus::Refund)]);
     let timed = || {
         let stats = store.reader().unwrap().routes("default", None).unwrap().remove(0);
-        (stats.settled, stats.past.took)
+        (stats.settled, stats.past.durations)
     };
     assert_eq!(timed(), (0, Vec::new()));
     track_and_observe(&store, 2, &[(80, RouterStatus::Ongoing), (100, RouterStatus::Success)]);

@@ -341,8 +341,8 @@ fn draft() -> impl Strategy<Value = OperationDraft> {
     prop_oneof![
         12 => ready.prop_map(|operation| OperationDraft::Ready(Box::new(operation))),
         2 => (select(&PROFILES[..]), handling()).prop_map(|(profile, edit)| OperationDraft::Handle(profile, edit)),
-        1 => (0_usize..4, quote).prop_map(|(place, quote)| OperationDraft::Quote(place, quote)),
-        1 => (0_usize..4, prop::option::of(observation())).prop_map(|(place, answer)| OperationDraft::Status(place, answer)),
+        1 => (0_usize..4, quote).prop_map(|(index, quote)| OperationDraft::Quote(index, quote)),
+        1 => (0_usize..4, prop::option::of(observation())).prop_map(|(index, answer)| OperationDraft::Status(index, answer)),
     ]
 }
 
@@ -380,7 +380,7 @@ fn shift_row_ids(store: &Store) {
         "dictionaries",
         "status_requests",
     ];
-    for (table, skipped) in tables.iter().zip((1..).map(|place| place * 37)) {
+    for (table, skipped) in tables.iter().zip((1..).map(|index| index * 37)) {
         db.execute("DELETE FROM sqlite_sequence WHERE name = ?", [table]).unwrap();
         db.execute("INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", (table, skipped)).unwrap();
     }
@@ -405,24 +405,24 @@ fn apply_each(store: &Store, drafts: &[TimedOperation]) -> Vec<(Operation, DateT
             OperationDraft::Ready(operation) => Operation::clone(operation),
             OperationDraft::Handle(profile, edit) => {
                 let active = reader.alerts(AlertQuery::Active).unwrap();
-                let alert = |place: usize| {
-                    let key = active.get(place % (active.len() + 1)).map(|alert| alert_key(&reader, alert.id));
+                let alert = |index: usize| {
+                    let key = active.get(index % (active.len() + 1)).map(|alert| alert_key(&reader, alert.id));
                     Ok::<_, StoreError>(Some(key.unwrap_or_else(|| absent_targets().alert)))
                 };
                 let edit = edit.clone().resolve(|key| Ok(Some(key)), alert).unwrap();
                 Operation::Edit { profile: (*profile).to_owned(), edit }
             }
-            OperationDraft::Quote(place, draft) => {
-                let quote = quotes.get(place % (quotes.len() + 1)).cloned().unwrap_or_else(|| absent_targets().quote);
+            OperationDraft::Quote(index, draft) => {
+                let quote = quotes.get(index % (quotes.len() + 1)).cloned().unwrap_or_else(|| absent_targets().quote);
                 match draft.clone() {
                     GeneratedQuote::Withdraw(wanted_until) => Operation::WithdrawQuote { quote, wanted_until },
                     GeneratedQuote::Claim => Operation::ClaimQuote { quote },
                     GeneratedQuote::Answer(observation) => Operation::AnswerQuote { quote, observation },
                 }
             }
-            OperationDraft::Status(place, answer) => {
+            OperationDraft::Status(index, answer) => {
                 let request =
-                    statuses.get(place % (statuses.len() + 1)).cloned().unwrap_or_else(|| absent_targets().status);
+                    statuses.get(index % (statuses.len() + 1)).cloned().unwrap_or_else(|| absent_targets().status);
                 match answer.clone().map(Box::new) {
                     Some(observation) => Operation::AnswerStatus { request, observation },
                     None => Operation::ForgetStatus { request },

@@ -141,7 +141,7 @@ pub(crate) enum SendPermission {
 pub(crate) struct Lease {
     id: HolderId,
     /// How much longer than others this machine waits before it takes the lease.
-    patience: Duration,
+    takeover_delay: Duration,
     state: LeaseState,
     pending: Option<PendingRequest>,
     requests: u64,
@@ -192,12 +192,12 @@ struct HeldLease {
 }
 
 impl Lease {
-    /// Creates a candidate. `patience` orders the machines of a team: a machine with less patience takes the lease
-    /// first.
-    pub(crate) fn new(id: HolderId, patience: Duration) -> Self {
+    /// Creates a candidate. `takeover_delay` orders the machines of a team: the machine with the shortest
+    /// delay takes the lease first.
+    pub(crate) fn new(id: HolderId, takeover_delay: Duration) -> Self {
         Self {
             id,
-            patience,
+            takeover_delay,
             state: LeaseState::Candidate(None),
             pending: None,
             requests: 0,
@@ -220,14 +220,14 @@ impl Lease {
         }
         let request = match &self.state {
             LeaseState::Candidate(observed) => self.candidate_request(observed.as_ref(), now),
-            LeaseState::Holder(tenure, HolderPhase::Sending | HolderPhase::Draining) => {
-                LeaseRequest::Beat { epoch: tenure.epoch }
+            LeaseState::Holder(held_lease, HolderPhase::Sending | HolderPhase::Draining) => {
+                LeaseRequest::Beat { epoch: held_lease.epoch }
             }
-            LeaseState::Holder(tenure, HolderPhase::Releasing(drain)) => {
+            LeaseState::Holder(held_lease, HolderPhase::Releasing(drain)) => {
                 // On a server that lost its newest writes, another machine may still trust a lost takeover.
-                let is_clean = *drain == Drain::Complete && now >= tenure.sends_from;
-                let server = is_clean.then_some(tenure.server);
-                LeaseRequest::Release { epoch: tenure.epoch, server }
+                let is_clean = *drain == Drain::Complete && now >= held_lease.sends_from;
+                let server = is_clean.then_some(held_lease.server);
+                LeaseRequest::Release { epoch: held_lease.epoch, server }
             }
         };
         self.requests += 1;
@@ -256,7 +256,7 @@ impl Lease {
             LeaseHolder::Free(Some(released_on)) if released_on == observed.server => Duration::ZERO,
             LeaseHolder::Held(_) | LeaseHolder::Free(_) => EXPIRY,
         };
-        self.barred_until.max(observed.since + wait + self.patience)
+        self.barred_until.max(observed.since + wait + self.takeover_delay)
     }
 
     /// Reads the row at once, because a lease was released.
@@ -287,8 +287,8 @@ impl Lease {
             (LeaseState::Candidate(_), LeaseRequest::Beat { .. }) if reply.is_granted => {
                 self.become_holder(&reply, trusted_until, now + EXPIRY + QUARANTINE);
             }
-            (LeaseState::Holder(tenure, phase), LeaseRequest::Beat { .. }) if reply.is_granted => {
-                self.state = LeaseState::Holder(tenure.renew(&reply, trusted_until, now), phase);
+            (LeaseState::Holder(held_lease, phase), LeaseRequest::Beat { .. }) if reply.is_granted => {
+                self.state = LeaseState::Holder(held_lease.renew(&reply, trusted_until, now), phase);
             }
             // The lease is released, free, or another machine's.
             (LeaseState::Candidate(_) | LeaseState::Holder(..), _) => self.observe_row(&reply, now),
@@ -296,8 +296,8 @@ impl Lease {
     }
 
     fn become_holder(&mut self, reply: &LeaseReply, trusted_until: MonotonicTime, sends_from: MonotonicTime) {
-        let tenure = HeldLease { epoch: reply.row.epoch, server: reply.server, trusted_until, sends_from };
-        self.state = LeaseState::Holder(tenure, HolderPhase::Sending);
+        let held_lease = HeldLease { epoch: reply.row.epoch, server: reply.server, trusted_until, sends_from };
+        self.state = LeaseState::Holder(held_lease, HolderPhase::Sending);
     }
 
     /// Watches the row as a candidate. The row counts as unchanged only on the same server.
@@ -317,21 +317,21 @@ impl Lease {
 
     /// Whether this machine may send requests to the service at `now`.
     pub(crate) fn permission(&self, now: MonotonicTime) -> SendPermission {
-        let LeaseState::Holder(tenure, HolderPhase::Sending) = self.state else { return SendPermission::No };
-        let begin = MonotonicTime(tenure.trusted_until.0.saturating_sub(MARGIN));
+        let LeaseState::Holder(held_lease, HolderPhase::Sending) = self.state else { return SendPermission::No };
+        let begin = MonotonicTime(held_lease.trusted_until.0.saturating_sub(MARGIN));
         if now >= begin {
             return SendPermission::No;
         }
-        if now < tenure.sends_from {
-            return SendPermission::From(tenure.sends_from);
+        if now < held_lease.sends_from {
+            return SendPermission::From(held_lease.sends_from);
         }
-        SendPermission::Until { begin, kill_at: tenure.trusted_until }
+        SendPermission::Until { begin, kill_at: held_lease.trusted_until }
     }
 
     /// The epoch in which this machine holds the lease, for its entries of the log.
     pub(crate) fn epoch(&self) -> Option<u64> {
         match self.state {
-            LeaseState::Holder(tenure, _) => Some(tenure.epoch),
+            LeaseState::Holder(held_lease, _) => Some(held_lease.epoch),
             LeaseState::Candidate(_) => None,
         }
     }
@@ -339,22 +339,22 @@ impl Lease {
     /// Begins to give the lease back: from now on nothing may be sent. Call [`Lease::release`] when all requests are
     /// answered, or none is waited for any more.
     pub(crate) fn drain(&mut self) {
-        if let LeaseState::Holder(tenure, HolderPhase::Sending) = self.state {
-            self.state = LeaseState::Holder(tenure, HolderPhase::Draining);
+        if let LeaseState::Holder(held_lease, HolderPhase::Sending) = self.state {
+            self.state = LeaseState::Holder(held_lease, HolderPhase::Draining);
         }
     }
 
     /// Gives the lease back at once. This machine takes the lease again only if no other machine does.
     pub(crate) fn release(&mut self, drain: Drain, now: MonotonicTime) {
         self.barred_until = now + COURTESY;
-        if let LeaseState::Holder(tenure, HolderPhase::Draining) = self.state {
-            (self.state, self.next_request) = (LeaseState::Holder(tenure, HolderPhase::Releasing(drain)), now);
+        if let LeaseState::Holder(held_lease, HolderPhase::Draining) = self.state {
+            (self.state, self.next_request) = (LeaseState::Holder(held_lease, HolderPhase::Releasing(drain)), now);
         }
     }
 }
 
 impl HeldLease {
-    /// Returns the tenure after a successful beat. If another server answered, another machine may have taken the lease
+    /// Returns the held lease after a successful beat. If another server answered, another machine may have taken the lease
     /// from the former server without a trace: its trust must end first.
     fn renew(self, reply: &LeaseReply, trusted_until: MonotonicTime, now: MonotonicTime) -> Self {
         let is_same_server = self.server == reply.server;

@@ -55,7 +55,7 @@ pub struct SessionOptions {
     pub presence: MemberPresence,
     /// Whether the replica is light: it leaves the bodies of answers in the database.
     pub is_light: bool,
-    /// The tenure in which this process polls; `None` for a process that never polls.
+    /// The epoch of the lease under which this process polls; `None` for a process that never polls.
     pub fence: Option<watch::Receiver<Option<Fence>>>,
 }
 

@@ -372,7 +372,7 @@ impl Model {
     /// Returns the transaction that commands apply to: the selected one, or that of the selected alert.
     pub fn current_transaction(&self) -> Option<&Transaction> {
         match self.screen {
-            Screen::Alerts => self.alert_list.row()?.transaction.as_ref(),
+            Screen::Alerts => self.alert_list.selected_row()?.transaction.as_ref(),
             Screen::List | Screen::Detail => self.selected(),
             Screen::Stats | Screen::Log => None,
         }

@@ -204,7 +204,7 @@ impl ViewState {
             return Err(format!("The keys 6 to 9 are taken ({}): free one with :forget NAME.", names.join(", ")));
         };
         let view = OwnView { name: name.to_owned(), filter, ..OwnView::default() };
-        self.own.get_mut(own.index()).map(|place| place.replace(view));
+        self.own.get_mut(own.index()).map(|slot| slot.replace(view));
         Ok(own)
     }
 

@@ -87,7 +87,7 @@ pub(super) const COUNT_PAUSE: u32 = 20;
 /// The same while the keyboard is idle, and the longest such pause.
 pub(super) const COUNT_PAUSE_IDLE: (u32, Duration) = (4_000, Duration::from_secs(10));
 /// The longest pause after a read or count: a long duration may come from a suspension of the process.
-pub(super) const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+pub(super) const MAX_PAUSE: Duration = Duration::from_secs(30);
 
 #[derive(Default)]
 pub(super) struct CountPacer {
@@ -106,7 +106,7 @@ impl CountPacer {
         }
         let Some((last, cost)) = self.last else { return Some(MonotonicTime::default()) };
         let (times, most) = COUNT_PAUSE_IDLE;
-        let rest = (cost * COUNT_PAUSE).min(LONGEST_PAUSE);
+        let rest = (cost * COUNT_PAUSE).min(MAX_PAUSE);
         Some(last + if is_attended { rest } else { rest.max((cost * times).min(most)) })
     }
 }

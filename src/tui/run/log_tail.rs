@@ -11,7 +11,7 @@ use std::{
 use crate::tui::screens::log::state::LogTail;
 
 /// The most bytes that are read. The log contains whole bodies of failures, so lines may be long.
-const MOST: u64 = 1 << 20;
+const MAX_BYTES: u64 = 1 << 20;
 
 /// The log of a store: a file that other stores may share.
 #[derive(Clone, Debug)]
@@ -34,17 +34,17 @@ pub(crate) fn read(LogSource { path, store }: &LogSource, known: Option<u64>) ->
     if known == Some(length) {
         return Ok(None);
     }
-    let end = if length > 0 { end_of(path, MOST).map_err(failed)? } else { Vec::new() };
+    let end = if length > 0 { end_of(path, MAX_BYTES).map_err(failed)? } else { Vec::new() };
     let before = path.with_extension("log.1");
-    let room = MOST.saturating_sub(length);
+    let room = MAX_BYTES.saturating_sub(length);
     let mut text = match room > 0 && before.exists() {
         true => end_of(&before, room).map_err(failed)?,
         false => Vec::new(),
     };
-    let is_cut = length > MOST || !text.is_empty();
+    let is_cut = length > MAX_BYTES || !text.is_empty();
     text.extend(end);
     let lines = LogTail::parse(&String::from_utf8_lossy(&text), store);
-    Ok(Some(LogTail { is_cut: is_cut || lines.len() == LogTail::MOST, lines, length }))
+    Ok(Some(LogTail { is_cut: is_cut || lines.len() == LogTail::MAX_LINES, lines, length }))
 }
 
 /// Returns the last bytes of a file, at most `most`.

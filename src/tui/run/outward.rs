@@ -80,7 +80,7 @@ impl Dashboard {
                     }
                     None => return Msg::CopyByTerminal(text),
                     Some(command) => match feed(&command, &text) {
-                        Ok(()) => return Msg::Copied(CopyResult { text, outcome: Ok(method.sentence()) }),
+                        Ok(()) => return Msg::Copied(CopyResult { text, outcome: Ok(method.result_text()) }),
                         Err(error) => failures.push(format!("{}: {error}", method.name())),
                     },
                 }
@@ -92,7 +92,7 @@ impl Dashboard {
     /// Copies a text by the terminal (OSC 52).
     pub(super) fn copy_by_terminal(&mut self, text: String) -> Msg {
         let asked = (self.system_state.system.terminal)(TerminalRequest::Copy(&text));
-        let outcome = asked.map(|()| CopyMethod::Terminal.sentence());
+        let outcome = asked.map(|()| CopyMethod::Terminal.result_text());
         Msg::Copied(CopyResult { text, outcome: outcome.map_err(|error| not_copied(&[error.to_string()])) })
     }
 

@@ -112,14 +112,14 @@ pub(crate) fn alert(
     Ok(next.filter(|next| *next != row))
 }
 
-/// Returns the tickets or labels with this beginning.
-pub(crate) fn names(reader: &Reader, of: NameKind, beginning: String) -> Result<NameMatches, StoreError> {
+/// Returns the tickets or labels with this prefix.
+pub(crate) fn names(reader: &Reader, kind: NameKind, prefix: String) -> Result<NameMatches, StoreError> {
     /// More than fit into the footer.
-    const MOST: usize = 50;
-    let mut words = reader.names(of, &beginning, MOST + 1)?;
-    let is_whole = words.len() <= MOST;
-    words.truncate(MOST);
-    Ok(NameMatches { of, beginning, words, is_whole })
+    const MAX_WORDS: usize = 50;
+    let mut words = reader.names(kind, &prefix, MAX_WORDS + 1)?;
+    let has_all = words.len() <= MAX_WORDS;
+    words.truncate(MAX_WORDS);
+    Ok(NameMatches { kind, prefix, words, has_all })
 }
 
 pub(crate) fn polled(reader: &Reader, profile: &str, now: DateTime<Utc>) -> Result<PollingState, StoreError> {
@@ -143,7 +143,7 @@ pub(crate) fn notification_errors(
     Ok(errors.collect::<Result<Vec<_>, StoreError>>()?.concat())
 }
 
-/// Returns the rows of a list to mark; `None` if there are more than [`Marks::MOST`].
+/// Returns the rows of a list to mark; `None` if there are more than [`Marks::MAX_MARKS`].
 pub(crate) fn marks(
     reader: &Reader,
     filter: &Filter,
@@ -152,18 +152,18 @@ pub(crate) fn marks(
 ) -> Result<Option<Vec<RowId>>, StoreError> {
     let listing = reader.listing(filter, now);
     match wanted {
-        MarkRequest::Shown => listing.at_most(Marks::MOST),
-        MarkRequest::Between(one, other) => listing.between(one, other, Marks::MOST),
+        MarkRequest::Shown => listing.at_most(Marks::MAX_MARKS),
+        MarkRequest::Between(one, other) => listing.between(one, other, Marks::MAX_MARKS),
     }
 }
 
 /// Returns the list of alerts: the active ones, then those that were cleared recently.
 pub(crate) fn alert_page(reader: &Reader, now: DateTime<Utc>) -> Result<AlertPage, StoreError> {
     // One row more than shown reveals whether there are more.
-    let mut found = reader.alerts_with_transactions(AlertQuery::MostUrgent(AlertList::MOST + 1))?;
-    let has_more = found.len() > AlertList::MOST;
-    found.truncate(AlertList::MOST);
-    found.extend(reader.alerts_with_transactions(AlertQuery::ClearedSince(now - RESOLVED_FOR, AlertList::MOST))?);
+    let mut found = reader.alerts_with_transactions(AlertQuery::MostUrgent(AlertList::MAX_ALERTS + 1))?;
+    let has_more = found.len() > AlertList::MAX_ALERTS;
+    found.truncate(AlertList::MAX_ALERTS);
+    found.extend(reader.alerts_with_transactions(AlertQuery::ClearedSince(now - RESOLVED_FOR, AlertList::MAX_ALERTS))?);
     let rows = found.into_iter().map(|(alert, transaction)| AlertRow { alert, transaction });
     Ok(AlertPage { rows: rows.collect(), has_more })
 }

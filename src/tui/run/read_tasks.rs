@@ -9,7 +9,7 @@ use chrono::{DateTime, Utc};
 
 use super::{
     dashboard::{ChangeRead, Dashboard},
-    frame_pacer::LONGEST_PAUSE,
+    frame_pacer::MAX_PAUSE,
     log_tail, queries,
 };
 use crate::{
@@ -46,8 +46,8 @@ impl Dashboard {
         self.spawn(move || {
             let began = clock.now();
             let read = reader.read(|reader| queries::statistics(reader, &profile, range, began.wall));
-            let took = clock.now().mono.since(began.mono);
-            Msg::Statistics(Box::new((read.map_err(|error| error.to_string()), took)))
+            let read_time = clock.now().mono.since(began.mono);
+            Msg::Statistics(Box::new((read.map_err(|error| error.to_string()), read_time)))
         });
     }
 
@@ -100,7 +100,7 @@ impl Dashboard {
         let now = self.clock.now().mono;
         let Some((view, began)) = self.paging.take() else { return };
         let cost = now.since(began);
-        self.page_pause = (view, if cost > NOTICED { now + (cost * PAGE_PAUSE).min(LONGEST_PAUSE) } else { now });
+        self.page_pause = (view, if cost > NOTICED { now + (cost * PAGE_PAUSE).min(MAX_PAUSE) } else { now });
     }
 
     fn read_page(&mut self, request: PageRequest) {

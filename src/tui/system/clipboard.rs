@@ -53,7 +53,7 @@ impl CopyMethod {
     }
 
     /// Returns the sentence about a successful copy.
-    pub fn sentence(&self) -> String {
+    pub fn result_text(&self) -> String {
         match self {
             Self::Own(_) => format!("Copied with {} (from the config).", self.name()),
             Self::Tmux => "Copied to tmux's buffer; tmux forwards it to the terminal.".into(),
@@ -137,9 +137,9 @@ mod tests {
 
     #[test]
     fn sentences_claim_only_known_facts() {
-        assert!(CopyMethod::Terminal.sentence().contains("doesn't confirm"));
-        assert_eq!(CopyMethod::Tool(&["xclip", "-selection", "clipboard"]).sentence(), "Copied with xclip.");
-        assert_eq!(CopyMethod::Own(vec!["wl-copy".into()]).sentence(), "Copied with wl-copy (from the config).");
+        assert!(CopyMethod::Terminal.result_text().contains("doesn't confirm"));
+        assert_eq!(CopyMethod::Tool(&["xclip", "-selection", "clipboard"]).result_text(), "Copied with xclip.");
+        assert_eq!(CopyMethod::Own(vec!["wl-copy".into()]).result_text(), "Copied with wl-copy (from the config).");
         assert_eq!(CopyMethod::Tmux.command().unwrap(), ["tmux", "load-buffer", "-w", "-"]);
         assert_eq!(CopyMethod::Terminal.command(), None);
     }

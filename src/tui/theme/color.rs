@@ -93,7 +93,7 @@ impl ColorDepth {
 
 /// Returns red, green and blue of an index: from 16 on a cube of six steps, then greys.
 pub(super) fn shown(index: u8) -> [u8; 3] {
-    let step = |place: u8| if place == 0 { 0 } else { 55 + 40 * place };
+    let step = |level: u8| if level == 0 { 0 } else { 55 + 40 * level };
     match index {
         232.. => [8 + 10 * (index - 232); 3],
         16.. => [(index - 16) / 36, (index - 16) / 6 % 6, (index - 16) % 6].map(step),
@@ -108,13 +108,13 @@ fn index_near(color: [u8; 3]) -> u8 {
 fn usual_near(color: [u8; 3]) -> Color {
     named(
         (0..USUAL.len())
-            .min_by_key(|place| distance(color, USUAL.get(*place).copied().unwrap_or_default()))
+            .min_by_key(|index| distance(color, USUAL.get(*index).copied().unwrap_or_default()))
             .unwrap_or(0),
     )
 }
 
-fn named(place: usize) -> Color {
-    NAMED.get(place).map_or(Color::Reset, |(_, color)| *color)
+fn named(index: usize) -> Color {
+    NAMED.get(index).map_or(Color::Reset, |(_, color)| *color)
 }
 
 /// Returns how different two colours look: green has the highest weight, blue the lowest.

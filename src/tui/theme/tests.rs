@@ -99,10 +99,10 @@ fn severities_are_distinguishable_for_every_kind_of_colour_vision() {
         let meanings = [palette.critical, palette.warning, palette.info, palette.good, palette.text];
         for (vision, matrix) in VISIONS {
             let seen = meanings.map(|style| lab(apply(matrix, linear(style.fg.unwrap()))));
-            for (place, one) in seen.iter().enumerate() {
-                for (behind, other) in seen.iter().enumerate().skip(place + 1) {
+            for (index, one) in seen.iter().enumerate() {
+                for (behind, other) in seen.iter().enumerate().skip(index + 1) {
                     let distance = distance(*one, *other);
-                    assert!(distance >= APART, "{vision} {depth:?}: {place} and {behind} are {distance:.1} apart");
+                    assert!(distance >= APART, "{vision} {depth:?}: {index} and {behind} are {distance:.1} apart");
                 }
             }
         }
@@ -117,8 +117,8 @@ fn statuses_of_the_outcome_bar_have_different_colours() {
         for depth in [ColorDepth::True, ColorDepth::Indexed] {
             let theme = Theme::shipped(shipped, DisplayOptions { color: true, depth, ..DisplayOptions::default() });
             let shown = |status| theme.text().patch(theme.status(status)).fg;
-            for (place, one) in statuses.iter().enumerate() {
-                for other in statuses.iter().skip(place + 1) {
+            for (index, one) in statuses.iter().enumerate() {
+                for other in statuses.iter().skip(index + 1) {
                     assert_ne!(shown(*one), shown(*other), "{} {depth:?}: {one:?} and {other:?}", shipped.name());
                 }
             }
@@ -133,8 +133,8 @@ fn statuses_of_the_outcome_bar_have_different_colours() {
             DisplayOptions { color: true, depth: ColorDepth::True, ..DisplayOptions::default() },
         );
         let seen = |status| lab(apply(matrix, linear(theme.text().patch(theme.status(status)).fg.unwrap())));
-        for (place, one) in statuses.iter().enumerate() {
-            for other in statuses.iter().skip(place + 1) {
+        for (index, one) in statuses.iter().enumerate() {
+            for other in statuses.iter().skip(index + 1) {
                 let distance = distance(seen(*one), seen(*other));
                 assert!(distance >= 11.0, "{vision}: {one:?} and {other:?} are {distance:.1} apart");
             }

@@ -36,7 +36,7 @@ pub(crate) fn targets(model: &mut Model, now: MonotonicTime) -> Vec<RowId> {
 /// Whether a command needs a transaction or an alert, and there is none.
 pub(crate) fn lacks_target(model: &Model, id: CommandId) -> bool {
     let has_one = match model.screen {
-        Screen::Alerts => model.alert_list.row().is_some(),
+        Screen::Alerts => model.alert_list.selected_row().is_some(),
         Screen::List | Screen::Detail | Screen::Stats | Screen::Log => model.list.selected.is_some(),
     };
     match id.target_kind() {
@@ -186,7 +186,7 @@ pub(crate) fn snooze(model: &mut Model, now: MonotonicTime) {
         Screen::Alerts | Screen::Stats | Screen::Log => Vec::new(),
         Screen::List | Screen::Detail => targets(model, now),
     };
-    let of_alert = model.alert_list.row().filter(|_| model.screen == Screen::Alerts).map(|row| &row.alert);
+    let of_alert = model.alert_list.selected_row().filter(|_| model.screen == Screen::Alerts).map(|row| &row.alert);
     let active = match (of_alert, rows.as_slice()) {
         (None, []) => return,
         (None, [row]) => !model.alerts_of(*row).is_empty(),
@@ -194,7 +194,8 @@ pub(crate) fn snooze(model: &mut Model, now: MonotonicTime) {
         _ => true,
     };
     if !active {
-        let why = if of_alert.is_some() { "No alert to snooze: it is resolved." } else { "No alert to snooze." };
+        let why =
+            if of_alert.is_some() { "This alert is resolved, so it can't be snoozed." } else { "No alert to snooze." };
         return model.show_message(MessageTone::Bad, why, now);
     }
     let alerts = match of_alert {

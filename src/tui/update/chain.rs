@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// The most transactions that one key asks about.
-const MOST: usize = 50;
+const MAX_TRANSACTIONS: usize = 50;
 
 /// Requests that the chains are asked about the marked transactions, or else the selected one.
 pub(crate) fn ask(model: &mut Model, now: MonotonicTime) -> Vec<Effect> {
@@ -28,8 +28,12 @@ pub(crate) fn ask(model: &mut Model, now: MonotonicTime) -> Vec<Effect> {
     match rows.len() {
         0 => return Vec::new(),
         1 => model.show_message(MessageTone::Good, "Asking the chain itself; the answer appears as CHAIN.", now),
-        count if count > MOST => {
-            model.show_message(MessageTone::Bad, format!("Not asked: at most {MOST} transactions at once."), now);
+        count if count > MAX_TRANSACTIONS => {
+            model.show_message(
+                MessageTone::Bad,
+                format!("Not asked: at most {MAX_TRANSACTIONS} transactions at once."),
+                now,
+            );
             return Vec::new();
         }
         count => model.show_message(MessageTone::Good, format!("Asking the chains about {count} transactions."), now),

@@ -166,7 +166,7 @@ fn leave_side_screen(model: &mut Model, now: MonotonicTime) -> Vec<Effect> {
 /// Opens the selected alert or transaction.
 fn open(model: &mut Model, now: MonotonicTime) {
     if model.screen == Screen::Alerts {
-        alerts::update::enter(model, now);
+        alerts::update::open_selected(model, now);
     } else if model.list.selected.is_some() {
         (model.list.is_chosen, model.alert_list.returns_to_alerts) = (true, false);
         model.open_detail();

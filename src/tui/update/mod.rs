@@ -40,7 +40,7 @@ pub(crate) fn update(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
     model.dismiss_outdated_message();
     let handles_alerts = |effect: &Effect| matches!(effect, Effect::Write(write) if write.handles_alerts());
     if model.screen == Screen::Alerts && effects.iter().any(handles_alerts) {
-        model.alert_list.select_next_firing();
+        model.alert_list.plan_next_selection();
     }
     note_next_to_handle(model, &effects);
     if had_no_dialog && !matches!(model.dialog, Dialog::None) {
@@ -107,7 +107,7 @@ fn apply(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
         Msg::FoundAlert(None) => {
             model.show_message(MessageTone::Bad, "No other transaction here has an alert.", now.mono).into_effects()
         }
-        Msg::Alerts(read) => alerts::update::on_read(model, read, now.mono).into_effects(),
+        Msg::Alerts(read) => alerts::update::on_loaded(model, read, now.mono).into_effects(),
         Msg::FoundMarks(found) => marks::on_found(model, found, now.mono).into_effects(),
         Msg::Names(names) => filter::update::on_names(model, names).into_effects(),
         Msg::StoreFault(store_fault) => {
@@ -166,7 +166,7 @@ fn on_tick(model: &mut Model, now: Now) -> Vec<Effect> {
     }
     let count = std::mem::take(&mut model.should_retry_count).then_some(Effect::Count);
     let quote = quote::update::on_tick(model, now);
-    let due = alerts::update::read_if_due(model, now.mono).into_iter().chain(count);
+    let due = alerts::update::load_if_due(model, now.mono).into_iter().chain(count);
     due.chain(stats::update::read_if_due(model, now.mono))
         .chain(log::update::read_if_due(model, now.mono))
         .chain(quote)

@@ -49,8 +49,8 @@ pub(crate) fn on_click(model: &mut Model, target: ClickTarget, now: Now) -> Vec<
         return Vec::new();
     }
     match target {
-        ClickTarget::Row(place) => {
-            model.list.select(place);
+        ClickTarget::Row(index) => {
+            model.list.select(index);
             let row = model.list.selected;
             let is_second = model
                 .clicked
@@ -70,8 +70,8 @@ pub(crate) fn on_click(model: &mut Model, target: ClickTarget, now: Now) -> Vec<
         ClickTarget::Title(column) => {
             return column.sort().map_or_else(Vec::new, |by| arrangement::choose_order(model, by, now));
         }
-        ClickTarget::Recent(place) => {
-            let row = model.overview.recent.get(place).and_then(|recent| recent.change.transaction);
+        ClickTarget::Recent(index) => {
+            let row = model.overview.recent.get(index).and_then(|recent| recent.change.transaction);
             row.into_iter().for_each(|row| model.go_to_row(row));
         }
         ClickTarget::Command(id) => return dispatch(model, id, now),

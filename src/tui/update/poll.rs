@@ -69,10 +69,10 @@ pub(crate) fn pause(model: &mut Model, now: Now) -> Vec<Effect> {
 
 /// Pauses polling for a typed duration: whole minutes, at least one and at most a day.
 pub(crate) fn pause_for(model: &mut Model, typed: &str, now: Now) -> Vec<Effect> {
-    const LONGEST: u64 = 24 * 60;
+    const MAX_MINUTES: u64 = 24 * 60;
     let minutes = span::parse(typed).map(|duration| duration.as_secs().div_ceil(60));
     match minutes {
-        Ok(minutes @ 1..=LONGEST) => vec![Effect::Pause(i64::try_from(minutes).ok())],
+        Ok(minutes @ 1..=MAX_MINUTES) => vec![Effect::Pause(i64::try_from(minutes).ok())],
         Ok(_) => {
             model.show_message(MessageTone::Bad, "A pause lasts at least 1m and at most 24h.", now.mono);
             Vec::new()

@@ -508,9 +508,9 @@ fn ticket_names_are_read_after_typing_tab_and_paste() {
     press(&mut model, &["Esc", "/"], now());
     assert_eq!(asked(type_in(&mut model, "vip tick", now())), []);
     assert_eq!(asked(press(&mut model, &["Tab"], now())), all(""), "after Tab");
-    let names = |beginning: &str, words: &[&str], is_whole| {
+    let names = |prefix: &str, words: &[&str], has_all| {
         let words = words.iter().map(|word| (*word).to_owned()).collect();
-        Msg::Names(NameMatches { of: NameKind::Ticket, beginning: beginning.into(), words, is_whole })
+        Msg::Names(NameMatches { kind: NameKind::Ticket, prefix: prefix.into(), words, has_all })
     };
     model.apply(names("", &["OPS-1", "OPS-2"], false), now());
     assert_eq!(asked(model.apply(Msg::Paste("SU".into()), now())), all("SU"), "after a paste, beyond the known names");

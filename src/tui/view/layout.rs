@@ -17,13 +17,13 @@ const RECENT_ROWS: u16 = 8;
 const DETAIL_ROWS: u16 = 18;
 /// The share of the width that the detail takes beside the list, in percent, and its most columns.
 const DETAIL_SHARE: u16 = 40;
-const MOST_DETAIL: u16 = 56;
+const MAX_DETAIL: u16 = 56;
 /// The least rows at which the detail fits below the list.
 const BELOW_HEIGHT: u16 = 24;
 /// On a screen with fewer rows, only the header, a banner and one row of status are shown besides the list.
 const LOW: u16 = 14;
 /// The most profiles that have a budget line besides the active profile.
-const MOST_OTHER_PROFILES: usize = 4;
+const MAX_OTHER_PROFILES: usize = 4;
 /// The least rows at which all of SAY and DO fits below the list.
 const FULL_PREVIEW_HEIGHT: u16 = 22;
 
@@ -53,7 +53,7 @@ pub(crate) fn panes(model: &Model, area: Rect) -> Panes {
 
 /// Returns the number of budget lines for profiles other than the active one.
 pub(crate) fn other_profile_rows(model: &Model) -> u16 {
-    u16::try_from(model.other_profiles.len().min(MOST_OTHER_PROFILES)).unwrap_or_default()
+    u16::try_from(model.other_profiles.len().min(MAX_OTHER_PROFILES)).unwrap_or_default()
 }
 
 /// Like [`panes`], as if `screen` were open.
@@ -82,7 +82,7 @@ pub(crate) fn panes_of(screen: Screen, model: &Model, area: Rect) -> Panes {
         (Screen::Detail, _) => (None, Some(body), None),
         (Screen::Alerts | Screen::Stats | Screen::Log, _) => (None, None, None),
         (Screen::List, Pane::Side) if wide => {
-            let columns = (body.width * DETAIL_SHARE / 100).min(MOST_DETAIL);
+            let columns = (body.width * DETAIL_SHARE / 100).min(MAX_DETAIL);
             let [list, right] = Layout::horizontal([Constraint::Fill(1), Constraint::Length(columns)]).areas(body);
             let has_room = area.width >= RECENT_WIDTH && body.height >= RECENT_ROWS + DETAIL_ROWS;
             let rows = if has_room { (body.height / RECENT_PART).max(RECENT_ROWS) } else { 0 };

@@ -61,7 +61,7 @@ pub fn view(model: &Model, theme: &Theme, now: Now, frame: &mut Frame<'_>) {
     }
     if let Some(pane) = panes.preview {
         put_lines(detail::view::preview(&context, pane), pane, frame);
-        marks::over_line(&context, Rect { height: 1, ..pane }, frame);
+        marks::draw_over_line(&context, Rect { height: 1, ..pane }, frame);
     }
     if let Some(pane) = panes.detail {
         detail::view::draw(&context, &panes, pane, frame);

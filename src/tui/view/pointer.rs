@@ -40,9 +40,9 @@ pub(crate) fn target(model: &Model, now: Now, (column, row): (u16, u16)) -> Opti
             .map(ClickTarget::Command);
     }
     if let Some(pane) = panes.recent.filter(|pane| pane.contains(at)) {
-        let place = usize::from(row.checked_sub(pane.y + 1)?);
-        let is_row = row + 1 < pane.bottom() && place < model.overview.recent.len();
-        return is_row.then_some(ClickTarget::Recent(place));
+        let index = usize::from(row.checked_sub(pane.y + 1)?);
+        let is_row = row + 1 < pane.bottom() && index < model.overview.recent.len();
+        return is_row.then_some(ClickTarget::Recent(index));
     }
     let pane = panes.list.filter(|pane| pane.contains(at))?;
     if row == pane.y + u16::from(panes.is_split) {
@@ -52,10 +52,10 @@ pub(crate) fn target(model: &Model, now: Now, (column, row): (u16, u16)) -> Opti
     }
     // The rows begin below the border, if there is one, and the titles.
     let first = pane.y + 1 + u16::from(panes.is_split);
-    let place = usize::from(row.checked_sub(first)?);
-    let shown = place < list::view::rows_in(&panes);
-    let place = model.list.top + place;
-    (shown && place < model.list.part.rows.len()).then_some(ClickTarget::Row(place))
+    let index = usize::from(row.checked_sub(first)?);
+    let shown = index < list::view::rows_in(&panes);
+    let index = model.list.top + index;
+    (shown && index < model.list.part.rows.len()).then_some(ClickTarget::Row(index))
 }
 
 /// Returns the pane that the wheel scrolls at a column and a row of the screen.

@@ -80,9 +80,9 @@ pub(crate) fn draw_status_message(context: &DrawContext<'_>, body: Rect, pane: R
         MessageTone::Good => context.theme.good(),
         MessageTone::Bad => context.theme.critical(),
     };
-    if let Some(place) = message_beside(context, pane) {
+    if let Some(area) = message_beside(context, pane) {
         let text = notice.text.replace('…', context.theme.ellipsis);
-        return put_lines([Line::styled(format!(" {text}"), style)], place, frame);
+        return put_lines([Line::styled(format!(" {text}"), style)], area, frame);
     }
     let bottom = if pane.height > 1 { pane.bottom() - 1 } else { pane.bottom() };
     let top = pane.y.saturating_sub(covered).max(body.y).min(bottom);
@@ -97,9 +97,9 @@ pub(crate) fn draw_status_message(context: &DrawContext<'_>, body: Rect, pane: R
         });
     }
     let height = u16::try_from(lines.len()).unwrap_or(u16::MAX).min(bottom - top);
-    let place = Rect { y: bottom - height, height, ..pane };
-    frame.render_widget(Clear, place);
-    put_lines(lines.into_iter().map(|line| Line::styled(format!(" {line}"), style)), place, frame);
+    let area = Rect { y: bottom - height, height, ..pane };
+    frame.render_widget(Clear, area);
+    put_lines(lines.into_iter().map(|line| Line::styled(format!(" {line}"), style)), area, frame);
 }
 
 fn compact(context: &DrawContext<'_>, columns: usize) -> Line<'static> {
@@ -167,7 +167,7 @@ fn verdict_spans(
 /// Pieces that don't fit are left out whole, the least important ones first.
 fn polling_line(context: &DrawContext<'_>, of: &BudgetUse<'_>, label_columns: usize, columns: usize) -> Line<'static> {
     /// The least columns of the last error.
-    const LEAST_ERROR: usize = 30;
+    const MIN_ERROR: usize = 30;
     /// From this age on an error says nothing about the polling.
     const ERROR_SHOWN: Duration = Duration::from_secs(10 * 60);
     let theme = context.theme;
@@ -200,7 +200,7 @@ fn polling_line(context: &DrawContext<'_>, of: &BudgetUse<'_>, label_columns: us
     let key = context.key(CommandId::Log);
     let hint = format!(" ({key}: log)");
     let room = columns.saturating_sub(line.width() + width::display_width(&hint));
-    let shown = match room >= LEAST_ERROR {
+    let shown = match room >= MIN_ERROR {
         true => format!("{}{hint}", width::cut_at_word(&error, room, theme.ellipsis)),
         false => format!("last error: {key} shows the log"),
     };
@@ -397,7 +397,7 @@ fn keys(context: &DrawContext<'_>, columns: usize) -> Line<'static> {
 fn command_hints<'a>(context: &DrawContext<'a>) -> Vec<(CommandId, &'a str, &'static str)> {
     let (model, keys) = (context.model, &context.model.setting.keys);
     // Where these commands stand, and which.
-    let (place, situation): (usize, &[(CommandId, &'static str)]) = match (model.screen, &model.dialog) {
+    let (index, situation): (usize, &[(CommandId, &'static str)]) = match (model.screen, &model.dialog) {
         (Screen::List, Dialog::None) if !model.marks.is_empty() => (
             0,
             &[
@@ -417,8 +417,8 @@ fn command_hints<'a>(context: &DrawContext<'a>) -> Vec<(CommandId, &'a str, &'st
     let is_usual = |id: CommandId| can_run(id) && situation.iter().all(|(own, _)| *own != id);
     let mut hints: Vec<_> = keys.hints(model.contexts()).filter(|(id, ..)| is_usual(*id)).collect();
     let situation = situation.iter().filter_map(|(id, hint)| Some((*id, keys.first_key(*id)?, *hint)));
-    let place = place.min(hints.len());
-    hints.splice(place..place, situation);
+    let index = index.min(hints.len());
+    hints.splice(index..index, situation);
     hints
 }
 
@@ -429,12 +429,12 @@ pub(crate) fn command_at(context: &DrawContext<'_>, pane: Rect, column: u16) -> 
     }
     let line = keys(context, usize::from(pane.width));
     let mut end = usize::from(pane.x);
-    let place = line.spans.iter().position(|span| {
+    let index = line.spans.iter().position(|span| {
         end += width::display_width(&span.content);
         usize::from(column) < end
     })?;
     // After the blank at the start, each command is a key and a hint.
-    let key = line.spans.get(place.checked_sub(1)? / 2 * 2 + 1)?.content.clone();
+    let key = line.spans.get(index.checked_sub(1)? / 2 * 2 + 1)?.content.clone();
     command_hints(context).into_iter().find(|(_, own, _)| *own == key).map(|(id, ..)| id)
 }
 

@@ -18,11 +18,11 @@ use crate::{
 };
 
 /// The least rows of the body at which the step is drawn: on a low screen it would hide the list.
-const LEAST_ROWS: u16 = 12;
+const MIN_ROWS: u16 = 12;
 
 /// Whether a step is drawn at the end of this pane.
 pub(crate) fn is_shown(model: &Model, pane: Rect) -> bool {
-    model.tour.step().is_some() && matches!(model.dialog, Dialog::None) && pane.height >= LEAST_ROWS
+    model.tour.step().is_some() && matches!(model.dialog, Dialog::None) && pane.height >= MIN_ROWS
 }
 
 pub(crate) fn draw(context: &DrawContext<'_>, pane: Rect, frame: &mut Frame<'_>) {

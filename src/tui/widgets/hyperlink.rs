@@ -17,10 +17,10 @@ use crate::{
 };
 
 /// The longest URL in bytes: terminals ignore longer ones.
-const LONGEST: usize = 2_000;
+const MAX_URL_LENGTH: usize = 2_000;
 /// The fewest letters that a shortened text keeps of its beginning: fewer may match another text.
-const LEAST_HEAD: usize = 6;
-/// Like [`LEAST_HEAD`], for a link that continues in the next row.
+const MIN_HEAD: usize = 6;
+/// Like [`MIN_HEAD`], for a link that continues in the next row.
 const SCHEME_LENGTH: usize = "https://".len();
 
 /// A link, and the hash that is shown in place of the link's URL.
@@ -34,7 +34,7 @@ impl TerminalLink<'_> {
     fn is_shown_by(&self, word: &str, ellipsis: &str) -> bool {
         let cut = |whole: &str| {
             let (head, tail) = word.split_once(ellipsis).unwrap_or((word, ""));
-            head.len() >= LEAST_HEAD && whole.starts_with(head) && whole.ends_with(tail) && head.len() < whole.len()
+            head.len() >= MIN_HEAD && whole.starts_with(head) && whole.ends_with(tail) && head.len() < whole.len()
         };
         let shows = |whole: &str| word == whole || word.contains(ellipsis) && cut(whole);
         shows(self.url) || self.hash.is_some_and(|hash| shows(hash.as_str()))
@@ -63,7 +63,7 @@ pub(crate) fn mark_written<'a>(
 }
 
 fn mark_links(context: &DrawContext<'_>, mut links: Vec<TerminalLink<'_>>, pane: Rect, buffer: &mut Buffer) {
-    links.retain(|link| link.url.len() <= LONGEST && link::check(link.url).is_ok());
+    links.retain(|link| link.url.len() <= MAX_URL_LENGTH && link::check(link.url).is_ok());
     if !context.theme.display().hyperlinks || links.is_empty() {
         return;
     }
@@ -75,13 +75,13 @@ fn mark_links(context: &DrawContext<'_>, mut links: Vec<TerminalLink<'_>>, pane:
             let continued = unfinished.take_if(|(_, rest, x)| *x == word.x && rest.starts_with(&word.text));
             let shown = |link: &TerminalLink<'_>| link.is_shown_by(&word.text, context.theme.ellipsis);
             let begins = |link: &TerminalLink<'_>| word.text.len() > SCHEME_LENGTH && link.url.starts_with(&word.text);
-            let place = || links.iter().position(shown).or_else(|| links.iter().position(begins));
-            let found = continued.as_ref().map(|(place, ..)| *place).or_else(place);
-            let Some((place, link)) = found.and_then(|place| Some((place, links.get(place)?))) else { continue };
+            let index = || links.iter().position(shown).or_else(|| links.iter().position(begins));
+            let found = continued.as_ref().map(|(index, ..)| *index).or_else(index);
+            let Some((index, link)) = found.and_then(|index| Some((index, links.get(index)?))) else { continue };
             let whole = continued.map_or_else(|| link.url.to_owned(), |(_, rest, _)| rest);
             unfinished =
-                whole.strip_prefix(&word.text).filter(|rest| !rest.is_empty()).map(|rest| (place, rest.into(), word.x));
-            escape(buffer, &word, place, link.url);
+                whole.strip_prefix(&word.text).filter(|rest| !rest.is_empty()).map(|rest| (index, rest.into(), word.x));
+            escape(buffer, &word, index, link.url);
         }
     }
 }

@@ -12,11 +12,10 @@ use crate::{
     clock::Clock,
     config::Settings,
     domain::{
-        advice,
+        advice, chain_check,
         ids::RowId,
         on_chain::{ChainVerdict, OnChain},
         operation::Operation,
-        second_opinion,
     },
     poller::load_service_urls,
     runtime::{chain_nodes, exit::Exit, log_file, tokio_runtime},
@@ -74,7 +73,7 @@ fn ask_all(rows: &[RowId], nodes: &Arc<ChainNodes>, clock: &Clock, cx: &Context)
         let question = ChainQuestion {
             chain: key.from_chain.clone(),
             hash: key.hash.clone(),
-            second_transaction: second_opinion::second_transaction(&tx),
+            second_transaction: chain_check::second_transaction(&tx),
             previous: tx.on_chain.clone(),
             is_requested: true,
         };

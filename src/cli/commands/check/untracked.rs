@@ -45,7 +45,7 @@ pub(crate) fn check(
     }
     let polling = ServiceClient::checked(settings.polling())?;
     log_file::start(&settings.state_dir, &settings.db, Clock::system())?;
-    let one_shot_poll = OneShotPoll { settings, store: &cx.store, team, patience: super::MAX_WAIT };
+    let one_shot_poll = OneShotPoll { settings, store: &cx.store, team, timeout: super::MAX_WAIT };
     let (ended, answer) = one_shot_poll.request_status(new.params.clone(), polling)?;
     // The answer is shown as the one of a store that tracks this transaction alone.
     let (shown, _folder) = opening::open_temporary()?;

@@ -37,14 +37,19 @@ use crate::{
 /// The text below the options in the help.
 pub(crate) const EXAMPLES: &str = "\
 Examples:
-  hoptop doctor                                    print one line for each check
-  hoptop doctor --probe                            also send a request to the service and to each node
-  hoptop doctor --checksums                        print a checksum for each table, and check nothing
-  hoptop doctor --repair                           also repair records, and restore the rest at the next start
-  hoptop doctor --verify-replica                   compare this machine's copy with the team's log
+  # Print one line for each check
+  hoptop doctor
+  # Also send a request to the service and to each node
+  hoptop doctor --probe
+  # Print a checksum for each table, and check nothing
+  hoptop doctor --checksums
+  # Also repair records, and restore the rest at the next start
+  hoptop doctor --repair
+  # Compare this machine's copy with the team's log
+  hoptop doctor --verify-replica
 
-The exit code is 1 if a line is an error. Stores with the same content have the same checksums, even if their
-files differ.";
+The exit code is 1 if a line is an error. Stores with the same content have the same checksums, even if their files \
+differ.";
 
 /// The arguments of `hoptop doctor`.
 #[derive(Args, Clone, Copy, Debug, Default)]

@@ -23,7 +23,7 @@ use crate::{
     intake::Field,
     poller::load_service_urls,
     runtime::{
-        background_poller::ServiceClient, chain_nodes, exit::Exit, stderr::sentence, team_store::TeamAccess,
+        background_poller::ServiceClient, chain_nodes, exit::Exit, stderr::error_line, team_store::TeamAccess,
         tokio_runtime,
     },
 };
@@ -78,18 +78,18 @@ pub(super) fn probe(settings: &Settings, team: Option<&TeamAccess>, cx: &mut Con
     };
     let temporary = team.is_none().then(opening::open_temporary).transpose()?;
     let store = temporary.as_ref().map_or(&cx.store, |(store, _)| store);
-    let one_shot_poll = OneShotPoll { settings, store, team, patience: MAX_WAIT };
+    let one_shot_poll = OneShotPoll { settings, store, team, timeout: MAX_WAIT };
     let (outcome, answer) = match one_shot_poll.request_status(new.params, polling) {
         Ok(ended) => ended,
         // The other checks name the reasons why a team's store takes no request.
-        Err(report) => return Ok(Diagnosis::Error(format!("not sent: {}", sentence(&report)))),
+        Err(report) => return Ok(Diagnosis::Error(format!("not sent: {}", error_line(&report)))),
     };
     cx.now = Clock::system().now();
     let answer = answer.as_ref().map(|(observation, _)| observation);
     let status = answer.and_then(|observation| observation.http_status);
     let error = answer.and_then(|observation| observation.outcome.failure()).map(RequestFailure::one_line);
     Ok(match (outcome, status) {
-        (OneShotOutcome::Obstructed(Exit::Unauthorized), _) | (_, Some(401)) => Diagnosis::Error(
+        (OneShotOutcome::Blocked(Exit::Unauthorized), _) | (_, Some(401)) => Diagnosis::Error(
             "the service refuses the integrator ID (HTTP 401); check where it comes from, and that it belongs to this base URL"
                 .into(),
         ),

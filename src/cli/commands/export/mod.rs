@@ -39,12 +39,16 @@ use crate::{
 /// The examples below the help text.
 pub(crate) const EXAMPLES: &str = "\
 Examples:
-  hoptop export -o transfers.csv                   all transactions, for a spreadsheet
-  hoptop export is:attention -o stuck.md           a table for a ticket
-  hoptop export label:batch-17 -o batch-17.html    a page to share: outcomes, durations, verdicts
-  hoptop export --format ndjson | jq .status       one object per line, as with `list --json`
-  hoptop export -o all.ndjson; hoptop --db other.db import all.ndjson
-                                                   copy the entered data to another store";
+  # All transactions, for a spreadsheet
+  hoptop export -o transfers.csv
+  # A table for a ticket
+  hoptop export is:attention -o stuck.md
+  # A page to share: outcomes, durations, verdicts
+  hoptop export label:batch-17 -o batch-17.html
+  # One object per line, as with `list --json`
+  hoptop export --format ndjson | jq .status
+  # Copy the entered data to another store
+  hoptop export -o all.ndjson; hoptop --db other.db import all.ndjson";
 
 /// Write tracked transactions to a file or to standard output.
 #[derive(Args, Clone, Debug, Default)]

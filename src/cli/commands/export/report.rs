@@ -53,7 +53,7 @@ struct ReportTotals {
     attention: usize,
     submitted: Vec<DateTime<Utc>>,
     settled: Vec<DateTime<Utc>>,
-    took: Vec<Duration>,
+    durations: Vec<Duration>,
     levels: ServiceLevels,
     /// The settled transfers whose duration is only bounded, or whose submission isn't known.
     unmeasured: usize,
@@ -130,8 +130,8 @@ struct ReportRow<'a> {
     urgency: u8,
     submitted: String,
     submitted_key: i64,
-    took: String,
-    took_key: u64,
+    duration: String,
+    duration_key: u64,
     verdict: String,
     say: String,
     act: String,
@@ -159,7 +159,7 @@ impl ReportTotals {
             self.settled.push(settled);
         }
         match SettledDuration::of(tx).map(SettledDuration::measured) {
-            Some(Some(took)) => self.took.push(took),
+            Some(Some(duration)) => self.durations.push(duration),
             Some(None) => self.unmeasured += 1,
             None => {}
         }
@@ -169,7 +169,7 @@ impl ReportTotals {
     fn head(mut self, form: ExportOptions<'_>) -> ReportHead {
         let ExportOptions { filter_text, now, zone, .. } = form;
         let total = self.submitted.len();
-        self.took.sort_unstable();
+        self.durations.sort_unstable();
         ReportHead {
             title: text::counted(total, "transfer"),
             of: if filter_text.is_empty() {
@@ -218,7 +218,7 @@ impl ReportTotals {
     }
 
     fn durations(&self) -> Vec<ChartBar> {
-        let buckets = Histogram::of(&self.took).buckets(MAX_BARS);
+        let buckets = Histogram::of(&self.durations).buckets(MAX_BARS);
         let count = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
         let most = buckets.iter().map(|bucket| count(bucket.count)).max().unwrap_or_default();
         let bar = |bucket: &crate::domain::histogram::Bucket| ChartBar {
@@ -231,7 +231,7 @@ impl ReportTotals {
     }
 
     fn quantiles(&self) -> Option<String> {
-        let of = |share| percentile(&self.took, share).map(span::long);
+        let of = |share| percentile(&self.durations, share).map(span::long);
         let Some(((half, most), all)) = of(50).zip(of(90)).zip(of(100)) else {
             return (self.unmeasured > 0).then(|| {
                 format!("No duration was measured: {} settled unobserved or have no submission time.", self.unmeasured)
@@ -241,7 +241,7 @@ impl ReportTotals {
             0 => String::new(),
             count => format!(" Not counted: {count} that settled unobserved or have no submission time."),
         };
-        let measured = self.took.len();
+        let measured = self.durations.len();
         Some(format!("Half settled within {half}, 9 in 10 within {most}, all {measured} within {all}.{unmeasured}"))
     }
 
@@ -278,7 +278,7 @@ impl<'a> ReportPage<'a> {
         let advice::Advice { verdict, say, act, .. } = advise(tx, now, zone);
         let submitted = tx.deadline().submitted;
         let settled = SettledDuration::of(tx);
-        let took = settled.map_or_else(|| tx.age(now), SettledDuration::time);
+        let duration = settled.map_or_else(|| tx.age(now), SettledDuration::time);
         let row = ReportRow {
             hash: tx.params.transaction_id.as_str(),
             ticket: tx.params.ticket.as_deref().unwrap_or_default(),
@@ -289,13 +289,13 @@ impl<'a> ReportPage<'a> {
             urgency,
             submitted: span::stamp(submitted, zone),
             submitted_key: submitted.timestamp_millis(),
-            took: match settled {
-                Some(SettledDuration::Measured(_)) => span::long(took),
-                Some(SettledDuration::AtMost(_)) => format!("at most {}", span::long(took)),
-                Some(SettledDuration::SinceFirstSeen(_)) => format!("{} since first seen", span::long(took)),
-                None => format!("{} so far", span::long(took)),
+            duration: match settled {
+                Some(SettledDuration::Measured(_)) => span::long(duration),
+                Some(SettledDuration::AtMost(_)) => format!("at most {}", span::long(duration)),
+                Some(SettledDuration::SinceFirstSeen(_)) => format!("{} since first seen", span::long(duration)),
+                None => format!("{} so far", span::long(duration)),
             },
-            took_key: took.as_secs(),
+            duration_key: duration.as_secs(),
             verdict,
             say,
             act,

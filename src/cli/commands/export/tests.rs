@@ -250,7 +250,7 @@ fn target_that_is_no_file_is_refused_or_written_to_but_never_replaced() {
     let to = |path: &str| ExportArgs { output: Some(path.into()), ..ExportArgs::default() };
     let error = |fixture: &mut CommandFixture, path: &str| {
         let (.., result) = fixture.run(|cx| export(&to(path), cx));
-        crate::cli::sentence(&result.unwrap_err())
+        crate::cli::error_line(&result.unwrap_err())
     };
     let missing = error(&mut fixture, "/no\u{1b}[31m/such/folder.csv");
     assert_eq!(
@@ -303,7 +303,7 @@ fn files_of_the_store_are_never_replaced() {
         let before = length();
         let to = ExportArgs { output: Some(output.clone()), ..args(ExportFormat::Csv) };
         let (.., refused) = fixture.run(|cx| export(&to, cx));
-        let error = crate::cli::sentence(&refused.unwrap_err());
+        let error = crate::cli::error_line(&refused.unwrap_err());
         assert!(error.ends_with("can't be written: it belongs to the store; choose another name"), "{error}");
         assert_eq!(length(), before, "{output}");
     }
@@ -494,8 +494,8 @@ fn base64(bytes: &[u8]) -> String {
     let group = |bytes: &[u8]| {
         let padded = [bytes[0], bytes.get(1).copied().unwrap_or(0), bytes.get(2).copied().unwrap_or(0)];
         let number = padded.iter().fold(0_usize, |number, byte| number << 8 | usize::from(*byte));
-        let digit = |place: usize| char::from(DIGITS[number >> (18 - 6 * place) & 63]);
-        (0..4).map(|place| if place <= bytes.len() { digit(place) } else { '=' }).collect::<String>()
+        let digit = |index: usize| char::from(DIGITS[number >> (18 - 6 * index) & 63]);
+        (0..4).map(|index| if index <= bytes.len() { digit(index) } else { '=' }).collect::<String>()
     };
     bytes.chunks(3).map(group).collect()
 }

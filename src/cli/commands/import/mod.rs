@@ -35,11 +35,16 @@ const MAX_NAMED_UPDATES: usize = 10;
 /// The examples below the help text.
 pub(crate) const EXAMPLES: &str = "\
 Examples:
-  hoptop import transfers.csv                      needs transactionId,fromChainId,toChainId,quoteId
-  hoptop import transfers.csv.gz                   the same, compressed with gzip
-  hoptop import --dry-run transfers.csv            show what would be new, known and updated
-  my-service | hoptop import - --follow            one transaction per line, tracked immediately
-  hoptop import --follow /var/log/transfers.ndjson the same for a file that grows, until ^C";
+  # Needs transactionId,fromChainId,toChainId,quoteId
+  hoptop import transfers.csv
+  # The same, compressed with gzip
+  hoptop import transfers.csv.gz
+  # Show what would be new, known and updated
+  hoptop import --dry-run transfers.csv
+  # One transaction per line, tracked immediately
+  my-service | hoptop import - --follow
+  # The same for a file that grows, until ^C
+  hoptop import --follow /var/log/transfers.ndjson";
 
 /// Track a batch of transactions.
 #[derive(Args, Clone, Debug)]
@@ -163,7 +168,7 @@ fn spool(args: &ImportArgs, input: &mut dyn Read) -> Result<(Box<dyn Batch>, Fil
     let mut spool = ImportSpool::new().map_err(ReadError::Keep)?;
     let options = ReadOptions { format: args.format.into(), allows_any_chain: args.any_chain };
     let mut input = intake::unpacking_reader(input).map_err(ReadError::Input)?;
-    let mut found = intake::stream(&mut input, &options, &mut |place, new| spool.put(place.to_string(), new))?;
+    let mut found = intake::stream(&mut input, &options, &mut |position, new| spool.put(position.to_string(), new))?;
     let mut duplicates = Duplicates::default();
     let on_duplicate =
         &mut |Duplicate { earlier, later, hash, is_same }| duplicates.push(&earlier, &later, &hash, is_same);
@@ -208,9 +213,10 @@ fn print_line_errors(errors: &[LineError], name: &str, err: &mut dyn io::Write) 
     for error in errors {
         writeln!(err, "{error}")?;
     }
-    let bad = errors.iter().filter(|error| error.place != InputPosition::File).count();
+    let bad = errors.iter().filter(|error| error.position != InputPosition::File).count();
     let is_truncated = bad < errors.len();
-    let unit = if errors.iter().any(|error| matches!(error.place, InputPosition::Item(_))) { "item" } else { "line" };
+    let unit =
+        if errors.iter().any(|error| matches!(error.position, InputPosition::Item(_))) { "item" } else { "line" };
     match (bad, is_truncated) {
         (0, _) => writeln!(err, "nothing was imported from {name}"),
         // The last error reports that more lines are bad than those that are named.

@@ -16,18 +16,6 @@ use clap_mangen::{
 
 use crate::runtime::exit;
 
-/// The exit codes of the commands (`commands.md`, Exit codes).
-const EXIT_CODES: [(&str, &str); 8] = [
-    ("0", "success; for a command that watches: all transactions ended in `success`"),
-    ("1", "an error, with a message"),
-    ("2", "wrong usage or a wrong setting, or nothing to watch"),
-    ("3", "not settled at the timeout"),
-    ("4", "settled, but something needs attention: anything but `success`"),
-    ("5", "the service refuses the integrator ID"),
-    ("6", "no usable answer: the service was unreachable, or throttled the requests"),
-    ("129, 130, 143", "ended by the hang-up of the terminal, by ^C, by SIGTERM"),
-];
-
 pub(super) fn render(command: &Command, out: &mut dyn Write) -> io::Result<()> {
     let version = env!("CARGO_PKG_VERSION");
     let man = Man::new(command.clone()).source(format!("hoptop {version}")).manual("hoptop");
@@ -125,7 +113,8 @@ fn subcommands(command: &Command) -> Roff {
 /// of their own.
 fn notes_and_examples(help: &str) -> Roff {
     let (mut notes, mut examples) = (Vec::new(), Vec::new());
-    let paragraphs = help.split("\n\n").filter(|paragraph| !paragraph.trim().is_empty() && *paragraph != exit::HELP);
+    let is_shown = |paragraph: &&str| !paragraph.trim().is_empty() && !paragraph.starts_with(exit::HEADING);
+    let paragraphs = help.split("\n\n").filter(is_shown);
     for paragraph in paragraphs {
         match paragraph.split_once('\n') {
             Some((heading, lines)) if lines.starts_with(' ') => examples.push((heading.trim_end_matches(':'), lines)),
@@ -158,7 +147,7 @@ fn notes_and_examples(help: &str) -> Roff {
 fn exit_status() -> Roff {
     let mut page = Roff::new();
     page.control("SH", ["EXIT STATUS"]);
-    for (code, meaning) in EXIT_CODES {
+    for (code, meaning) in exit::MEANINGS {
         page.control("TP", []).text([bold(code)]).text([roman(meaning)]);
     }
     page.control("PP", []).text([roman("Only commands that send requests end with 3 to 6.")]);

@@ -19,10 +19,14 @@ use crate::{
 /// The text below the options in the help.
 pub(crate) const EXAMPLES: &str = "\
 Examples:
-  hoptop --store postgres://db/hoptop store init     create the team's store in an empty database
-  hoptop store move hoptop.db postgres://db/hoptop   copy one machine's transactions into the empty store
-  hoptop store move postgres://db/hoptop hoptop.db   copy the team's store to a new SQLite file
-  hoptop --store postgres://db/hoptop store status   show who is connected, who polls, and sizes
+  # Create the team's store in an empty database
+  hoptop --store postgres://db/hoptop store init
+  # Copy one machine's transactions into the empty store
+  hoptop store move hoptop.db postgres://db/hoptop
+  # Copy the team's store to a new SQLite file
+  hoptop store move postgres://db/hoptop hoptop.db
+  # Show who is connected, who polls, and sizes
+  hoptop --store postgres://db/hoptop store status
 
 `hoptop help team` is a guide: set-up, roles, TLS, what is guaranteed.";
 
@@ -41,7 +45,7 @@ enum StoreCommand {
     Move(relocate::MoveArgs),
     /// Show who is connected, who polls, the size of the log, and the last snapshot
     Status(status::StatusArgs),
-    /// Write lost operations back after a failover of the database, from the file that hoptop named
+    /// Append the changes that a database failover lost, from the file that hoptop reported
     Append(append::AppendArgs),
 }
 

@@ -43,12 +43,12 @@ pub(super) struct MoveArgs {
 impl MoveArgs {
     /// The address of the team's store.
     pub(super) fn address(&self) -> Option<&str> {
-        [&self.from, &self.to].into_iter().find(|place| is_address(place)).map(String::as_str)
+        [&self.from, &self.to].into_iter().find(|location| is_address(location)).map(String::as_str)
     }
 }
 
-fn is_address(place: &str) -> bool {
-    place.contains("://")
+fn is_address(location: &str) -> bool {
+    location.contains("://")
 }
 
 /// What a store holds, to compare it with its copy.

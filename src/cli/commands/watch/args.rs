@@ -14,12 +14,16 @@ use crate::{
 /// The examples below the help text.
 pub(crate) const EXAMPLES: &str = "\
 Examples:
-  hoptop watch                                         all tracked transactions, until ^C
-  hoptop watch label:batch-17 --until-settled          exit code 0: all succeeded, 2: nothing to watch,
-                                                       3: timeout, 4: some need attention
-  hoptop watch --profile prod --profile partner        several profiles, each within its own budget
+  # All tracked transactions, until ^C
+  hoptop watch
+  # Exit code 0: all succeeded, 2: nothing to watch, 3: timeout, 4: some need
+  # attention
+  hoptop watch label:batch-17 --until-settled
+  # Several profiles, each within its own budget
+  hoptop watch --profile prod --profile partner
   hoptop watch --json | jq 'select(.event == \"settled\")'
-  my-service | hoptop watch - --until-settled          track its output and watch until settled";
+  # Track the transfers from the pipe, end when all settled
+  my-service | hoptop watch - --until-settled";
 
 /// The transactions to watch, and when to end.
 #[derive(Args, Debug)]
@@ -47,7 +51,7 @@ pub(crate) struct WatchArgs {
     /// settle
     #[arg(long)]
     pub fail_fast: bool,
-    /// Accept an empty watch; without this option, exit code 2
+    /// Exit with code 0 if there is nothing to watch, instead of code 2
     #[arg(long)]
     pub allow_empty: bool,
     /// Accept chain IDs that hoptop doesn't know

@@ -11,7 +11,7 @@ use tokio::sync::{oneshot, watch};
 
 use super::WatchBarHandle;
 use crate::{
-    cli::{notifiers, sentence, service_clients},
+    cli::{error_line, notifiers, service_clients},
     clock::Clock,
     config::{self, CommandLineSettings, Environment, Settings},
     metrics::RequestCounters,
@@ -160,7 +160,7 @@ impl TaskContext<'_> {
             thread::Builder::new().name("settings".into()).spawn(load)?;
             match loaded.await.wrap_err("the settings could not be read")? {
                 Ok(background_tasks) => return Ok(background_tasks),
-                Err(error) => self.print(&format!("{}; the previous settings stay in effect", sentence(&error))),
+                Err(error) => self.print(&format!("{}; the previous settings stay in effect", error_line(&error))),
             }
         }
     }

@@ -29,13 +29,13 @@ impl WatchSummary {
         transactions: impl Iterator<Item = &'a TransactionOutcome>,
         at: DateTime<Utc>,
         requests: u64,
-        took: Duration,
+        elapsed: Duration,
     ) -> Self {
         let mut counts = BTreeMap::new();
         for progress in transactions {
             *counts.entry(progress.status.as_ref().map_or("unanswered", |status| status.name())).or_insert(0) += 1;
         }
-        let seconds = (took.as_secs_f64() * 1_000.0).round() / 1_000.0;
+        let seconds = (elapsed.as_secs_f64() * 1_000.0).round() / 1_000.0;
         Self { event: "summary", at: span::rfc3339(at), counts, requests, seconds, schema: Schema::Event }
     }
 }

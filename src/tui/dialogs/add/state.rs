@@ -328,10 +328,10 @@ impl AddForm {
     /// Returns the filter that searches the list for the ticket or ID that the text names, or else for the text, if it
     /// is a single short line without a hash.
     pub fn search_filter(&self) -> Option<String> {
-        const MOST: usize = 64;
+        const MAX_LENGTH: usize = 64;
         let text = self.text();
         let line = text.trim();
-        let is_line = !line.contains('\n') && line.chars().count() <= MOST;
+        let is_line = !line.contains('\n') && line.chars().count() <= MAX_LENGTH;
         // A row with an incomplete hash stays, so that it can be completed.
         if line.starts_with("0x") && line.contains(',') {
             return None;

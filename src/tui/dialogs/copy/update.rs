@@ -97,9 +97,9 @@ fn choose(model: &mut Model, chosen: Option<CopyItem>, opens: bool, now: Now) ->
 /// Returns the beginning of a copied text, so that a person recognises the text.
 fn excerpt(text: &str) -> String {
     /// The most columns of the excerpt.
-    const MOST: usize = 40;
+    const MAX_COLUMNS: usize = 40;
     let mut lines = text.lines().filter(|line| !line.trim().is_empty());
-    let first = width::cut(&text::clean(lines.next().unwrap_or_default()), MOST, "...");
+    let first = width::cut(&text::clean(lines.next().unwrap_or_default()), MAX_COLUMNS, "...");
     match lines.count() {
         0 => format!("\"{first}\""),
         1 => format!("\"{first}\" and 1 more line"),

@@ -40,7 +40,7 @@ pub(crate) fn draw(context: &DrawContext<'_>, menu: &CopyMenu, body: Rect, frame
     let inner = put_block(block, pane, frame);
     let columns = usize::from(inner.width);
     let items = menu.items.iter().enumerate().skip(skipped).take(usize::from(inner.height));
-    let lines: Vec<_> = items.map(|(place, item)| line(context, item, place == menu.cursor, columns)).collect();
+    let lines: Vec<_> = items.map(|(index, item)| line(context, item, index == menu.cursor, columns)).collect();
     put_lines(lines, inner, frame);
     hyperlink::mark_written(context, menu.items.iter().map(|item| item.text.as_str()), inner, frame.buffer_mut());
 }

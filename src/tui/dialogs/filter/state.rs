@@ -67,15 +67,15 @@ impl FilterLine {
     /// the names of another term.
     pub fn names_to_read(&mut self) -> Option<(NameKind, String)> {
         let text = self.input.value();
-        self.names.take_if(|names| !names.is_about(text));
-        let is_known = self.names.as_ref().is_some_and(|names| names.is_complete_for(text));
+        self.names.take_if(|names| !names.matches_request(text));
+        let is_known = self.names.as_ref().is_some_and(|names| names.is_final_for(text));
         requested_names(text).filter(|_| !is_known).map(|(of, beginning)| (of, beginning.to_owned()))
     }
 
     /// Applies names from the store, unless another term is being typed by now.
     pub fn apply_names(&mut self, names: NameMatches) {
         let text = self.input.value();
-        if names.is_about(text) && !self.names.as_ref().is_some_and(|known| known.is_complete_for(text)) {
+        if names.matches_request(text) && !self.names.as_ref().is_some_and(|known| known.is_final_for(text)) {
             self.names = Some(names);
         }
     }
@@ -105,17 +105,17 @@ impl FilterLine {
     /// Recalls the used filter that is this many steps earlier. Step 0 is the typed text, step 1 the latest used
     /// filter. Returns `false` if there is no such filter.
     pub fn recall(&mut self, further: isize) -> bool {
-        let here = self.recalled.as_ref().map_or(0, |(place, _)| place + 1);
-        let place = here.saturating_add_signed(further).min(self.used.len());
-        if place == here {
+        let here = self.recalled.as_ref().map_or(0, |(index, _)| index + 1);
+        let index = here.saturating_add_signed(further).min(self.used.len());
+        if index == here {
             return false;
         }
         let (_, typed) = self.recalled.take().unwrap_or_else(|| (0, self.input.value().to_owned()));
-        match place.checked_sub(1).and_then(|place| Some((place, self.used.get(place)?))) {
+        match index.checked_sub(1).and_then(|index| Some((index, self.used.get(index)?))) {
             None => self.input = Input::new(typed),
-            Some((place, text)) => {
+            Some((index, text)) => {
                 self.input = Input::new(text.clone());
-                self.recalled = Some((place, typed));
+                self.recalled = Some((index, typed));
             }
         }
         true
@@ -149,9 +149,9 @@ mod tests {
         assert_eq!([line("0xab").completed(), line("ticket:SUP").completed()], [None, None]);
     }
 
-    fn named(beginning: &str, words: &[&str], is_whole: bool) -> NameMatches {
+    fn named(prefix: &str, words: &[&str], has_all: bool) -> NameMatches {
         let words = words.iter().map(|word| (*word).to_owned()).collect();
-        NameMatches { of: NameKind::Ticket, beginning: beginning.into(), words, is_whole }
+        NameMatches { kind: NameKind::Ticket, prefix: prefix.into(), words, has_all }
     }
 
     #[test]

@@ -34,8 +34,8 @@ pub(crate) fn on_key(model: &mut Model, key: KeyEvent) -> KeyOutcome {
 /// Whether a paste belongs to the search. A short line does, since fast typing also arrives as a paste; other pastes
 /// open the add dialog.
 pub(crate) fn is_search_text(pasted: &str) -> bool {
-    const LONGEST: usize = 24;
-    pasted.chars().count() <= LONGEST && !pasted.contains(char::is_control)
+    const MAX_LENGTH: usize = 24;
+    pasted.chars().count() <= MAX_LENGTH && !pasted.contains(char::is_control)
 }
 
 pub(crate) fn on_paste(page: &mut HelpPage, pasted: &str, keys: &Keys) {

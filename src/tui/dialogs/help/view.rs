@@ -78,7 +78,7 @@ pub(crate) fn draw(context: &DrawContext<'_>, page: &HelpPage, pane: Rect, frame
     let lines = parts.scrolled_lines(context, page);
     let rows = usize::from(parts.rows.height);
     let scroll = page.scroll.min(lines.len().saturating_sub(rows));
-    let place = match lines.len() > rows {
+    let position = match lines.len() > rows {
         true => format!(" {}-{} of {} ", scroll + 1, scroll + rows, lines.len()),
         false => String::new(),
     };
@@ -91,7 +91,7 @@ pub(crate) fn draw(context: &DrawContext<'_>, page: &HelpPage, pane: Rect, frame
         .titled_block(" Help ")
         .title(Span::styled(" type to search keys and commands ", context.theme.dim()))
         .title_bottom(Span::styled(keys, context.theme.dim()))
-        .title_bottom(Line::styled(place, context.theme.label()).right_aligned());
+        .title_bottom(Line::styled(position, context.theme.label()).right_aligned());
     frame.render_widget(block, pane);
     put_lines(lines.into_iter().skip(scroll), parts.rows, frame);
     let text_area = Rect { y: parts.legend.y.saturating_add(1), ..parts.legend }.intersection(parts.legend);
@@ -190,16 +190,16 @@ fn row(context: &DrawContext<'_>, command: &KeyCommand, keys: &[String], columns
     let name = if has_name { format!("{:<NAME$} ", command.name) } else { String::new() };
     let indent = width::display_width(&keys) + name.len();
     // A command of a single context names it, since other commands have the same key in other contexts.
-    let place = match command.contexts {
+    let suffix = match command.contexts {
         [KeyContext::List] | [_, _, ..] | [] => String::new(),
-        [place] => {
-            let place = place.description();
-            let is_named = place.rsplit(' ').next().is_some_and(|word| command.help.contains(word));
-            if is_named { String::new() } else { format!(" ({place})") }
+        [only] => {
+            let name = only.description();
+            let is_named = name.rsplit(' ').next().is_some_and(|word| command.help.contains(word));
+            if is_named { String::new() } else { format!(" ({name})") }
         }
     };
-    let help = width::wrap(&format!("{}{place}", command.help), columns.saturating_sub(indent).max(1));
-    let line = |(place, text): (usize, String)| match place {
+    let help = width::wrap(&format!("{}{suffix}", command.help), columns.saturating_sub(indent).max(1));
+    let line = |(index, text): (usize, String)| match index {
         0 => Line::from(vec![
             Span::styled(keys.clone(), context.theme.key()),
             Span::styled(name.clone(), context.theme.dim()),
@@ -262,8 +262,8 @@ fn legend(context: &DrawContext<'_>, columns: usize) -> Vec<Line<'static>> {
         .into_iter()
         .flat_map(|(label, text)| {
             let wrapped = width::wrap(&text, columns.saturating_sub(9).max(1));
-            let line = move |(place, text): (usize, String)| {
-                let label = if place == 0 { label } else { "" };
+            let line = move |(index, text): (usize, String)| {
+                let label = if index == 0 { label } else { "" };
                 Line::from(vec![Span::styled(format!("{label:<9}"), context.theme.label()), Span::raw(text)])
             };
             wrapped.into_iter().enumerate().map(line)

@@ -32,7 +32,7 @@ pub(crate) fn draw(context: &DrawContext<'_>, menu: &Menu, body: Rect, frame: &m
     let rows = room.saturating_sub(lines.len()).max(1);
     let first = (menu.cursor + 1).saturating_sub(rows);
     let shown = menu.entries.iter().enumerate().skip(first).take(rows);
-    lines.extend(shown.map(|(place, entry)| line(context, entry, place == menu.cursor, inner.width)));
+    lines.extend(shown.map(|(index, entry)| line(context, entry, index == menu.cursor, inner.width)));
     put_lines(lines, inner, frame);
 }
 

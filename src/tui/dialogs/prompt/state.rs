@@ -68,55 +68,43 @@ impl Prompt {
 
     /// Returns the beginning of the title, before the targets of the write.
     pub fn title(&self) -> &'static str {
-        match &self.draft {
-            Write::Edit(edit) => match edit {
-                Edit::Acknowledge { .. } => "Acknowledge",
-                Edit::AddNote { .. } => "Note on",
-                Edit::RemoveNote { .. } => "Remove note of",
-                Edit::SetTicket { .. } => "Ticket of",
-                Edit::ChangeLabels { .. } => "Labels of",
-                Edit::Untrack { .. } => "Untrack",
-                Edit::Snooze { .. } => "Snooze",
-                Edit::Unacknowledge { .. } => "Unacknowledge",
-                Edit::CorrectSource { .. } => "Source chain of",
-            },
-            Write::Export { .. } => "Export",
-        }
+        self.texts()[0]
     }
 
     /// Returns the action of Enter, for the footer.
     pub fn verb(&self) -> &'static str {
-        match &self.draft {
-            Write::Edit(edit) => match edit {
-                Edit::Acknowledge { .. } => "acknowledge",
-                Edit::AddNote { .. } => "add the note",
-                Edit::RemoveNote { .. } => "remove the note",
-                Edit::SetTicket { .. } => "set the ticket",
-                Edit::ChangeLabels { .. } => "change the labels",
-                Edit::Untrack { .. } => "untrack",
-                Edit::Snooze { .. } => "snooze",
-                Edit::Unacknowledge { .. } => "unacknowledge",
-                Edit::CorrectSource { .. } => "correct the source chain",
-            },
-            Write::Export { .. } => "write the file",
-        }
+        self.texts()[1]
     }
 
     /// Returns a sentence about the text to type.
     pub fn guide(&self) -> &'static str {
+        self.texts()[2]
+    }
+
+    /// Returns the beginning of the title, the action of Enter, and a sentence about the text to type.
+    fn texts(&self) -> [&'static str; 3] {
         match &self.draft {
             Write::Edit(edit) => match edit {
-                Edit::Acknowledge { .. } => "Optional: a note for your team.",
-                Edit::AddNote { .. } => "A note for your team, kept with the transaction.",
-                Edit::SetTicket { .. } => "The ticket's number; leave empty to remove it.",
-                Edit::ChangeLabels { .. } => "+vip adds a label, -batch-17 removes one; separate labels by spaces.",
+                Edit::Acknowledge { .. } => ["Acknowledge", "acknowledge", "Optional: a note for your team."],
+                Edit::AddNote { .. } => ["Note on", "add the note", "A note for your team, kept with the transaction."],
+                Edit::SetTicket { .. } => {
+                    ["Ticket of", "set the ticket", "The ticket's number; leave empty to remove it."]
+                }
+                Edit::ChangeLabels { .. } => {
+                    let guide = "+vip adds a label, -batch-17 removes one; separate labels by spaces.";
+                    ["Labels of", "change the labels", guide]
+                }
+                // These need no text, so nothing prompts for one.
                 Edit::Untrack { .. }
                 | Edit::RemoveNote { .. }
                 | Edit::Snooze { .. }
                 | Edit::Unacknowledge { .. }
-                | Edit::CorrectSource { .. } => "",
+                | Edit::CorrectSource { .. } => ["Change", "apply", ""],
             },
-            Write::Export { .. } => "A new file; its extension sets the format: .csv .json .ndjson .md .html",
+            Write::Export { .. } => {
+                let guide = "A new file; its extension sets the format: .csv .json .ndjson .md .html";
+                ["Export", "write the file", guide]
+            }
         }
     }
 

@@ -26,7 +26,7 @@ pub struct QuoteForm {
     /// The index of the value that takes the keys, unless the answer takes them.
     pub cursor: usize,
     /// The errors that Enter found in the values.
-    pub wrong: Vec<QuoteFieldError>,
+    pub errors: Vec<QuoteFieldError>,
     /// The progress of the request.
     pub stage: QuoteStage,
 }
@@ -52,7 +52,7 @@ pub enum QuoteStage {
     /// An answer arrived. The answer takes the keys.
     Answered(QuoteOutcome),
     /// The service limits this wallet, so no request was sent.
-    Held {
+    WalletLimited {
         /// The end of the limit.
         until: DateTime<Utc>,
         /// The message of the service.
@@ -66,7 +66,7 @@ pub enum QuoteStage {
         /// The transaction's hash.
         hash: Input,
         /// The error in the hash, or the error of the import.
-        wrong: Option<String>,
+        error: Option<String>,
         /// Whether the import was sent.
         is_sent: bool,
     },
@@ -76,7 +76,7 @@ impl QuoteStage {
     /// Returns the keys and their present actions, for the footer.
     pub fn hints(&self) -> &'static [(&'static str, &'static str)] {
         match self {
-            Self::Writing | Self::Held { .. } | Self::NoAnswer(_) => {
+            Self::Writing | Self::WalletLimited { .. } | Self::NoAnswer(_) => {
                 &[("Enter", "quote (1 request)"), ("Tab", "next"), ("^U", "clear the value"), ("Esc", "close")]
             }
             Self::Asking { .. } | Self::Waiting { .. } => &[("Esc", "stop waiting")],
@@ -145,7 +145,8 @@ impl QuoteForm {
 
     /// Returns the value that takes the keys; `None` while the answer takes them, or while the values can't be changed.
     pub fn focus(&self) -> Option<QuoteField> {
-        let is_open = matches!(self.stage, QuoteStage::Writing | QuoteStage::Held { .. } | QuoteStage::NoAnswer(_));
+        let is_open =
+            matches!(self.stage, QuoteStage::Writing | QuoteStage::WalletLimited { .. } | QuoteStage::NoAnswer(_));
         QuoteField::ALL.get(self.cursor).copied().filter(|_| is_open)
     }
 
@@ -161,8 +162,8 @@ impl QuoteForm {
 
     /// Drops the error of the changed value, and the answer to the previous values.
     pub fn on_value_changed(&mut self) {
-        let place = self.cursor;
-        self.wrong.retain(|wrong| wrong.part as usize != place);
+        let index = self.cursor;
+        self.errors.retain(|error| error.field as usize != index);
         self.stage = QuoteStage::Writing;
     }
 
@@ -201,9 +202,9 @@ impl QuoteForm {
         };
         match draft.request(any_chain) {
             Ok(request) => Some(request),
-            Err(wrong) => {
-                self.cursor = wrong.first().map_or(self.cursor, |wrong| wrong.part as usize);
-                self.wrong = wrong;
+            Err(errors) => {
+                self.cursor = errors.first().map_or(self.cursor, |error| error.field as usize);
+                self.errors = errors;
                 None
             }
         }

@@ -38,9 +38,9 @@ pub(crate) fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> Vec<Effect> 
             Vec::new()
         }
         (QuoteStage::Tracking { .. }, KeyCode::Enter) => track(form),
-        (QuoteStage::Tracking { hash, wrong, .. }, _) => {
+        (QuoteStage::Tracking { hash, error, .. }, _) => {
             if hash.handle_event(&Event::Key(key)).is_some_and(|change| change.value) {
-                *wrong = None;
+                *error = None;
             }
             Vec::new()
         }
@@ -73,7 +73,7 @@ fn on_answer_key(model: &mut Model, answer: QuoteOutcome, code: KeyCode, now: No
         (KeyCode::Char('y'), Some(id)) => return vec![Effect::Copy(id)],
         (KeyCode::Char('T' | 't'), Some(_)) => {
             if let Dialog::Quote(form) = &mut model.dialog {
-                form.stage = QuoteStage::Tracking { answer, hash: Input::default(), wrong: None, is_sent: false };
+                form.stage = QuoteStage::Tracking { answer, hash: Input::default(), error: None, is_sent: false };
             }
         }
         (KeyCode::Char('y' | 'T' | 't'), None) => {
@@ -90,14 +90,14 @@ pub(crate) fn on_paste(model: &mut Model, pasted: &str) {
     let pasted = text::clean(pasted);
     match &mut form.stage {
         QuoteStage::Asking { .. } | QuoteStage::Waiting { .. } | QuoteStage::Tracking { is_sent: true, .. } => {}
-        QuoteStage::Tracking { hash, wrong, .. } => {
+        QuoteStage::Tracking { hash, error, .. } => {
             *hash = Input::new(format!("{}{pasted}", hash.value()));
-            *wrong = None;
+            *error = None;
         }
         // A hash that is pasted while an answer is shown is the hash to track.
         QuoteStage::Answered(answer) if answer.quote_id().is_some() => {
             let (answer, hash) = (answer.clone(), Input::new(pasted));
-            form.stage = QuoteStage::Tracking { answer, hash, wrong: None, is_sent: false };
+            form.stage = QuoteStage::Tracking { answer, hash, error: None, is_sent: false };
         }
         _ => {
             if let Some(input) = form.inputs.get_mut(form.cursor) {
@@ -142,7 +142,7 @@ fn ask(model: &mut Model, now: Now) -> Vec<Effect> {
     let is_polled = model.setting.is_polling || model.live_poller(now.wall).is_some();
     let Dialog::Quote(form) = &mut model.dialog else { return Vec::new() };
     let Some(request) = form.request(model.setting.any_chain) else { return Vec::new() };
-    form.wrong.clear();
+    form.errors.clear();
     if !is_polled {
         form.stage = QuoteStage::NoAnswer(NO_POLLER.into());
         return Vec::new();
@@ -177,8 +177,8 @@ fn on_asked(model: &mut Model, until: DateTime<Utc>, asked: Result<QuoteSubmissi
             form.stage = QuoteStage::Waiting { id, until };
             return vec![Effect::Quote(QuoteWork::Read(id))];
         }
-        Ok(QuoteSubmission::Kept(quote)) => QuoteStage::Answered(QuoteOutcome { quote, is_stored: true }),
-        Ok(QuoteSubmission::WalletHeld { until, message }) => QuoteStage::Held { until, message },
+        Ok(QuoteSubmission::Reused(quote)) => QuoteStage::Answered(QuoteOutcome { quote, is_stored: true }),
+        Ok(QuoteSubmission::WalletLimited { until, message }) => QuoteStage::WalletLimited { until, message },
         Err(error) => QuoteStage::NoAnswer(error),
     };
     Vec::new()
@@ -187,7 +187,7 @@ fn on_asked(model: &mut Model, until: DateTime<Utc>, asked: Result<QuoteSubmissi
 fn withdrawn(asked: &QuoteSubmission, until: DateTime<Utc>) -> Option<Effect> {
     match asked {
         QuoteSubmission::Pending { id, .. } => Some(Effect::Quote(QuoteWork::Withdraw { id: *id, until })),
-        QuoteSubmission::Kept(_) | QuoteSubmission::WalletHeld { .. } => None,
+        QuoteSubmission::Reused(_) | QuoteSubmission::WalletLimited { .. } => None,
     }
 }
 
@@ -231,14 +231,14 @@ fn on_read(model: &mut Model, id: i64, quote: Option<Box<StoredQuote>>, now: Now
 
 /// Tracks the transaction whose hash was typed.
 fn track(form: &mut QuoteForm) -> Vec<Effect> {
-    let QuoteStage::Tracking { answer, hash, wrong, is_sent } = &mut form.stage else { return Vec::new() };
+    let QuoteStage::Tracking { answer, hash, error, is_sent } = &mut form.stage else { return Vec::new() };
     match answer.transaction(hash.value()) {
         Ok(new) => {
             *is_sent = true;
             vec![Effect::Import(vec![new])]
         }
         Err(reason) => {
-            *wrong = Some(reason);
+            *error = Some(reason);
             Vec::new()
         }
     }
@@ -248,8 +248,8 @@ fn track(form: &mut QuoteForm) -> Vec<Effect> {
 pub(crate) fn on_not_tracked(model: &mut Model, reason: &str) -> bool {
     match &mut model.dialog {
         Dialog::Quote(form) => match &mut form.stage {
-            QuoteStage::Tracking { wrong, is_sent, .. } if *is_sent => {
-                (*wrong, *is_sent) = (Some(reason.to_owned()), false);
+            QuoteStage::Tracking { error, is_sent, .. } if *is_sent => {
+                (*error, *is_sent) = (Some(reason.to_owned()), false);
                 true
             }
             _ => false,

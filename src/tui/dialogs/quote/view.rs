@@ -67,7 +67,7 @@ fn draw_values(context: &DrawContext<'_>, form: &QuoteForm, pane: Rect, frame: &
 
 fn draw_value(context: &DrawContext<'_>, form: &QuoteForm, field: QuoteField, line: Rect, frame: &mut Frame<'_>) {
     let is_focused = form.focus() == Some(field);
-    let is_wrong = form.wrong.iter().any(|wrong| wrong.part == field);
+    let is_wrong = form.errors.iter().any(|error| error.field == field);
     let mark = match (is_focused, is_wrong) {
         (true, _) => ">",
         (false, true) => "!",
@@ -125,25 +125,25 @@ fn outcome_lines(context: &DrawContext<'_>, form: &QuoteForm, columns: usize) ->
     };
     let (bad, dim) = (context.theme.critical(), context.theme.dim());
     match &form.stage {
-        QuoteStage::Writing if form.wrong.is_empty() => {
+        QuoteStage::Writing if form.errors.is_empty() => {
             say(dim, "Enter requests a quote (one request), sent by the polling process.");
             say(dim, "The same request within 30 s gets the stored answer, and sends nothing.");
         }
         QuoteStage::Writing => {
-            form.wrong.iter().for_each(|wrong| say(bad, &format!("! {}: {}", wrong.part.name(), wrong.reason)))
+            form.errors.iter().for_each(|error| say(bad, &format!("! {}: {}", error.field.name(), error.reason)))
         }
         QuoteStage::Asking { .. } => say(context.theme.label(), &format!("Requesting{}", context.theme.ellipsis)),
         QuoteStage::Waiting { until, .. } => {
             say(context.theme.label(), &waiting(context, *until));
             say(dim, "Esc stops waiting.");
         }
-        QuoteStage::Held { until, message } => {
+        QuoteStage::WalletLimited { until, message } => {
             let rest = span::long(span::between(context.now.wall, *until));
             say(bad, &format!("! No quote: {message}; this wallet must wait {rest}. No request was sent."));
         }
         QuoteStage::NoAnswer(why) => say(bad, &format!("! No quote: {why}")),
         QuoteStage::Answered(answer) => lines.extend(answered(context, answer, columns)),
-        QuoteStage::Tracking { answer, wrong, .. } => lines = tracking(context, answer, wrong.as_deref(), columns),
+        QuoteStage::Tracking { answer, error, .. } => lines = tracking(context, answer, error.as_deref(), columns),
     }
     lines
 }
@@ -203,7 +203,7 @@ fn answered(context: &DrawContext<'_>, answer: &QuoteOutcome, columns: usize) ->
 fn tracking(
     context: &DrawContext<'_>,
     answer: &QuoteOutcome,
-    wrong: Option<&str>,
+    error: Option<&str>,
     columns: usize,
 ) -> Vec<Line<'static>> {
     let request = &answer.quote.request;
@@ -218,8 +218,8 @@ fn tracking(
         Line::styled(width::cut(&head, columns, context.theme.ellipsis), context.theme.label()),
         Line::styled("hash", context.theme.label()),
     ];
-    let (style, words) = match wrong {
-        Some(wrong) => (context.theme.critical(), format!("! {wrong}")),
+    let (style, words) = match error {
+        Some(error) => (context.theme.critical(), format!("! {error}")),
         None => (context.theme.dim(), "The hash of the transaction on the source chain, or a link to it.".into()),
     };
     lines.extend(width::wrap(&text::clean(&words), columns).into_iter().map(|line| Line::styled(line, style)));

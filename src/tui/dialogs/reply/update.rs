@@ -25,7 +25,7 @@ use crate::{
 };
 
 /// The most transactions in one text. A clipboard, a ticket or a reader takes hardly more.
-const MOST: usize = 100;
+const MAX_TRANSACTIONS: usize = 100;
 
 /// Shows and copies the text for a reader.
 pub(crate) fn open(model: &mut Model, audience: Audience, now: Now) -> Vec<Effect> {
@@ -70,9 +70,9 @@ fn load(model: &mut Model, wanted: TextUse, now: Now) -> Vec<Effect> {
             let Some(tx) = model.current_transaction().cloned() else { return Vec::new() };
             on_loaded(model, &[tx], wanted, now)
         }
-        1..=MOST => vec![Effect::LoadForTexts(model.marks.rows(), wanted)],
+        1..=MAX_TRANSACTIONS => vec![Effect::LoadForTexts(model.marks.rows(), wanted)],
         count => {
-            let text = format!("{count} transactions are marked; a text can have at most {MOST}.");
+            let text = format!("{count} transactions are marked; a text can have at most {MAX_TRANSACTIONS}.");
             model.show_message(MessageTone::Bad, text, now.mono);
             Vec::new()
         }

@@ -3,7 +3,7 @@
 //! A folded group is one row, its first alert; an action on that row applies to the whole group. Resolved alerts are
 //! not grouped: the newest comes first.
 //!
-//! The selection follows the alert, never the row. The list holds at most [`AlertList::MOST`] alerts, and shows whether
+//! The selection follows the alert, never the row. The list holds at most [`AlertList::MAX_ALERTS`] alerts, and shows whether
 //! there are more.
 
 use std::collections::BTreeSet;
@@ -23,24 +23,24 @@ use crate::{
 pub enum AlertTab {
     /// All active alerts.
     #[default]
-    All,
+    Active,
     /// Active alerts that are neither acknowledged nor snoozed.
     Firing,
     /// Acknowledged alerts.
     Acknowledged,
     /// Snoozed alerts.
     Snoozed,
-    /// Alerts that were cleared in the last 24 hours.
+    /// Alerts that were resolved in the last 24 hours.
     Resolved,
 }
 
 impl AlertTab {
     /// All tabs, from left to right.
-    pub const ALL: [Self; 5] = [Self::All, Self::Firing, Self::Acknowledged, Self::Snoozed, Self::Resolved];
+    pub const ALL: [Self; 5] = [Self::Active, Self::Firing, Self::Acknowledged, Self::Snoozed, Self::Resolved];
 
     pub fn title(self) -> &'static str {
         match self {
-            Self::All => "Active",
+            Self::Active => "Active",
             Self::Firing => "Firing",
             Self::Acknowledged => "Acked",
             Self::Snoozed => "Snoozed",
@@ -51,7 +51,7 @@ impl AlertTab {
     fn contains(self, alert: &Alert) -> bool {
         let is_active = alert.cleared_at.is_none();
         match self {
-            Self::All => is_active,
+            Self::Active => is_active,
             Self::Firing => is_active && alert.handling.is_none(),
             Self::Acknowledged => is_active && alert.acknowledged().is_some(),
             Self::Snoozed => is_active && alert.snoozed().is_some(),
@@ -71,7 +71,7 @@ pub struct AlertRow {
 /// The alerts that were loaded from the store.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct AlertPage {
-    /// The most severe active alerts, in order, then the alerts that were cleared in the last 24 hours.
+    /// The most severe active alerts, in order, then the alerts that were resolved in the last 24 hours.
     pub rows: Vec<AlertRow>,
     /// Whether the store has more alerts.
     pub has_more: bool,
@@ -95,7 +95,7 @@ pub struct AlertList {
     /// Whether the store may have changed since the last load.
     pub is_stale: bool,
     /// When the last load was requested.
-    pub asked_at: Option<MonotonicTime>,
+    pub load_requested_at: Option<MonotonicTime>,
     /// The rules whose groups are folded.
     folded: BTreeSet<Rule>,
     /// The alert that is being acknowledged or snoozed, and the alert that is selected after that.
@@ -104,7 +104,7 @@ pub struct AlertList {
 
 impl AlertList {
     /// The most alerts that are loaded.
-    pub const MOST: usize = 1_000;
+    pub const MAX_ALERTS: usize = 1_000;
 
     /// Returns the number of loaded alerts in a tab.
     pub fn count(&self, tab: AlertTab) -> usize {
@@ -142,7 +142,7 @@ impl AlertList {
     /// Returns the IDs of the alerts that an action applies to: the selected one, or all of its group if that is
     /// folded.
     pub fn targets(&self) -> Vec<i64> {
-        match self.row() {
+        match self.selected_row() {
             None => Vec::new(),
             Some(row) if self.is_folded(&row.alert) => self.group(&row.alert).iter().map(|row| row.alert.id).collect(),
             Some(row) => vec![row.alert.id],
@@ -151,7 +151,7 @@ impl AlertList {
 
     /// Folds the group of the selected alert, and selects its first alert; or unfolds it.
     pub fn toggle_fold(&mut self) {
-        let Some(row) = self.row().filter(|row| row.alert.cleared_at.is_none()) else { return };
+        let Some(row) = self.selected_row().filter(|row| row.alert.cleared_at.is_none()) else { return };
         let (rule, first) = (row.alert.rule, self.group(&row.alert).first().map(|row| row.alert.id));
         if !self.folded.remove(&rule) {
             self.folded.insert(rule);
@@ -162,9 +162,9 @@ impl AlertList {
 
     /// Folds every group; if all are folded, unfolds every group.
     pub fn toggle_all_folds(&mut self) {
-        let rules: BTreeSet<Rule> = self.rows_of(AlertTab::All).map(|row| row.alert.rule).collect();
+        let rules: BTreeSet<Rule> = self.rows_of(AlertTab::Active).map(|row| row.alert.rule).collect();
         self.folded = if rules.is_subset(&self.folded) { BTreeSet::new() } else { rules };
-        let first = self.row().and_then(|row| self.group(&row.alert).first().map(|row| row.alert.id));
+        let first = self.selected_row().and_then(|row| self.group(&row.alert).first().map(|row| row.alert.id));
         if self.position().is_none() {
             self.selected = first;
         }
@@ -172,7 +172,7 @@ impl AlertList {
     }
 
     /// Returns the selected row.
-    pub fn row(&self) -> Option<&AlertRow> {
+    pub fn selected_row(&self) -> Option<&AlertRow> {
         self.rows_of(self.tab).find(|row| Some(row.alert.id) == self.selected)
     }
 
@@ -184,7 +184,7 @@ impl AlertList {
     /// Returns all active alerts of a transaction.
     pub fn alerts_of(&self, row: RowId) -> Vec<Alert> {
         let own = |found: &&AlertRow| found.alert.subject == AlertSubject::Transaction(row);
-        self.rows_of(AlertTab::All).filter(own).map(|found| found.alert.clone()).collect()
+        self.rows_of(AlertTab::Active).filter(own).map(|found| found.alert.clone()).collect()
     }
 
     /// Shows the loaded alerts. If the selected alert isn't among these, its neighbour is selected.
@@ -196,7 +196,7 @@ impl AlertList {
             (row.alert.cleared_at.is_some(), row.alert.cleared_at.is_none().then(|| group_of(&row.alert)))
         });
         self.page = Some(page);
-        let is_handled = self.row().is_some_and(|row| row.alert.handling.is_some());
+        let is_handled = self.selected_row().is_some_and(|row| row.alert.handling.is_some());
         if let Some((handled, next)) =
             self.handled_and_next.take_if(|(handled, _)| is_handled && self.selected == Some(*handled))
         {
@@ -222,7 +222,7 @@ impl AlertList {
 
     /// Plans the next selection while the selected alert is acknowledged or snoozed: the next firing alert, or the
     /// previous one.
-    pub fn select_next_firing(&mut self) {
+    pub fn plan_next_selection(&mut self) {
         let rows = self.rows();
         let here = self.position().unwrap_or(0);
         let handled = self.targets();

@@ -18,11 +18,11 @@ use crate::{
 };
 
 /// The shortest time between two loads.
-const REST: Duration = Duration::from_secs(1);
+const MIN_LOAD_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Opens the list with the tab of all alerts: an alert that fires may be in another tab than the last open one.
-pub(crate) fn begin(model: &mut Model, now: MonotonicTime) -> Vec<Effect> {
-    model.alert_list.tab = AlertTab::All;
+/// Opens the list with the tab of active alerts: an alert that fires may be in another tab than the last open one.
+pub(crate) fn open_active_tab(model: &mut Model, now: MonotonicTime) -> Vec<Effect> {
+    model.alert_list.tab = AlertTab::Active;
     open(model, now)
 }
 
@@ -33,26 +33,26 @@ pub(crate) fn open(model: &mut Model, now: MonotonicTime) -> Vec<Effect> {
 }
 
 fn load(model: &mut Model, now: MonotonicTime) -> Vec<Effect> {
-    (model.alert_list.is_stale, model.alert_list.asked_at) = (false, Some(now));
+    (model.alert_list.is_stale, model.alert_list.load_requested_at) = (false, Some(now));
     vec![Effect::LoadAlerts]
 }
 
 /// Marks the alerts as stale after a change of the store, and loads the alerts if a load is due.
 pub(crate) fn mark_stale(model: &mut Model, now: MonotonicTime) -> Vec<Effect> {
     model.alert_list.is_stale = true;
-    read_if_due(model, now)
+    load_if_due(model, now)
 }
 
 /// Loads the alerts if the list is shown and stale, and wasn't loaded in the last second.
-pub(crate) fn read_if_due(model: &mut Model, now: MonotonicTime) -> Vec<Effect> {
+pub(crate) fn load_if_due(model: &mut Model, now: MonotonicTime) -> Vec<Effect> {
     let list = &model.alert_list;
-    let rested = list.asked_at.is_none_or(|at| now.since(at) >= REST);
-    let due = list.is_stale && rested && model.screen == Screen::Alerts;
+    let may_load = list.load_requested_at.is_none_or(|at| now.since(at) >= MIN_LOAD_INTERVAL);
+    let due = list.is_stale && may_load && model.screen == Screen::Alerts;
     if due { load(model, now) } else { Vec::new() }
 }
 
 /// Shows the loaded alerts, or the error.
-pub(crate) fn on_read(model: &mut Model, read: Result<AlertPage, String>, now: MonotonicTime) {
+pub(crate) fn on_loaded(model: &mut Model, read: Result<AlertPage, String>, now: MonotonicTime) {
     match read {
         Ok(page) => model.alert_list.apply_page(page),
         Err(error) => {
@@ -63,8 +63,8 @@ pub(crate) fn on_read(model: &mut Model, read: Result<AlertPage, String>, now: M
 }
 
 /// Opens the transaction of the selected alert; unfolds a folded group of several alerts.
-pub(crate) fn enter(model: &mut Model, now: MonotonicTime) {
-    let Some(row) = model.alert_list.row().cloned() else { return };
+pub(crate) fn open_selected(model: &mut Model, now: MonotonicTime) {
+    let Some(row) = model.alert_list.selected_row().cloned() else { return };
     if model.alert_list.is_folded(&row.alert) && model.alert_list.group(&row.alert).len() > 1 {
         return model.alert_list.toggle_fold();
     }
@@ -81,10 +81,10 @@ pub(crate) fn enter(model: &mut Model, now: MonotonicTime) {
 
 /// Opens the prompt for the note of an acknowledgement.
 pub(crate) fn acknowledge(model: &mut Model, now: MonotonicTime) {
-    match model.alert_list.row() {
+    match model.alert_list.selected_row() {
         None => {}
         Some(row) if row.alert.cleared_at.is_some() => {
-            model.show_message(MessageTone::Bad, "No alert to acknowledge: it is resolved.", now);
+            model.show_message(MessageTone::Bad, "This alert is resolved, so it can't be acknowledged.", now);
         }
         Some(row) => {
             let prompt = actions::note_prompt(&row.alert, model.alert_list.targets());

@@ -67,7 +67,7 @@ const WITH_ACTION: u16 = 98;
 const MORE: u16 = 6;
 const MORE_ON_HIGH_SCREEN: u16 = 9;
 /// The most rows for these details: advice, both ends and the timeline of the transaction need as many.
-const MOST: u16 = 22;
+const MAX_MORE: u16 = 22;
 
 /// The areas of the rows and of the details, with their frames if there are any.
 struct AlertAreas {
@@ -84,7 +84,7 @@ impl AlertAreas {
         let needed = u16::try_from(context.model.alert_list.rows().len()).unwrap_or(u16::MAX).saturating_add(2);
         let needed = needed.saturating_add(u16::from(is_framed));
         let least = (body.height * 2 / 5).clamp(MORE, MORE_ON_HIGH_SCREEN);
-        let more = if body.height >= 2 * MORE { body.height.saturating_sub(needed).clamp(least, MOST) } else { 0 };
+        let more = if body.height >= 2 * MORE { body.height.saturating_sub(needed).clamp(least, MAX_MORE) } else { 0 };
         let [list, more] = Layout::vertical([Constraint::Fill(1), Constraint::Length(more)]).areas(body);
         Self { list, more, is_framed }
     }
@@ -114,7 +114,7 @@ pub(crate) fn tabs(context: &DrawContext<'_>, columns: u16) -> Line<'static> {
     let more = list.page.as_ref().is_some_and(|page| page.has_more);
     if more {
         spans.push(Span::styled(
-            format!("  only the {} most severe are shown", AlertList::MOST),
+            format!("  only the {} most severe are shown", AlertList::MAX_ALERTS),
             context.theme.warning(),
         ));
     }
@@ -136,8 +136,8 @@ pub(crate) fn draw(context: &DrawContext<'_>, body: Rect, frame: &mut Frame<'_>)
     let columns = shown_columns(context, &rows, pane.width);
     let mut lines = vec![titles(context, &columns, pane.width)];
     let shown = rows.iter().enumerate().skip(list.top).take(rows_in(context, body));
-    lines.extend(shown.map(|(place, row)| {
-        let before = place.checked_sub(1).and_then(|before| rows.get(before)).map(|row| &row.alert);
+    lines.extend(shown.map(|(index, row)| {
+        let before = index.checked_sub(1).and_then(|before| rows.get(before)).map(|row| &row.alert);
         line(context, &DrawnAlert::new(context, row, before), &columns, pane.width)
     }));
     if list.count(list.tab) == 0 {
@@ -146,9 +146,14 @@ pub(crate) fn draw(context: &DrawContext<'_>, body: Rect, frame: &mut Frame<'_>)
     put_lines(lines, pane, frame);
     let rule = Line::styled(context.theme.border.horizontal_top.repeat(usize::from(body.width)), context.theme.dim());
     if areas.is_framed {
-        let place = list.position().map_or_else(String::new, |place| format!(" {} of {} ", place + 1, rows.len()));
+        let position =
+            list.position().map_or_else(String::new, |position| format!(" {} of {} ", position + 1, rows.len()));
         let title = format!(" {} {} ", list.tab.title(), list.count(list.tab));
-        put_block(context.dim_block(title).title_bottom(Span::styled(place, context.theme.dim())), areas.list, frame);
+        put_block(
+            context.dim_block(title).title_bottom(Span::styled(position, context.theme.dim())),
+            areas.list,
+            frame,
+        );
         let more = put_block(context.dim_block(" Selected alert "), areas.more, frame);
         put_lines(selected_details(context, more), more, frame);
     } else if !areas.more.is_empty() {
@@ -163,7 +168,7 @@ fn empty(context: &DrawContext<'_>) -> String {
     let hint = |id, verb: &str| format!("No alerts here. Press {} to {verb} an alert.", context.key(id));
     let text = match (&list.page, list.tab) {
         (None, _) => return format!("Reading the store{}", context.theme.ellipsis),
-        (_, AlertTab::All) => "No active alerts.",
+        (_, AlertTab::Active) => "No active alerts.",
         (_, AlertTab::Firing) => "No firing alerts: all active alerts are acknowledged or snoozed.",
         (_, AlertTab::Acknowledged) => return hint(CommandId::Acknowledge, "acknowledge"),
         (_, AlertTab::Snoozed) => return hint(CommandId::Snooze, "snooze"),
@@ -337,13 +342,13 @@ fn action(context: &DrawContext<'_>, row: &AlertRow) -> String {
         None => advice::profile_action(row.alert.rule).to_owned(),
     };
     let handled = detail::view::handled_by(context, std::slice::from_ref(&row.alert));
-    detail::view::sentence(&action_sentence(handled.filter(|_| row.alert.cleared_at.is_none()).as_deref(), &act))
+    detail::view::as_sentence(&action_sentence(handled.filter(|_| row.alert.cleared_at.is_none()).as_deref(), &act))
 }
 
 /// Returns the details of the selected alert: message, state, note, action.
 fn selected_details(context: &DrawContext<'_>, pane: Rect) -> Vec<Line<'static>> {
     let (columns, rows) = (usize::from(pane.width), usize::from(pane.height));
-    let Some(row) = context.model.alert_list.row() else { return Vec::new() };
+    let Some(row) = context.model.alert_list.selected_row() else { return Vec::new() };
     let stamp = |at: DateTime<Utc>| at.with_timezone(&context.model.setting.zone).format("%m-%d %H:%M:%S").to_string();
     let raised = stamp(advice::condition_began(&row.alert, row.transaction.as_ref()));
     let case = match row.alert.cleared_at {
@@ -370,8 +375,8 @@ fn selected_details(context: &DrawContext<'_>, pane: Rect) -> Vec<Line<'static>>
     }
     let mut lines = Vec::new();
     for (label, wrapped) in texts {
-        lines.extend(wrapped.into_iter().enumerate().map(|(place, text)| {
-            let label = if place == 0 { label } else { "" };
+        lines.extend(wrapped.into_iter().enumerate().map(|(index, text)| {
+            let label = if index == 0 { label } else { "" };
             Line::from(vec![Span::styled(format!(" {label:<5}"), context.theme.label()), Span::raw(text)])
         }));
     }

@@ -193,10 +193,10 @@ fn step_of(line: &HistoryLine) -> Option<usize> {
 /// Returns the entries of these lines. An entry about a step says whether the step was added or changed, and the last
 /// entry about a step names the step.
 fn entries_of(lines: &[&HistoryLine]) -> Vec<HistoryEntry> {
-    let entry = |(place, line): (usize, &&HistoryLine)| {
+    let entry = |(number, line): (usize, &&HistoryLine)| {
         let mut entry = HistoryEntry::from(*line);
         let Some(index) = step_of(line) else { return entry };
-        let (before, after) = lines.split_at(place);
+        let (before, after) = lines.split_at(number);
         let is_about_it = |line: &&HistoryLine| step_of(line) == Some(index);
         let verb = if before.iter().any(is_about_it) { "changed" } else { "added" };
         entry.text = format!("step {} {verb}", index + 1);
@@ -222,9 +222,9 @@ impl TransactionHistory {
     /// Builds the history from the store's lines, the oldest first, and from the durations of the same route.
     pub fn new(lines: &[HistoryLine], past: RouteDurations) -> Self {
         /// The most entries; `hoptop show` prints all.
-        const MOST: usize = 200;
+        const MAX_ENTRIES: usize = 200;
         let shown = without_repeats(lines);
-        let entries = entries_of(&shown).into_iter().rev().take(MOST).collect();
+        let entries = entries_of(&shown).into_iter().rev().take(MAX_ENTRIES).collect();
         let phase = |line: &HistoryLine| match line {
             HistoryLine::Change(Change { at, kind: ChangeKind::StatusChanged { current, .. }, .. }) => {
                 Some((current.clone(), *at))

@@ -107,7 +107,7 @@ pub(crate) fn copy(model: &mut Model, now: Now) -> Vec<Effect> {
 
 fn under_cursor(model: &Model) -> Option<String> {
     /// The most bytes of a value: more than a terminal accepts for its clipboard.
-    const MOST: usize = 64 * 1024;
+    const MAX_BYTES: usize = 64 * 1024;
     let part = match model.detail.tab {
         DetailTab::Steps => {
             let record = model.selected()?.state.record.as_ref()?;
@@ -115,7 +115,7 @@ fn under_cursor(model: &Model) -> Option<String> {
         }
         DetailTab::Raw => {
             let (json_tree, line) = model.detail.raw.line()?;
-            json_tree.value(line, MOST)
+            json_tree.value(line, MAX_BYTES)
         }
         DetailTab::Summary | DetailTab::Timing | DetailTab::History | DetailTab::Notes => return None,
     };

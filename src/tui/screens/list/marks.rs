@@ -18,7 +18,7 @@ pub struct Marks {
 
 impl Marks {
     /// The most transactions that can be marked at once.
-    pub const MOST: usize = 10_000;
+    pub const MAX_MARKS: usize = 10_000;
 
     /// Returns the number of marked transactions.
     pub fn count(&self) -> usize {
@@ -47,10 +47,10 @@ impl Marks {
         }
     }
 
-    /// Marks these transactions too. Returns `false` and marks none if there would be more than [`Self::MOST`] marks.
+    /// Marks these transactions too. Returns `false` and marks none if there would be more than [`Self::MAX_MARKS`] marks.
     pub fn add(&mut self, rows: &[RowId]) -> bool {
         let new = rows.iter().filter(|row| !self.contains(**row)).count();
-        let fits = self.count() + new <= Self::MOST;
+        let fits = self.count() + new <= Self::MAX_MARKS;
         if fits {
             self.rows.extend(rows);
         }

@@ -1,6 +1,6 @@
 //! The end of the log, the newest line first, filtered by level and text.
 //!
-//! At most [`LogTail::MOST`] lines are held, each cleaned and cut. A line must never hold an integrator ID: none is
+//! At most [`LogTail::MAX_LINES`] lines are held, each cleaned and cut. A line must never hold an integrator ID: none is
 //! logged.
 
 use chrono::{DateTime, Utc};
@@ -95,7 +95,7 @@ pub struct LogTail {
 
 impl LogTail {
     /// The most lines that are kept.
-    pub const MOST: usize = 2_000;
+    pub const MAX_LINES: usize = 2_000;
 
     /// Parses the end of a log, and leaves out the lines of other stores than the one with this mark. A line without a
     /// moment and a level belongs to the line before it.
@@ -111,7 +111,7 @@ impl LogTail {
         }
         lines.retain(|line| line.store.is_empty() || line.store == store);
         lines.reverse();
-        lines.truncate(Self::MOST);
+        lines.truncate(Self::MAX_LINES);
         lines
     }
 }
@@ -179,9 +179,9 @@ impl LogPane {
     pub fn apply_read(&mut self, read: Result<LogTail, String>) {
         let line = self.line().filter(|_| self.cursor > 0).cloned();
         self.read = Some(read);
-        if let Some(place) = line.and_then(|line| self.lines().position(|own| *own == line)) {
-            self.top = (self.top + place).saturating_sub(self.cursor);
-            self.cursor = place;
+        if let Some(index) = line.and_then(|line| self.lines().position(|own| *own == line)) {
+            self.top = (self.top + index).saturating_sub(self.cursor);
+            self.cursor = index;
         }
         let last = self.lines().count().saturating_sub(1);
         (self.cursor, self.top) = (self.cursor.min(last), self.top.min(last));
@@ -283,8 +283,8 @@ mod tests {
     #[test]
     fn the_number_of_lines_and_the_length_of_a_line_are_bounded() {
         let line = format!("2026-11-20T14:03:10Z  WARN {}\n", "x".repeat(9_999));
-        let lines = LogTail::parse(&line.repeat(LogTail::MOST + 50), "");
-        assert_eq!(lines.len(), LogTail::MOST);
+        let lines = LogTail::parse(&line.repeat(LogTail::MAX_LINES + 50), "");
+        assert_eq!(lines.len(), LogTail::MAX_LINES);
         assert!(lines[0].text.chars().count() <= text::FIELD_LIMIT);
     }
 }

@@ -82,8 +82,8 @@ pub(crate) fn draw(context: &DrawContext<'_>, body: Rect, frame: &mut Frame<'_>)
     let log = &context.model.log;
     if draw::has_frames(body) {
         let count = log.lines().count();
-        let place = if count > 0 { format!(" {} of {count} ", log.cursor + 1) } else { String::new() };
-        put_block(context.dim_block(" Log ").title_bottom(Span::styled(place, context.theme.dim())), body, frame);
+        let position = if count > 0 { format!(" {} of {count} ", log.cursor + 1) } else { String::new() };
+        put_block(context.dim_block(" Log ").title_bottom(Span::styled(position, context.theme.dim())), body, frame);
     }
     let rows = usize::from(pane.height);
     let columns = usize::from(pane.width);
@@ -91,11 +91,11 @@ pub(crate) fn draw(context: &DrawContext<'_>, body: Rect, frame: &mut Frame<'_>)
     let blocks = log.lines().enumerate().skip(log.top);
     let mut lines: Vec<Line<'static>> = Vec::new();
     let mut cursor_end = None;
-    for (place, entry) in blocks {
+    for (index, entry) in blocks {
         if lines.len() >= rows && cursor_end.is_some() {
             break;
         }
-        let is_at_cursor = place == log.cursor;
+        let is_at_cursor = index == log.cursor;
         lines.extend(entry_lines(context, entry, is_at_cursor, columns));
         if is_at_cursor {
             cursor_end = Some(lines.len());
@@ -133,7 +133,7 @@ fn entry_lines(context: &DrawContext<'_>, entry: &LogLine, is_selected: bool, co
         true => width::wrap(&words, room),
         false => vec![width::cut(&words, room, context.theme.ellipsis)],
     };
-    let spans = |(place, text): (usize, String)| match place {
+    let spans = |(index, text): (usize, String)| match index {
         0 => vec![
             Span::styled(time.clone(), context.theme.dim()),
             Span::styled(format!("{:<LEVEL$} ", entry.level.name()), style),

@@ -37,7 +37,7 @@ pub struct RouteSummary {
     /// The age of the oldest transaction in progress, when it was loaded.
     pub oldest_open: Option<Duration>,
     /// The durations of timed transfers.
-    pub took: Histogram,
+    pub durations: Histogram,
     pub median: Option<Duration>,
     /// The time within which nine in ten settled; `None` for fewer than two timed transfers.
     pub nine_in_ten: Option<Duration>,
@@ -46,7 +46,7 @@ pub struct RouteSummary {
 impl RouteSummary {
     /// Returns the number of timed transfers.
     pub fn timed(&self) -> u64 {
-        self.took.total()
+        self.durations.total()
     }
 
     /// Returns the number of successful transactions.
@@ -73,7 +73,7 @@ impl RouteSummary {
             open: *open,
             oldest_open: oldest_open.map(|oldest| span::between(oldest, now)),
             outcomes,
-            took: Histogram::of(sorted),
+            durations: Histogram::of(sorted),
             median: percentile(sorted, 50),
             nine_in_ten: percentile(sorted, 90).filter(|_| sorted.len() > 1),
         }
@@ -107,8 +107,8 @@ impl Statistics {
     /// Builds the data from the store's statistics, as loaded at `now`.
     pub fn new(mut routes: Vec<RouteStats>, minutes: Vec<MinuteStats>, now: DateTime<Utc>) -> Self {
         routes.sort_by_key(|stats| Reverse(stats.outcomes.values().sum::<u64>()));
-        let mut took: Vec<Duration> = routes.iter().flat_map(|stats| &stats.past.took).copied().collect();
-        took.sort_unstable();
+        let mut durations: Vec<Duration> = routes.iter().flat_map(|stats| &stats.past.durations).copied().collect();
+        durations.sort_unstable();
         let mut outcomes: BTreeMap<String, u64> = BTreeMap::new();
         for (status, count) in routes.iter().flat_map(|stats| &stats.outcomes) {
             *outcomes.entry(status.clone()).or_default() += count;
@@ -121,9 +121,9 @@ impl Statistics {
             oldest_open: routes.iter().filter_map(|stats| stats.oldest_open).min(),
             past: RouteDurations::default(),
         };
-        let all = RouteSummary::new(&all, None, &took, now);
+        let all = RouteSummary::new(&all, None, &durations, now);
         let each =
-            routes.iter().map(|stats| RouteSummary::new(stats, Some(stats.route.clone()), &stats.past.took, now));
+            routes.iter().map(|stats| RouteSummary::new(stats, Some(stats.route.clone()), &stats.past.durations, now));
         Self { spreads: [all].into_iter().chain(each).collect(), minutes }
     }
 }

@@ -15,8 +15,8 @@ use crate::{
 };
 
 /// The shortest time between two reads.
-const SHORTEST_REST: Duration = Duration::from_secs(5);
-/// The rest after a read, as a multiple of the time that the read took.
+const MIN_REST: Duration = Duration::from_secs(5);
+/// The rest after a read, as a multiple of the time that the read read_time.
 const REST_FACTOR: u32 = 50;
 
 /// Reads the charts if they are shown and stale, and the rest since the last read is over.
@@ -51,14 +51,14 @@ fn quoted(id: &str) -> String {
     if is_plain { id.to_owned() } else { format!("\"{}\"", id.replace('"', "")) }
 }
 
-/// Shows the statistics that were read, or the error; `took` is the duration of the read.
+/// Shows the statistics that were read, or the error; `read_time` is the duration of the read.
 pub(crate) fn on_statistics(
     model: &mut Model,
     read: Result<Statistics, String>,
-    took: Duration,
+    read_time: Duration,
     now: MonotonicTime,
 ) -> Vec<Effect> {
-    (model.charts.is_reading, model.charts.rest) = (false, now + SHORTEST_REST.max(took * REST_FACTOR));
+    (model.charts.is_reading, model.charts.rest) = (false, now + MIN_REST.max(read_time * REST_FACTOR));
     match read {
         Ok(read) => model.charts.apply_statistics(read),
         Err(error) => {

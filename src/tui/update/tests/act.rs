@@ -319,8 +319,8 @@ fn triage() -> TestDashboard {
     let model = dashboard("5");
     let transactions = model.list.part.rows.iter().filter_map(|row| model.transactions.get(row)).take(5).cloned();
     let transactions: Vec<_> = transactions.collect();
-    let of = |place: usize| Some(transactions[place].id);
-    let alerts = [0, 2, 3].map(|place| alert(Rule::Overdue, of(place), "late")).to_vec();
+    let of = |index: usize| Some(transactions[index].id);
+    let alerts = [0, 2, 3].map(|index| alert(Rule::Overdue, of(index), "late")).to_vec();
     let mut model = blank((80, 24));
     let change = everything(transactions, alerts);
     change_store(&mut model, change, None, now());

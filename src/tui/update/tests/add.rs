@@ -379,10 +379,10 @@ fn enter_goes_to_a_known_transaction_among_incomplete_ones_before_it_opens() {
     press(&mut model, &["Enter"], now());
     assert_eq!((model.list.selected, model.screen), (Some(RowId(33)), Screen::Detail));
     // Tab goes to the missing values of the other finding, above or below.
-    for (hashes, place) in [([33, 98], 1), ([98, 33], 0)] {
+    for (hashes, cursor) in [([33, 98], 1), ([98, 33], 0)] {
         let mut model = pasted(&format!("stuck: 0x{:064x} and 0x{:064x}", hashes[0], hashes[1]));
         press(&mut model, &["Enter", "Tab"], now());
-        assert_eq!((form(&model).focus, form(&model).cursor), (FormFocus::Cell(0), place));
+        assert_eq!((form(&model).focus, form(&model).cursor), (FormFocus::Cell(0), cursor));
     }
 }
 

@@ -56,7 +56,7 @@ fn tabs_filter_firing_and_acknowledged_alerts() {
     press(&mut model, &["[", "[", "["], now());
     assert_eq!((model.alert_list.tab, shown(&model)), (AlertTab::Acknowledged, vec![id(15, Rule::Overdue)]));
     press(&mut model, &["[", "]", "[", "["], now());
-    assert_eq!(model.alert_list.tab, AlertTab::All);
+    assert_eq!(model.alert_list.tab, AlertTab::Active);
     press(&mut model, &["]"], now());
     assert_eq!((model.alert_list.tab, shown(&model).len()), (AlertTab::Firing, 3));
 }
@@ -141,9 +141,10 @@ fn resolved_alert_is_neither_acknowledged_nor_snoozed() {
     change_store(&mut model, everything(Vec::new(), vec![resolved]), None, now());
     press(&mut model, &["A", "["], now());
     assert_eq!((model.alert_list.tab, shown(&model)), (AlertTab::Resolved, vec![id(30, Rule::Regressed)]));
-    for (key, message) in
-        [("a", "No alert to acknowledge: it is resolved."), ("z", "No alert to snooze: it is resolved.")]
-    {
+    for (key, message) in [
+        ("a", "This alert is resolved, so it can't be acknowledged."),
+        ("z", "This alert is resolved, so it can't be snoozed."),
+    ] {
         press(&mut model, &[key], now());
         let notice = model.status_message.as_ref().unwrap();
         assert!(matches!(model.dialog, Dialog::None) && notice.text == message, "{}", notice.text);
@@ -181,7 +182,7 @@ fn failed_read_is_shown_and_repeated() {
     assert_eq!(model.status_message.as_ref().unwrap().text, "the store is gone");
     let later = moment(now().wall + TimeDelta::seconds(1));
     model.apply(Msg::Tick, later);
-    assert_eq!(model.alert_list.asked_at, Some(later.mono));
+    assert_eq!(model.alert_list.load_requested_at, Some(later.mono));
 }
 
 #[test]
@@ -250,7 +251,7 @@ fn alerts_open_with_all_states_and_esc_returns_to_the_chosen_state() {
     press(&mut model, &["]", "Enter", "Esc"], now());
     assert_eq!(model.alert_list.tab, AlertTab::Firing);
     press(&mut model, &["Esc", "A"], now());
-    assert_eq!((model.screen, model.alert_list.tab), (Screen::Alerts, AlertTab::All));
+    assert_eq!((model.screen, model.alert_list.tab), (Screen::Alerts, AlertTab::Active));
 }
 
 #[test]

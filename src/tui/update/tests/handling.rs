@@ -26,7 +26,7 @@ pub(super) fn statistics(routes: usize) -> Statistics {
         settled: number as u64,
         open: 0,
         oldest_open: None,
-        past: RouteDurations { took: vec![Duration::from_secs(60); number], ..RouteDurations::default() },
+        past: RouteDurations { durations: vec![Duration::from_secs(60); number], ..RouteDurations::default() },
     };
     Statistics::new((1..=routes).map(route).collect(), Vec::new(), now().wall)
 }
@@ -47,8 +47,8 @@ pub(super) fn tail(lines: u32) -> LogTail {
 
 const CANARY: &str = "canary-c0ffee-integrator-5e2d";
 
-fn read(model: &mut TestDashboard, took: Duration) {
-    model.apply(Msg::Statistics(Box::new((Ok(statistics(3)), took))), now());
+fn read(model: &mut TestDashboard, read_time: Duration) {
+    model.apply(Msg::Statistics(Box::new((Ok(statistics(3)), read_time))), now());
 }
 
 fn after(seconds: u64) -> Now {

@@ -60,7 +60,7 @@ fn more_than_ten_thousand_marks_are_refused() {
     model.apply(Msg::FoundMarks(Some(rows(1..=9_999))), now());
     model.apply(Msg::FoundMarks(Some(rows(20_001..=20_002))), now());
     assert_eq!((model.marks.count(), model.status_message.as_ref().unwrap().tone), (9_999, MessageTone::Bad));
-    assert_eq!(Marks::MOST, 10_000);
+    assert_eq!(Marks::MAX_MARKS, 10_000);
 }
 
 #[test]

@@ -77,9 +77,9 @@ fn invalid_values_are_not_sent_and_the_first_one_is_focused() {
     let mut model = dashboard("5");
     press(&mut model, &["T", "Tab", "Tab"], now());
     assert_eq!(press(&mut model, &["Enter"], now()), []);
-    assert_eq!((form(&model).wrong.len(), form(&model).cursor), (6, 0));
+    assert_eq!((form(&model).errors.len(), form(&model).cursor), (6, 0));
     type_in(&mut model, "1", now());
-    assert_eq!(form(&model).wrong.len(), 5);
+    assert_eq!(form(&model).errors.len(), 5);
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn invalid_hash_stays_in_the_field() {
     type_in(&mut model, "0x1", now());
     assert_eq!(press(&mut model, &["Enter"], now()), []);
     let wrong = |model: &Model| match &form(model).stage {
-        QuoteStage::Tracking { wrong, .. } => wrong.clone().unwrap_or_default(),
+        QuoteStage::Tracking { error, .. } => error.clone().unwrap_or_default(),
         other => panic!("{other:?}"),
     };
     assert!(wrong(&model).contains("a hash has at least"), "{}", wrong(&model));

@@ -49,8 +49,8 @@ fn the_frame_of_the_help_says_which_rows_are_shown_while_there_are_more() {
         assert!(screen(&model).contains(" 1-"), "{size:?}");
         press(&mut model, &["End"], now());
         let drawn = screen(&model);
-        let (_, place) = drawn.rsplit_once('╰').unwrap().1.split_once(" of ").unwrap();
-        let count: usize = place.split(' ').next().unwrap().parse().unwrap();
+        let (_, position) = drawn.rsplit_once('╰').unwrap().1.split_once(" of ").unwrap();
+        let count: usize = position.split(' ').next().unwrap().parse().unwrap();
         assert!(drawn.contains(&format!("-{count} of {count} ")), "{size:?}");
     }
     assert!(!screen(&help_at(WIDE, "xyzzy")).contains(" 1-"));

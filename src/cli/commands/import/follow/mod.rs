@@ -218,7 +218,7 @@ impl ImportStream {
     /// Splits bytes into lines and reads each complete line.
     fn split(&mut self, bytes: &[u8]) {
         if std::mem::take(&mut self.is_beginning) && intake::is_gzip(bytes) {
-            let error = LineError { place: InputPosition::File, message: LineReader::GZIP.into() };
+            let error = LineError { position: InputPosition::File, message: LineReader::GZIP.into() };
             return self.results.push(LineResult::Hopeless(error));
         }
         for part in bytes.split_inclusive(|byte| *byte == b'\n') {
@@ -286,9 +286,12 @@ impl ImportStream {
         for result in std::mem::take(&mut self.results) {
             match result {
                 LineResult::Transaction(new) => self.batch.push(*new),
-                LineResult::Profile(place, profile) if profile != sink.profile => {
+                LineResult::Profile(position, profile) if profile != sink.profile => {
                     let own = sink.profile;
-                    writeln!(sink.err, "warning: {place} names the profile {profile}; such rows are tracked in {own}")?;
+                    writeln!(
+                        sink.err,
+                        "warning: {position} names the profile {profile}; such rows are tracked in {own}"
+                    )?;
                 }
                 LineResult::Profile(..) => {}
                 LineResult::Warning(warning) => writeln!(sink.err, "warning: {warning}")?,
@@ -298,7 +301,7 @@ impl ImportStream {
                 }
                 LineResult::Hopeless(error) => {
                     writeln!(sink.err, "{error}")?;
-                    self.exit = Some(if error.place == InputPosition::File { Exit::Usage } else { Exit::Error });
+                    self.exit = Some(if error.position == InputPosition::File { Exit::Usage } else { Exit::Error });
                     break;
                 }
             }

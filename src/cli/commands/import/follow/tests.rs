@@ -167,7 +167,7 @@ fn lines_that_can_never_be_saved_are_named_by_the_first_line() {
             run(&args(), FollowedInput::Stream(receive), future::pending(), cx, &Clock::starting_at(at(60))).await
         })
     });
-    let error = crate::cli::sentence(&ended.unwrap_err());
+    let error = crate::cli::error_line(&ended.unwrap_err());
     assert!(error.starts_with("line 3 and the lines after it were not saved: the store's file "), "{error}");
 }
 

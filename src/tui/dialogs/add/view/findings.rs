@@ -77,9 +77,9 @@ pub(crate) fn draw(context: &DrawContext<'_>, form: &AddForm, pane: Rect, frame:
     let rows = pane.height.saturating_sub(u16::from(has_head));
     let first = (form.cursor + 1).saturating_sub(usize::from(rows.max(1)));
     let lines = pane.y + u16::from(has_head)..pane.bottom();
-    for (y, (place, found)) in lines.zip(form.findings.iter().enumerate().skip(first)) {
+    for (y, (index, found)) in lines.zip(form.findings.iter().enumerate().skip(first)) {
         let line = Rect { y, height: 1, ..pane };
-        draw_finding(context, form, place, found, &columns, line, frame);
+        draw_finding(context, form, index, found, &columns, line, frame);
     }
 }
 
@@ -100,8 +100,8 @@ fn draw_head(context: &DrawContext<'_>, columns: &FindingColumns, pane: Rect, fr
 
 /// Draws a text into a column of a line.
 fn draw_text(column: Option<ColumnSpan>, text: &str, style: Style, line: Rect, frame: &mut Frame<'_>) {
-    if let Some(place) = column.map(|column| column_area(column, line)) {
-        frame.render_widget(Span::styled(width::cut(text, usize::from(place.width), ""), style), place);
+    if let Some(area) = column.map(|column| column_area(column, line)) {
+        frame.render_widget(Span::styled(width::cut(text, usize::from(area.width), ""), style), area);
     }
 }
 
@@ -113,13 +113,13 @@ fn column_area(ColumnSpan(at, width): ColumnSpan, line: Rect) -> Rect {
 fn draw_finding(
     context: &DrawContext<'_>,
     form: &AddForm,
-    place: usize,
+    index: usize,
     found: &Finding,
     columns: &FindingColumns,
     line: Rect,
     frame: &mut Frame<'_>,
 ) {
-    let is_here = place == form.cursor;
+    let is_here = index == form.cursor;
     let is_chosen = is_here && form.focus == FormFocus::Results;
     if is_chosen {
         frame.render_widget(Span::styled(" ".repeat(usize::from(line.width)), context.theme.selected()), line);
@@ -166,10 +166,10 @@ fn draw_values(
             (None, Field::FromChainId | Field::ToChainId) => chain_name(&value),
             _ => value,
         };
-        let cell = cell.filter(|_| found.known.is_none()).and_then(|place| Some((place, found.cells.get(place)?)));
+        let cell = cell.filter(|_| found.known.is_none()).and_then(|index| Some((index, found.cells.get(index)?)));
         match cell {
-            Some((place, cell)) => {
-                let is_focused = is_here && form.focus == FormFocus::Cell(place);
+            Some((index, cell)) => {
+                let is_focused = is_here && form.focus == FormFocus::Cell(index);
                 draw_cell(context, cell, is_focused, style, column_area(column, line), frame);
             }
             None if field == Field::TransactionId => {
@@ -195,23 +195,23 @@ fn draw_cell(
     cell: &MissingField,
     is_focused: bool,
     style: Style,
-    place: Rect,
+    area: Rect,
     frame: &mut Frame<'_>,
 ) {
     let is_chain = matches!(cell.field, Field::FromChainId | Field::ToChainId);
     let shown = if is_chain { chain_name(cell.input.value()) } else { cell.input.value().to_owned() };
     if cell.is_guess && !is_focused {
-        let guess = width::cut(&shown, usize::from(place.width.saturating_sub(1)), context.theme.ellipsis);
-        frame.render_widget(Span::styled(format!("{guess}?"), style), place);
+        let guess = width::cut(&shown, usize::from(area.width.saturating_sub(1)), context.theme.ellipsis);
+        frame.render_widget(Span::styled(format!("{guess}?"), style), area);
         return;
     }
     if is_focused {
-        field::draw(&cell.input, true, context.theme.key(), place, frame);
+        field::draw(&cell.input, true, context.theme.key(), area, frame);
         return;
     }
-    let room = usize::from(place.width.saturating_sub(2));
+    let room = usize::from(area.width.saturating_sub(2));
     let value = width::fit(&width::cut(&text::clean(&shown), room, context.theme.ellipsis), room, "");
-    frame.render_widget(Span::styled(format!("[{value}]"), style), place);
+    frame.render_widget(Span::styled(format!("[{value}]"), style), area);
 }
 
 fn colour(context: &DrawContext<'_>, verdict: LineState) -> Style {
@@ -235,8 +235,8 @@ fn action_label(found: &Finding) -> &'static str {
 /// Draws the note on the finding at the cursor, or the error in the values for all transactions.
 pub(crate) fn draw_note(context: &DrawContext<'_>, form: &AddForm, pane: Rect, frame: &mut Frame<'_>) {
     // On a narrow screen without a column for the focused field, the field is drawn here.
-    if let (FormFocus::Cell(place), Some(found)) = (form.focus, form.at_cursor())
-        && let Some(cell) = found.cells.get(place)
+    if let (FormFocus::Cell(index), Some(found)) = (form.focus, form.at_cursor())
+        && let Some(cell) = found.cells.get(index)
         && FindingColumns::of(pane.width).field(cell.field).is_none()
     {
         let label = format!(" {} ", cell.field.name());
@@ -274,11 +274,11 @@ fn describe(form: &AddForm, found: &Finding) -> String {
         (origin, _) => origin.label().to_owned(),
     };
     let head = format!("Line {}: {origin}", found.pasted.line);
-    if let (FormFocus::Cell(place), Err(errors)) = (form.focus, &found.new)
+    if let (FormFocus::Cell(index), Err(errors)) = (form.focus, &found.new)
         && let Some(error) =
-            found.cells.get(place).and_then(|cell| errors.iter().find(|error| error.field == cell.field))
+            found.cells.get(index).and_then(|cell| errors.iter().find(|error| error.field == cell.field))
     {
-        let typed = found.cells.get(place).map_or("", |cell| cell.input.value());
+        let typed = found.cells.get(index).map_or("", |cell| cell.input.value());
         return match (error.field, chains::find_by_prefix(typed).as_slice()) {
             (Field::FromChainId | Field::ToChainId, _) if typed.is_empty() => {
                 format!("{}: the chain's ID or its name, such as 8453 or base", error.field.name())

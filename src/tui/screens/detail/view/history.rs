@@ -67,8 +67,8 @@ fn text(context: &DrawContext<'_>, entry: &HistoryEntry, steps: &[RouteStep]) ->
             let step = steps.get(index).and_then(|step| Some((step.status.as_deref()?, step.chain_id.as_ref())));
             let Some((status, chain)) = step else { return entry.text.clone() };
             let name = |id| context.model.selected().map_or_else(String::new, |tx| route::name_of(tx, id));
-            let place = chain.map_or_else(String::new, |id| format!(" on {}", name(id)));
-            format!("{}: {}{place}", entry.text, row_text::in_words(status))
+            let on_chain = chain.map_or_else(String::new, |id| format!(" on {}", name(id)));
+            format!("{}: {}{on_chain}", entry.text, row_text::in_words(status))
         }
         EntrySubject::Text | EntrySubject::Raised(_) | EntrySubject::Cleared => entry.text.clone(),
     }

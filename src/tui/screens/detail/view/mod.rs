@@ -43,10 +43,10 @@ use crate::{
     },
 };
 pub(crate) use summary::overview;
-pub(crate) use verdict::{handled_by, sentence};
+pub(crate) use verdict::{as_sentence, handled_by};
 
 /// The fewest rows of the content. Lines of the top that don't fit then are shown in the summary.
-const LEAST_CONTENT: usize = 5;
+const MIN_CONTENT: usize = 5;
 /// With more rows than these below the top, one row above the tabs is empty.
 const AMPLE: usize = 16;
 
@@ -77,7 +77,7 @@ impl DetailLayout {
         let titled = if is_open { panes.filter.height == 0 } else { !panes.is_split };
         let mut top = if titled { vec![verdict::title(context, tx, columns)] } else { Vec::new() };
         top.extend(verdict::lines(context, tx, columns));
-        let room = rows.saturating_sub(if is_open { 1 + LEAST_CONTENT } else { 1 });
+        let room = rows.saturating_sub(if is_open { 1 + MIN_CONTENT } else { 1 });
         let kept = match (top.len() <= room, is_open) {
             (true, _) => top.len(),
             // No partial sentences: all but the title and the verdict is shown in the summary.
@@ -123,7 +123,7 @@ pub(crate) fn draw(context: &DrawContext<'_>, panes: &Panes, pane: Rect, frame: 
         return frame.render_widget(Line::styled(" Select a transaction.", context.theme.dim()), inner);
     };
     let parts = DetailLayout::new(context, tx, panes, pane);
-    let (content, place) = content(context, tx, &parts);
+    let (content, position) = content(context, tx, &parts);
     let top = Rect { height: parts.tabs.y - inner.y, ..inner };
     put_lines(parts.top, top, frame);
     put_lines(content, parts.content, frame);
@@ -134,7 +134,7 @@ pub(crate) fn draw(context: &DrawContext<'_>, panes: &Panes, pane: Rect, frame: 
         put_lines(beside(context, tx, usize::from(area.width)), area, frame);
     }
     hyperlink::mark(context, tx, inner, frame.buffer_mut());
-    tabs::draw(context, context.model.detail.tab, &place, parts.tabs, frame);
+    tabs::draw(context, context.model.detail.tab, &position, parts.tabs, frame);
 }
 
 /// Returns the lines beside the open tab: the summary, or beside the summary the timing and the history.
@@ -164,7 +164,7 @@ fn content(context: &DrawContext<'_>, tx: &Transaction, parts: &DetailLayout) ->
             let (lines, remark) = scrolled(context, tx, parts);
             let count = lines.len();
             let first = context.model.detail.position().min(count.saturating_sub(rows));
-            let place = match count > rows {
+            let position = match count > rows {
                 false => remark,
                 true => {
                     let keys = match context.model.screen {
@@ -181,7 +181,7 @@ fn content(context: &DrawContext<'_>, tx: &Transaction, parts: &DetailLayout) ->
                     }
                 }
             };
-            (lines.into_iter().skip(first).take(rows).collect(), place)
+            (lines.into_iter().skip(first).take(rows).collect(), position)
         }
     }
 }
@@ -235,19 +235,19 @@ pub(crate) fn rows(context: &DrawContext<'_>, panes: &Panes, pane: Rect) -> usiz
 
 /// Returns the title of the open transaction and its row number in the list, in place of the filter.
 pub(crate) fn position(context: &DrawContext<'_>, columns: u16) -> Line<'static> {
-    let (place, count) = context.model.list.position_text();
+    let (position, count) = context.model.list.position_text();
     // A transaction that was opened from the alerts may not be in the list.
-    let place = match context.model.list.position() {
-        Some(_) => format!("{place} of {count} in {} ", context.model.view_state.titles(context.model.list.tab).0),
+    let position = match context.model.list.position() {
+        Some(_) => format!("{position} of {count} in {} ", context.model.view_state.titles(context.model.list.tab).0),
         None => String::new(),
     };
-    let Some(tx) = context.model.selected() else { return Line::styled(format!(" {place}"), context.theme.dim()) };
+    let Some(tx) = context.model.selected() else { return Line::styled(format!(" {position}"), context.theme.dim()) };
     let columns = usize::from(columns);
-    let mut line = verdict::title(context, tx, columns.saturating_sub(width::display_width(&place) + 5));
+    let mut line = verdict::title(context, tx, columns.saturating_sub(width::display_width(&position) + 5));
     line.spans.insert(0, Span::styled(" > ", context.theme.dim()));
     let room = columns.saturating_sub(line.width());
-    if room > width::display_width(&place) {
-        line.push_span(Span::styled(format!("{place:>room$}"), context.theme.dim()));
+    if room > width::display_width(&position) {
+        line.push_span(Span::styled(format!("{position:>room$}"), context.theme.dim()));
     }
     line
 }

@@ -91,7 +91,7 @@ fn position_text(raw: &RawTabState) -> String {
     match raw.match_position() {
         (_, 0) => format!("/{wanted}  not found"),
         (None, count) => format!("/{wanted}  {count} found"),
-        (Some(place), count) => format!("/{wanted}  {place} of {count}"),
+        (Some(index), count) => format!("/{wanted}  {index} of {count}"),
     }
 }
 

@@ -61,7 +61,7 @@ fn progress(context: &DrawContext<'_>, tx: &Transaction, columns: usize) -> Vec<
         ("indexing", duration_stats::indexing_sentence(tx)),
         (
             "forecast",
-            history.and_then(|history| history.past.sentence(&context.model.evidence(tx), tx, context.now.wall)),
+            history.and_then(|history| history.past.forecast_text(&context.model.evidence(tx), tx, context.now.wall)),
         ),
         ("type", route_text(tx)),
         ("requestId", tx.request_id().map(str::to_owned)),

@@ -16,16 +16,16 @@ use crate::{
 /// The text before the search text.
 const PROMPT: &str = "/ ";
 /// The fewest columns of the search field.
-const LEAST_FIELD: usize = 16;
+const MIN_FIELD: usize = 16;
 /// From this width on, each title has a blank on both sides.
 const AMPLE: usize = 70;
 
-pub(crate) fn draw(context: &DrawContext<'_>, tab: DetailTab, place: &str, row: Rect, frame: &mut Frame<'_>) {
+pub(crate) fn draw(context: &DrawContext<'_>, tab: DetailTab, position: &str, row: Rect, frame: &mut Frame<'_>) {
     let columns = usize::from(row.width);
     let mut line = titles(context, tab, columns);
-    if line.width() + 2 + width::display_width(place) <= columns {
+    if line.width() + 2 + width::display_width(position) <= columns {
         let room = columns - line.width();
-        line.push_span(Span::styled(format!("{place:>room$}"), context.theme.dim()));
+        line.push_span(Span::styled(format!("{position:>room$}"), context.theme.dim()));
     }
     let first_row = Rect { height: row.height.min(1), ..row };
     frame.render_widget(line, first_row);
@@ -64,8 +64,8 @@ fn titles(context: &DrawContext<'_>, open: DetailTab, columns: usize) -> Line<'s
     let (before, after) = context.theme.glyphs().choose((" ", " "), ("[", "]"));
     let opened = || Span::styled(format!("{before}{}{after}", open.title()), style);
     let Some(widths) = widths(columns) else {
-        let place = DetailTab::ALL.iter().position(|tab| *tab == open).unwrap_or_default() + 1;
-        let count = format!(" {place} of {}", DetailTab::ALL.len());
+        let number = DetailTab::ALL.iter().position(|tab| *tab == open).unwrap_or_default() + 1;
+        let count = format!(" {number} of {}", DetailTab::ALL.len());
         return Line::from(vec![opened(), Span::styled(count, context.theme.dim())]);
     };
     let cell = |(tab, width): (DetailTab, usize)| format!(" {:<1$}", tab.title(), width - 1);
@@ -85,8 +85,8 @@ fn titles(context: &DrawContext<'_>, open: DetailTab, columns: usize) -> Line<'s
 
 /// Returns the column of the blank before a title.
 fn start_of(tab: DetailTab, widths: &[usize]) -> usize {
-    let place = DetailTab::ALL.iter().position(|known| *known == tab).unwrap_or_default();
-    widths.iter().take(place).sum()
+    let index = DetailTab::ALL.iter().position(|known| *known == tab).unwrap_or_default();
+    widths.iter().take(index).sum()
 }
 
 /// Returns a rule with a thick part below the open tab.
@@ -105,7 +105,7 @@ fn underline(context: &DrawContext<'_>, open: DetailTab, columns: usize) -> Line
 fn draw_search(context: &DrawContext<'_>, input: &Input, tab: DetailTab, row: Rect, frame: &mut Frame<'_>) {
     let taken = u16::try_from(titles(context, tab, usize::from(row.width)).width() + 1).unwrap_or(u16::MAX);
     let left = row.width.saturating_sub(taken);
-    let offset = if usize::from(left) < LEAST_FIELD { 0 } else { taken };
+    let offset = if usize::from(left) < MIN_FIELD { 0 } else { taken };
     let field = Rect { x: row.x + offset, width: row.width - offset, ..row };
     frame.render_widget(Line::raw(" ".repeat(usize::from(field.width))), field);
     let style = context.theme.key();

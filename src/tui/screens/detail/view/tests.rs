@@ -98,8 +98,8 @@ fn strange(size: (u16, u16)) -> TestDashboard {
 
 fn at_tab(make: MakeDashboard, size: (u16, u16), tab: DetailTab) -> TestDashboard {
     let mut dashboard = make(size);
-    let place = DetailTab::ALL.iter().position(|own| *own == tab).unwrap();
-    press(&mut dashboard, &vec!["]"; place], now());
+    let index = DetailTab::ALL.iter().position(|own| *own == tab).unwrap();
+    press(&mut dashboard, &vec!["]"; index], now());
     dashboard
 }
 

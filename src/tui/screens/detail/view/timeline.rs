@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// With fewer columns there is no timeline.
-const LEAST_COLUMNS: usize = 20;
+const MIN_COLUMNS: usize = 20;
 
 struct TimelineMark {
     at: Duration,
@@ -28,7 +28,7 @@ struct TimelineMark {
 
 /// Returns the timeline and the rows of its marks; nothing for a transfer that doesn't wait, or in too few columns.
 pub(super) fn lines(context: &DrawContext<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'static>> {
-    if !tx.is_awaited() || columns < LEAST_COLUMNS {
+    if !tx.is_awaited() || columns < MIN_COLUMNS {
         return Vec::new();
     }
     let (theme, glyphs) = (context.theme, context.theme.glyphs());
@@ -59,20 +59,20 @@ pub(super) fn lines(context: &DrawContext<'_>, tx: &Transaction, columns: usize)
         ((share * (last + 1) as f64).floor() as usize).min(last)
     };
     let now = column(scale.age);
-    let symbol_at = |place: usize| {
-        let here = marks.iter().rev().find(|mark| column(mark.at) == place);
-        let passed = place <= now;
+    let symbol_at = |cell: usize| {
+        let here = marks.iter().rev().find(|mark| column(mark.at) == cell);
+        let passed = cell <= now;
         match here {
             Some(mark) if mark.at == scale.age => (mark.symbol, mark.style),
             Some(mark) => (mark.symbol, if passed { style } else { mark.style }),
-            None if place == 0 => (glyphs.choose("├", "|"), if passed { style } else { theme.dim() }),
+            None if cell == 0 => (glyphs.choose("├", "|"), if passed { style } else { theme.dim() }),
             None if passed => (glyphs.choose("━", "="), style),
             None => (glyphs.choose("─", "-"), theme.dim()),
         }
     };
     let mut line = Line::default();
-    for place in 0..=last {
-        let (symbol, style) = symbol_at(place);
+    for cell in 0..=last {
+        let (symbol, style) = symbol_at(cell);
         line.push_span(Span::styled(symbol, style));
     }
     line.push_span(Span::styled(glyphs.choose("▶", ">"), theme.dim()));
@@ -91,11 +91,11 @@ fn label_rows(marks: &[TimelineMark], column: impl Fn(Duration) -> usize, column
         // A text is centred below its mark, inside the line.
         let start = column(mark.at).saturating_sub(length / 2).min(columns.saturating_sub(length));
         let free = |(end, _): &(usize, Line<'_>)| *end == 0 || end + 2 <= start;
-        let place = rows.iter().position(free).unwrap_or_else(|| {
+        let index = rows.iter().position(free).unwrap_or_else(|| {
             rows.push((0, Line::default()));
             rows.len() - 1
         });
-        let Some((end, row)) = rows.get_mut(place) else { continue };
+        let Some((end, row)) = rows.get_mut(index) else { continue };
         row.push_span(Span::raw(" ".repeat(start.saturating_sub(*end))));
         row.push_span(Span::styled(mark.text.clone(), mark.style));
         *end = start + length;

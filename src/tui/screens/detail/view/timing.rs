@@ -178,7 +178,7 @@ pub(super) fn forecast_lines(context: &DrawContext<'_>, tx: &Transaction, column
         "Half of such transfers finish within the first time, 9 in 10 within the second ({}).",
         evidence.basis(tx.params.estimate)
     );
-    let sentence = history.past.sentence(&evidence, tx, context.now.wall).unwrap_or(state);
+    let sentence = history.past.forecast_text(&evidence, tx, context.now.wall).unwrap_or(state);
     lines.extend(labelled("forecast", &sentence, columns, context.theme.dim()));
     lines
 }

@@ -54,7 +54,7 @@ pub(crate) fn lines(context: &DrawContext<'_>, tx: &Transaction, columns: usize)
     let chain = advice.chain.iter().flat_map(|chain| advice_lines("CHAIN", chain, columns, context.theme.label()));
     lines.extend(chain);
     lines.extend(advice_lines("SAY", &advice.say, columns, context.theme.label()));
-    let act = sentence(&action_sentence(handled.as_deref(), &advice.act));
+    let act = as_sentence(&action_sentence(handled.as_deref(), &advice.act));
     lines.extend(advice_lines("DO", &act, columns, context.theme.label()));
     lines
 }
@@ -74,7 +74,7 @@ pub(crate) fn handled_by(context: &DrawContext<'_>, alerts: &[Alert]) -> Option<
 }
 
 /// Returns a text with a capital letter at its start and a full stop at its end.
-pub(crate) fn sentence(text: &str) -> String {
+pub(crate) fn as_sentence(text: &str) -> String {
     let mut letters = text.chars();
     let first = letters.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
     let stop = if text.ends_with(['.', ':', '!', '?']) || text.is_empty() { "" } else { "." };
@@ -111,7 +111,7 @@ pub(crate) fn preview(context: &DrawContext<'_>, pane: Rect) -> Vec<Line<'static
     let room = usize::from(pane.height).saturating_sub(2);
     let say = advice_lines("SAY", &advice.say, text_columns, context.theme.label());
     let handled = handled_by(context, context.model.alerts_of(tx.id));
-    let act = sentence(&action_sentence(handled.as_deref(), &advice.act));
+    let act = as_sentence(&action_sentence(handled.as_deref(), &advice.act));
     let act = advice_lines("DO", &act, text_columns, context.theme.label());
     let rows_for_act = act.len().min(room.saturating_sub(say.len()).max(1));
     let mut lines = vec![rule];

@@ -83,7 +83,7 @@ fn refuse_too_many(model: &mut Model, now: MonotonicTime) {
     let filter = model.setting.keys.shown(CommandId::Filter);
     let text = format!(
         "Nothing was marked: at most {} can be marked at once. Press {filter} to filter the list.",
-        Marks::MOST
+        Marks::MAX_MARKS
     );
     model.show_message(MessageTone::Bad, text, now);
 }

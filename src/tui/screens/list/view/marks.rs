@@ -1,4 +1,4 @@
-//! The marks: a letter in the list's first column, and the number of marked transactions.
+//! The symbol in the list's first column, and the number of marked transactions.
 //!
 //! Marked transactions may be hidden, so the number is shown wherever the list is.
 
@@ -14,8 +14,8 @@ use crate::{
     tui::{command::CommandId, draw::DrawContext},
 };
 
-/// Returns the letter in the first column of a row, for a selected or marked transaction.
-pub(crate) fn letter(context: &DrawContext<'_>, row: RowId, range: &[RowId]) -> &'static str {
+/// Returns the symbol in the first column of a row: selected, marked, or open elsewhere.
+pub(crate) fn row_symbol(context: &DrawContext<'_>, row: RowId, range: &[RowId]) -> &'static str {
     let is_marked = context.model.marks.contains(row) || range.contains(&row);
     match (context.model.list.selected == Some(row), is_marked) {
         (true, false) => ">",
@@ -55,12 +55,12 @@ pub(crate) fn marks_text(context: &DrawContext<'_>) -> Option<String> {
 }
 
 /// Draws these words over the line below a list without a frame.
-pub(crate) fn over_line(context: &DrawContext<'_>, line: Rect, frame: &mut Frame<'_>) {
+pub(crate) fn draw_over_line(context: &DrawContext<'_>, line: Rect, frame: &mut Frame<'_>) {
     let Some(words) = marks_text(context) else { return };
     let text = width::cut(&format!(" {words} "), usize::from(line.width.saturating_sub(1)), context.theme.ellipsis);
     let columns = u16::try_from(width::display_width(&text)).unwrap_or(u16::MAX);
-    let place = Rect { x: line.x.saturating_add(1), height: 1, width: columns, ..line }.intersection(line);
-    if place.area() > 0 {
-        frame.render_widget(Line::from(Span::styled(text, context.theme.label())), place);
+    let area = Rect { x: line.x.saturating_add(1), height: 1, width: columns, ..line }.intersection(line);
+    if area.area() > 0 {
+        frame.render_widget(Line::from(Span::styled(text, context.theme.label())), area);
     }
 }

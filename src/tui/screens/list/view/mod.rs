@@ -148,7 +148,7 @@ fn line(
     let tx = context.model.transactions.get(&row)?;
     let selected = context.model.list.selected == Some(row);
     let severity = context.model.severity(row);
-    let mut spans = vec![columns::edge(context, marks::letter(context, row, range), severity)];
+    let mut spans = vec![columns::edge(context, marks::row_symbol(context, row, range), severity)];
     let has_labels = columns.iter().any(|shown| shown.column == ListColumn::Labels);
     for shown in columns {
         if shown.column == ListColumn::Progress {

@@ -27,7 +27,7 @@ use crate::{
 /// The columns of the scale before the chart.
 const SCALE: u16 = 7;
 /// The shortest time axis.
-const LEAST_TIME: TimeDelta = TimeDelta::minutes(5);
+const MIN_TIME: TimeDelta = TimeDelta::minutes(5);
 /// The length of a minute of the data.
 const MINUTE: TimeDelta = TimeDelta::minutes(1);
 
@@ -42,7 +42,7 @@ impl TimeAxis {
     /// Returns the axis from the first minute to now.
     fn new(minutes: &[MinuteStats], now: DateTime<Utc>) -> Self {
         let first = minutes.first().map_or(now, |minute| minute.at);
-        Self { start: first.min(now - LEAST_TIME), end: now }
+        Self { start: first.min(now - MIN_TIME), end: now }
     }
 
     /// Returns the dots of a minute among `dots`: from the first to before the last.
@@ -292,7 +292,7 @@ mod tests {
     fn the_axis_fits_the_data_from_five_minutes_to_days() {
         let now = DateTime::UNIX_EPOCH + TimeDelta::days(30);
         let young = TimeAxis::new(&[minute(now - TimeDelta::minutes(1), 60)], now);
-        assert_eq!(young.end - young.start, LEAST_TIME);
+        assert_eq!(young.end - young.start, MIN_TIME);
         let minutes = [minute(now - TimeDelta::days(7), 60), minute(now - TimeDelta::minutes(1), 120)];
         let old = TimeAxis::new(&minutes, now);
         assert_eq!(old.end - old.start, TimeDelta::days(7));

@@ -26,7 +26,7 @@ const LABEL: usize = 4;
 const WIDEST: usize = 14;
 
 /// Returns the durations in words, in at most so many columns: first the number of timed transfers is left out.
-pub(crate) fn sentence(spread: &RouteSummary, columns: usize) -> String {
+pub(crate) fn summary(spread: &RouteSummary, columns: usize) -> String {
     let timed = spread.timed();
     let Some(median) = spread.median else { return " no transfer was timed yet".to_owned() };
     let Some(most) = spread.nine_in_ten else { return format!(" 1 transfer timed: {}", span::long(median)) };
@@ -45,9 +45,9 @@ pub(crate) fn draw(context: &DrawContext<'_>, spread: &RouteSummary, pane: Rect,
         Constraint::Length(1),
     ])
     .areas(pane);
-    frame.render_widget(Line::raw(sentence(spread, usize::from(pane.width))), words);
+    frame.render_widget(Line::raw(summary(spread, usize::from(pane.width))), words);
     let columns = usize::from(pane.width).saturating_sub(2);
-    let buckets = spread.took.buckets((columns / LABEL).max(1));
+    let buckets = spread.durations.buckets((columns / LABEL).max(1));
     if buckets.is_empty() {
         return empty(context, Rect { height: pane.height.saturating_sub(1), y: pane.y + 1, ..pane }, frame);
     }

@@ -4,7 +4,7 @@
 //! headline      the number of transfers and routes; beside a chosen route, the outcomes of all routes; a missing poller
 //! outcomes                    of the chosen route or of all routes, as one bar
 //! routes        | budget      the list of routes; requests a second and the oldest answer over time
-//!               | took        the durations of the chosen route
+//!               | durations   the durations of the chosen route
 //! ```
 //!
 //! A very small screen shows only the numbers. A bar must never be the only form of a value: each value is also in
@@ -44,7 +44,7 @@ struct StatsAreas {
     outcomes: Rect,
     routes: Rect,
     budget: Rect,
-    took: Rect,
+    durations: Rect,
     is_framed: bool,
 }
 
@@ -62,9 +62,9 @@ fn areas(body: Rect, outcome_rows: usize) -> Option<StatsAreas> {
     let gap = u16::from(!is_framed);
     let [routes, _, right] =
         Layout::horizontal([Constraint::Length(left), Constraint::Length(gap), Constraint::Fill(1)]).areas(below);
-    let [budget, took] =
+    let [budget, durations] =
         Layout::vertical([Constraint::Length((below.height * 11).div_ceil(20)), Constraint::Fill(1)]).areas(right);
-    Some(StatsAreas { outcomes, routes, budget, took, is_framed })
+    Some(StatsAreas { outcomes, routes, budget, durations, is_framed })
 }
 
 fn areas_of(context: &DrawContext<'_>, body: Rect) -> Option<StatsAreas> {
@@ -99,7 +99,7 @@ pub(crate) fn draw(context: &DrawContext<'_>, body: Rect, frame: &mut Frame<'_>)
     routes::draw(context, pane, frame);
     let pane = draw_heading(context, "BUDGET", &budget::remark(context), areas.budget, areas.is_framed, frame);
     budget::draw(context, &read.minutes, pane, frame);
-    let pane = draw_heading(context, "DURATIONS", &name, areas.took, areas.is_framed, frame);
+    let pane = draw_heading(context, "DURATIONS", &name, areas.durations, areas.is_framed, frame);
     durations::draw(context, spread, pane, frame);
 }
 
@@ -194,7 +194,7 @@ fn numbers(context: &DrawContext<'_>, spread: Option<&RouteSummary>, body: Rect)
         format!(" {}: {}", scope(spread, context.theme.glyphs()), outcomes::settled(spread)),
         context.theme.label(),
     )];
-    lines.push(Line::raw(durations::sentence(spread, usize::from(body.width))));
+    lines.push(Line::raw(durations::summary(spread, usize::from(body.width))));
     lines.extend(outcomes::lines(context, spread, usize::from(body.width)));
     lines
 }

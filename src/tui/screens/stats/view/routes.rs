@@ -82,7 +82,7 @@ fn cells(columns: usize, texts: [String; 7]) -> String {
 fn line(context: &DrawContext<'_>, spread: &RouteSummary, is_chosen: bool, pane: u16) -> Line<'static> {
     let columns = usize::from(pane);
     let route_columns = if columns >= AMPLE { ROUTE } else { ROUTE - 2 };
-    let words = |took: Option<Duration>| took.map_or_else(|| "-".to_owned(), span::nearest);
+    let words = |duration: Option<Duration>| duration.map_or_else(|| "-".to_owned(), span::nearest);
     let mark = if is_chosen { ">" } else { " " };
     let texts = [
         width::fit(&name(spread, context.theme.glyphs()), route_columns, context.theme.ellipsis),
@@ -95,8 +95,8 @@ fn line(context: &DrawContext<'_>, spread: &RouteSummary, is_chosen: bool, pane:
     ];
     let text = format!("{mark}{} ", cells(columns, texts));
     let room = columns.saturating_sub(width::display_width(&text));
-    let all = context.model.charts.spreads().first().map_or(&spread.took, |all| &all.took);
-    let buckets = spread.took.buckets_beside(all, room);
+    let all = context.model.charts.spreads().first().map_or(&spread.durations, |all| &all.durations);
+    let buckets = spread.durations.buckets_beside(all, room);
     let greatest = buckets.iter().map(|bucket| bucket.count).max().unwrap_or(0);
     let chart = bars::row(context, buckets.iter().map(|bucket| bucket.count), greatest);
     columns::row(context, vec![Span::raw(text), Span::styled(chart, context.theme.info())], is_chosen, pane)

@@ -25,7 +25,7 @@ const WIDE: (u16, u16) = (120, 36);
 
 /// Returns a route with `timed` durations. The shortest is `quickest` seconds, and each is longer than the one before.
 fn route([from, to]: [&str; 2], timed: u64, quickest: u64, others: &[(&str, u64)]) -> RouteStats {
-    let took: Vec<_> =
+    let durations: Vec<_> =
         (0..timed).map(|number| Duration::from_secs(quickest + number * number * quickest / 400)).collect();
     let mut outcomes: BTreeMap<String, u64> = others.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect();
     if timed > 0 {
@@ -42,7 +42,7 @@ fn route([from, to]: [&str; 2], timed: u64, quickest: u64, others: &[(&str, u64)
             .map(|(_, count)| count)
             .sum(),
         oldest_open: others.iter().any(|(name, _)| *name == "ongoing").then(|| now().wall - TimeDelta::minutes(46)),
-        past: RouteDurations { took, ..RouteDurations::default() },
+        past: RouteDurations { durations, ..RouteDurations::default() },
     }
 }
 

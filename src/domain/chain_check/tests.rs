@@ -21,17 +21,17 @@ fn says_chain(tx: &mut Transaction, verdict: ChainVerdict, second: i64) {
 #[test]
 fn a_new_transfer_is_asked_about_once_for_its_submission_time() {
     let mut tx = fixtures::transaction(1);
-    assert_eq!(next_question(&tx), Some(at(0)));
+    assert_eq!(next_source_check(&tx), Some(at(0)));
     says_chain(&mut tx, ChainVerdict::Pending, 1);
-    assert_eq!(next_question(&tx), Some(at(31)));
+    assert_eq!(next_source_check(&tx), Some(at(31)));
     says_chain(&mut tx, ChainVerdict::Succeeded(mined(1)), 31);
     tx.params.submitted_at = tx.on_chain.as_ref().and_then(OnChain::submitted_at);
     assert!(tx.is_submission_from_chain());
     tx.apply(&says(RouterStatus::Ongoing), at(40));
     // Again only past the deadline, until the block is deep.
-    assert_eq!(next_question(&tx), Some(tx.deadline().at));
+    assert_eq!(next_source_check(&tx), Some(tx.deadline().at));
     says_chain(&mut tx, ChainVerdict::Succeeded(mined(FINAL_CONFIRMATIONS)), 2_000);
-    assert_eq!(next_question(&tx), None);
+    assert_eq!(next_source_check(&tx), None);
 }
 
 #[test]
@@ -40,16 +40,16 @@ fn a_transfer_with_a_submission_time_is_asked_about_once_it_is_late() {
     tx.params.submitted_at = Some(at(0));
     tx.apply(&says(RouterStatus::NotFound), at(3));
     let p95 = evidence::indexing(&tx.indexing).quantile(Quantile::P95);
-    assert_eq!(next_question(&tx), Some(at(0) + TimeDelta::from_std(p95).unwrap()));
+    assert_eq!(next_source_check(&tx), Some(at(0) + TimeDelta::from_std(p95).unwrap()));
     tx.apply(&says(RouterStatus::Ongoing), at(8));
-    assert_eq!(next_question(&tx), Some(at(900)));
+    assert_eq!(next_source_check(&tx), Some(at(900)));
     tx.apply(&says(RouterStatus::NeedsGas), at(9));
-    assert_eq!(next_question(&tx), None);
+    assert_eq!(next_source_check(&tx), None);
     tx.apply(&says(RouterStatus::Success), at(20));
-    assert_eq!(next_question(&tx), None);
+    assert_eq!(next_source_check(&tx), None);
     let mut stopped = fixtures::transaction(2);
     stopped.tracking = Tracking::Untracked;
-    assert_eq!(next_question(&stopped), None);
+    assert_eq!(next_source_check(&stopped), None);
 }
 
 #[test]
@@ -63,12 +63,12 @@ fn the_second_transaction_is_that_of_the_destination_or_of_the_refund() {
     };
     tx.apply(&answer(&record), at(5));
     assert_eq!(second_transaction(&tx), Some((tx.params.to_chain.clone(), TxHash::new("0xd"))));
-    assert_eq!(next_second_question(&tx), Some(at(5)));
+    assert_eq!(next_second_check(&tx), Some(at(5)));
     let succeeded = ChainReading::without_node(ChainVerdict::Succeeded(mined(1)));
     let unknown = || ChainReading::without_node(ChainVerdict::Unknown(Vec::new()));
     let second = second_transaction(&tx).unwrap();
     tx.on_chain = Some(OnChain::after(None, unknown(), Some((second, succeeded)), at(6)));
-    assert_eq!(next_second_question(&tx), None);
+    assert_eq!(next_second_check(&tx), None);
     assert!(contradiction(&tx).unwrap().contains("Base says succeeded in block 12"));
 
     let step = |chain: &ChainId, hash| RouteStep {
@@ -87,7 +87,7 @@ fn the_second_transaction_is_that_of_the_destination_or_of_the_refund() {
     let reverted = ChainReading::without_node(ChainVerdict::Reverted(mined(1)));
     let known = tx.on_chain.clone().unwrap();
     refund.on_chain = Some(OnChain { second: Some(reverted), ..known });
-    assert_eq!(next_second_question(&refund), Some(at(5)));
+    assert_eq!(next_second_check(&refund), Some(at(5)));
     assert_eq!(contradiction(&refund), None);
     assert!(!sentence(&refund, &|_| String::new()).unwrap().contains("the refund"));
     let own = second_transaction(&refund);
@@ -102,7 +102,7 @@ fn a_second_transaction_that_can_not_be_asked_for_is_asked_for_less_often() {
     let mut tx = fixtures::transaction(1);
     tx.apply(&fixtures::answer(crate::domain::observation::StatusOutcome::Record(Box::new(record))), at(5));
     says_chain(&mut tx, ChainVerdict::Pending, 6);
-    assert_eq!(next_second_question(&tx), Some(at(36)));
+    assert_eq!(next_second_check(&tx), Some(at(36)));
 }
 
 #[test]
@@ -141,9 +141,9 @@ fn single_or_older_chain_reading_contradicts_nothing() {
     tx.apply(&says(RouterStatus::Ongoing), at(5));
     says_chain(&mut tx, ChainVerdict::Dropped, 6);
     assert_eq!(contradiction(&tx), None, "it may have been mined between two requests");
-    assert!(next_question(&tx).is_some());
+    assert!(next_source_check(&tx).is_some());
     says_chain(&mut tx, ChainVerdict::Dropped, 40);
-    assert!(contradiction(&tx).is_some() && next_question(&tx).is_none());
+    assert!(contradiction(&tx).is_some() && next_source_check(&tx).is_none());
 }
 
 #[test]

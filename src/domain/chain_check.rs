@@ -6,7 +6,7 @@
 use chrono::{DateTime, Utc};
 
 use super::{
-    deadline::LONGEST_ESTIMATE,
+    deadline::MAX_ESTIMATE,
     evidence,
     forecast::Quantile,
     ids::{ChainId, TxHash},
@@ -53,13 +53,13 @@ pub(crate) fn second_transaction(tx: &Transaction) -> Option<(ChainId, TxHash)> 
 ///
 /// The reasons: no submission time is known; the transaction isn't found for longer than the chain's 95th percentile;
 /// its deadline has passed. What is final isn't asked again.
-pub(crate) fn next_question<R>(tx: &Transaction<R>) -> Option<DateTime<Utc>> {
+pub(crate) fn next_source_check<R>(tx: &Transaction<R>) -> Option<DateTime<Utc>> {
     if tx.is_settled() || tx.tracking == Tracking::Untracked {
         return None;
     }
     let deadline = tx.deadline();
     let is_known = !matches!(tx.state.status, None | Some(RouterStatus::NotFound));
-    let usual = evidence::indexing(&tx.indexing).quantile(Quantile::P95).min(LONGEST_ESTIMATE);
+    let usual = evidence::indexing(&tx.indexing).quantile(Quantile::P95).min(MAX_ESTIMATE);
     let missed = (!is_known).then(|| deadline.submitted + usual);
     let overdue = tx.is_waiting().then_some(deadline.at);
     let submission = tx.params.submitted_at.is_none().then_some(tx.first_seen_at);
@@ -82,7 +82,7 @@ pub(crate) fn next_question<R>(tx: &Transaction<R>) -> Option<DateTime<Utc>> {
 }
 
 /// Returns when the second transaction should be asked about next; `None` if there is no reason.
-pub(crate) fn next_second_question(tx: &Transaction) -> Option<DateTime<Utc>> {
+pub(crate) fn next_second_check(tx: &Transaction) -> Option<DateTime<Utc>> {
     let (chain, hash) = second_transaction(tx)?;
     let since = tx.state.status_since.unwrap_or(tx.first_seen_at);
     let Some(known) = tx.on_chain.as_ref() else { return Some(since) };
@@ -173,7 +173,7 @@ pub(crate) fn sentence<R: RecordView>(
     write_time: &dyn Fn(DateTime<Utc>) -> String,
 ) -> Option<String> {
     /// More chains are counted.
-    const MOST_NAMES: usize = 4;
+    const MAX_NAMES: usize = 4;
     let known = tx.on_chain.as_ref()?;
     let source = tx.from_name();
     // Before the deadline an ongoing transfer isn't late.
@@ -192,7 +192,7 @@ pub(crate) fn sentence<R: RecordView>(
             format!("{source}: unknown here, but found on {}: the wrong source chain was given", name(chain))
         }
         ChainVerdict::Unknown(others) if others.is_empty() => format!("{source}: unknown; no other chain was asked"),
-        ChainVerdict::Unknown(others) if others.len() > MOST_NAMES => {
+        ChainVerdict::Unknown(others) if others.len() > MAX_NAMES => {
             format!("{source}: unknown, also on {} other chains", others.len())
         }
         ChainVerdict::Unknown(others) => {

@@ -1,0 +1,54 @@
+//! Cached statements: one call for a write, for the first row, and for all rows.
+//!
+//! Statements stay prepared, so a caller must never put a value into the text of one: a value is a parameter.
+
+use rusqlite::{Connection, OptionalExtension, Params, Row};
+
+use super::error::StoreError;
+
+/// Runs a statement that the connection keeps prepared.
+pub(in crate::store) trait CachedStatements {
+    /// Runs a statement that returns no rows.
+    fn run(&self, sql: &str, params: impl Params) -> Result<(), StoreError>;
+
+    /// Returns the first row, if there is one.
+    fn first<T>(
+        &self,
+        sql: &str,
+        params: impl Params,
+        read: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<Option<T>, StoreError>;
+
+    /// Returns all rows.
+    fn all<T>(
+        &self,
+        sql: &str,
+        params: impl Params,
+        read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<Vec<T>, StoreError>;
+}
+
+impl CachedStatements for Connection {
+    fn run(&self, sql: &str, params: impl Params) -> Result<(), StoreError> {
+        self.prepare_cached(sql)?.execute(params)?;
+        Ok(())
+    }
+
+    fn first<T>(
+        &self,
+        sql: &str,
+        params: impl Params,
+        read: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<Option<T>, StoreError> {
+        Ok(self.prepare_cached(sql)?.query_row(params, read).optional()?)
+    }
+
+    fn all<T>(
+        &self,
+        sql: &str,
+        params: impl Params,
+        read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<Vec<T>, StoreError> {
+        Ok(self.prepare_cached(sql)?.query_map(params, read)?.collect::<rusqlite::Result<_>>()?)
+    }
+}
