@@ -164,9 +164,9 @@ impl Clock {
                 let (guard, released) = mpsc::channel::<()>();
                 // tokio doesn't advance a paused clock while a blocking task runs.
                 drop(spawn_blocking(move || released.recv().is_ok()));
-                ClockHold(Some(guard))
+                ClockHold { _sender: Some(guard) }
             }
-            TimeSource::Machine | TimeSource::Tokio { .. } => ClockHold(None),
+            TimeSource::Machine | TimeSource::Tokio { .. } => ClockHold { _sender: None },
         }
     }
 
@@ -214,13 +214,9 @@ impl Clock {
 /// A guard that stops a paused clock from advancing.
 #[derive(Debug)]
 #[must_use = "the clock goes on when the guard is dropped"]
-pub struct ClockHold(Option<mpsc::Sender<()>>);
-
-impl Drop for ClockHold {
-    fn drop(&mut self) {
-        // Closing the channel ends the blocking task.
-        self.0.take();
-    }
+pub struct ClockHold {
+    /// Closing the channel ends the blocking task.
+    _sender: Option<mpsc::Sender<()>>,
 }
 
 /// Returns the time since the machine started, by its monotonic clock. The clock is shifted in a time namespace, which

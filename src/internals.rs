@@ -205,10 +205,6 @@ pub mod tui {
 
     pub mod model {
         pub use crate::tui::model::{DashboardSettings, Model, Screen};
-
-        pub mod polling {
-            pub use crate::tui::model::polling::PollingState;
-        }
     }
 
     pub mod run {

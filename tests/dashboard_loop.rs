@@ -331,7 +331,7 @@ async fn pasted_ticket_with_the_wrong_chain_is_tracked_on_the_right_one_by_two_k
         user.wait_for("the correction", |screen| screen.contains("Source chain corrected to Base")).await;
         user.wait_for("the status on Base", |screen| row_shows(screen, "0xddd", "✓ success")).await;
         let reader = user.store.reader().unwrap();
-        let row = reader.find_exact(PROFILE, &TxHash::new(hash('d'))).unwrap().unwrap();
+        let row = reader.find_tracked(PROFILE, &TxHash::new(hash('d'))).unwrap().unwrap();
         assert_eq!(reader.header(row).unwrap().unwrap().params.from_chain, ChainId::new("8453"));
         user.press("V");
         user.wait_for("the question", |screen| screen.contains("Asking the chain itself")).await;

@@ -137,7 +137,7 @@ fn assert_kills_lose_nothing(kills: u32) {
     // The store's own queries return every acknowledged answer too, with its body.
     let reader = Store::open(&path).unwrap().reader().unwrap();
     for (hash, (answers, _)) in &all {
-        let row = reader.find_exact("default", &TxHash::new(hash.clone())).unwrap().unwrap();
+        let row = reader.find_tracked("default", &TxHash::new(hash.clone())).unwrap().unwrap();
         let transaction = reader.list_row(row).unwrap().unwrap().transaction;
         assert!(transaction.state.polls >= *answers);
         if *answers > 0 {

@@ -7,7 +7,7 @@ use hoptop::internals::{
         effect::Effect,
         key_text,
         message::{Msg, StoreUpdate},
-        model::{DashboardSettings, Model, polling::PollingState},
+        model::{DashboardSettings, Model},
         step::step,
     },
 };
@@ -24,13 +24,9 @@ impl ModelDashboard {
     pub(crate) fn open(store: &Store, size: (u16, u16), clock: &Clock) -> Self {
         let reader = store.reader().unwrap();
         let feed = FeedReader::new(store.reader().unwrap()).changes().unwrap();
-        let oldest_answer = reader.oldest_answer(PROFILE).unwrap();
+        let own = reader.polling(PROFILE, clock.now().wall).unwrap();
         let mut dashboard = Self { model: Model::new(setting(), size), reader, clock: clock.clone() };
-        dashboard.handle_message(Msg::StoreChanged(Box::new(StoreUpdate {
-            feed,
-            own: PollingState { oldest_answer, ..PollingState::default() },
-            ..StoreUpdate::default()
-        })));
+        dashboard.handle_message(Msg::StoreChanged(Box::new(StoreUpdate { feed, own, ..StoreUpdate::default() })));
         assert!(dashboard.model.list.part.rows.len() > usize::from(size.1) / 2, "rows for the whole screen");
         dashboard
     }

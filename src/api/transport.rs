@@ -3,9 +3,12 @@
 //! A description names the host. A description must never hold the query or a header; reqwest's own error text holds
 //! the URL.
 
-use std::{error::Error, io, time::Duration};
+use std::{io, time::Duration};
 
-use crate::{domain::text, process::files};
+use crate::{
+    domain::text,
+    process::{causes::causes, files},
+};
 
 /// The description of a failure for lack of file descriptors.
 pub(crate) const OUT_OF_DESCRIPTORS: &str =
@@ -81,21 +84,6 @@ fn describe_tls(error: &rustls::Error, host: &str) -> String {
         rustls::Error::InvalidCertificate(reason) => format!("the certificate of {host} was refused: {reason}"),
         other => format!("the TLS connection to {host} failed: {other}"),
     }
-}
-
-/// Returns every cause below `error`, outermost first. `source` of an `io::Error` skips the error that it wraps.
-fn causes(error: &reqwest::Error) -> Vec<&(dyn Error + 'static)> {
-    let mut causes = Vec::new();
-    let mut next = error.source();
-    while let Some(cause) = next {
-        causes.push(cause);
-        let wrapped = cause.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
-        next = match wrapped {
-            Some(wrapped) => Some(wrapped as &(dyn Error + 'static)),
-            None => cause.source(),
-        };
-    }
-    causes
 }
 
 #[cfg(test)]

@@ -212,7 +212,16 @@ impl Argv {
 
 impl<'de> Deserialize<'de> for Argv {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(ArgvVisitor)
+        let expected = r#"a command, as text or as an array: ["program", "argument"]"#;
+        match deserializer.deserialize_any(TextOrArrayVisitor(expected))? {
+            // Splitting such a text at blanks would silently run a different command.
+            TextOrArray::Text(text) if text.contains(['"', '\'', '\\', '$', '|', ';', '&', '<', '>', '*', '`']) => {
+                let reason = r#"a command with quotes or shell characters must be an array: ["sh", "-c", "…"]"#;
+                Err(D::Error::custom(reason))
+            }
+            TextOrArray::Text(text) => argv(text.split_whitespace().map(str::to_owned)),
+            TextOrArray::Array(words) => argv(words.into_iter()),
+        }
     }
 }
 
@@ -222,55 +231,41 @@ pub(super) struct KeyNames(pub Vec<String>);
 
 impl<'de> Deserialize<'de> for KeyNames {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(KeysVisitor)
+        let expected = r#"a key, as "^R", or an array of keys: ["r", "^R"]"#;
+        let keys = match deserializer.deserialize_any(TextOrArrayVisitor(expected))? {
+            TextOrArray::Text(key) => vec![key],
+            TextOrArray::Array(keys) => keys,
+        };
+        Ok(Self(keys.iter().map(|key| clean(key)).collect()))
     }
 }
 
-struct KeysVisitor;
-
-impl<'de> Visitor<'de> for KeysVisitor {
-    type Value = KeyNames;
-
-    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(r#"a key, as "^R", or an array of keys: ["r", "^R"]"#)
-    }
-
-    fn visit_str<E: Error>(self, text: &str) -> Result<KeyNames, E> {
-        Ok(KeyNames(vec![clean(text)]))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<KeyNames, A::Error> {
-        let mut keys = Vec::new();
-        while let Some(key) = sequence.next_element::<String>()? {
-            keys.push(clean(&key));
-        }
-        Ok(KeyNames(keys))
-    }
+/// One text, or an array of texts.
+enum TextOrArray {
+    Text(String),
+    Array(Vec<String>),
 }
 
-struct ArgvVisitor;
+/// Reads one text or an array of texts; the field says what is expected.
+struct TextOrArrayVisitor(&'static str);
 
-impl<'de> Visitor<'de> for ArgvVisitor {
-    type Value = Argv;
+impl<'de> Visitor<'de> for TextOrArrayVisitor {
+    type Value = TextOrArray;
 
     fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(r#"a command, as text or as an array: ["program", "argument"]"#)
+        out.write_str(self.0)
     }
 
-    fn visit_str<E: Error>(self, text: &str) -> Result<Argv, E> {
-        if text.contains(['"', '\'', '\\', '$', '|', ';', '&', '<', '>', '*', '`']) {
-            // Splitting such a text at blanks would silently run a different command.
-            return Err(E::custom(r#"a command with quotes or shell characters must be an array: ["sh", "-c", "…"]"#));
-        }
-        argv(text.split_whitespace().map(str::to_owned))
+    fn visit_str<E: Error>(self, text: &str) -> Result<TextOrArray, E> {
+        Ok(TextOrArray::Text(text.to_owned()))
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<Argv, A::Error> {
-        let mut words = Vec::new();
-        while let Some(word) = sequence.next_element::<String>()? {
-            words.push(word);
+    fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<TextOrArray, A::Error> {
+        let mut texts = Vec::new();
+        while let Some(text) = sequence.next_element()? {
+            texts.push(text);
         }
-        argv(words.into_iter())
+        Ok(TextOrArray::Array(texts))
     }
 }
 

@@ -244,7 +244,7 @@ fn has_only_failures(tx: &Transaction) -> bool {
 
 /// Returns the link to the bridge explorer, if there is one.
 pub(crate) fn bridge_link(tx: &Transaction) -> Option<&str> {
-    tx.state.record.as_ref()?.bridge_url.as_deref().filter(|url| !url.is_empty())
+    tx.record.as_ref()?.bridge_url.as_deref().filter(|url| !url.is_empty())
 }
 
 /// Returns the advice on a transaction at `now`, with times in `zone`.
@@ -271,7 +271,7 @@ pub(crate) fn advise_with(
         _ => tx.params.from_address.clone().unwrap_or_else(|| "the order's fromAddress".into()),
     };
     let say = fill(say, value);
-    let carries_error = tx.state.record.as_ref().is_some_and(|record| record.error.is_some());
+    let carries_error = tx.record.as_ref().is_some_and(|record| record.error.is_some());
     let act = match situation {
         Situation::Waiting if carries_error => "nothing yet; read the error that the service reports",
         _ => act,

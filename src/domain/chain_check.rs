@@ -30,7 +30,7 @@ pub(crate) fn has_second_transaction(status: &RouterStatus) -> bool {
 
 /// Returns the transaction on which a transfer's outcome depends: on the destination chain, or the refund.
 pub(crate) fn second_transaction(tx: &Transaction) -> Option<(ChainId, TxHash)> {
-    let record = tx.state.record.as_ref()?;
+    let record = tx.record.as_ref()?;
     let params = &tx.params;
     match tx.state.status.as_ref()? {
         RouterStatus::PartialSuccess => {

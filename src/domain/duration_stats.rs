@@ -34,7 +34,7 @@ pub struct RouteKey {
 impl RouteKey {
     /// Returns the route of this transaction.
     pub fn of<R: RecordView>(tx: &Transaction<R>) -> Self {
-        let is_gmp = tx.state.record.as_ref().and_then(RecordView::is_gmp).unwrap_or(false);
+        let is_gmp = tx.record.as_ref().and_then(RecordView::is_gmp).unwrap_or(false);
         Self { from: tx.params.from_chain.clone(), to: tx.params.to_chain.clone(), is_gmp }
     }
 }

@@ -52,6 +52,7 @@ pub(crate) fn transaction(number: i64) -> Transaction {
         indexing: Evidence::default(),
         tracking: Tracking::Active,
         state: TransactionState::default(),
+        record: None,
         on_chain: None,
         response_ids: Vec::new(),
         is_damaged: false,

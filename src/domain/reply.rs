@@ -106,7 +106,7 @@ const FIELDS: &[(&str, ValueStyle, FieldReader)] = &[
     ("status", ValueStyle::Words, |facts| facts.status()),
     ("message", ValueStyle::Words, |facts| facts.tx.state.message.clone().unwrap_or_default()),
     ("error", ValueStyle::Words, |facts| {
-        facts.tx.state.record.as_ref().and_then(|record| record.error.clone()).unwrap_or_default()
+        facts.tx.record.as_ref().and_then(|record| record.error.clone()).unwrap_or_default()
     }),
     ("last_try", ValueStyle::Words, |facts| facts.tx.state.last_error.clone().unwrap_or_default()),
     ("submitted", ValueStyle::Words, |facts| facts.submitted()),

@@ -51,7 +51,7 @@ impl RouteKind {
 
 /// Returns the kind of a transaction's route, as far as the answers reveal it.
 pub(crate) fn kind(tx: &Transaction) -> Option<RouteKind> {
-    let carries_a_message = tx.state.record.as_ref().is_some_and(|record| record.is_gmp == Some(true));
+    let carries_a_message = tx.record.as_ref().is_some_and(|record| record.is_gmp == Some(true));
     if tx.params.from_chain == tx.params.to_chain {
         return Some(RouteKind::SameChain);
     }
@@ -66,7 +66,7 @@ pub(crate) fn kind(tx: &Transaction) -> Option<RouteKind> {
 
 /// Returns a sentence if the answer contradicts the kind of the route, or the given source chain.
 pub(crate) fn contradiction(tx: &Transaction) -> Option<String> {
-    let reported = tx.state.record.as_ref().and_then(|record| record.from.chain_id.as_ref());
+    let reported = tx.record.as_ref().and_then(|record| record.from.chain_id.as_ref());
     if let Some(reported) = reported.filter(|reported| **reported != tx.params.from_chain) {
         let given = &tx.params.from_chain;
         return Some(format!("source chain given as {given}, but the service reports {reported}"));
@@ -137,7 +137,7 @@ pub(crate) struct TransferEnds<'a> {
 /// isn't the given destination, it is a hop, and the last entry of `routeStatus` is the real destination.
 pub(crate) fn ends(tx: &Transaction) -> TransferEnds<'_> {
     let (from, to) = (&tx.params.from_chain, &tx.params.to_chain);
-    let record = tx.state.record.as_ref();
+    let record = tx.record.as_ref();
     let source = record.map_or_else(|| TransferEnd::unknown(from), |record| TransferEnd::new(&record.from, from));
     let source = TransferEnd { transaction_id: source.transaction_id.or(Some(&tx.params.transaction_id)), ..source };
     let side = record.map(|record| &record.to);
@@ -160,7 +160,7 @@ pub(crate) fn name_of(tx: &Transaction, id: &ChainId) -> String {
     if *id == tx.params.to_chain {
         return tx.to_name();
     }
-    let to = tx.state.record.as_ref().map(|record| &record.to);
+    let to = tx.record.as_ref().map(|record| &record.to);
     chain_name(to.and_then(|side| side.name_of(id)), None, id)
 }
 

@@ -97,15 +97,13 @@ pub enum Tracking {
     Untracked,
 }
 
-/// The state of a transaction according to the service. `R` is the part of the last record that is loaded.
-#[derive(Clone, Debug, PartialEq)]
-pub struct TransactionState<R = StatusRecord> {
+/// The state of a transaction according to the service. By default, the state before the first answer.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TransactionState {
     /// The router status; `None` before the first answer.
     pub status: Option<RouterStatus>,
     /// When this status was first seen.
     pub status_since: Option<DateTime<Utc>>,
-    /// The last record. A later answer that says less doesn't replace it.
-    pub record: Option<R>,
     /// The service's message with its last "not found".
     pub message: Option<String>,
     /// When the last answer came that was a record or a "not found".
@@ -124,26 +122,6 @@ pub struct TransactionState<R = StatusRecord> {
     pub last_error: Option<String>,
     /// The contradiction between an answer and the settled status, or the transaction itself.
     pub conflict: Option<String>,
-}
-
-impl<R> Default for TransactionState<R> {
-    /// Returns the state before the first answer.
-    fn default() -> Self {
-        Self {
-            status: None,
-            status_since: None,
-            record: None,
-            message: None,
-            last_checked_at: None,
-            last_changed_at: None,
-            settled_at: None,
-            polls: 0,
-            failures: 0,
-            failing_since: None,
-            last_error: None,
-            conflict: None,
-        }
-    }
 }
 
 /// The service's names for the two chains of a transfer, as far as known.
@@ -181,7 +159,9 @@ pub struct Transaction<R = StatusRecord> {
     /// Whether the transaction is polled.
     pub tracking: Tracking,
     /// The state according to the service.
-    pub state: TransactionState<R>,
+    pub state: TransactionState,
+    /// The last record. A later answer that says less doesn't replace it.
+    pub record: Option<R>,
     /// What the chain itself says, if it was asked.
     pub on_chain: Option<OnChain>,
     /// The service's IDs of its answers that are stored, oldest first; empty in a header.
@@ -303,14 +283,14 @@ impl<R: RecordView> Transaction<R> {
     /// Returns the source chain's name for people.
     pub fn from_name(&self) -> String {
         let chain = &self.params.from_chain;
-        let in_record = self.state.record.as_ref().and_then(|record| record.source_name(chain));
+        let in_record = self.record.as_ref().and_then(|record| record.source_name(chain));
         chain_name(in_record, self.chain_names.from.as_deref(), chain)
     }
 
     /// Returns the destination chain's name for people.
     pub fn to_name(&self) -> String {
         let chain = &self.params.to_chain;
-        let in_record = self.state.record.as_ref().and_then(|record| record.destination_name(chain));
+        let in_record = self.record.as_ref().and_then(|record| record.destination_name(chain));
         chain_name(in_record, self.chain_names.to.as_deref(), chain)
     }
 }
@@ -318,20 +298,6 @@ impl<R: RecordView> Transaction<R> {
 impl TransactionHeader {
     /// Returns the transaction with this record.
     pub fn with_record(self, record: Option<StatusRecord>) -> Transaction {
-        let TransactionState {
-            status,
-            status_since,
-            record: _,
-            message,
-            last_checked_at,
-            last_changed_at,
-            settled_at,
-            polls,
-            failures,
-            failing_since,
-            last_error,
-            conflict,
-        } = self.state;
         Transaction {
             id: self.id,
             profile: self.profile,
@@ -347,20 +313,8 @@ impl TransactionHeader {
             on_chain: self.on_chain,
             response_ids: self.response_ids,
             is_damaged: self.is_damaged,
-            state: TransactionState {
-                status,
-                status_since,
-                record,
-                message,
-                last_checked_at,
-                last_changed_at,
-                settled_at,
-                polls,
-                failures,
-                failing_since,
-                last_error,
-                conflict,
-            },
+            state: self.state,
+            record,
         }
     }
 }
@@ -368,7 +322,7 @@ impl TransactionHeader {
 impl Transaction {
     /// Returns the request ID: the given ID, or else the service's ID.
     pub fn request_id(&self) -> Option<&str> {
-        let state = || self.state.record.as_ref().and_then(|record| record.request_id.as_deref());
+        let state = || self.record.as_ref().and_then(|record| record.request_id.as_deref());
         self.params.request_id.as_deref().or_else(state)
     }
 
@@ -411,7 +365,7 @@ impl Transaction {
         if self.state.conflict.is_some() {
             return changes;
         }
-        let before = self.state.record.replace(record.clone());
+        let before = self.record.replace(record.clone());
         let old_steps = before.as_ref().map_or(&[][..], |before| &before.steps);
         let differs = |(index, step)| (old_steps.get(index) != Some(step)).then_some(ChangeKind::StepAdded { index });
         changes.extend(record.steps.iter().enumerate().filter_map(differs));

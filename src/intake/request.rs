@@ -2,6 +2,8 @@
 //!
 //! It must never run a program. The only shell syntax that it knows is the end of a word.
 
+use percent_encoding::percent_decode_str;
+
 use super::fields::{Field, RawRow};
 
 /// The parameters of a request (`service.md` 4.1).
@@ -13,7 +15,7 @@ pub(super) fn read(line: &str) -> Option<RawRow<'static>> {
     let mut row = RawRow::default();
     for field in PARAMETERS {
         if let Some(value) = find_parameter(line, field.name()) {
-            row.set(field, percent_decode(value));
+            row.set(field, percent_decode_str(value).decode_utf8_lossy().into_owned());
         }
     }
     row.get(Field::TransactionId)?;
@@ -27,19 +29,6 @@ fn find_parameter<'a>(line: &'a str, name: &str) -> Option<&'a str> {
     let value = values.filter_map(|at| line.get(at + name.len()..)?.strip_prefix('=')).next()?;
     let ends_value = |letter: char| letter.is_whitespace() || matches!(letter, '&' | '"' | '\'' | '\\' | '#' | '`');
     value.split(ends_value).next()
-}
-
-/// Returns the value with percent-encoding (`%41`) decoded. Invalid encodings stay as they are.
-fn percent_decode(value: &str) -> String {
-    let mut bytes = Vec::with_capacity(value.len());
-    let mut rest = value.as_bytes();
-    while let [first, tail @ ..] = rest {
-        let digits = tail.get(..2).and_then(|digits| std::str::from_utf8(digits).ok());
-        let byte = digits.filter(|_| *first == b'%').and_then(|digits| u8::from_str_radix(digits, 16).ok());
-        bytes.push(byte.unwrap_or(*first));
-        rest = if byte.is_some() { tail.get(2..).unwrap_or_default() } else { tail };
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 #[cfg(test)]
@@ -60,6 +49,7 @@ mod tests {
         }
         assert!(read("https://scan.example/?otherTransactionId=1&id=0xab").is_none());
         assert!(read("transactionId=&fromChainId=1").is_none());
-        assert_eq!(percent_decode("%4%zz%41%"), "%4%zzA%");
+        let odd = "transactionId=%4%zz%41%&fromChainId=1&toChainId=10&quoteId=q";
+        assert_eq!(read(odd).unwrap().get(Field::TransactionId).unwrap(), "%4%zzA%");
     }
 }

@@ -169,10 +169,10 @@ impl PageFigures {
             self.delays.extend(gap.map(|gap| (ProfileLabels::new(&change.profile), gap.as_secs_f64())));
         }
         if let (ChangeKind::Settled, Some(row)) = (&change.kind, change.transaction)
-            && let Some(listed) = reader.list_row_header(row)?
-            && let Some(result) = reader.deadline_result(&listed.transaction)?
+            && let Some(tx) = reader.header(row)?
+            && let Some(result) = reader.deadline_result(&tx)?
         {
-            self.settled.push(SettledTransfer::new(&listed.transaction, result));
+            self.settled.push(SettledTransfer::new(&tx, result));
         }
         Ok(())
     }

@@ -193,17 +193,16 @@ impl Gauges {
         let labels = ProfileLabels::new(profile);
         self.read_transactions(reader, profile)?;
         self.read_alerts(reader, profile, now)?;
-        let oldest = reader.oldest_answer(profile)?.map(|oldest| span::between(oldest, now.wall));
+        let polling = reader.polling(profile, now.wall)?;
+        let (report, oldest) = (polling.live_poller(now.wall), polling.oldest_age(now.wall));
         if let Some(oldest) = oldest {
             self.oldest.get_or_create(&labels).set(oldest.as_secs_f64());
         }
-        let report = reader.poller(profile)?.filter(|report| report.is_live(now.wall));
         self.up.get_or_create(&labels).set(f64::from(u8::from(report.is_some())));
-        let paused = reader.paused_until(profile, now.wall)?;
-        let verdict = PollingVerdict::new(report.as_ref(), paused, oldest, now.wall);
+        let verdict = PollingVerdict::new(report, polling.paused_until, oldest, now.wall);
         self.good.get_or_create(&labels).set(f64::from(u8::from(verdict.is_good())));
         if let Some(report) = report {
-            self.set_polling(&report, &labels);
+            self.set_polling(report, &labels);
         }
         Ok(())
     }

@@ -1,9 +1,10 @@
 //! Files and processes of the operating system: private files and folders, kernel locks between processes, other
-//! programs, and where secrets come from.
+//! programs, where secrets come from, and the causes of errors.
 //!
 //! Every module may import this one. It knows paths, open files and child processes. It must never know the content of
 //! a file, or the purpose of a lock or a program. It must never import another module of hoptop.
 
+pub(crate) mod causes;
 pub(crate) mod files;
 pub(crate) mod kill_timer;
 pub(crate) mod lock;

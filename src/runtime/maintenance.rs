@@ -132,7 +132,7 @@ mod tests {
         assert_eq!(bodies, [false, true, true]);
         let last = crate::store::HistoryLine::at(reader.history(old).unwrap().last().unwrap());
         assert_eq!(last, now);
-        let record = reader.list_row(old).unwrap().unwrap().transaction.state.record;
+        let record = reader.list_row(old).unwrap().unwrap().transaction.record;
         assert_eq!(record.map(|record| record.status), Some(RouterStatus::Success));
     }
 }

@@ -24,20 +24,10 @@ pub struct SimulatedResponse {
     pub headers: Headers,
     /// The body; empty where a play replaces it.
     pub body: String,
-    /// How the response is sent.
-    pub delivery: ResponseDelivery,
+    /// How a faulty service sends the response; `None` sends it immediately and as a whole.
+    pub fault: Option<FaultyAnswer>,
     /// The time between the arrival of the request and the response.
     pub delay: Duration,
-}
-
-/// How a response is sent.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ResponseDelivery {
-    /// Immediately and as a whole.
-    #[default]
-    Whole,
-    /// As a faulty service sends a response.
-    FaultyAnswer(FaultyAnswer),
 }
 
 impl SimulatedResponse {
@@ -45,7 +35,7 @@ impl SimulatedResponse {
     pub(super) fn new(status: u16, body: String) -> Self {
         let kind = if body.trim_start().starts_with('<') { "text/html" } else { "application/json" };
         let headers = vec![("content-type".to_owned(), kind.to_owned())];
-        Self { status, headers, body, delivery: ResponseDelivery::Whole, delay: Duration::ZERO }
+        Self { status, headers, body, fault: None, delay: Duration::ZERO }
     }
 
     /// Creates a response with the service's own body for an HTTP status, with this message.
@@ -59,9 +49,7 @@ impl SimulatedResponse {
             AnswerContent::Default => Self::refusal(status, default_message),
             AnswerContent::Text(body) => Self::new(status, body.clone()),
             AnswerContent::FaultyAnswer(FaultyAnswer::Deep) => Self::new(status, body::deep()),
-            AnswerContent::FaultyAnswer(play) => {
-                Self { delivery: ResponseDelivery::FaultyAnswer(*play), ..Self::new(status, String::new()) }
-            }
+            AnswerContent::FaultyAnswer(play) => Self { fault: Some(*play), ..Self::new(status, String::new()) },
         }
     }
 
@@ -88,10 +76,10 @@ impl SimulatedResponse {
 
 impl fmt::Debug for SimulatedResponse {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { status, headers, body, delivery, delay } = self;
+        let Self { status, headers, body, fault, delay } = self;
         let shown = |(name, value)| (name, if name == INTEGRATOR_ID { "hidden" } else { value });
         let headers: Vec<_> = headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).map(shown).collect();
-        write!(out, "Response({status}, {headers:?}, {} bytes, {delivery:?}, {delay:?})", body.len())
+        write!(out, "Response({status}, {headers:?}, {} bytes, {fault:?}, {delay:?})", body.len())
     }
 }
 
@@ -125,12 +113,9 @@ mod tests {
     #[test]
     fn deep_is_the_only_play_with_text_in_the_reply() {
         let response = SimulatedResponse::scripted(200, &AnswerContent::FaultyAnswer(FaultyAnswer::Bomb), "");
-        assert_eq!(
-            (response.delivery, response.body.as_str()),
-            (ResponseDelivery::FaultyAnswer(FaultyAnswer::Bomb), "")
-        );
+        assert_eq!((response.fault, response.body.as_str()), (Some(FaultyAnswer::Bomb), ""));
         let response = SimulatedResponse::scripted(200, &AnswerContent::FaultyAnswer(FaultyAnswer::Deep), "");
-        assert_eq!(response.delivery, ResponseDelivery::Whole);
+        assert_eq!(response.fault, None);
         assert!(response.body.contains(&"[".repeat(100_000)) && response.body.ends_with("]}"));
         assert!(serde_json::from_str::<serde_json::Value>(&response.body).is_err());
     }

@@ -230,7 +230,6 @@ mod tests {
     use super::{
         super::{
             plan::{AnswerContent, FaultyAnswer},
-            response::ResponseDelivery,
             world::CountsFrom,
         },
         *,
@@ -364,7 +363,7 @@ mod tests {
             ask(&script(404, AnswerContent::Default), &route_request().to_string()).body.contains("No route found")
         );
         let played = ask(&script(200, AnswerContent::FaultyAnswer(FaultyAnswer::Drip)), &route_request().to_string());
-        assert_eq!(played.delivery, ResponseDelivery::FaultyAnswer(FaultyAnswer::Drip));
+        assert_eq!(played.fault, Some(FaultyAnswer::Drip));
         assert_eq!(ask(&odd, &with("fromAddress", json!("0xB0B")).to_string()).status, 200);
     }
 }

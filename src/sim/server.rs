@@ -23,7 +23,7 @@ use tokio::{net::TcpListener, sync::watch};
 
 use super::{
     delivery,
-    response::{INTEGRATOR_ID, ResponseDelivery, SimulatedResponse},
+    response::{INTEGRATOR_ID, SimulatedResponse},
     service::{BODY_LIMIT, RequestMethod, SimulatedRequest, SimulatedService},
 };
 use crate::clock::Clock;
@@ -125,11 +125,8 @@ async fn http_response(response: SimulatedResponse, clock: &Clock) -> Response {
         Some((HeaderName::from_bytes(name.as_bytes()).ok()?, value))
     };
     let headers: HeaderMap = response.headers.into_iter().filter_map(header).collect();
-    let play = match response.delivery {
-        ResponseDelivery::Whole => return (status, headers, response.body).into_response(),
-        ResponseDelivery::FaultyAnswer(play) => play,
-    };
-    let (own, body) = delivery::body(play, clock).await;
+    let Some(fault) = response.fault else { return (status, headers, response.body).into_response() };
+    let (own, body) = delivery::body(fault, clock).await;
     (status, headers, own, body).into_response()
 }
 

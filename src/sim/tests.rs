@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::{
     plan::{AnswerContent, FaultyAnswer, PlannedAnswer, Transfer},
-    response::{ResponseDelivery, SimulatedResponse},
+    response::SimulatedResponse,
     scenario::Scenario,
     service::{RequestMethod, ServiceLimits, SimulatedRequest, SimulatedService},
     world::SimulatedWorld,
@@ -132,7 +132,7 @@ fn every_fault_gets_its_scripted_answer() {
                         assert!(response.body.len() > 200_000, "{ticket}")
                     }
                     AnswerContent::FaultyAnswer(play) => {
-                        assert_eq!(response.delivery, ResponseDelivery::FaultyAnswer(play), "{ticket}")
+                        assert_eq!(response.fault, Some(play), "{ticket}")
                     }
                     AnswerContent::Default => assert!(response.body.contains("message"), "{ticket}"),
                 }

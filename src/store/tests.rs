@@ -403,7 +403,7 @@ fn failing_write_does_not_affect_other_writes() {
     first.wait().unwrap();
     assert!(matches!(failing.wait(), Err(StoreError::Sql(_))));
     assert_eq!(fine.wait().unwrap().tracked().unwrap().added.count, 1);
-    assert_eq!(store.reader().unwrap().paused_until("default", at(-1)).unwrap(), None);
+    assert_eq!(store.reader().unwrap().polling("default", at(-1)).unwrap().paused_until, None);
     let commits = || changes::last_commit(&Connection::open(store.path()).unwrap()).unwrap();
     let before = commits();
     // A write that is alone in its transaction is rolled back with the whole transaction.
@@ -672,7 +672,7 @@ fn store_of_the_first_schema_is_migrated() {
     drop(first);
     let store = Store::open(&path).unwrap();
     let (transactions, ..) = store.reader().unwrap().load().unwrap();
-    let read = transactions[0].state.record.as_ref().unwrap();
+    let read = transactions[0].record.as_ref().unwrap();
     assert_eq!((read.is_gmp, read.time_spent_text().as_deref()), (Some(true), Some("total 45")));
 }
 

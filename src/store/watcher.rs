@@ -244,7 +244,7 @@ mod tests {
             let row = store
                 .reader()
                 .unwrap()
-                .find_exact("default", &fixtures::new(1).params.transaction_id)
+                .find_tracked("default", &fixtures::new(1).params.transaction_id)
                 .unwrap()
                 .unwrap();
             testing::observe(store, row, fixtures::says(status), DateTime::UNIX_EPOCH);

@@ -19,7 +19,7 @@ use crate::{clock::Clock, domain::team::Drain};
 const MAX_SLEEP: Duration = Duration::from_millis(500);
 
 /// What a lease permits now.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LeaseStatus {
     /// Whether requests may be sent to the service.
     pub(crate) permission: SendPermission,
@@ -29,12 +29,6 @@ pub(crate) struct LeaseStatus {
     pub(crate) inherited: Option<String>,
     /// Why the last request to the database failed; `None` if it was answered.
     pub(crate) fault: Option<TeamError>,
-}
-
-impl Default for LeaseStatus {
-    fn default() -> Self {
-        Self { permission: SendPermission::No, fence: None, inherited: None, fault: None }
-    }
 }
 
 /// The lease of one ID, and the way to the database.

@@ -2,12 +2,15 @@
 //!
 //! Messages of the server are cleaned before they are kept. No variant may hold a password or an operation.
 
-use std::{error::Error, io};
+use std::io;
 
 use rustls::CertificateError;
 use tokio_postgres::error::DbError;
 
-use crate::domain::{team_address::AddressError, text::clean};
+use crate::{
+    domain::{team_address::AddressError, text::clean},
+    process::causes::causes,
+};
 
 /// The server, where an error doesn't know its address.
 const SOME_SERVER: &str = "the team's database server";
@@ -269,19 +272,4 @@ impl From<tokio_postgres::Error> for TeamError {
     fn from(error: tokio_postgres::Error) -> Self {
         Self::from_postgres_error(SOME_SERVER, &error)
     }
-}
-
-/// Returns every cause below `error`, outermost first. `source` of an `io::Error` skips the error that it wraps.
-fn causes(error: &tokio_postgres::Error) -> Vec<&(dyn Error + 'static)> {
-    let mut causes = Vec::new();
-    let mut next = error.source();
-    while let Some(cause) = next {
-        causes.push(cause);
-        let wrapped = cause.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
-        next = match wrapped {
-            Some(wrapped) => Some(wrapped as &(dyn Error + 'static)),
-            None => cause.source(),
-        };
-    }
-    causes
 }

@@ -15,7 +15,7 @@ use super::{
     effect::{Effect, MarkRequest},
     key_text,
     message::{Msg, StoreUpdate},
-    model::{DashboardSettings, ListCounts, Model, Overview, polling::PollingState},
+    model::{DashboardSettings, ListCounts, Model, Overview},
     screens::{
         alerts::state::{AlertPage, AlertRow},
         list::{
@@ -37,6 +37,7 @@ use crate::{
         need::Need,
         operation::QuoteKey,
         poller::{PollerHealth, PollerReport},
+        polling::PollingState,
         transaction::Transaction,
     },
     store::{Changes, ListPage, ListRow, PagePosition, QuoteSubmission},

@@ -12,7 +12,6 @@ use super::{
     model::{
         Overview,
         geometry::{ClickTarget, WheelPane},
-        polling::PollingState,
         view_state::ChosenTheme,
     },
     screens::{
@@ -24,7 +23,7 @@ use super::{
     },
 };
 use crate::{
-    domain::{alert::Alert, ids::RowId, team::TeamStatus, transaction::Transaction},
+    domain::{alert::Alert, ids::RowId, polling::PollingState, team::TeamStatus, transaction::Transaction},
     presentation::filter_completion::NameMatches,
     store::{Changes, ImportReport, ListPage, ListRow, QuoteSubmission, StoredQuote},
 };

@@ -167,9 +167,79 @@ impl Theme {
         self.glyphs().choose(bar::NINE_LEVELS, ASCII_BARS)
     }
 
+    /// Returns the style of text without another meaning, with the screen's background.
+    pub fn text(&self) -> Style {
+        self.palette.text
+    }
+
+    /// Returns the style of critical severity: act now.
+    pub fn critical(&self) -> Style {
+        self.palette.critical
+    }
+
+    /// Returns the style of warning severity: look.
+    pub fn warning(&self) -> Style {
+        self.palette.warning
+    }
+
+    /// Returns the style of info severity: for information.
+    pub fn info(&self) -> Style {
+        self.palette.info
+    }
+
+    /// Returns the style of success.
+    pub fn good(&self) -> Style {
+        self.palette.good
+    }
+
+    /// Returns the style of a transfer in progress.
+    pub fn progress(&self) -> Style {
+        self.palette.progress
+    }
+
+    /// Returns the style of titles, and of the open tab and view.
+    pub fn accent(&self) -> Style {
+        self.palette.accent
+    }
+
+    /// Returns the background of a row that needs a person at once; no style where the terminal has no fitting colour.
+    pub fn tint(&self) -> Style {
+        self.palette.tint
+    }
+
     /// Returns the symbols.
     pub(crate) fn glyphs(&self) -> Glyphs {
         if self.display.ascii { Glyphs::Ascii } else { Glyphs::Unicode }
+    }
+
+    /// Returns the style of less important text.
+    pub fn dim(&self) -> Style {
+        self.palette.dim
+    }
+
+    /// Returns the style of labels and titles.
+    pub fn label(&self) -> Style {
+        self.palette.label
+    }
+
+    /// Returns the style of keys.
+    pub fn key(&self) -> Style {
+        self.palette.key
+    }
+
+    /// Returns the style of the selected row, visible without colours too.
+    pub fn selected(&self) -> Style {
+        self.palette.selected
+    }
+
+    /// Returns the style of invalid input.
+    pub fn wrong(&self) -> Style {
+        self.palette.wrong
+    }
+
+    /// Returns the style of a banner across the screen.
+    pub fn banner(&self) -> Style {
+        self.palette.banner
     }
 
     /// Returns the style of a severity.

@@ -114,8 +114,7 @@ fn print_last_body(tx: &Transaction, cx: &mut Context) -> color_eyre::Result<Exi
 /// Prints the body of one answer about this transaction.
 fn print_body(tx: &Transaction, answer: i64, cx: &mut Context) -> color_eyre::Result<Exit> {
     let reader = cx.store.reader()?;
-    let of_this = |line: &HistoryLine| matches!(line, HistoryLine::Observation(own, _) if own.id == answer);
-    if !reader.history(tx.id)?.iter().any(of_this) {
+    if !reader.answers(tx.id)?.iter().any(|own| own.id == answer) {
         writeln!(
             cx.err,
             "{answer} is not the number of an answer about {}; the history lists the numbers",
@@ -266,7 +265,7 @@ impl TransactionPage<'_> {
         writeln!(self.out)?;
         self.write_field("status", &format!("{}{since}", row_text::status_of(self.tx, Glyphs::Ascii)))?;
         self.write_optional("message", state.message.as_deref())?;
-        if let Some(record) = &state.record {
+        if let Some(record) = &self.tx.record {
             self.write_answer(record)?;
         }
         self.write_optional("last error", state.last_error.as_deref())?;

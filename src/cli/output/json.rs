@@ -116,7 +116,7 @@ impl<'a> TransactionView<'a> {
     /// profile's.
     pub(crate) fn new(tx: &'a Transaction, alerts: &[Alert], now: DateTime<Utc>) -> Self {
         let (params, state) = (&tx.params, &tx.state);
-        let record = state.record.as_ref();
+        let record = tx.record.as_ref();
         let deadline = tx.deadline();
         let advice = advice::advise(tx, now, Utc.fix());
         let ends = route::ends(tx);

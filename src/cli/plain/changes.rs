@@ -83,7 +83,9 @@ pub(super) fn summary(
     }
     lines.push(match (&setting.shown_id, setting.is_polling) {
         (_, false) => "Not polling.".to_owned(),
-        _ if reader.paused_until(&setting.profile, now)?.is_some() => "Polling is paused in a dashboard.".to_owned(),
+        _ if reader.polling(&setting.profile, now)?.paused_until.is_some() => {
+            "Polling is paused in a dashboard.".to_owned()
+        }
         (Some(id), true) if id == "…" => "Polling. The ID is too short to show its last characters.".to_owned(),
         (Some(id), true) => format!("Polling with ID ending in {}.", id.trim_start_matches('…')),
         (None, true) => "Polling.".to_owned(),

@@ -48,8 +48,8 @@ pub(super) fn observe(
     let before = transaction.clone();
     let changes = transaction.apply(observation, at);
     let (entry_id, last_body) = observations::insert_or_repeat(db, &transaction, observation, storage, at)?;
-    records::write(db, &transaction, before.state.record.as_ref(), entry_id, last_body)?;
-    if let Some(record) = transaction.state.record.as_ref().filter(|now| before.state.record.as_ref() != Some(*now)) {
+    records::write(db, &transaction, before.record.as_ref(), entry_id, last_body)?;
+    if let Some(record) = transaction.record.as_ref().filter(|now| before.record.as_ref() != Some(*now)) {
         identifiers::write(db, transaction.id, &transaction.params.transaction_id, record)?;
     }
     transactions::write_answer(db, &before, &transaction)?;

@@ -3,13 +3,14 @@
 //! The change feed is the queue, so a backlog is the part of the feed after the channel's cursor.
 
 use chrono::{DateTime, Utc};
-use rusqlite::{OptionalExtension, params};
+use rusqlite::params;
 
 use crate::{
     domain::notification::NotifiedEvent,
     store::{
         error::StoreError,
         reader::Reader,
+        statement::CachedStatements,
         tables::{changes, columns},
     },
 };
@@ -36,7 +37,7 @@ impl Reader {
     ) -> Result<NotificationBacklog, StoreError> {
         let db = self.db();
         let sql = "SELECT seq FROM heralds WHERE profile = ? AND way = ?";
-        let cursor: Option<i64> = db.prepare_cached(sql)?.query_row([profile, channel], |row| row.get(0)).optional()?;
+        let cursor: Option<i64> = db.first(sql, [profile, channel], |row| row.get(0))?;
         // A channel without a cursor has not begun.
         let Some(cursor) = cursor else { return Ok(NotificationBacklog::default()) };
         let names: Vec<&str> = events.iter().map(|event| changes::stored_name(*event)).collect();

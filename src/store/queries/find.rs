@@ -1,10 +1,10 @@
 //! Finds transactions by a person's text: a hash or a part of it, an ID, a ticket, an address, or a URL with a hash.
 
-use rusqlite::{OptionalExtension, params_from_iter};
+use rusqlite::params_from_iter;
 
 use crate::{
     domain::{
-        ids::{RowId, TxHash},
+        ids::TxHash,
         text,
         transaction::{Transaction, TransactionHeader},
     },
@@ -131,14 +131,6 @@ impl Reader {
             }
             SearchPlan::Scan | SearchPlan::ScanForChain => self.select(&format!("({is_given} OR {is_part})"), &lower),
         }
-    }
-
-    /// Returns a transaction that its record calls by this hash or ID, one of this profile before others.
-    pub fn find_by_identifier(&self, profile: &str, text: &str) -> Result<Option<RowId>, StoreError> {
-        let sql = format!("SELECT id FROM transactions WHERE {BY_IDENTIFIER} ORDER BY profile <> ?2, id LIMIT 1");
-        let found =
-            self.db().prepare_cached(&sql)?.query_row([text.to_lowercase().as_str(), profile], |row| row.get(0));
-        Ok(found.optional()?.map(RowId))
     }
 
     fn find_by_ends(&self, head: String, tail: String) -> Result<Vec<Transaction>, StoreError> {

@@ -4,7 +4,7 @@
 //! transactions.
 
 use chrono::{DateTime, Utc};
-use rusqlite::{OptionalExtension, params};
+use rusqlite::params;
 
 use crate::{
     domain::{
@@ -19,7 +19,11 @@ use crate::{
         queries::list::ListRow,
         reader::Reader,
         statement::CachedStatements,
-        tables::{alerts::AlertQuery, columns, transactions::POLLED},
+        tables::{
+            alerts::AlertQuery,
+            columns,
+            transactions::{self, POLLED},
+        },
     },
 };
 
@@ -44,7 +48,7 @@ impl Reader {
         let values = params![profile, columns::moment(now - need::YOUNG)];
         let (polled, young) =
             self.db().prepare_cached(&sql)?.query_row(values, |row| Ok((row.get(0)?, row.get(1)?)))?;
-        Ok(PollingLoad { polled, young, oldest: self.oldest_answer(profile)? })
+        Ok(PollingLoad { polled, young, oldest: transactions::oldest_answer(self.db(), profile)? })
     }
 
     /// Returns the time of the newest answer about any transaction. Costs O(n) in all transactions.
@@ -79,7 +83,7 @@ impl Reader {
     /// unhandled before handled, then by rule.
     pub fn most_urgent(&self) -> Result<Option<(Alert, Transaction)>, StoreError> {
         let sql = "SELECT id FROM transactions WHERE calm < 3 ORDER BY calm, due, id LIMIT 1";
-        let row = self.db().prepare_cached(sql)?.query_row([], |row| row.get(0).map(RowId)).optional()?;
+        let row = self.db().first(sql, [], |row| row.get(0).map(RowId))?;
         let Some(row) = row else { return Ok(None) };
         let Some(ListRow { transaction, alerts }) = self.list_row(row)? else { return Ok(None) };
         let alert = alerts.into_iter().min_by_key(|alert| (alert.handling.is_some(), alert.rule));

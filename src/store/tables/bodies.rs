@@ -121,7 +121,7 @@ impl PackedBody {
 
 /// Returns a transaction's record as JSON, as it is stored.
 pub(in crate::store) fn record_json(transaction: &Transaction) -> Result<Option<String>, StoreError> {
-    let json = transaction.state.record.as_ref().map(serde_json::to_string).transpose();
+    let json = transaction.record.as_ref().map(serde_json::to_string).transpose();
     Ok(json.map_err(|error| columns::unreadable(0, error))?)
 }
 
@@ -192,23 +192,20 @@ pub(in crate::store) fn pack_first(
 
 /// Packs a text, with a dictionary if one is given.
 pub(in crate::store) fn pack(text: &str, dictionary: Option<&Dictionary>) -> Result<PackedBody, StoreError> {
-    let content = dictionary.map_or(&[][..], |dictionary| &*dictionary.content);
-    let id = dictionary.map(|dictionary| dictionary.id);
-    Ok(PackedBody::new(text, compress(text, content)?.as_deref(), id, None))
+    pack_after(text, dictionary, None)
 }
 
-/// Packs a text with another text of the same transaction as its base. `base` is the other text's number in the store.
-/// If a dictionary is given, its content precedes the other text.
-pub(in crate::store) fn pack_with_base(
+/// Packs a text with another text of the same transaction as its base, if one is given: its number in the store, and
+/// the text. The content of a dictionary precedes the other text.
+pub(in crate::store) fn pack_after(
     text: &str,
     dictionary: Option<&Dictionary>,
-    base: i64,
-    prefix: &str,
+    base: Option<(i64, &str)>,
 ) -> Result<PackedBody, StoreError> {
     let content = dictionary.map_or(&[][..], |dictionary| &*dictionary.content);
-    let id = dictionary.map(|dictionary| dictionary.id);
+    let (base, prefix) = base.map_or((None, ""), |(base, prefix)| (Some(base), prefix));
     let packed = compress(text, &[content, prefix.as_bytes()].concat())?;
-    Ok(PackedBody::new(text, packed.as_deref(), id, Some(base)))
+    Ok(PackedBody::new(text, packed.as_deref(), dictionary.map(|dictionary| dictionary.id), base))
 }
 
 /// Unpacks a text; `None` if there is no text. The closure `base` loads the base's text by its number.

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::LazyLock, time::Duration};
 
 use chrono::{DateTime, Utc};
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, params};
 use serde::{Serialize, de::DeserializeOwned};
 
 use super::{columns, observations};
@@ -107,12 +107,11 @@ impl<'a> EvidenceKey<'a> {
 
     /// Returns the evidence, or none yet.
     fn read<T: DeserializeOwned + Default>(&self, db: &Connection) -> Result<T, StoreError> {
-        let json: Option<String> = db
-            .prepare_cached(
-                "SELECT evidence FROM forecasts WHERE profile = ? AND from_chain = ? AND to_chain = ? AND gmp = ?",
-            )?
-            .query_row(params![self.profile, self.from, self.to, self.is_gmp], |row| columns::lenient(row, 0))
-            .optional()?;
+        let json: Option<String> = db.first(
+            "SELECT evidence FROM forecasts WHERE profile = ? AND from_chain = ? AND to_chain = ? AND gmp = ?",
+            params![self.profile, self.from, self.to, self.is_gmp],
+            |row| columns::lenient(row, 0),
+        )?;
         Ok(parse_evidence(json.as_deref()))
     }
 

@@ -136,19 +136,18 @@ pub(in crate::store) fn insert_or_repeat<'a>(
 ) -> Result<(i64, LastBody<'a>), StoreError> {
     let summary = summary(&observation.outcome);
     let has_changed = transaction.state.last_changed_at == Some(at);
-    let last = db
-        .prepare_cached(
-            "SELECT id, summary, http_status, response_id FROM observations WHERE transaction_row = ?
+    let last = db.first(
+        "SELECT id, summary, http_status, response_id FROM observations WHERE transaction_row = ?
              ORDER BY id DESC LIMIT 1",
-        )?
-        .query_row([transaction.id.0], |row| {
+        [transaction.id.0],
+        |row| {
             // A summary that can't be read is another one.
             let is_same_summary = row.get_ref(1)?.as_str().is_ok_and(|last| last == summary);
             let same =
                 is_same_summary && columns::lenient::<Option<i64>>(row, 2)? == observation.http_status.map(i64::from);
             Ok((row.get::<_, i64>(0)?, same, columns::lenient::<Option<String>>(row, 3)?))
-        })
-        .optional()?;
+        },
+    )?;
     let (moment, latency) = (columns::moment(at), columns::span(observation.latency));
     if let Some((id, true, response_ids)) = last
         && !has_changed
@@ -271,7 +270,7 @@ pub(in crate::store) fn pack_body(
         return bodies::pack(text, None);
     }
     match first_packed_body(db, transaction.id)? {
-        Some((id, first_text)) => bodies::pack_with_base(text, None, id, &first_text),
+        Some((id, first_text)) => bodies::pack_after(text, None, Some((id, &first_text))),
         None => bodies::pack_first(db, transaction, text),
     }
 }
@@ -279,21 +278,19 @@ pub(in crate::store) fn pack_body(
 /// Returns the first body of a transaction that was packed with a dictionary, and its entry's number. Other bodies use
 /// it as their base.
 fn first_packed_body(db: &Connection, transaction: RowId) -> Result<Option<(i64, String)>, StoreError> {
-    let first = db
-        .prepare_cached(
-            "SELECT id FROM observations WHERE transaction_row = ? AND body_dictionary IS NOT NULL ORDER BY id LIMIT 1",
-        )?
-        .query_row([transaction.0], |row| row.get::<_, i64>(0))
-        .optional()?;
+    let first = db.first(
+        "SELECT id FROM observations WHERE transaction_row = ? AND body_dictionary IS NOT NULL ORDER BY id LIMIT 1",
+        [transaction.0],
+        |row| row.get::<_, i64>(0),
+    )?;
     let Some(id) = first else { return Ok(None) };
     Ok(readable_body(db, id)?.map(|body| (id, body)))
 }
 
 fn packed_body(db: &Connection, id: i64) -> Result<Option<PackedBody>, StoreError> {
-    let packed = db
-        .prepare_cached("SELECT body, body_dictionary, body_base FROM observations WHERE id = ?")?
-        .query_row([id], |row| PackedBody::read(row, 0))
-        .optional()?;
+    let packed = db.first("SELECT body, body_dictionary, body_base FROM observations WHERE id = ?", [id], |row| {
+        PackedBody::read(row, 0)
+    })?;
     Ok(packed)
 }
 
@@ -301,7 +298,7 @@ fn packed_body(db: &Connection, id: i64) -> Result<Option<PackedBody>, StoreErro
 pub(in crate::store) fn newest_record_body(db: &Connection, transaction: RowId) -> Result<Option<String>, StoreError> {
     let sql = "SELECT id FROM observations WHERE transaction_row = ? AND http_status = 200 AND body IS NOT NULL
                ORDER BY id DESC LIMIT 1";
-    let newest = db.prepare_cached(sql)?.query_row([transaction.0], |row| row.get(0)).optional()?;
+    let newest = db.first(sql, [transaction.0], |row| row.get(0))?;
     newest.map_or(Ok(None), |id| readable_body(db, id))
 }
 
@@ -369,12 +366,11 @@ pub(in crate::store) fn response_ids(db: &Connection, transaction: RowId) -> Res
 
 /// Returns the last body in the entries of a transaction.
 pub(in crate::store) fn last_body(db: &Connection, transaction: RowId) -> Result<Option<StoredBody>, StoreError> {
-    let id = db
-        .prepare_cached(
-            "SELECT id FROM observations WHERE transaction_row = ? AND body IS NOT NULL ORDER BY id DESC LIMIT 1",
-        )?
-        .query_row([transaction.0], |row| row.get::<_, i64>(0))
-        .optional()?;
+    let id = db.first(
+        "SELECT id FROM observations WHERE transaction_row = ? AND body IS NOT NULL ORDER BY id DESC LIMIT 1",
+        [transaction.0],
+        |row| row.get::<_, i64>(0),
+    )?;
     id.map_or(Ok(None), |id| stored_body(db, id))
 }
 

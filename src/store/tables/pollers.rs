@@ -1,15 +1,16 @@
 //! The tables of pollers: the last report of each profile's poller (`pollers`), and the ends of pauses (`pauses`).
 
 use chrono::{DateTime, TimeDelta, Utc};
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, params};
 
 use super::{
     columns, open_transactions,
     quotes::{self, StoredQuote},
     status_requests::{self, StatusRequest},
+    transactions,
 };
 use crate::{
-    domain::{ids::RowId, poller::PollerReport},
+    domain::{ids::RowId, poller::PollerReport, polling::PollingState},
     store::{error::StoreError, reader::Reader, statement::CachedStatements},
 };
 
@@ -39,19 +40,27 @@ impl Reader {
     pub fn poller_requests(&self, profile: &str, now: DateTime<Utc>) -> Result<PollerRequests, StoreError> {
         Ok(PollerRequests {
             open: open_transactions::open_at(self.db(), now)?,
-            paused_until: self.paused_until(profile, now)?,
+            paused_until: paused_until(self.db(), profile, now)?,
             quotes: quotes::pending(self.db(), profile, now)?,
             status_requests: status_requests::pending(self.db(), profile, now)?,
         })
     }
 
-    /// Returns the end of the profile's pause; `None` if the profile isn't paused at `now`.
-    pub fn paused_until(&self, profile: &str, now: DateTime<Utc>) -> Result<Option<DateTime<Utc>>, StoreError> {
-        let sql = "SELECT until FROM pauses WHERE profile = ?1 AND until > ?2 AND until <= ?3";
-        let values = params![profile, columns::moment(now), columns::moment(now + MAX_PAUSE)];
-        let until = self.db().prepare_cached(sql)?.query_row(values, |row| row.get(0)).optional()?;
-        Ok(until.map(columns::moment_from))
+    /// Returns the state of a profile's polling at `now`.
+    pub fn polling(&self, profile: &str, now: DateTime<Utc>) -> Result<PollingState, StoreError> {
+        Ok(PollingState {
+            poller: read(self.db(), profile)?,
+            paused_until: paused_until(self.db(), profile, now)?,
+            oldest_answer: transactions::oldest_answer(self.db(), profile)?,
+        })
     }
+}
+
+/// Returns the end of the profile's pause; `None` if the profile isn't paused at `now`.
+fn paused_until(db: &Connection, profile: &str, now: DateTime<Utc>) -> Result<Option<DateTime<Utc>>, StoreError> {
+    let sql = "SELECT until FROM pauses WHERE profile = ?1 AND until > ?2 AND until <= ?3";
+    let values = params![profile, columns::moment(now), columns::moment(now + MAX_PAUSE)];
+    db.first(sql, values, |row| row.get(0).map(columns::moment_from))
 }
 
 /// Pauses a profile until a time; with `None` resumes it.
@@ -79,10 +88,9 @@ pub(in crate::store) fn write(db: &Connection, profile: &str, report: &PollerRep
 }
 
 pub(in crate::store) fn read(db: &Connection, profile: &str) -> Result<Option<PollerReport>, StoreError> {
-    let row = db
-        .prepare_cached("SELECT at, state FROM pollers WHERE profile = ?")?
-        .query_row([profile], |row| Ok((columns::lenient::<i64>(row, 0)?, columns::lenient::<String>(row, 1)?)))
-        .optional()?;
+    let row = db.first("SELECT at, state FROM pollers WHERE profile = ?", [profile], |row| {
+        Ok((columns::lenient::<i64>(row, 0)?, columns::lenient::<String>(row, 1)?))
+    })?;
     // The poller replaces the report within seconds.
     Ok(row.and_then(|(at, state)| {
         let report: PollerReport = columns::parse_or_omit(&state, format_args!("the report of the poller"))?;

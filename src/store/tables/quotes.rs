@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{Connection, Row, params};
 
 use super::columns;
 use crate::{
@@ -212,10 +212,11 @@ pub(in crate::store) fn wallet_limit(
     wallet: &str,
     at: DateTime<Utc>,
 ) -> Result<Option<(DateTime<Utc>, String)>, StoreError> {
-    let limit = db
-        .prepare_cached("SELECT until, message FROM wallet_limits WHERE profile = ? AND wallet = ?")?
-        .query_row([profile, wallet], |row| Ok((columns::moment_from(row.get(0)?), row.get(1)?)))
-        .optional()?;
+    let limit = db.first(
+        "SELECT until, message FROM wallet_limits WHERE profile = ? AND wallet = ?",
+        [profile, wallet],
+        |row| Ok((columns::moment_from(row.get(0)?), row.get(1)?)),
+    )?;
     Ok(limit.filter(|(until, _)| *until > at))
 }
 
@@ -249,12 +250,9 @@ pub(in crate::store) fn fill_params(
     params: &mut TransactionParams,
 ) -> Result<Vec<&'static str>, StoreError> {
     let sql = "SELECT estimate, request FROM quotes WHERE profile = ? AND quote_id = ? ORDER BY id DESC LIMIT 1";
-    let found = db
-        .prepare_cached(sql)?
-        .query_row([profile, &params.quote_id], |row| {
-            Ok((row.get::<_, Option<i64>>(0)?, columns::from_json::<QuoteRequest>(row, 1)?))
-        })
-        .optional()?;
+    let found = db.first(sql, [profile, &params.quote_id], |row| {
+        Ok((row.get::<_, Option<i64>>(0)?, columns::from_json::<QuoteRequest>(row, 1)?))
+    })?;
     let Some((estimate, request)) = found else { return Ok(Vec::new()) };
     let mut filled = Vec::new();
     if let (None, Some(estimate)) = (params.estimate, estimate) {

@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, params};
 
 use super::{
     bodies::{self, PackedBody, StoredBody},
@@ -18,10 +18,11 @@ use crate::store::{error::StoreError, reader::Reader, statement::CachedStatement
 
 /// Returns the last record of a transaction; `None` also if it can't be read, since the next answer replaces it.
 pub(in crate::store) fn record(db: &Connection, transaction: RowId) -> Result<Option<StatusRecord>, StoreError> {
-    let packed = db
-        .prepare_cached("SELECT record, record_dictionary, record_base FROM records WHERE transaction_row = ?")?
-        .query_row([transaction.0], |row| PackedBody::read(row, 0))
-        .optional()?;
+    let packed = db.first(
+        "SELECT record, record_dictionary, record_base FROM records WHERE transaction_row = ?",
+        [transaction.0],
+        |row| PackedBody::read(row, 0),
+    )?;
     let Some(packed) = packed else { return Ok(None) };
     let unpacked = bodies::unpack(db, &packed, |base| observations::body(db, base));
     let json = bodies::none_if_unreadable(unpacked, format_args!("the record of transaction {}", transaction.0))?;
@@ -59,7 +60,7 @@ pub(in crate::store) fn write(
     entry: i64,
     last: LastBody<'_>,
 ) -> Result<(), StoreError> {
-    if transaction.state.record.as_ref() != before {
+    if transaction.record.as_ref() != before {
         let base_text = match &last {
             LastBody::InHistory(text) => Some(Cow::Borrowed(*text)),
             LastBody::InLog(_) => None,
@@ -91,10 +92,9 @@ fn write_record(
 ) -> Result<(), StoreError> {
     let packed = match (bodies::record_json(transaction)?, bodies::newest_dictionary(db, &transaction.params)?) {
         (None, _) => PackedBody::NONE,
-        (Some(json), Some(dictionary)) => match base_text {
-            Some(base_text) => bodies::pack_with_base(&json, Some(&dictionary), entry, base_text)?,
-            None => bodies::pack(&json, Some(&dictionary))?,
-        },
+        (Some(json), Some(dictionary)) => {
+            bodies::pack_after(&json, Some(&dictionary), base_text.map(|text| (entry, text)))?
+        }
         (Some(json), None) => bodies::pack(&json, None)?,
     };
     write_packed(db, transaction.id, &packed)
@@ -142,10 +142,11 @@ impl Reader {
 
 /// Returns the last body; `None` if an observation holds it.
 fn last_body(db: &Connection, transaction: RowId) -> Result<Option<StoredBody>, StoreError> {
-    let packed = db
-        .prepare_cached("SELECT body, body_dictionary, body_base FROM records WHERE transaction_row = ?")?
-        .query_row([transaction.0], |row| PackedBody::read(row, 0))
-        .optional()?;
+    let packed = db.first(
+        "SELECT body, body_dictionary, body_base FROM records WHERE transaction_row = ?",
+        [transaction.0],
+        |row| PackedBody::read(row, 0),
+    )?;
     let Some(packed) = packed else { return Ok(None) };
     if let Some(entry) = packed.log_entry() {
         let key = transaction_keys::key(db, transaction)?;

@@ -6,9 +6,9 @@
 use std::sync::{LazyLock, OnceLock};
 
 use chrono::{DateTime, Utc};
-use rusqlite::{Connection, OptionalExtension, Row, ToSql, params};
+use rusqlite::{Connection, Row, ToSql, params};
 
-use super::{columns, durations, observations, on_chain, records, transaction_keys};
+use super::{columns, durations, identifiers::BY_IDENTIFIER, observations, on_chain, records, transaction_keys};
 use crate::{
     domain::{
         ids::{ChainId, RowId, TransactionKey, TxHash},
@@ -235,7 +235,6 @@ impl TransactionRow {
             state: TransactionState {
                 status: self.status.map(RouterStatus::from),
                 status_since: moment(self.status_since),
-                record,
                 message: self.message,
                 last_checked_at: moment(self.last_checked_at),
                 last_changed_at: moment(self.last_changed_at),
@@ -246,6 +245,7 @@ impl TransactionRow {
                 last_error: self.last_error,
                 conflict: self.conflict,
             },
+            record,
             on_chain: on_chain::parse(self.on_chain.as_deref()),
             response_ids: Vec::new(),
             is_damaged: self.is_damaged,
@@ -340,20 +340,14 @@ impl Reader {
         header(self.db(), row)
     }
 
-    /// Returns the row of the transaction with this key.
-    pub fn row_of(&self, key: &TransactionKey) -> Result<Option<RowId>, StoreError> {
-        row_of(self.db(), key)
+    /// Like [`Self::header`], of the transaction with this key.
+    pub fn header_of(&self, key: &TransactionKey) -> Result<Option<TransactionHeader>, StoreError> {
+        header_of(self.db(), key)
     }
 
     /// Returns the keys of these transactions, which are valid in every store. Deleted transactions are left out.
     pub fn keys(&self, rows: &[RowId]) -> Result<Vec<TransactionKey>, StoreError> {
         rows.iter().filter_map(|row| transaction_keys::key(self.db(), *row).transpose()).collect()
-    }
-
-    /// Returns the oldest time of an answer about the polled transactions of a profile. A transaction without an answer
-    /// counts with the time when it was first seen.
-    pub fn oldest_answer(&self, profile: &str) -> Result<Option<DateTime<Utc>>, StoreError> {
-        oldest_answer(self.db(), profile)
     }
 
     /// Calls `visit` with the header of each polled transaction of a profile, and of each with a requested poll.
@@ -368,15 +362,21 @@ impl Reader {
         Ok(())
     }
 
-    /// Returns the row of the transaction with this hash in `profile`, or else in any profile. The hash may have a
-    /// prefix with the source chain (`42161:0x9f3c…`); then only `profile` is searched.
-    pub fn find_exact(&self, profile: &str, hash: &TxHash) -> Result<Option<RowId>, StoreError> {
+    /// Returns the row of the transaction that is tracked by this hash, or that its record calls by it, in `profile` or
+    /// else in any profile. The hash may have a prefix with the source chain (`42161:0x9f3c…`); then only `profile` is
+    /// searched.
+    pub fn find_tracked(&self, profile: &str, hash: &TxHash) -> Result<Option<RowId>, StoreError> {
         if let Some((from_chain, hash)) = TxHash::parse_on_chain(hash.as_str()) {
-            return self.row_of(&TransactionKey { profile: profile.to_owned(), from_chain, hash });
+            return row_of(self.db(), &TransactionKey { profile: profile.to_owned(), from_chain, hash });
         }
-        let sql = "SELECT id FROM transactions WHERE transaction_key = ? ORDER BY profile <> ?, id LIMIT 1";
-        let found = self.db().prepare_cached(sql)?.query_row(params![hash.key(), profile], |row| row.get(0).map(RowId));
-        Ok(found.optional()?)
+        let first = |condition: &str, value: &str| {
+            let sql = format!("SELECT id FROM transactions WHERE {condition} ORDER BY profile <> ?2, id LIMIT 1");
+            self.db().first(&sql, [value, profile], |row| row.get(0).map(RowId))
+        };
+        match first("transaction_key = ?1", &hash.key())? {
+            None => first(BY_IDENTIFIER, &hash.as_str().to_lowercase()),
+            found => Ok(found),
+        }
     }
 }
 
@@ -419,7 +419,8 @@ pub(in crate::store) fn row_of(db: &Connection, key: &TransactionKey) -> Result<
     db.first(sql, values, |row| row.get(0).map(RowId))
 }
 
-/// Returns the oldest time of an answer about the polled transactions of a profile, as [`Reader::oldest_answer`] does.
+/// Returns the oldest time of an answer about the polled transactions of a profile. A transaction without an answer
+/// counts with the time when it was first seen.
 pub(in crate::store) fn oldest_answer(db: &Connection, profile: &str) -> Result<Option<DateTime<Utc>>, StoreError> {
     let sql =
         format!("SELECT min(ifnull(last_checked_at, first_seen_at)) FROM transactions WHERE profile = ? AND {POLLED}");
@@ -518,7 +519,7 @@ pub(in crate::store) fn write_params(
 
 /// Returns the summary of a transaction's record that its row holds.
 fn summary(transaction: &Transaction) -> RecordSummary {
-    let record = transaction.state.record.as_ref();
+    let record = transaction.record.as_ref();
     let TransactionParams { from_chain, to_chain, .. } = &transaction.params;
     record.map(|record| RecordSummary::new(record, from_chain, to_chain)).unwrap_or_default()
 }

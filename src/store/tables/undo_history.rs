@@ -5,7 +5,7 @@
 use std::collections::HashSet;
 
 use chrono::{DateTime, Utc};
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, params};
 use serde::{Deserialize, Serialize};
 
 use super::columns;
@@ -286,7 +286,7 @@ fn select(
 ) -> Result<Option<RecordedEdit>, StoreError> {
     let sql = format!("SELECT id, summary, steps FROM edits AS undone {clause}");
     let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get::<_, String>(2)?));
-    let found = db.prepare_cached(&sql)?.query_row(params![profile, author], read).optional()?;
+    let found = db.first(&sql, params![profile, author], read)?;
     found.map(|(id, summary, steps)| Ok(RecordedEdit { id, summary, steps: from_json(&steps)? })).transpose()
 }
 

@@ -537,7 +537,7 @@ fn check_headers(store: &Store) -> Result<(), TestCaseError> {
         let listed = reader.list_row(whole.id).unwrap().unwrap();
         let response_ids = whole.response_ids.clone();
         let filled =
-            crate::domain::transaction::Transaction { response_ids, ..header.with_record(whole.state.record.clone()) };
+            crate::domain::transaction::Transaction { response_ids, ..header.with_record(whole.record.clone()) };
         prop_assert_eq!(&filled, &listed.transaction);
         prop_assert_eq!(&whole, &listed.transaction);
     }

@@ -548,7 +548,7 @@ fn damaged_value_is_taken_from_the_newest_backup() {
         ("quote-3", &"asked".to_owned(), false)
     );
     assert_eq!(with_id(5).unwrap().params.quote_id, "quote-5");
-    assert!(with_id(4).unwrap().state.record.is_some() && with_id(7).is_none());
+    assert!(with_id(4).unwrap().record.is_some() && with_id(7).is_none());
     // No backup has this row, so that it stays known as damaged.
     assert_eq!(store.reader().unwrap().damaged_values(9).unwrap().len(), 1);
     assert!(with_id(24).unwrap().is_damaged);
@@ -680,8 +680,7 @@ fn unreadable_record_is_rebuilt_from_the_history() {
             StatusOutcome::NotFound(_) | StatusOutcome::Failed(_) => None,
         }
     };
-    let status =
-        |row| store.reader().unwrap().transaction(row).unwrap().unwrap().state.record.map(|known| known.status);
+    let status = |row| store.reader().unwrap().transaction(row).unwrap().unwrap().record.map(|known| known.status);
     assert_eq!(store.rebuild_records(&decode).unwrap(), 0);
     for damage in ["x'00'", "'not JSON'", "CAST(substr(record, 2) AS BLOB)"] {
         let db = Connection::open(store.path()).unwrap();

@@ -121,9 +121,10 @@ pub(crate) enum LeaseStep {
 }
 
 /// Whether this machine may send requests to the service.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum SendPermission {
     /// This machine doesn't hold the lease, or no longer trusts it.
+    #[default]
     No,
     /// This machine holds the lease, and may send from this moment on if it still trusts the lease then.
     From(MonotonicTime),

@@ -18,7 +18,7 @@ use chrono::{DateTime, Utc};
 pub use self::setting::DashboardSettings;
 use self::{
     geometry::Geometry,
-    polling::{BudgetUse, PollingState},
+    polling::BudgetUse,
     view_state::{TemporaryView, ViewState},
 };
 use super::{
@@ -48,6 +48,7 @@ use crate::{
         forecast::Lognormal,
         ids::RowId,
         poller::PollerReport,
+        polling::PollingState,
         team::{TeamLink, TeamStatus},
         transaction::Transaction,
     },

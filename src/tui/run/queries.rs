@@ -22,7 +22,7 @@ use crate::{
     },
     tui::{
         effect::MarkRequest,
-        model::{ListCounts, Overview, polling::PollingState},
+        model::{ListCounts, Overview},
         screens::{
             alerts::state::{AlertList, AlertPage, AlertRow},
             detail::{history::TransactionHistory, raw::ResponseBody},
@@ -122,14 +122,6 @@ pub(crate) fn names(reader: &Reader, kind: NameKind, prefix: String) -> Result<N
     Ok(NameMatches { kind, prefix, words, has_all })
 }
 
-pub(crate) fn polled(reader: &Reader, profile: &str, now: DateTime<Utc>) -> Result<PollingState, StoreError> {
-    Ok(PollingState {
-        poller: reader.poller(profile)?,
-        paused_until: reader.paused_until(profile, now)?,
-        oldest_answer: reader.oldest_answer(profile)?,
-    })
-}
-
 /// Returns the errors that keep notifications of these profiles from being delivered.
 pub(crate) fn notification_errors(
     reader: &Reader,
@@ -194,7 +186,7 @@ pub(crate) fn known(
     // A complete hash has 64 digits, with or without `0x`.
     let is_whole = |hash: &TxHash| matches!(hash.as_str().len(), 64 | 66..);
     for hash in hashes {
-        let mut row = reader.find_exact(profile, hash)?;
+        let mut row = reader.find_tracked(profile, hash)?;
         if row.is_none() && parts < PARTS && !is_whole(hash) {
             parts += 1;
             row = match reader.find(hash.as_str())? {
@@ -206,8 +198,6 @@ pub(crate) fn known(
                 }
                 Lookup::None => None,
             };
-        } else if row.is_none() {
-            row = reader.find_by_identifier(profile, hash.as_str())?;
         }
         known.insert(hash.as_str().to_owned(), row);
     }

@@ -173,10 +173,10 @@ impl Dashboard {
             let read = feed_reader.changes_with(|feed, reader| {
                 Ok(StoreUpdate {
                     feed,
-                    own: queries::polled(reader, &own, at)?,
+                    own: reader.polling(&own, at)?,
                     other_profiles: other_profiles
                         .iter()
-                        .map(|profile| queries::polled(reader, profile, at))
+                        .map(|profile| reader.polling(profile, at))
                         .collect::<Result<_, _>>()?,
                     profile_alerts: reader.alerts(AlertQuery::OfProfiles)?,
                     notification_errors: queries::notification_errors(

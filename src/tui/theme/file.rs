@@ -8,7 +8,6 @@ use ratatui::style::{Modifier, Style};
 use serde::Deserialize;
 
 use super::{
-    Theme,
     color::{ColorDepth, ThemeColor},
     shipped::ShippedTheme,
 };
@@ -76,14 +75,6 @@ macro_rules! meanings {
             }
         }
 
-        /// The style of each meaning.
-        impl Theme {
-            $($(#[$doc])*
-            pub fn $meaning(&self) -> Style {
-                self.palette.$meaning
-            })*
-        }
-
         #[cfg(test)]
         fn left_out(file: &ThemeFile) -> Vec<&'static str> {
             [$((stringify!($meaning), file.$meaning.is_none()),)*].into_iter().filter(|(_, is_left_out)| *is_left_out)
@@ -107,7 +98,7 @@ meanings! {
     progress
     /// Titles of panes, the open tab, the open view.
     accent
-    /// The background of a row that needs a person at once; no style where the terminal has no fitting colour.
+    /// The background of a row that needs a person at once.
     tint
     /// Less important text.
     dim

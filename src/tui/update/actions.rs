@@ -18,6 +18,12 @@ use crate::{
     },
 };
 
+/// Shows why a command does nothing.
+pub(crate) fn refuse(model: &mut Model, reason: impl Into<String>, now: MonotonicTime) -> Vec<Effect> {
+    model.show_message(MessageTone::Bad, reason, now);
+    Vec::new()
+}
+
 /// Returns the transactions for an action: in the list the marked ones, otherwise the selected one, which thereby
 /// counts as chosen. Returns none, and shows the reason, while the end of a long range is not known yet.
 pub(crate) fn targets(model: &mut Model, now: MonotonicTime) -> Vec<RowId> {

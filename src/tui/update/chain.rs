@@ -21,8 +21,7 @@ const MAX_TRANSACTIONS: usize = 50;
 pub(crate) fn ask(model: &mut Model, now: MonotonicTime) -> Vec<Effect> {
     if !model.setting.asks_chains {
         let how = "No chain can be asked yet: add [chains.42161] with rpc = \"https://...\" to the config file.";
-        model.show_message(MessageTone::Bad, how, now);
-        return Vec::new();
+        return actions::refuse(model, how, now);
     }
     let rows = actions::targets(model, now);
     match rows.len() {

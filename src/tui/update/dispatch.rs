@@ -37,8 +37,7 @@ pub(crate) fn dispatch(model: &mut Model, id: CommandId, now: Now) -> Vec<Effect
     }
     if actions::lacks_target(model, id) {
         let target = if model.screen == Screen::Alerts { "alert" } else { "transaction" };
-        model.show_message(MessageTone::Bad, format!("No {target} is selected."), now.mono);
-        return Vec::new();
+        return actions::refuse(model, format!("No {target} is selected."), now.mono);
     }
     macro_rules! perform {
         ($($id:ident $group:ident $(needs $needs:ident)? [$($context:ident)*] $name:literal $hint:literal [$($key:literal)*]

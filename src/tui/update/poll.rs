@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use super::actions;
 use crate::{
     clock::Now,
     domain::{ids::RowId, poller::PollerHealth, span, text},
@@ -73,14 +74,8 @@ pub(crate) fn pause_for(model: &mut Model, typed: &str, now: Now) -> Vec<Effect>
     let minutes = span::parse(typed).map(|duration| duration.as_secs().div_ceil(60));
     match minutes {
         Ok(minutes @ 1..=MAX_MINUTES) => vec![Effect::Pause(i64::try_from(minutes).ok())],
-        Ok(_) => {
-            model.show_message(MessageTone::Bad, "A pause lasts at least 1m and at most 24h.", now.mono);
-            Vec::new()
-        }
-        Err(why) => {
-            model.show_message(MessageTone::Bad, text::clean(&why), now.mono);
-            Vec::new()
-        }
+        Ok(_) => actions::refuse(model, "A pause lasts at least 1m and at most 24h.", now.mono),
+        Err(why) => actions::refuse(model, text::clean(&why), now.mono),
     }
 }
 

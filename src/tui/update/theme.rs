@@ -1,5 +1,6 @@
 //! Changes the theme while hoptop runs. The choice is remembered, and applies until the settings name another theme.
 
+use super::actions;
 use crate::{
     clock::Now,
     domain::text,
@@ -38,8 +39,7 @@ pub(crate) fn choose(model: &mut Model, name: &str, now: Now) -> Vec<Effect> {
     }
     let known = ShippedTheme::ALL.map(ShippedTheme::name).join(", ");
     let sentence = format!("No theme `{}`; the themes are {known}, {CONFIGURED}.", text::clean(name));
-    model.show_message(MessageTone::Bad, sentence, now.mono);
-    Vec::new()
+    actions::refuse(model, sentence, now.mono)
 }
 
 /// Remembers the chosen theme, and shows a notice.

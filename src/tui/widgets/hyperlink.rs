@@ -44,7 +44,7 @@ impl TerminalLink<'_> {
 /// Makes hyperlinks of a transaction's hashes and links in a drawn pane.
 pub(crate) fn mark(context: &DrawContext<'_>, tx: &Transaction, pane: Rect, buffer: &mut Buffer) {
     let ends = route::ends(tx);
-    let bridge = tx.state.record.as_ref().and_then(|record| record.bridge_url.as_deref());
+    let bridge = tx.record.as_ref().and_then(|record| record.bridge_url.as_deref());
     let mut links: Vec<_> = bridge.map(|url| TerminalLink { url, hash: None }).into_iter().collect();
     for end in [Some(ends.source), Some(ends.destination), ends.hop].into_iter().flatten() {
         links.extend(end.url.map(|url| TerminalLink { url, hash: end.transaction_id }));

@@ -125,7 +125,7 @@ pub(crate) fn doctor(
     findings.push(("backup", check_backup(tracked == 0, cx)));
     let budget = BudgetStatus::read(&reader, settings.rps, cx)?;
     let [need, polling] = budget.lines();
-    let paused = reader.paused_until(&cx.profile, cx.now.wall)?;
+    let paused = reader.polling(&cx.profile, cx.now.wall)?.paused_until;
     let verdict = PollingVerdict::new(budget.poller.as_ref(), paused, budget.oldest, cx.now.wall);
     // The budget has a line of its own.
     let is_good = PollingVerdict { is_short: false, ..verdict }.is_good();

@@ -90,7 +90,7 @@ impl RowData<'_> {
     }
 
     fn record(&self, value: fn(&StatusRecord) -> Option<&str>) -> String {
-        self.tx.state.record.as_ref().and_then(value).unwrap_or_default().to_owned()
+        self.tx.record.as_ref().and_then(value).unwrap_or_default().to_owned()
     }
 }
 

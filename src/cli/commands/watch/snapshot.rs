@@ -87,7 +87,7 @@ impl WatchSnapshot {
             for row in snapshot.changes.rows(true) {
                 let Some(listed) = reader.list_row_header(row)? else { continue };
                 if *needs_records {
-                    snapshot.with_records.insert(row, reader.with_record(listed.clone())?);
+                    snapshot.with_records.extend(reader.list_row(row)?.map(|whole| (row, whole)));
                 }
                 snapshot.changed.insert(row, listed);
             }
@@ -135,8 +135,7 @@ impl PipedMatch {
             let duration_stats = query.needs_forecasts.then(|| reader.duration_stats(profile)).transpose()?;
             let mut found = Vec::new();
             for params in params {
-                let header = reader.row_of(&params.key(profile))?.map(|row| reader.header(row)).transpose()?.flatten();
-                let Some(tx) = header else { continue };
+                let Some(tx) = reader.header_of(&params.key(profile))? else { continue };
                 let expected = duration_stats.as_ref().and_then(|duration_stats| expected_at(&tx, duration_stats));
                 found.push(Self { row: tx.id, progress: TransactionOutcome::from(&tx), expected });
             }

@@ -14,6 +14,7 @@ use crate::{
         effect::Effect,
         message::CopyResult,
         model::{MessageTone, Model},
+        update::actions,
     },
 };
 
@@ -35,10 +36,7 @@ pub(crate) fn browse(model: &mut Model, now: Now) -> Vec<Effect> {
     model.list.is_chosen = true;
     match link {
         Some(link) => open(model, link, now),
-        None => {
-            model.show_message(MessageTone::Bad, NO_LINK, now.mono);
-            Vec::new()
-        }
+        None => actions::refuse(model, NO_LINK, now.mono),
     }
 }
 

@@ -11,6 +11,7 @@ use crate::{
         dialogs::Dialog,
         effect::Effect,
         model::{MessageTone, Model},
+        update::actions,
     },
 };
 
@@ -42,10 +43,7 @@ pub(crate) fn set_typed(model: &mut Model, text: &str, now: Now) -> Vec<Effect> 
             warn_of_unknown_chain(model, now);
             effects
         }
-        Err(error) => {
-            model.show_message(MessageTone::Bad, error.message, now.mono);
-            Vec::new()
-        }
+        Err(error) => actions::refuse(model, error.message, now.mono),
     }
 }
 

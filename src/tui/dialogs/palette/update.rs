@@ -106,6 +106,5 @@ fn delete(model: &mut Model, confirmation: &str, now: Now) -> Vec<Effect> {
     let ask = format!(
         "This deletes {subject} permanently, with all history: type {colon}delete yes to confirm. {untrack} only stops polling."
     );
-    model.show_message(MessageTone::Bad, ask, now.mono);
-    Vec::new()
+    actions::refuse(model, ask, now.mono)
 }

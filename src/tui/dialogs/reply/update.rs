@@ -19,8 +19,9 @@ use crate::{
             menu::state::{Menu, MenuChoice, MenuEntry},
         },
         effect::{Effect, TextUse},
-        model::{MessageTone, Model, Screen},
+        model::{Model, Screen},
         screens::list::update::marks,
+        update::actions,
     },
 };
 
@@ -73,8 +74,7 @@ fn load(model: &mut Model, wanted: TextUse, now: Now) -> Vec<Effect> {
         1..=MAX_TRANSACTIONS => vec![Effect::LoadForTexts(model.marks.rows(), wanted)],
         count => {
             let text = format!("{count} transactions are marked; a text can have at most {MAX_TRANSACTIONS}.");
-            model.show_message(MessageTone::Bad, text, now.mono);
-            Vec::new()
+            actions::refuse(model, text, now.mono)
         }
     }
 }

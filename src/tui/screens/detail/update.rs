@@ -14,6 +14,7 @@ use crate::{
         dialogs::Dialog,
         effect::Effect,
         model::{MessageTone, Model, Screen},
+        update::actions,
     },
 };
 
@@ -97,8 +98,7 @@ pub(crate) fn on_paste(model: &mut Model, pasted: &str) -> Vec<Effect> {
 /// Copies the item under the cursor: a step's hash, or a value of the body.
 pub(crate) fn copy(model: &mut Model, now: Now) -> Vec<Effect> {
     let Some(part) = under_cursor(model) else {
-        model.show_message(MessageTone::Bad, "There is nothing to copy here.", now.mono);
-        return Vec::new();
+        return actions::refuse(model, "There is nothing to copy here.", now.mono);
     };
     let shown = width::cut_middle(&text::clean(&part), 40, "..");
     model.show_message(MessageTone::Good, format!("Sent to the clipboard: {shown}"), now.mono);
@@ -110,7 +110,7 @@ fn under_cursor(model: &Model) -> Option<String> {
     const MAX_BYTES: usize = 64 * 1024;
     let part = match model.detail.tab {
         DetailTab::Steps => {
-            let record = model.selected()?.state.record.as_ref()?;
+            let record = model.selected()?.record.as_ref()?;
             record.steps.get(model.detail.position())?.transaction_id.as_ref()?.to_string()
         }
         DetailTab::Raw => {

@@ -8,13 +8,14 @@ use chrono::{DateTime, Utc};
 use crate::{clock::MonotonicTime, domain::text};
 
 /// The level of a line, the most severe first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LogLevel {
     /// A failure that a person should know of.
     Error,
     /// A problem that hoptop handles by itself.
     Warn,
     /// An event without a problem.
+    #[default]
     Info,
 }
 
@@ -117,7 +118,7 @@ impl LogTail {
 }
 
 /// The state of the log's screen.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct LogPane {
     /// The log that was read, or the error; `None` before the first read.
     pub read: Option<Result<LogTail, String>>,
@@ -133,20 +134,6 @@ pub struct LogPane {
     pub top: usize,
     /// When the log was last read.
     pub asked_at: Option<MonotonicTime>,
-}
-
-impl Default for LogPane {
-    fn default() -> Self {
-        Self {
-            read: None,
-            least: LogLevel::Info,
-            search_text: String::new(),
-            is_wrapped: false,
-            cursor: 0,
-            top: 0,
-            asked_at: None,
-        }
-    }
 }
 
 impl LogPane {

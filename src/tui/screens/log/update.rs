@@ -13,6 +13,7 @@ use crate::{
     tui::{
         effect::Effect,
         model::{MessageTone, Model, Screen},
+        update::actions,
     },
 };
 
@@ -42,10 +43,7 @@ pub(crate) fn on_log(model: &mut Model, read: Result<Option<LogTail>, String>) -
 pub(crate) fn find_transaction(model: &mut Model, now: MonotonicTime) -> Vec<Effect> {
     match model.log.line().map(|line| line.about.as_str()) {
         None => Vec::new(),
-        Some("") => {
-            model.show_message(MessageTone::Bad, "This line is about no single transaction.", now);
-            Vec::new()
-        }
+        Some("") => actions::refuse(model, "This line is about no single transaction.", now),
         Some(about) => vec![Effect::FindKnown(vec![TxHash::new(about)])],
     }
 }

@@ -83,7 +83,7 @@ fn a_very_long_notice_covers_neither_the_list_nor_a_menu() {
 
 /// Returns the fixed dashboard with two more profiles: the service refuses one, and no poller polls the other.
 fn side_by_side(size: (u16, u16)) -> TestDashboard {
-    use crate::{domain::need::Need, tui::model::polling::PollingState};
+    use crate::domain::{need::Need, polling::PollingState};
     let mut model = dashboard(size);
     let need = Some(Need { polls: 0.9, allowed: 0.83, unsettled: 31 });
     let refused = PollerReport {

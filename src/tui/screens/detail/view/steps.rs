@@ -34,7 +34,7 @@ const AMPLE: usize = 8;
 
 /// Returns the steps; empty without a record.
 pub(crate) fn of(tx: &Transaction) -> &[RouteStep] {
-    tx.state.record.as_ref().map_or(&[], |record| &record.steps)
+    tx.record.as_ref().map_or(&[], |record| &record.steps)
 }
 
 /// Returns the visible lines, and the number of the step with the cursor. Beside the summary the steps stand without

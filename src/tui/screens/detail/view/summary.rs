@@ -40,7 +40,7 @@ pub(crate) fn lines(context: &DrawContext<'_>, tx: &Transaction, columns: usize)
 /// Returns the progress: the service's values, the observed durations, the forecast.
 fn progress(context: &DrawContext<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'static>> {
     let state = &tx.state;
-    let record = state.record.as_ref();
+    let record = tx.record.as_ref();
     let status = row_text::status_of(tx, context.theme.glyphs());
     let bridge = record.and_then(|record| non_empty(record.bridge_status.as_deref()));
     let bridge = bridge.map_or_else(String::new, |status| format!(", bridge says: {}", row_text::in_words(&status)));
@@ -71,7 +71,7 @@ fn progress(context: &DrawContext<'_>, tx: &Transaction, columns: usize) -> Vec<
 }
 
 fn facts(context: &DrawContext<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'static>> {
-    let record = tx.state.record.as_ref();
+    let record = tx.record.as_ref();
     let joined = |parts: &[String], between| Some(parts.join(between)).filter(|text| !text.is_empty());
     let alerts: Vec<_> = context.model.alerts_of(tx.id).iter().map(|alert| alert_text(context, alert)).collect();
     let facts = [
@@ -123,7 +123,7 @@ fn last_try(context: &DrawContext<'_>, tx: &Transaction, error: &str) -> String 
 
 /// Returns the kind of the route and whether it has a contract call, as far as these are known.
 fn route_text(tx: &Transaction) -> Option<String> {
-    let is_gmp = tx.state.record.as_ref().and_then(|record| record.is_gmp);
+    let is_gmp = tx.record.as_ref().and_then(|record| record.is_gmp);
     let call = is_gmp.map(|is_gmp| if is_gmp { "contract call, GMP" } else { "no contract call" });
     match (route::kind(tx).map(RouteKind::transfer_type), call) {
         (Some(kind), Some(call)) => Some(format!("{kind} ({call})")),
@@ -135,7 +135,7 @@ fn route_text(tx: &Transaction) -> Option<String> {
 
 /// Returns the record's `id`, if it isn't the hash.
 fn record_id(tx: &Transaction) -> Option<String> {
-    let id = tx.state.record.as_ref()?.id.clone()?;
+    let id = tx.record.as_ref()?.id.clone()?;
     (TxHash::new(id.clone()).key() != tx.params.transaction_id.key()).then_some(id)
 }
 
@@ -156,7 +156,7 @@ fn time_spent(record: &StatusRecord) -> String {
 
 fn links(context: &DrawContext<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'static>> {
     let ends = route::ends(tx);
-    let bridge = tx.state.record.as_ref().and_then(|record| record.bridge_url.as_deref());
+    let bridge = tx.record.as_ref().and_then(|record| record.bridge_url.as_deref());
     let links = [
         ("bridge", bridge.filter(|link| !link.is_empty())),
         ("source", ends.source.url),

@@ -78,7 +78,7 @@ fn strange(size: (u16, u16)) -> TestDashboard {
     press(&mut dashboard, &["Enter"], now());
     let text = clean("\u{1b}[31m注意：資金が届かない\u{7} \u{202e}txt");
     let mut sent = dashboard.transactions[&RowId(1)].clone();
-    if let Some(record) = &mut sent.state.record {
+    if let Some(record) = &mut sent.record {
         let (status, action) = (Some(text.clone()), Some(text.clone()));
         record.steps =
             vec![RouteStep { chain_id: None, transaction_id: Some(TxHash::new(text.clone())), status, action }];
@@ -318,9 +318,9 @@ fn the_history_shows_what_is_looked_for_and_changes_only() {
 fn a_step_far_below_and_its_hash_in_full_are_on_the_screen() {
     let mut dashboard = at_tab(full, SMALL, DetailTab::Steps);
     let mut long = overdue();
-    let step = long.state.record.as_ref().unwrap().steps[0].clone();
+    let step = long.record.as_ref().unwrap().steps[0].clone();
     let status = Some("reverted".to_owned());
-    long.state.record.as_mut().unwrap().steps = vec![RouteStep { status, ..step }; 40];
+    long.record.as_mut().unwrap().steps = vec![RouteStep { status, ..step }; 40];
     change_store(&mut dashboard, changed(vec![long]), None, now());
     press(&mut dashboard, &["G"], now());
     insta::assert_snapshot!(screen(&dashboard));

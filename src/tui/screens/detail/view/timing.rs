@@ -216,7 +216,7 @@ fn reported(context: &DrawContext<'_>, tx: &Transaction, columns: usize) -> Vec<
     /// The columns of a key and of a number.
     const KEY: usize = 20;
     const NUMBER: usize = 10;
-    let record = tx.state.record.as_ref().filter(|record| !record.time_spent.is_empty());
+    let record = tx.record.as_ref().filter(|record| !record.time_spent.is_empty());
     let Some(record) = record else { return vec![Line::styled("Nothing reported.", context.theme.dim())] };
     let largest = record.time_spent.values().filter_map(Value::as_f64).fold(0.0, f64::max);
     let room = columns.saturating_sub(KEY + NUMBER + 4).min(60);

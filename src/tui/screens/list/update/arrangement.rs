@@ -14,6 +14,7 @@ use crate::{
         effect::Effect,
         model::{MessageTone, Model},
         screens::list::columns::{ListColumn, ListColumns},
+        update::actions,
     },
 };
 
@@ -50,10 +51,7 @@ pub(crate) fn set_typed_order(model: &mut Model, keys: &str, now: Now) -> Vec<Ef
     let keys: Vec<_> = keys.split([',', ' ']).filter(|key| !key.is_empty()).collect();
     match Filter::parse(&format!("sort:{}", keys.join(","))) {
         Ok(order) => set_order(model, order.sort(), now),
-        Err(error) => {
-            model.show_message(MessageTone::Bad, error.message, now.mono);
-            Vec::new()
-        }
+        Err(error) => actions::refuse(model, error.message, now.mono),
     }
 }
 
@@ -69,10 +67,7 @@ fn first_key(model: &Model) -> SortKey {
 fn set_order(model: &mut Model, keys: &[SortKey], now: Now) -> Vec<Effect> {
     match filter::with_order(&model.list.filter_text, keys) {
         Ok(text) => set_typed(model, &text, now),
-        Err(error) => {
-            model.show_message(MessageTone::Bad, error.message, now.mono);
-            Vec::new()
-        }
+        Err(error) => actions::refuse(model, error.message, now.mono),
     }
 }
 

@@ -11,6 +11,7 @@ use crate::{
         effect::Effect,
         model::{MessageTone, Model, Screen},
         screens::list::tab::{OwnTab, Tab},
+        update::actions,
     },
 };
 
@@ -32,7 +33,7 @@ pub(crate) fn save(model: &mut Model, name: &str, now: Now) -> Vec<Effect> {
             );
             effects
         }
-        Err(reason) => refuse(model, reason, now),
+        Err(reason) => actions::refuse(model, reason, now.mono),
     }
 }
 
@@ -59,7 +60,7 @@ pub(crate) fn forget(model: &mut Model, name: &str, now: Now) -> Vec<Effect> {
     let Some(own) = model.view_state.own_view_named(&name) else {
         let known = model.view_state.own_views().map(|(_, view)| view.name.as_str()).collect::<Vec<_>>().join(", ");
         let known = if known.is_empty() { "no view is saved".to_owned() } else { format!("saved views: {known}") };
-        return refuse(model, format!("No saved view is called {name}: {known}."), now);
+        return actions::refuse(model, format!("No saved view is called {name}: {known}."), now.mono);
     };
     let effects = if model.list.tab == Tab::Own(own) { show_tab(model, Tab::All) } else { Vec::new() };
     model.view_state.forget_view(own);
@@ -74,7 +75,7 @@ pub(crate) fn show(model: &mut Model, own: OwnTab, now: Now) -> Vec<Effect> {
         return show_tab(model, tab);
     }
     let reason = format!("No view {} yet: filter the list, then type :save NAME.", tab.number());
-    refuse(model, reason, now)
+    actions::refuse(model, reason, now.mono)
 }
 
 /// Shows a saved view. The most urgent transaction is selected, unless the view contains the chosen one.
@@ -87,9 +88,4 @@ pub(crate) fn show_tab(model: &mut Model, tab: Tab) -> Vec<Effect> {
     model.show_tab(tab);
     model.mark_stale();
     vec![Effect::Count]
-}
-
-fn refuse(model: &mut Model, reason: String, now: Now) -> Vec<Effect> {
-    model.show_message(MessageTone::Bad, reason, now.mono);
-    Vec::new()
 }
