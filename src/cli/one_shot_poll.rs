@@ -70,14 +70,14 @@ impl OneShotPoll<'_> {
     pub(super) fn request_status(
         &self,
         params: TransactionParams,
-        polling: ServiceClient,
+        client: ServiceClient,
     ) -> Result<(OneShotOutcome, StatusAnswer)> {
         let at = Clock::system().now().wall;
         let wanted_until = at + TimeDelta::from_std(self.timeout)?;
         let request = Operation::RequestStatus { profile: self.settings.profile.clone(), params, wanted_until };
         let StatusRequest { key, .. } = *self.store.apply(request, at).wait()?.status_requested()?;
         let wanted = key.clone();
-        let ended = self.run(polling, move |reader| Ok(reader.status_answer(&wanted)?.is_some()));
+        let ended = self.run(client, move |reader| Ok(reader.status_answer(&wanted)?.is_some()));
         let answer = self.store.reader().and_then(|reader| reader.status_answer(&key));
         let forgotten = self.store.apply(Operation::ForgetStatus { request: key }, Clock::system().now().wall).wait();
         if let Err(error) = forgotten {
@@ -90,16 +90,16 @@ impl OneShotPoll<'_> {
     /// Polls and waits until `done` returns `true` for the store.
     pub(super) fn run(
         &self,
-        polling: ServiceClient,
+        client: ServiceClient,
         done: impl Fn(&Reader) -> Result<bool, StoreError> + Clone + Send + 'static,
     ) -> Result<OneShotOutcome> {
         let Self { settings, store, team, timeout } = *self;
-        let fingerprint = polling.fingerprint.clone();
+        let fingerprint = client.fingerprint.clone();
         tokio_runtime::start()?.block_on(async {
             let clock = Clock::system();
             let signal = signals::listen()?;
             let options = PollerOptions::of(settings, PollScope::RequestsOnly, team);
-            let mut poller = RunningPollers::start(polling, store.clone(), clock.clone(), options)?;
+            let mut poller = RunningPollers::start(client, store.clone(), clock.clone(), options)?;
             let until = clock.now().mono + timeout;
             let unpolled = async {
                 match store.team() {

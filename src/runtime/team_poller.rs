@@ -114,9 +114,9 @@ pub(super) struct TeamPoller {
 
 impl TeamPoller {
     /// Describes the poller of one profile, on this replica.
-    pub(super) fn new(access: TeamAccess, polling: ServiceClient, options: PollerOptions<'_>, replica: &Path) -> Self {
-        let settings = polling.chain_nodes.map(|nodes| nodes.settings()).unwrap_or_default();
-        let chain_nodes = settings.into_iter().map(|node| node.shared_by(polling.sharing_profiles)).collect();
+    pub(super) fn new(access: TeamAccess, client: ServiceClient, options: PollerOptions<'_>, replica: &Path) -> Self {
+        let settings = client.chain_nodes.map(|nodes| nodes.settings()).unwrap_or_default();
+        let chain_nodes = settings.into_iter().map(|node| node.shared_by(client.sharing_profiles)).collect();
         let order = PollOrder {
             replica: replica.to_owned(),
             state_dir: options.state_dir.unwrap_or(Path::new(".")).to_owned(),
@@ -128,14 +128,14 @@ impl TeamPoller {
             holder_id: Nonce(rand::random()).to_string(),
             run_id: process::run_id(),
             profile: options.profile.to_owned(),
-            base_url: polling.base_url,
-            integrator_id: polling.id.expose().to_owned(),
-            rps: polling.rps,
+            base_url: client.base_url,
+            integrator_id: client.id.expose().to_owned(),
+            rps: client.rps,
             weights: options.weights.clone(),
             sends_requests_only: options.scope == PollScope::RequestsOnly,
             chain_nodes,
         };
-        Self { access, order, requests: polling.requests, heartbeat: polling.heartbeat }
+        Self { access, order, requests: client.requests, heartbeat: client.heartbeat }
     }
 
     /// Keeps a child running until `stop` resolves, and waits until it has given the lease back.

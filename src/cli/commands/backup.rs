@@ -31,7 +31,9 @@ pub(crate) const EXAMPLES: &str = "\
 the folder `backups` beside the store, and keeps the last seven.
 
 Examples:
+  # Write a copy to a new file
   hoptop backup ~/hoptop-before-the-move.db
+  # Replace an earlier copy
   hoptop backup /mnt/stick/hoptop.db --force
   # Make the daily backup in `backups`, if it is due
   hoptop backup --daily";

@@ -96,14 +96,14 @@ pub(crate) fn check(
     if args.chain {
         return chain::check(&rows, args.json, settings, cx);
     }
-    let polling = ServiceClient::checked(settings.polling())?;
+    let client = ServiceClient::checked(settings.polling())?;
     log_file::start(&settings.state_dir, &settings.db, Clock::system())?;
     let transactions = cx.store.reader()?.keys(&rows)?;
     cx.store.apply(Operation::RequestPoll { transactions }, cx.now.wall).wait()?;
     let wanted = rows.clone();
     let requests = Duration::try_from_secs_f64(2.0 * rows.len() as f64 / settings.rps).unwrap_or(Duration::MAX);
     let one_shot_poll = OneShotPoll { settings, store: &cx.store, team, timeout: MAX_WAIT.saturating_add(requests) };
-    let ended = one_shot_poll.run(polling, move |reader| {
+    let ended = one_shot_poll.run(client, move |reader| {
         for row in &wanted {
             if is_poll_pending(reader, *row)? {
                 return Ok(false);

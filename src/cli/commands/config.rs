@@ -23,7 +23,9 @@ pub(crate) const EXAMPLES: &str = "\
 Examples:
   # Print the effective settings and their sources
   hoptop config
+  # Print the settings of another profile
   hoptop --profile test config
+  # Write a config file with every setting, commented out
   hoptop config --template > ~/.config/hoptop/config.toml";
 
 /// The arguments of `hoptop config`.

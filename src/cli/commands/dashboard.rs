@@ -96,17 +96,17 @@ pub(crate) fn dashboard(args: &DashboardArgs, forces_plain: bool, settings: &Set
     }
     let clients =
         if args.no_poll { Vec::new() } else { service_clients::clients(settings).wrap_err(WITHOUT_POLLING)? };
-    let pollings = service_clients::with_options(clients, settings, team.as_ref());
+    let clients = service_clients::with_options(clients, settings, team.as_ref());
     let channels = notifiers::channels(settings)?;
     let log = Some(log_file::start(&settings.state_dir, &settings.db, Clock::system())?);
     let store = opening::open_store(settings, team.as_ref())?;
     let setting = DashboardSettings {
         profile: settings.profile.clone(),
         other_profiles: settings.beside.iter().map(|account| account.profile.clone()).collect(),
-        shown_id: pollings.first().map(|(polling, _)| polling.shown_id.clone()),
+        shown_id: clients.first().map(|(client, _)| client.shown_id.clone()),
         author: store.author(),
         is_demo: false,
-        is_polling: !pollings.is_empty(),
+        is_polling: !clients.is_empty(),
         process: process::run_id(),
         zone: clock::local_offset(),
         asks_chains: !settings.chain_nodes.is_empty(),
@@ -120,7 +120,7 @@ pub(crate) fn dashboard(args: &DashboardArgs, forces_plain: bool, settings: &Set
         let clock = Clock::system();
         let _maintenance = Maintenance::start(&store, settings.keep_bodies, &clock);
         let _backup_schedule = store.schedule_backups(clock.clone())?;
-        let requests = pollings.first().map(|(polling, _)| polling.requests.clone()).unwrap_or_default();
+        let requests = clients.first().map(|(client, _)| client.requests.clone()).unwrap_or_default();
         let profiles = setting.profiles().map(str::to_owned).collect();
         let posts = WebhookPosts::default();
         let sources = MetricsSources { store: &store, profiles, requests, posts: posts.clone() };
@@ -128,7 +128,7 @@ pub(crate) fn dashboard(args: &DashboardArgs, forces_plain: bool, settings: &Set
         let started_notifiers = notifiers::start_all(settings, setting.profiles(), &store, &clock, &posts).await?;
         if is_plain {
             let parts = plain::PlainInputs { store, clock, setting, rps: settings.rps, ellipsis: theme.ellipsis };
-            let ended = plain::show(parts, pollings).await;
+            let ended = plain::show(parts, clients).await;
             notifiers::stop_notifiers(started_notifiers, &ended).await;
             return ended;
         }
@@ -140,7 +140,7 @@ pub(crate) fn dashboard(args: &DashboardArgs, forces_plain: bool, settings: &Set
         );
         let view_state_path = Some(settings.state_dir.join("view.json"));
         let parts = DashboardInputs { store, clock, setting, theme, system, export: to_new_file, view_state_path, log };
-        let ended = run_screen(parts, pollings).await;
+        let ended = run_screen(parts, clients).await;
         notifiers::stop_notifiers(started_notifiers, &ended).await;
         ended
     })
@@ -156,7 +156,7 @@ enum EndReason {
 /// requests are stored.
 pub(crate) async fn run_screen(
     mut parts: DashboardInputs,
-    pollings: Vec<(ServiceClient, PollerOptions<'_>)>,
+    clients: Vec<(ServiceClient, PollerOptions<'_>)>,
 ) -> Result<Exit> {
     let signal = signals::listen()?;
     let (suspension, suspension_requests) = SuspendHandler::for_dashboard()?;
@@ -164,7 +164,7 @@ pub(crate) async fn run_screen(
     crash::panic_if_requested(&parts.clock);
     let (rows, shown) = oneshot::channel();
     parts.system.first_rows = Some(rows);
-    let mut poller = start_pollers(pollings, shown, suspension_requests, &parts);
+    let mut poller = start_pollers(clients, shown, suspension_requests, &parts);
     let ended = {
         let fault = async {
             match &mut poller {
@@ -207,14 +207,14 @@ pub(crate) async fn run_screen(
 /// Starts the pollers, if any, once the first rows are `shown`: a poller first reads everything that is polled, which
 /// would delay these rows. The pollers' task also suspends the program; without pollers a task of its own does.
 fn start_pollers(
-    pollings: Vec<(ServiceClient, PollerOptions<'_>)>,
+    clients: Vec<(ServiceClient, PollerOptions<'_>)>,
     shown: oneshot::Receiver<()>,
     mut suspension: SuspendHandler,
     parts: &DashboardInputs,
 ) -> Option<RunningPollers> {
     /// The longest wait for the first rows. Without a drawn screen polling starts anyway.
     const MAX_WAIT: Duration = Duration::from_secs(1);
-    if !pollings.is_empty() {
+    if !clients.is_empty() {
         let (clock, until) = (parts.clock.clone(), parts.clock.now().mono + MAX_WAIT);
         let start_signal = async move {
             tokio::select! {
@@ -224,7 +224,7 @@ fn start_pollers(
             }
         };
         let (store, clock) = (parts.store.clone(), parts.clock.clone());
-        return Some(RunningPollers::start_after(pollings, start_signal, suspension, store, clock));
+        return Some(RunningPollers::start_after(clients, start_signal, suspension, store, clock));
     }
     tokio::spawn(async move {
         loop {

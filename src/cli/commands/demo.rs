@@ -110,8 +110,8 @@ pub(crate) fn demo(args: &DemoArgs, flags: &CommandLineSettings) -> Result<Exit>
         let nodes = chain_nodes(&chains, listener.local_addr()?);
         let _chains = tokio::spawn(chain_server::serve(listener, chains, clock.clone(), std::future::pending()));
         // The simulated service accepts any ID.
-        let mut polling = ServiceClient::new(&url, IntegratorId::new("demo-integrator-demo")?, RPS)?;
-        polling.chain_nodes = Some(Arc::new(ChainNodes::new(nodes, Timeouts::default(), clock.clone())));
+        let mut client = ServiceClient::new(&url, IntegratorId::new("demo-integrator-demo")?, RPS)?;
+        client.chain_nodes = Some(Arc::new(ChainNodes::new(nodes, Timeouts::default(), clock.clone())));
         let options = PollerOptions {
             profile: PROFILE,
             weights: &BTreeMap::new(),
@@ -123,13 +123,13 @@ pub(crate) fn demo(args: &DemoArgs, flags: &CommandLineSettings) -> Result<Exit>
         if is_plain {
             let parts = plain::PlainInputs { store, clock, setting, rps: RPS, ellipsis: theme.ellipsis };
             return tokio::select! {
-                exit = plain::show(parts, vec![(polling, options)]) => exit,
+                exit = plain::show(parts, vec![(client, options)]) => exit,
                 ended = serving => bail!("the simulated service ended: {ended:?}"),
             };
         }
         let parts = DashboardInputs { store, clock, setting, theme, system, export: to_new_file, view_state_path, log };
         tokio::select! {
-            exit = dashboard::run_screen(parts, vec![(polling, options)]) => exit,
+            exit = dashboard::run_screen(parts, vec![(client, options)]) => exit,
             ended = serving => bail!("the simulated service ended: {ended:?}"),
         }
     })

@@ -15,9 +15,11 @@ use crate::{cli::completers, domain::text, runtime::exit::Exit};
 /// The text below the options in the help.
 pub(crate) const EXAMPLES: &str = "\
 Examples:
+  # Read the manual page of hoptop
   hoptop man | man -l -
+  # Read the manual page of a command
   hoptop man watch | man -l -
-  # Then: man hoptop-watch
+  # Install all pages; then: man hoptop-watch
   hoptop man --dir ~/.local/share/man/man1";
 
 /// The arguments of `hoptop man`.

@@ -15,6 +15,7 @@ use crate::{
 /// The text below the options in the help.
 pub(crate) const EXAMPLES: &str = "\
 Examples:
+  # Add a note
   hoptop note 0x9f3c41 \"asked the bridge, waiting\"
   # Remove the newest note
   hoptop note 0x9f3c41 --remove

@@ -106,7 +106,7 @@ pub(crate) fn quote(
         writeln!(cx.err, "warning: {warning}")?;
     }
     // Everything that can fail comes first: after a failure no other process must send this request.
-    let polling = ServiceClient::checked(settings.polling())?;
+    let client = ServiceClient::checked(settings.polling())?;
     log_file::start(&settings.state_dir, &settings.db, Clock::system())?;
     let at = cx.now.wall;
     let until = at + TimeDelta::from_std(MAX_WAIT)?;
@@ -119,7 +119,7 @@ pub(crate) fn quote(
             let answered =
                 move |reader: &crate::store::Reader| Ok(reader.quote(id)?.is_none_or(|quote| quote.answer.is_some()));
             let one_shot_poll = OneShotPoll { settings, store: &cx.store, team, timeout: MAX_WAIT };
-            let ended = one_shot_poll.run(polling, answered);
+            let ended = one_shot_poll.run(client, answered);
             cx.now = Clock::system().now();
             let operation = Operation::WithdrawQuote { quote: *quote, wanted_until: until };
             cx.store.apply(operation, cx.now.wall).wait()?;

@@ -27,8 +27,11 @@ hoptop checks the backup first, and doesn't change it. The previous store is kep
 Stop every hoptop that uses the store first; otherwise the command refuses.
 
 Examples:
+  # Restore a copy that `hoptop backup` wrote
   hoptop restore ~/hoptop-before-the-move.db
+  # Restore a daily backup
   hoptop restore backups/hoptop.db.20260101T000000Z.backup
+  # Restore into another store
   hoptop --db /srv/hoptop/hoptop.db restore /mnt/stick/hoptop.db";
 
 /// The arguments of `hoptop restore`.

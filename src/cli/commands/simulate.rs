@@ -35,6 +35,7 @@ Examples:
   hoptop simulate
   # 500 transactions, also as a CSV file
   hoptop simulate --transactions 500 --batch b.csv
+  # The answers of a scenario, on another port
   hoptop simulate --listen 9000 --scenario faults.toml";
 
 /// The arguments of `hoptop simulate`.

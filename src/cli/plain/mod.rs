@@ -36,10 +36,10 @@ use crate::{
 const COLLECT_TIME: Duration = Duration::from_secs(2);
 
 /// Runs the plain dashboard and the pollers until the person quits or a signal comes.
-pub(super) async fn show(parts: PlainInputs, pollings: Vec<(ServiceClient, PollerOptions<'_>)>) -> Result<Exit> {
+pub(super) async fn show(parts: PlainInputs, clients: Vec<(ServiceClient, PollerOptions<'_>)>) -> Result<Exit> {
     let signal = signals::listen()?;
-    let mut poller = match pollings.is_empty() {
-        false => Some(RunningPollers::start_all(pollings, parts.store.clone(), parts.clock.clone())?),
+    let mut poller = match clients.is_empty() {
+        false => Some(RunningPollers::start_all(clients, parts.store.clone(), parts.clock.clone())?),
         true => None,
     };
     let fault = async {

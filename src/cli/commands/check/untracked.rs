@@ -43,10 +43,10 @@ pub(crate) fn check(
     if team.is_none() && opening::is_replica(&settings.db) {
         return Err(StoreError::ReplicaAlone.into());
     }
-    let polling = ServiceClient::checked(settings.polling())?;
+    let client = ServiceClient::checked(settings.polling())?;
     log_file::start(&settings.state_dir, &settings.db, Clock::system())?;
     let one_shot_poll = OneShotPoll { settings, store: &cx.store, team, timeout: super::MAX_WAIT };
-    let (ended, answer) = one_shot_poll.request_status(new.params.clone(), polling)?;
+    let (ended, answer) = one_shot_poll.request_status(new.params.clone(), client)?;
     // The answer is shown as the one of a store that tracks this transaction alone.
     let (shown, _folder) = opening::open_temporary()?;
     let transaction = new.params.key(&cx.profile);

@@ -61,8 +61,8 @@ pub(super) fn probe(settings: &Settings, team: Option<&TeamAccess>, cx: &mut Con
     if team.is_none() && opening::is_replica(&settings.db) {
         return Ok(Diagnosis::Warning("not sent: the store is a team's, whose machines share the ID's budget".into()));
     }
-    let polling = match ServiceClient::checked(settings.polling()) {
-        Ok(polling) => polling,
+    let client = match ServiceClient::checked(settings.polling()) {
+        Ok(client) => client,
         // The checks of the base URL and of the ID name the reason.
         Err(_) => return Ok(Diagnosis::Error("not sent: the base URL or the ID is not usable".into())),
     };
@@ -79,7 +79,7 @@ pub(super) fn probe(settings: &Settings, team: Option<&TeamAccess>, cx: &mut Con
     let temporary = team.is_none().then(opening::open_temporary).transpose()?;
     let store = temporary.as_ref().map_or(&cx.store, |(store, _)| store);
     let one_shot_poll = OneShotPoll { settings, store, team, timeout: MAX_WAIT };
-    let (outcome, answer) = match one_shot_poll.request_status(new.params, polling) {
+    let (outcome, answer) = match one_shot_poll.request_status(new.params, client) {
         Ok(ended) => ended,
         // The other checks name the reasons why a team's store takes no request.
         Err(report) => return Ok(Diagnosis::Error(format!("not sent: {}", error_line(&report)))),

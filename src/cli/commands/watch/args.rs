@@ -21,6 +21,7 @@ Examples:
   hoptop watch label:batch-17 --until-settled
   # Several profiles, each within its own budget
   hoptop watch --profile prod --profile partner
+  # Print each transfer when it settles
   hoptop watch --json | jq 'select(.event == \"settled\")'
   # Track the transfers from the pipe, end when all settled
   my-service | hoptop watch - --until-settled";

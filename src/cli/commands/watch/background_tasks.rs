@@ -129,9 +129,9 @@ impl TaskContext<'_> {
             let channels = channels.clone();
             started.push(notifiers::start(channels, &settings, profile, self.store, self.clock, &posts).await?);
         }
-        let pollings = service_clients::with_options(clients, &settings, self.team);
-        let heartbeats = pollings.iter().map(|(client, _)| client.heartbeat.clone()).collect();
-        let mut poller = RunningPollers::start_all(pollings, self.store.clone(), self.clock.clone())?;
+        let clients = service_clients::with_options(clients, &settings, self.team);
+        let heartbeats = clients.iter().map(|(client, _)| client.heartbeat.clone()).collect();
+        let mut poller = RunningPollers::start_all(clients, self.store.clone(), self.clock.clone())?;
         let _life_signs = ServiceManager::of_process().watch(heartbeats, self.clock.clone());
         let next = tokio::select! {
             biased;
