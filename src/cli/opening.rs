@@ -66,10 +66,14 @@ pub(crate) fn with_context(
     let temporary = is_temporary.then(open_temporary).transpose()?;
     // A write that waits is announced too.
     let _announcement = LockAnnouncement::start(&settings.db, print_at_once);
-    let store = match &temporary {
-        Some((store, _)) => store.clone(),
-        None if team.is_none() && is_read_only && Store::is_backup(&settings.db) => Store::open_backup(&settings.db)?,
-        None => open_store(settings, team)?,
+    let backup = || match temporary.is_none() && team.is_none() && is_read_only {
+        true => Store::open_unused_backup(&settings.db),
+        false => Ok(None),
+    };
+    let store = match (&temporary, backup()?) {
+        (Some((store, _)), _) => store.clone(),
+        (None, Some(backup)) => backup,
+        (None, None) => open_store(settings, team)?,
     };
     wait_for_team(&store, store_use)?;
     let mut out = io::BufWriter::new(io::stdout().lock());

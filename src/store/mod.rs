@@ -141,14 +141,13 @@ impl Store {
         Self::start(open::open(path, Some(at))?)
     }
 
-    /// Whether the file at `path` is a backup that no hoptop has opened for writing. See [`Store::open_backup`].
-    pub fn is_backup(path: &Path) -> bool {
-        open::is_unused_backup(path)
-    }
-
-    /// Opens a backup for reading. Nothing is written to it or beside it.
-    pub fn open_backup(path: &Path) -> Result<Self, StoreError> {
-        Self::start(open::open_backup(path)?)
+    /// Opens a backup for reading, if the file at `path` is one that no hoptop has opened for writing. Nothing is
+    /// written to the file or beside it.
+    pub fn open_unused_backup(path: &Path) -> Result<Option<Self>, StoreError> {
+        match open::is_unused_backup(path) {
+            true => Self::start(open::open_backup(path)?).map(Some),
+            false => Ok(None),
+        }
     }
 
     /// Puts a backup in the place of the store at `path`, at the moment `at`. The store that was there is kept beside

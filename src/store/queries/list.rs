@@ -290,15 +290,14 @@ impl<'a> TransactionList<'a> {
         Ok(count)
     }
 
-    /// Returns the row that follows a row in this direction.
-    pub fn next(&self, row: RowId, direction: Direction) -> Result<Option<RowId>, StoreError> {
-        let Some(position) = self.position(row)? else { return Ok(None) };
-        Ok(self.row_ids(Some(&position), direction, 1)?.first().copied())
-    }
-
-    /// Returns the row at which reading in this direction begins: the first row of the list, or the last.
-    pub fn first_in(&self, direction: Direction) -> Result<Option<RowId>, StoreError> {
-        Ok(self.row_ids(None, direction, 1)?.first().copied())
+    /// Returns the row that follows a row in this direction. After the last row comes the first; `None` if the list is
+    /// empty.
+    pub fn next_around(&self, row: RowId, direction: Direction) -> Result<Option<RowId>, StoreError> {
+        let first = |from: Option<&RowPosition>| Ok(self.row_ids(from, direction, 1)?.first().copied());
+        match self.position(row)?.map_or(Ok(None), |position| first(Some(&position)))? {
+            None => first(None),
+            next => Ok(next),
+        }
     }
 
     fn row_ids(

@@ -269,11 +269,9 @@ fn check_pages(
         prop_assert_eq!(rows(&page), &expected[from..to]);
         prop_assert_eq!((page.has_more_before, page.has_more_behind), (from > 0, to < expected.len()));
         prop_assert_eq!(listing.count_before(*row).unwrap() as usize, index);
-        prop_assert_eq!(listing.next(*row, Direction::Forwards).unwrap(), expected.get(index + 1).copied());
-        let previous = index.checked_sub(1).and_then(|index| expected.get(index)).copied();
-        prop_assert_eq!(listing.next(*row, Direction::Backwards).unwrap(), previous);
-        let ends = [Direction::Forwards, Direction::Backwards].map(|direction| listing.first_in(direction).unwrap());
-        prop_assert_eq!(ends, [expected.first().copied(), expected.last().copied()]);
+        let [next, previous] = [1, expected.len() - 1].map(|distance| expected[(index + distance) % expected.len()]);
+        prop_assert_eq!(listing.next_around(*row, Direction::Forwards).unwrap(), Some(next));
+        prop_assert_eq!(listing.next_around(*row, Direction::Backwards).unwrap(), Some(previous));
     }
     Ok(())
 }

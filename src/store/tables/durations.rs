@@ -1,6 +1,6 @@
 //! Observed durations: statistics for the forecasts (`forecasts`), and each single duration for display (`durations`).
 
-use std::{collections::BTreeMap, sync::LazyLock, time::Duration};
+use std::{collections::BTreeMap, sync::LazyLock};
 
 use chrono::{DateTime, Utc};
 use rusqlite::{Connection, params};
@@ -205,14 +205,12 @@ impl Reader {
         except: &str,
     ) -> Result<RouteDurations, StoreError> {
         let db = self.db();
-        let mut statement = db.prepare_cached(
+        let sql =
             "SELECT took FROM (SELECT id, took FROM durations WHERE profile = ? AND from_chain = ? AND to_chain = ?
-             AND gmp = ? AND at >= ? AND outcome <> ? ORDER BY id DESC LIMIT ?) ORDER BY took",
-        )?;
+                   AND gmp = ? AND at >= ? AND outcome <> ? ORDER BY id DESC LIMIT ?) ORDER BY took";
         let (from, to) = (route.from.as_str(), route.to.as_str());
         let values = params![profile, from, to, route.is_gmp, since, except, MAX_COMPARED];
-        let rows = statement.query_map(values, |row| row.get(0))?;
-        let durations = rows.map(|row| row.map(columns::span_from)).collect::<Result<Vec<Duration>, _>>()?;
+        let durations = db.all(sql, values, |row| row.get(0).map(columns::span_from))?;
         Ok(RouteDurations { evidence: settling_evidence(db, profile, route)?, durations })
     }
 

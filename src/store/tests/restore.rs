@@ -148,8 +148,10 @@ fn store_is_complete_wherever_a_restore_is_killed() {
 fn backup_is_read_where_it_lies_and_nothing_is_left_beside_it() {
     let (folder, path, copy) = store_and_backup();
     let before = (names(folder.path()), fs::read(&copy).unwrap());
-    assert!(Store::is_backup(&copy) && !Store::is_backup(&path) && !Store::is_backup(&folder.path().join("no.db")));
-    let shown = Store::open_backup(&copy).unwrap();
+    for other in [&path, &folder.path().join("no.db")] {
+        assert!(Store::open_unused_backup(other).unwrap().is_none());
+    }
+    let shown = Store::open_unused_backup(&copy).unwrap().unwrap();
     assert_eq!(shown.reader().unwrap().load().unwrap().0.len(), 1);
     assert_eq!((names(folder.path()), fs::read(&copy).unwrap()), before, "while it is read");
     assert!(testing::submit_track(&shown, "default", vec![fixtures::new(2)], at(1)).wait().is_err());
@@ -157,5 +159,5 @@ fn backup_is_read_where_it_lies_and_nothing_is_left_beside_it() {
     assert_eq!((names(folder.path()), fs::read(&copy).unwrap()), before);
     // A backup that was opened for writing is a store.
     testing::track(&Store::open(&copy).unwrap(), "default", vec![fixtures::new(2)], at(1));
-    assert!(!Store::is_backup(&copy));
+    assert!(Store::open_unused_backup(&copy).unwrap().is_none());
 }

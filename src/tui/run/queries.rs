@@ -105,11 +105,7 @@ pub(crate) fn alert(
     direction: Direction,
 ) -> Result<Option<RowId>, StoreError> {
     let alerting = reader.listing(&filter.and(&Tab::Attention.filter()), now);
-    let next = match alerting.next(row, direction)? {
-        None => alerting.first_in(direction)?,
-        next => next,
-    };
-    Ok(next.filter(|next| *next != row))
+    Ok(alerting.next_around(row, direction)?.filter(|next| *next != row))
 }
 
 /// Returns the tickets or labels with this prefix.
