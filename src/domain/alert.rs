@@ -212,10 +212,19 @@ impl Alert {
     }
 }
 
-/// Returns the urgency of alerts: whether one is unhandled, and the highest severity of the unhandled alerts, or else
-/// of all.
-pub(crate) fn urgency(alerts: &[Alert]) -> Option<(bool, Severity)> {
-    alerts.iter().map(|alert| (alert.handling.is_none(), alert.rule.severity())).max()
+/// How urgent the alerts of one transaction are. An unhandled alert is more urgent than any handled one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Urgency {
+    /// Whether an alert is neither acknowledged nor snoozed.
+    pub(crate) is_unhandled: bool,
+    /// The highest severity of the unhandled alerts, or else of all.
+    pub(crate) severity: Severity,
+}
+
+/// Returns the urgency of alerts; `None` without any.
+pub(crate) fn urgency(alerts: &[Alert]) -> Option<Urgency> {
+    let of = |alert: &Alert| Urgency { is_unhandled: alert.handling.is_none(), severity: alert.rule.severity() };
+    alerts.iter().map(of).max()
 }
 
 /// One transition of an alert, decided by `alerts` and carried out by `store`.

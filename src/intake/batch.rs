@@ -44,10 +44,10 @@ impl<const LIMIT: usize> RowWarnings<LIMIT> {
     }
 }
 
-/// Consumes a reader's events: passes good rows to `keep`, and collects errors and warnings.
+/// Consumes a reader's events: passes good rows to `on_transaction`, and collects errors and warnings.
 pub(super) struct RowCollector<'a, E> {
     allows_any_chain: bool,
-    keep: &'a mut dyn FnMut(InputPosition, NewTransaction) -> Result<(), E>,
+    on_transaction: &'a mut dyn FnMut(InputPosition, NewTransaction) -> Result<(), E>,
     keep_error: Option<E>,
     is_empty: bool,
     unknown_columns: HashSet<String>,
@@ -62,11 +62,11 @@ impl<'a, E> RowCollector<'a, E> {
     /// Returns a collector without events.
     pub(super) fn new(
         allows_any_chain: bool,
-        keep: &'a mut dyn FnMut(InputPosition, NewTransaction) -> Result<(), E>,
+        on_transaction: &'a mut dyn FnMut(InputPosition, NewTransaction) -> Result<(), E>,
     ) -> Self {
         Self {
             allows_any_chain,
-            keep,
+            on_transaction,
             keep_error: None,
             is_empty: true,
             unknown_columns: HashSet::new(),
@@ -78,7 +78,7 @@ impl<'a, E> RowCollector<'a, E> {
         }
     }
 
-    /// Handles one event of a reader. Returns [`ReadStop`] if `keep` fails.
+    /// Handles one event of a reader. Returns [`ReadStop`] if `on_transaction` fails.
     pub(super) fn handle_event(&mut self, event: ParseEvent) -> Result<(), ReadStop> {
         match event {
             ParseEvent::Row(position, row) => match fields::parse_transaction(row, self.allows_any_chain) {
@@ -109,7 +109,7 @@ impl<'a, E> RowCollector<'a, E> {
         if self.error_count > 0 {
             return Ok(());
         }
-        (self.keep)(position, new).map_err(|error| {
+        (self.on_transaction)(position, new).map_err(|error| {
             self.keep_error = Some(error);
             ReadStop
         })
@@ -135,7 +135,7 @@ impl<'a, E> RowCollector<'a, E> {
     /// Returns the warnings and profiles of the file, or the errors for which the file is rejected.
     pub(super) fn finish(mut self) -> Result<FileFindings, ReadError<E>> {
         if let Some(error) = self.keep_error {
-            return Err(ReadError::Keep(error));
+            return Err(ReadError::Callback(error));
         }
         if self.error_count > self.errors.len() {
             let message = format!("and {} more bad lines", self.error_count - self.errors.len());

@@ -154,20 +154,20 @@ pub(crate) enum ReadError<E> {
     },
     /// The input can't be read.
     Input(io::Error),
-    /// The `keep` function failed for a transaction.
-    Keep(E),
+    /// `on_transaction` failed for a transaction.
+    Callback(E),
 }
 
-/// Reads a file as a stream in bounded memory and passes each transaction with its position to `keep`. The same
+/// Reads a file as a stream in bounded memory and passes each transaction with its position to `on_transaction`. The same
 /// transaction may be passed more than once.
 ///
 /// # Errors
-/// If the input can't be read, `keep` fails or a line is bad. The caller must then discard all transactions passed so
+/// If the input can't be read, `on_transaction` fails or a line is bad. The caller must then discard all transactions passed so
 /// far.
 pub(crate) fn stream<E>(
     input: &mut dyn Read,
     options: &ReadOptions,
-    keep: &mut dyn FnMut(InputPosition, NewTransaction) -> Result<(), E>,
+    on_transaction: &mut dyn FnMut(InputPosition, NewTransaction) -> Result<(), E>,
 ) -> Result<FileFindings, ReadError<E>> {
     let refuse = |message: &str| {
         Err(ReadError::Bad {
@@ -184,7 +184,7 @@ pub(crate) fn stream<E>(
     let Some(first) = head.iter().find(|byte| !byte.is_ascii_whitespace()) else {
         return refuse("the file is empty; it needs a header row and rows of CSV, a JSON array, or JSON lines");
     };
-    let mut collector = batch::RowCollector::new(options.allows_any_chain, keep);
+    let mut collector = batch::RowCollector::new(options.allows_any_chain, on_transaction);
     let sink = &mut |event: ParseEvent| collector.handle_event(event);
     let read = match (options.format, first) {
         (InputFormat::Csv, _) => csv::read(&source, sink),
@@ -206,17 +206,17 @@ pub(crate) fn stream<E>(
 /// If any line is bad. All bad lines are listed, up to 100,000; a last entry counts the rest.
 pub fn read(bytes: &[u8], options: &ReadOptions) -> Result<ParsedFile, Vec<LineError>> {
     let mut rows = batch::InMemoryRows::default();
-    let keep = &mut |position, new| {
+    let on_transaction = &mut |position, new| {
         rows.push(position, new);
         Ok::<_, Infallible>(())
     };
-    match stream(&mut &*bytes, options, keep) {
+    match stream(&mut &*bytes, options, on_transaction) {
         Ok(found) => Ok(rows.finish(found.warnings)),
         Err(ReadError::Bad { errors, .. }) => Err(errors),
         Err(ReadError::Input(fault)) => {
             Err(vec![LineError { position: InputPosition::File, message: fault.to_string() }])
         }
-        Err(ReadError::Keep(never)) => match never {},
+        Err(ReadError::Callback(never)) => match never {},
     }
 }
 

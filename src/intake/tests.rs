@@ -265,7 +265,7 @@ fn reading_stops_when_the_input_or_the_keep_function_fails() {
             Err("full")
         };
         let failed = stream(&mut text.as_bytes(), &ReadOptions::default(), full);
-        assert!(matches!(failed, Err(ReadError::Keep("full"))), "{failed:?}");
+        assert!(matches!(failed, Err(ReadError::Callback("full"))), "{failed:?}");
         assert_eq!(kept, 1);
     }
 }

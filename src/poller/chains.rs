@@ -117,7 +117,7 @@ impl Drop for ChainTask {
 
 impl ChainPoller {
     /// Returns the poller of the chains; `None` if the settings name no nodes.
-    pub(super) fn from_setup<W>(setup: &PollerSetup<W>) -> Option<Self> {
+    pub(super) fn from_setup<T>(setup: &PollerSetup<T>) -> Option<Self> {
         Some(Self {
             nodes: Arc::clone(setup.chain_nodes.as_ref()?),
             store: setup.store.clone(),

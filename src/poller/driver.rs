@@ -58,8 +58,8 @@ const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 ///
 /// Once the store can't be written for good, `run` sends no more requests and waits for `stop`: the screen stays
 /// usable.
-pub async fn run<W: ServiceTransport>(
-    setup: PollerSetup<W>,
+pub async fn run<T: ServiceTransport>(
+    setup: PollerSetup<T>,
     stop: impl Future<Output = ()>,
 ) -> Result<Drain, PollerError> {
     let (store, profile, stop) = (setup.store.clone(), setup.profile.clone(), stop.shared());
@@ -76,8 +76,8 @@ pub async fn run<W: ServiceTransport>(
     }
 }
 
-async fn poll<W: ServiceTransport>(
-    setup: PollerSetup<W>,
+async fn poll<T: ServiceTransport>(
+    setup: PollerSetup<T>,
     stop: impl Future<Output = ()>,
 ) -> Result<Drain, PollerError> {
     if setup.store.team().is_some() && setup.lease.is_none() {
@@ -150,8 +150,8 @@ async fn permit_change(lease: Option<&mut LeasePermit>) {
     }
 }
 
-struct PollerDriver<W> {
-    setup: PollerSetup<W>,
+struct PollerDriver<T> {
+    setup: PollerSetup<T>,
     core: PollerCore,
     requests: JoinSet<RequestResult>,
     wakeups: watch::Receiver<u64>,
@@ -176,8 +176,8 @@ struct PollerDriver<W> {
     last_error: Option<(String, DateTime<Utc>)>,
 }
 
-impl<W: ServiceTransport> PollerDriver<W> {
-    async fn start(setup: PollerSetup<W>, role: Option<KernelLock>) -> Result<Self, PollerError> {
+impl<T: ServiceTransport> PollerDriver<T> {
+    async fn start(setup: PollerSetup<T>, role: Option<KernelLock>) -> Result<Self, PollerError> {
         // Subscribe before the first read: a change between the two is read twice, never missed. The results of this
         // poller's own answers come with the receipts of their operations.
         let wakeups = setup.store.subscribe(WakeKind::ExceptOwnObservations)?;
@@ -254,10 +254,10 @@ impl<W: ServiceTransport> PollerDriver<W> {
     }
 
     /// Reads the store on tokio's blocking pool.
-    async fn read<T: Send + 'static>(
+    async fn read<R: Send + 'static>(
         &self,
-        work: impl FnOnce(&Reader) -> Result<T, StoreError> + Send + 'static,
-    ) -> Result<T, PollerError> {
+        work: impl FnOnce(&Reader) -> Result<R, StoreError> + Send + 'static,
+    ) -> Result<R, PollerError> {
         let feed = self.feed.clone();
         Ok(self.setup.clock.run_blocking(move || feed.read(work)).await??)
     }
@@ -307,7 +307,7 @@ impl<W: ServiceTransport> PollerDriver<W> {
         Ok(changes.has_more)
     }
 
-    fn sender(&self, request: ServiceRequest, permit: SlotPermit) -> RequestSender<W> {
+    fn sender(&self, request: ServiceRequest, permit: SlotPermit) -> RequestSender<T> {
         let (store, clock) = (self.setup.store.clone(), self.setup.clock.clone());
         let (transport, profile) = (Arc::clone(&self.setup.transport), self.setup.profile.clone());
         RequestSender { request, permit, store, transport, clock, profile }

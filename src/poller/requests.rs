@@ -30,16 +30,16 @@ pub(super) struct RequestResult {
 }
 
 /// What one request needs.
-pub(super) struct RequestSender<W> {
+pub(super) struct RequestSender<T> {
     pub(super) request: ServiceRequest,
     pub(super) permit: SlotPermit,
     pub(super) store: Store,
-    pub(super) transport: Arc<W>,
+    pub(super) transport: Arc<T>,
     pub(super) clock: Clock,
     pub(super) profile: String,
 }
 
-impl<W: ServiceTransport> RequestSender<W> {
+impl<T: ServiceTransport> RequestSender<T> {
     /// Polls a tracked transaction, whose last status is `status`.
     pub(super) async fn ask_status(
         self,

@@ -14,11 +14,11 @@ use crate::{
 };
 
 /// The settings and connections of one poller.
-pub struct PollerSetup<W> {
+pub struct PollerSetup<T> {
     /// The store: the source of the transactions to poll, and the destination of the answers.
     pub store: Store,
     /// The connection to the service.
-    pub transport: Arc<W>,
+    pub transport: Arc<T>,
     /// The source of time.
     pub clock: Clock,
     /// The profile whose transactions the poller polls.
@@ -58,7 +58,7 @@ pub struct LeasePermit {
     pub pace: watch::Sender<Option<Pace>>,
 }
 
-impl<W> PollerSetup<W> {
+impl<T> PollerSetup<T> {
     /// Returns the identifier of the base URL and the integrator ID in reports: the key of the lease in a team, whose
     /// reports other machines read, and otherwise the fingerprint.
     pub(super) fn report_id(&self) -> String {

@@ -84,8 +84,8 @@ pub(super) fn unrecorded_by(last: &PollerReport, now: Now) -> Option<MonotonicTi
 }
 
 /// Waits until this process may poll. Returns `None` at once if no other process uses the store.
-pub(super) async fn acquire_poller_lock<W: ServiceTransport>(
-    setup: &PollerSetup<W>,
+pub(super) async fn acquire_poller_lock<T: ServiceTransport>(
+    setup: &PollerSetup<T>,
 ) -> Result<Option<KernelLock>, PollerError> {
     if setup.budget_folder.is_none() {
         return Ok(None);
@@ -109,8 +109,8 @@ pub(super) async fn acquire_poller_lock<W: ServiceTransport>(
 
 /// Reports that this process waits, if the process that holds the lock hasn't reported for long: it may be suspended.
 /// `reader` is kept for the next call: opening one costs more than the read.
-async fn report_waiting<W: ServiceTransport>(
-    setup: &PollerSetup<W>,
+async fn report_waiting<T: ServiceTransport>(
+    setup: &PollerSetup<T>,
     reader: &mut Option<SharedReader>,
 ) -> Result<(), PollerError> {
     let (store, profile, at) = (setup.store.clone(), setup.profile.clone(), setup.clock.now().wall);

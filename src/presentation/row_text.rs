@@ -10,7 +10,7 @@ use chrono::{DateTime, FixedOffset, Utc};
 use super::glyphs::Glyphs;
 use crate::domain::{
     advice,
-    alert::{self, Alert, AlertState, Handling, Rule, Severity, Snooze},
+    alert::{self, Alert, AlertState, Handling, Rule, Severity, Snooze, Urgency},
     chains,
     change::{Change, ChangeKind},
     people,
@@ -36,10 +36,10 @@ pub(crate) fn mark(severity: Option<Severity>) -> &'static str {
 /// unhandled alert. If all alerts are handled, returns the mark of the most severe alert in brackets.
 pub(crate) fn urgency_mark(alerts: &[Alert]) -> &'static str {
     match alert::urgency(alerts) {
-        Some((false, Severity::Critical)) => "(!!)",
-        Some((false, Severity::Warning)) => "(!)",
-        Some((false, Severity::Info)) => "(i)",
-        Some((true, severity)) => mark(Some(severity)),
+        Some(Urgency { is_unhandled: false, severity: Severity::Critical }) => "(!!)",
+        Some(Urgency { is_unhandled: false, severity: Severity::Warning }) => "(!)",
+        Some(Urgency { is_unhandled: false, severity: Severity::Info }) => "(i)",
+        Some(Urgency { is_unhandled: true, severity }) => mark(Some(severity)),
         None => mark(None),
     }
 }
@@ -47,8 +47,8 @@ pub(crate) fn urgency_mark(alerts: &[Alert]) -> &'static str {
 /// Like [`urgency_mark`], in words for a screen reader.
 pub(crate) fn urgency_in_words(alerts: &[Alert]) -> String {
     match alert::urgency(alerts) {
-        Some((true, severity)) => severity.name().to_owned(),
-        Some((false, severity)) => format!("{}, handled", severity.name()),
+        Some(Urgency { is_unhandled: true, severity }) => severity.name().to_owned(),
+        Some(Urgency { is_unhandled: false, severity }) => format!("{}, handled", severity.name()),
         None => "no alert".to_owned(),
     }
 }

@@ -45,7 +45,7 @@ fn restore_puts_a_backup_in_place_but_not_under_a_running_watch() {
         lines[0].contains("hoptop.db: 2 transactions from copy.db, ") && lines[0].ends_with(", verified"),
         "{lines:?}"
     );
-    let kept = lines[1].strip_prefix("the store that was there is kept as ").unwrap_or_else(|| panic!("{lines:?}"));
+    let kept = lines[1].strip_prefix("the previous store is kept as ").unwrap_or_else(|| panic!("{lines:?}"));
     assert_eq!(home.list().len(), 2);
     let former: Value = serde_json::from_str(&home.run(&["--db", kept, "list", "--json"]).out).unwrap();
     assert_eq!(former.as_array().map(Vec::len), Some(3));

@@ -11,7 +11,7 @@ use super::{
     sort::{SortBy, SortKey},
 };
 use crate::domain::{
-    alert::{self, Severity},
+    alert,
     status::RouterStatus,
 };
 
@@ -19,7 +19,7 @@ impl SortKey {
     fn compare(self, a: &FilterInput, b: &FilterInput, now: DateTime<Utc>) -> Ordering {
         let directed = |ordering: Ordering| if self.is_reversed { ordering.reverse() } else { ordering };
         match self.by {
-            SortBy::Severity => directed(urgency(b).cmp(&urgency(a))),
+            SortBy::Severity => directed(alert::urgency(b.alerts).cmp(&alert::urgency(a.alerts))),
             SortBy::Due => self.present_first(due(a), due(b)),
             SortBy::Age => directed(b.tx.age(now).cmp(&a.tx.age(now))),
             SortBy::Status => directed(rank(a).cmp(&rank(b)).then_with(|| raw(a).cmp(raw(b)))),
@@ -56,10 +56,6 @@ impl SortKey {
 pub(crate) fn compare(a: &FilterInput, b: &FilterInput, keys: &[SortKey], now: DateTime<Utc>) -> Ordering {
     let by_keys = keys.iter().map(|key| key.compare(a, b, now)).find(|ordering| ordering.is_ne());
     by_keys.unwrap_or_else(|| a.tx.id.cmp(&b.tx.id))
-}
-
-fn urgency(candidate: &FilterInput) -> Option<(bool, Severity)> {
-    alert::urgency(candidate.alerts)
 }
 
 fn due(candidate: &FilterInput) -> Option<DateTime<Utc>> {

@@ -441,7 +441,7 @@ impl Model {
 
     /// Returns the highest severity of a transaction's firing alerts.
     pub fn severity(&self, row: RowId) -> Option<Severity> {
-        alert::urgency(self.alerts_of(row)).filter(|(fires, _)| *fires).map(|(_, severity)| severity)
+        alert::urgency(self.alerts_of(row)).filter(|urgency| urgency.is_unhandled).map(|urgency| urgency.severity)
     }
 
     /// Returns the next loaded row after the selection with a firing alert, or else the first one, except these rows.

@@ -9,14 +9,14 @@ pub enum ShippedTheme {
     /// Light on dark.
     Dark,
     /// Colours that people with any kind of colour vision can tell apart (Okabe and Ito).
-    ColourBlind,
+    ColorBlind,
     /// Without colours.
     Mono,
 }
 
 impl ShippedTheme {
     /// All shipped themes.
-    pub const ALL: [Self; 5] = [Self::Default, Self::Light, Self::Dark, Self::ColourBlind, Self::Mono];
+    pub const ALL: [Self; 5] = [Self::Default, Self::Light, Self::Dark, Self::ColorBlind, Self::Mono];
 
     /// Returns the name, as in a config file.
     pub fn name(self) -> &'static str {
@@ -24,7 +24,7 @@ impl ShippedTheme {
             Self::Default => "default",
             Self::Light => "light",
             Self::Dark => "dark",
-            Self::ColourBlind => "colour-blind",
+            Self::ColorBlind => "colour-blind",
             Self::Mono => "mono",
         }
     }
@@ -35,7 +35,7 @@ impl ShippedTheme {
             Self::Default => "the terminal's own colours and background",
             Self::Light => "dark on light",
             Self::Dark => "light on dark",
-            Self::ColourBlind => "safe for every kind of colour vision",
+            Self::ColorBlind => "safe for every kind of colour vision",
             Self::Mono => "without colours",
         }
     }
@@ -51,7 +51,7 @@ impl ShippedTheme {
             Self::Default => include_str!("../../../assets/themes/default.toml"),
             Self::Light => include_str!("../../../assets/themes/light.toml"),
             Self::Dark => include_str!("../../../assets/themes/dark.toml"),
-            Self::ColourBlind => include_str!("../../../assets/themes/colour-blind.toml"),
+            Self::ColorBlind => include_str!("../../../assets/themes/colour-blind.toml"),
             Self::Mono => include_str!("../../../assets/themes/mono.toml"),
         }
     }

@@ -34,12 +34,12 @@ fn contrast(one: Color, other: Color) -> f64 {
 
 #[test]
 fn themes_with_their_own_background_have_enough_contrast() {
-    for shipped in [ShippedTheme::Light, ShippedTheme::Dark, ShippedTheme::ColourBlind] {
+    for shipped in [ShippedTheme::Light, ShippedTheme::Dark, ShippedTheme::ColorBlind] {
         for depth in [ColorDepth::True, ColorDepth::Indexed] {
             let palette = palette(shipped, depth);
-            let (letters, ground) = (palette.text.fg.unwrap(), palette.text.bg.unwrap());
+            let (text_color, background) = (palette.text.fg.unwrap(), palette.text.bg.unwrap());
             for (meaning, style) in palette.all() {
-                let contrast = contrast(style.fg.unwrap_or(letters), style.bg.unwrap_or(ground));
+                let contrast = contrast(style.fg.unwrap_or(text_color), style.bg.unwrap_or(background));
                 assert!(contrast >= 4.5, "{} {meaning} {depth:?}: {contrast:.2}", shipped.name());
             }
         }
@@ -48,17 +48,17 @@ fn themes_with_their_own_background_have_enough_contrast() {
 
 #[test]
 fn every_meaning_is_legible_in_the_selected_row_and_in_a_tinted_row() {
-    for shipped in [ShippedTheme::Light, ShippedTheme::Dark, ShippedTheme::ColourBlind] {
+    for shipped in [ShippedTheme::Light, ShippedTheme::Dark, ShippedTheme::ColorBlind] {
         for depth in [ColorDepth::True, ColorDepth::Indexed] {
             let palette = palette(shipped, depth);
-            let letters = palette.text.fg.unwrap();
-            let grounds = [palette.selected.bg, palette.tint.bg].into_iter().flatten();
-            for ground in grounds {
+            let text_color = palette.text.fg.unwrap();
+            let backgrounds = [palette.selected.bg, palette.tint.bg].into_iter().flatten();
+            for background in backgrounds {
                 for style in
                     [palette.text, palette.critical, palette.warning, palette.info, palette.good, palette.progress]
                 {
-                    let contrast = contrast(style.fg.unwrap_or(letters), ground);
-                    assert!(contrast >= 3.0, "{} {style:?} on {ground} {depth:?}: {contrast:.2}", shipped.name());
+                    let contrast = contrast(style.fg.unwrap_or(text_color), background);
+                    assert!(contrast >= 3.0, "{} {style:?} on {background} {depth:?}: {contrast:.2}", shipped.name());
                 }
             }
         }
@@ -95,7 +95,7 @@ fn severities_are_distinguishable_for_every_kind_of_colour_vision() {
     /// Ten times the difference that is just noticeable.
     const APART: f64 = 23.0;
     for depth in [ColorDepth::True, ColorDepth::Indexed] {
-        let palette = palette(ShippedTheme::ColourBlind, depth);
+        let palette = palette(ShippedTheme::ColorBlind, depth);
         let meanings = [palette.critical, palette.warning, palette.info, palette.good, palette.text];
         for (vision, matrix) in VISIONS {
             let seen = meanings.map(|style| lab(apply(matrix, linear(style.fg.unwrap()))));
@@ -129,7 +129,7 @@ fn statuses_of_the_outcome_bar_have_different_colours() {
     // Of the theme for every kind of colour vision, the colours differ enough for every kind.
     for (vision, matrix) in VISIONS {
         let theme = Theme::shipped(
-            ShippedTheme::ColourBlind,
+            ShippedTheme::ColorBlind,
             DisplayOptions { color: true, depth: ColorDepth::True, ..DisplayOptions::default() },
         );
         let seen = |status| lab(apply(matrix, linear(theme.text().patch(theme.status(status)).fg.unwrap())));
@@ -145,7 +145,7 @@ fn statuses_of_the_outcome_bar_have_different_colours() {
 #[test]
 fn severities_use_colours_of_okabe_and_ito_only() {
     const EIGHT: [u32; 8] = [0x00_0000, 0xe6_9f00, 0x56_b4e9, 0x00_9e73, 0xf0_e442, 0x00_72b2, 0xd5_5e00, 0xcc_79a7];
-    let palette = palette(ShippedTheme::ColourBlind, ColorDepth::True);
+    let palette = palette(ShippedTheme::ColorBlind, ColorDepth::True);
     for style in [palette.critical, palette.warning, palette.info, palette.good, palette.progress] {
         let Some(Color::Rgb(red, green, blue)) = style.fg else { panic!("{style:?}") };
         assert!(EIGHT.contains(&u32::from_be_bytes([0, red, green, blue])), "{style:?}");

@@ -116,7 +116,7 @@ pub(crate) fn import(args: &ImportArgs, input: &mut dyn Read, cx: &mut Context) 
             }
             return print_unreadable(&name, &reason, cx.err);
         }
-        Err(ReadError::Keep(fault)) => return Err(fault.into()),
+        Err(ReadError::Callback(fault)) => return Err(fault.into()),
     };
     let mut warnings = found.warnings;
     warnings.extend(other_profiles_warning(&found.profiles, &cx.profile));
@@ -165,14 +165,14 @@ fn spool(args: &ImportArgs, input: &mut dyn Read) -> Result<(Box<dyn Batch>, Fil
             &mut opened
         }
     };
-    let mut spool = ImportSpool::new().map_err(ReadError::Keep)?;
+    let mut spool = ImportSpool::new().map_err(ReadError::Callback)?;
     let options = ReadOptions { format: args.format.into(), allows_any_chain: args.any_chain };
     let mut input = intake::unpacking_reader(input).map_err(ReadError::Input)?;
     let mut found = intake::stream(&mut input, &options, &mut |position, new| spool.put(position.to_string(), new))?;
     let mut duplicates = Duplicates::default();
     let on_duplicate =
         &mut |Duplicate { earlier, later, hash, is_same }| duplicates.push(&earlier, &later, &hash, is_same);
-    let batch = spool.finish(on_duplicate).map_err(ReadError::Keep)?;
+    let batch = spool.finish(on_duplicate).map_err(ReadError::Callback)?;
     found.warnings.extend(duplicates.finish());
     Ok((batch, found))
 }

@@ -58,7 +58,7 @@ fn the_list_in_every_theme() {
 
 #[test]
 fn a_theme_with_a_background_fills_every_cell() {
-    for shipped in [ShippedTheme::Light, ShippedTheme::Dark, ShippedTheme::ColourBlind] {
+    for shipped in [ShippedTheme::Light, ShippedTheme::Dark, ShippedTheme::ColorBlind] {
         let theme = Theme::shipped(shipped, DisplayOptions { color: true, ..DisplayOptions::default() });
         let ground = theme.text();
         // Screens with wide letters are left out: the second half of a wide letter is drawn with the first.
@@ -80,7 +80,7 @@ fn a_theme_that_was_chosen_by_name_is_remembered() {
         press(model, &["Enter"], now())
     };
     use crate::tui::{effect::Effect, model::view_state::ChosenTheme};
-    assert_eq!(run(&mut model, "theme blind"), [Effect::SetTheme(Some(ShippedTheme::ColourBlind))]);
+    assert_eq!(run(&mut model, "theme blind"), [Effect::SetTheme(Some(ShippedTheme::ColorBlind))]);
     assert_eq!(run(&mut model, "theme configured"), [Effect::SetTheme(None)]);
     assert_eq!(run(&mut model, "theme qqq"), []);
     assert!(model.status_message.as_ref().unwrap().text.starts_with("No theme `qqq`; the themes are default, light"));

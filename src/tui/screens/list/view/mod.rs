@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     domain::{
-        alert::{self, Alert},
+        alert::{self, Alert, Urgency},
         ids::RowId,
         settled_duration, span, text,
         transaction::Transaction,
@@ -247,7 +247,7 @@ fn ticket<R>(context: &DrawContext<'_>, tx: &Transaction<R>, has_labels: bool) -
 /// Returns the mark of a transaction whose alerts are all handled: `a` (acknowledged) or `z` (snoozed), and the most
 /// severe alert's mark. Returns `None` if an alert fires, or without alerts.
 fn handled_mark(alerts: &[Alert]) -> Option<String> {
-    let Some((false, severity)) = alert::urgency(alerts) else { return None };
+    let Urgency { severity, .. } = alert::urgency(alerts).filter(|urgency| !urgency.is_unhandled)?;
     let is_most_severe = |alert: &&Alert| alert.rule.severity() == severity;
     let is_snoozed = alerts.iter().filter(is_most_severe).all(|alert| alert.snoozed().is_some());
     Some(format!("{}{}", if is_snoozed { "z" } else { "a" }, row_text::mark(Some(severity))))
