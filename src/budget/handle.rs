@@ -388,13 +388,13 @@ impl SlotRelease {
         let id = SlotId { member, slot: self.slot };
         match self.returned {
             RequestEnd::Answered => {
-                ledger.release_answered(id, self.at);
+                ledger.release(id, self.at);
                 ledger.pace.apply_answered(self.at);
             }
-            RequestEnd::Failed => ledger.release_answered(id, self.at),
-            RequestEnd::TimedOut(timeout) => ledger.release_timed_out(id, self.at, timeout),
+            RequestEnd::Failed => ledger.release(id, self.at),
+            RequestEnd::TimedOut(timeout) => ledger.release(id, self.at + timeout),
             RequestEnd::Throttled { retry_after, jitter } => {
-                ledger.release_answered(id, self.at);
+                ledger.release(id, self.at);
                 ledger.pace.apply_throttled(retry_after, jitter, self.at);
             }
         }

@@ -243,15 +243,14 @@ impl Ledger {
         self.slots.contains(&UsedSlot::Taken(id))
     }
 
-    /// Releases a slot whose response arrived at `arrival`.
-    pub(super) fn release_answered(&mut self, id: SlotId, arrival: MonotonicTime) {
-        self.release(&UsedSlot::Taken(id), arrival);
-    }
-
-    /// Releases a slot whose request was given up at `now` after `timeout`. The service may see the request later than
-    /// `now`, so the slot rests for the timeout and a window.
-    pub(super) fn release_timed_out(&mut self, id: SlotId, now: MonotonicTime, timeout: Duration) {
-        self.release(&UsedSlot::Taken(id), now + timeout);
+    /// Lets a taken slot rest for a window after `seen`, the latest moment at which the service may see the request: when
+    /// the response arrived, or a timeout after the request was given up. A slot that is missing in the ledger is added,
+    /// so that its request still counts.
+    pub(super) fn release(&mut self, id: SlotId, seen: MonotonicTime) {
+        match self.slots.iter_mut().find(|slot| **slot == UsedSlot::Taken(id)) {
+            Some(slot) => *slot = UsedSlot::Seen(seen),
+            None => self.slots.push(UsedSlot::Seen(seen)),
+        }
     }
 
     /// Releases the slots of a member that was found dead at `now`, and removes the member from the queue.
@@ -307,14 +306,6 @@ impl Ledger {
             && self.slots.iter().all(is_sound)
             && self.next_send <= latest.max(now + self.slots_and_window().1)
             && self.pace.is_sound(latest)
-    }
-
-    /// Lets a taken slot rest. A slot that is missing in the ledger is added, so that its request still counts.
-    fn release(&mut self, taken: &UsedSlot, seen: MonotonicTime) {
-        match self.slots.iter_mut().find(|slot| *slot == taken) {
-            Some(slot) => *slot = UsedSlot::Seen(seen),
-            None => self.slots.push(UsedSlot::Seen(seen)),
-        }
     }
 }
 

@@ -30,7 +30,7 @@ pub(crate) fn clients(settings: &Settings) -> Result<Vec<ServiceClient>> {
             clients.iter().zip(settings.profiles()).find(|(other, _)| other.contradicts(&client))
         {
             let (name, other_name) = (text::clean(&account.profile), text::clean(profile));
-            let (limit, other_limit) = (client.rps(), other.rps());
+            let (limit, other_limit) = (client.rps, other.rps);
             bail!(
                 "profiles {other_name} and {name} have the same ID but different limits: {other_limit} and {limit} requests/s"
             );

@@ -11,10 +11,7 @@ use std::{
 };
 
 use chrono::{DateTime, TimeDelta, Utc};
-use tokio::{
-    sync::watch,
-    task::{JoinHandle, JoinSet, spawn_blocking},
-};
+use tokio::task::{JoinHandle, JoinSet, spawn_blocking};
 
 use super::setup::{LeasePermit, PollScope, PollerError, PollerSetup};
 use crate::{
@@ -174,8 +171,8 @@ impl ChainPoller {
                         self.save_answer(asked, &feed, &mut schedule).await?;
                     }
                 }
-                woken = wait_for_commit(&mut commits) => {
-                    woken?;
+                woken = commits.changed() => {
+                    woken.map_err(|_| StoreError::Closed)?;
                     self.update(&feed, &mut schedule).await?;
                 }
                 () = self.clock.sleep_until(tick) => {}
@@ -290,14 +287,6 @@ impl ChainPoller {
             schedule.set(row, next);
         }
         Ok(())
-    }
-}
-
-/// Resolves after the next commit to the store.
-async fn wait_for_commit(commits: &mut watch::Receiver<u64>) -> Result<(), PollerError> {
-    match commits.changed().await {
-        Ok(()) => Ok(()),
-        Err(_) => Err(StoreError::Closed.into()),
     }
 }
 

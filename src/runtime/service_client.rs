@@ -23,7 +23,7 @@ pub(crate) struct ServiceClient {
     pub(super) base_url: String,
     pub(super) id: IntegratorId,
     client: Client,
-    pub(super) rps: f64,
+    pub(crate) rps: f64,
     /// The fingerprint of base URL and ID.
     pub fingerprint: String,
     /// The part of the ID that may be shown, such as `…7f3a`.
@@ -73,11 +73,6 @@ impl ServiceClient {
     /// Whether `other` has the same ID at the same service but another limit.
     pub(crate) fn contradicts(&self, other: &Self) -> bool {
         self.fingerprint == other.fingerprint && self.rps != other.rps
-    }
-
-    /// Returns the limit of the ID in requests per second.
-    pub(crate) fn rps(&self) -> f64 {
-        self.rps
     }
 
     /// Returns a function that creates the setup of a poller. Each call is for a new poller, after the earlier one has

@@ -251,7 +251,11 @@ fn quote_is_stored_and_its_transaction_gets_the_estimate() {
     let fixture = OneShotFixture::new(&[]);
     let first = fixture.quote(&[]);
     assert_eq!((first.code, first.err.as_str()), (Some(0), ""), "{first:?}");
-    assert!(first.out.contains("quoteId") && first.out.contains("after you send the transaction:  hoptop add TX"), "{}", first.out);
+    assert!(
+        first.out.contains("quoteId") && first.out.contains("after you send the transaction:  hoptop add TX"),
+        "{}",
+        first.out
+    );
     let again = fixture.quote(&["--json"]);
     assert_eq!(again.code, Some(0), "{again:?}");
     let again: Value = serde_json::from_str(&again.out).unwrap();

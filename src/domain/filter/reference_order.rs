@@ -10,10 +10,7 @@ use super::{
     FilterInput,
     sort::{SortBy, SortKey},
 };
-use crate::domain::{
-    alert,
-    status::RouterStatus,
-};
+use crate::domain::{alert, status::RouterStatus};
 
 impl SortKey {
     fn compare(self, a: &FilterInput, b: &FilterInput, now: DateTime<Utc>) -> Ordering {

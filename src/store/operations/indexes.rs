@@ -30,7 +30,8 @@ pub(super) enum Novelty {
 /// The dropped indexes, as SQL that makes them again.
 pub(super) struct DroppedIndexes {
     definitions: Vec<String>,
-    is_all_new: bool,
+    /// Whether no row of the batch is stored yet. The unique index is dropped then, so SQLite can't detect a duplicate.
+    pub(super) is_all_new: bool,
 }
 
 /// Drops indexes for a batch of this many rows, if making them again takes less time than maintaining them. No two rows
@@ -68,11 +69,6 @@ pub(super) fn drop_before_import(
 }
 
 impl DroppedIndexes {
-    /// Whether no row of the batch is stored yet. The unique index is dropped then, so SQLite can't detect a duplicate.
-    pub(super) fn is_all_new(&self) -> bool {
-        self.is_all_new
-    }
-
     /// Makes the indexes again as they were.
     pub(super) fn restore(self, db: &Connection) -> Result<(), StoreError> {
         self.definitions.iter().try_for_each(|definition| Ok(db.execute_batch(definition)?))

@@ -28,7 +28,7 @@ use super::{
     body_storage::BodyStorage,
     error::StoreError,
     tables::{
-        identifiers, notification_cursors, quotes as quotes_table, search_index,
+        identifiers, notification_cursors, pollers, quotes as quotes_table, search_index,
         status_requests::{self, StatusRequest},
     },
 };
@@ -148,7 +148,7 @@ pub(in crate::store) fn apply(
         Operation::RequestPoll { transactions } => {
             poll::request(db, transactions, stamp).map(|()| OperationResult::Done)
         }
-        Operation::Pause { profile, until } => profile::pause(db, profile, *until).map(|()| OperationResult::Done),
+        Operation::Pause { profile, until } => pollers::set_pause(db, profile, *until).map(|()| OperationResult::Done),
         Operation::RequestQuote { profile, request, wanted_until } => {
             quotes::ask(db, profile, request, *wanted_until, at).map(OperationResult::Asked)
         }

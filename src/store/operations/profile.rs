@@ -56,8 +56,3 @@ pub(super) fn report_polling(
     status_requests::delete_expired(db, at)?;
     alert_changes::end_snoozes(db, at)
 }
-
-/// Pauses the polling of a profile until a moment; `None` resumes it.
-pub(super) fn pause(db: &Connection, profile: &str, until: Option<DateTime<Utc>>) -> Result<(), StoreError> {
-    pollers::set_pause(db, profile, until)
-}

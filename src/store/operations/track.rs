@@ -114,7 +114,7 @@ pub(in crate::store) fn track_batch(
 ) -> Result<ImportReport, StoreError> {
     connection::with_large_cache(db, || {
         let indexes = indexes::drop_before_import(db, batch.rows(), || estimate_novelty(db, profile, batch))?;
-        let begin = if indexes.is_all_new() { ImportRun::of_new } else { ImportRun::new };
+        let begin = if indexes.is_all_new { ImportRun::of_new } else { ImportRun::new };
         let mut import = begin(db, profile, stamp)?;
         for_each(batch, |new| import.import(new).map(ControlFlow::Continue))?;
         let (report, last) = import.finish()?;
