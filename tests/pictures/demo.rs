@@ -36,6 +36,7 @@ use hoptop::internals::{
         theme::Theme,
     },
 };
+use tokio::runtime::Handle;
 
 use crate::in_process_transport::InProcessTransport;
 
@@ -88,7 +89,7 @@ pub(crate) fn show() {
             chain_nodes: None,
         };
         let polling = tokio::spawn(poller::run(setup, std::future::pending::<()>()));
-        let hurry = FastForward::start(&store);
+        let hurry = FastForward::start(&store, &clock);
         clock.sleep_until(clock.now().mono + POLLED_BEFORE).await;
         drop(hurry);
         let setting = DashboardSettings {
@@ -124,13 +125,16 @@ pub(crate) fn show() {
 struct FastForward(Option<(mpsc::Sender<()>, JoinHandle<()>)>);
 
 impl FastForward {
-    fn start(store: &Store) -> Self {
+    fn start(store: &Store, clock: &Clock) -> Self {
         let (stop, stopped) = mpsc::channel();
-        let store = store.clone();
+        let (store, clock, runtime) = (store.clone(), clock.clone(), Handle::current());
         let thread = thread::spawn(move || {
+            let _context = runtime.enter();
             while stopped.recv_timeout(Duration::from_millis(1)) == Err(RecvTimeoutError::Timeout) {
-                // Writes nothing, and nobody waits for more writes while somebody waits for this one.
-                store.apply(Operation::RequestPoll { transactions: Vec::new() }, start()).wait().unwrap();
+                // The store wakes the poller from its own thread. tokio would take such a wakeup in progress for idleness.
+                let _still = clock.hold();
+                // Nobody waits for more writes while somebody waits for this one.
+                store.flush().wait().unwrap();
             }
         });
         Self(Some((stop, thread)))

@@ -7,51 +7,43 @@ use clap::ValueEnum;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-/// A kind of JSON output. As JSON it is the value of `schema`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Schema {
-    Transaction,
-    Event,
-    Alert,
-    Quote,
-    Stats,
-    Import,
-    Doctor,
-    Config,
-    StoreStatus,
+macro_rules! schemas {
+    ($($kind:ident $name:literal $printed_by:literal,)*) => {
+        /// A kind of JSON output. As JSON it is the value of `schema`.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+        pub(crate) enum Schema { $(#[value(name = $name)] $kind,)* }
+
+        impl Schema {
+            /// Returns the value of `schema` in the output, like `hoptop/alert/1`.
+            pub(crate) fn id(self) -> &'static str {
+                match self { $(Self::$kind => concat!("hoptop/", $name, "/1"),)* }
+            }
+
+            /// Returns the commands that print this kind of JSON.
+            pub(crate) fn printed_by(self) -> &'static str {
+                match self { $(Self::$kind => $printed_by,)* }
+            }
+
+            fn file(self) -> &'static str {
+                match self { $(Self::$kind => include_str!(concat!("../../../assets/schemas/", $name, ".json")),)* }
+            }
+        }
+    };
+}
+
+schemas! {
+    Transaction "transaction" "list, show, check and export, with --json or --format json or ndjson",
+    Event "event" "watch --json, on_event and webhooks: one event a line",
+    Alert "alert" "alerts --json",
+    Quote "quote" "quote --json",
+    Stats "stats" "stats --json",
+    Import "import" "import --json",
+    Doctor "doctor" "doctor --json",
+    Config "config" "config --json",
+    StoreStatus "store-status" "store status --json",
 }
 
 impl Schema {
-    /// Returns the value of `schema` in the output, like `hoptop/alert/1`.
-    pub(crate) fn id(self) -> &'static str {
-        match self {
-            Self::Transaction => "hoptop/transaction/1",
-            Self::Event => "hoptop/event/1",
-            Self::Alert => "hoptop/alert/1",
-            Self::Quote => "hoptop/quote/1",
-            Self::Stats => "hoptop/stats/1",
-            Self::Import => "hoptop/import/1",
-            Self::Doctor => "hoptop/doctor/1",
-            Self::Config => "hoptop/config/1",
-            Self::StoreStatus => "hoptop/store-status/1",
-        }
-    }
-
-    /// Returns the commands that print this kind of JSON.
-    pub(crate) fn printed_by(self) -> &'static str {
-        match self {
-            Self::Transaction => "list, show, check and export, with --json or --format json or ndjson",
-            Self::Event => "watch --json, on_event and webhooks: one event a line",
-            Self::Alert => "alerts --json",
-            Self::Quote => "quote --json",
-            Self::Stats => "stats --json",
-            Self::Import => "import --json",
-            Self::Doctor => "doctor --json",
-            Self::Config => "config --json",
-            Self::StoreStatus => "store status --json",
-        }
-    }
-
     /// Returns the JSON Schema. The schema of events contains the definitions of a transaction.
     ///
     /// # Errors
@@ -68,17 +60,7 @@ impl Schema {
     }
 
     fn parse_file(self) -> Result<Value, serde_json::Error> {
-        serde_json::from_str(match self {
-            Self::Transaction => include_str!("../../../assets/schemas/transaction.json"),
-            Self::Event => include_str!("../../../assets/schemas/event.json"),
-            Self::Alert => include_str!("../../../assets/schemas/alert.json"),
-            Self::Quote => include_str!("../../../assets/schemas/quote.json"),
-            Self::Stats => include_str!("../../../assets/schemas/stats.json"),
-            Self::Import => include_str!("../../../assets/schemas/import.json"),
-            Self::Doctor => include_str!("../../../assets/schemas/doctor.json"),
-            Self::Config => include_str!("../../../assets/schemas/config.json"),
-            Self::StoreStatus => include_str!("../../../assets/schemas/store-status.json"),
-        })
+        serde_json::from_str(self.file())
     }
 }
 
