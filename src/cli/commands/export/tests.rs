@@ -305,7 +305,9 @@ fn files_of_the_store_are_never_replaced() {
         let (.., refused) = fixture.run(|cx| export(&to, cx));
         let error = crate::cli::error_line(&refused.unwrap_err());
         assert!(error.ends_with("can't be written: it belongs to the store; choose another name"), "{error}");
-        assert_eq!(length(), before, "{output}");
+        // The store itself may append to its log meanwhile.
+        let has_grown = output.ends_with("-wal") && length() > before;
+        assert!(has_grown || length() == before, "{output}");
     }
     assert_eq!(fixture.transactions().len(), 3);
     let beside = format!("{}.csv", store.display());
