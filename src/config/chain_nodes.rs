@@ -8,9 +8,8 @@ use super::{
     environment::Environment,
     error::ConfigError,
     file::{ChainNode, ConfigFile},
-    secret::SecretText,
+    secret::{SecretKeys, SecretText, describe_secret},
     source::SettingSource,
-    team_store::{SecretKeys, describe_secret},
 };
 use crate::{
     domain::text::clean,

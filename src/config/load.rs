@@ -18,10 +18,10 @@ use super::{
     environment::{DefaultFolders, Environment},
     error::ConfigError,
     file::{self, Argv, ConfigFile, DelayWeight, KeyNames, PollingRank, ProfileEntry, Retention},
-    secret::SecretText,
+    secret::{SecretKeys, SecretText, describe_secret},
     settings::{Alerting, SettingEntry, Settings},
     source::SettingSource,
-    team_store::{SecretKeys, TeamStore, default_store_path, describe_secret},
+    team_store::{TeamStore, default_store_path},
 };
 use crate::{
     domain::{

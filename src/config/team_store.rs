@@ -1,4 +1,4 @@
-//! The settings of the team's store: its address, the sources of its password, and this machine's part in the team.
+//! The settings of the team's store: its address and the sources of its password.
 //!
 //! The address may name a connection service, whose file is read here. The password is read when a connection needs it.
 //! A password must never be part of a message or a debug print.
@@ -8,12 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{
-    environment::Environment,
-    error::ConfigError,
-    file::{Argv, ChainNode, ConfigFile, ProfileEntry},
-    source::SettingSource,
-};
+use super::{environment::Environment, error::ConfigError, source::SettingSource};
 use crate::{
     domain::{
         secret::Password,
@@ -26,9 +21,6 @@ use crate::{
 const SERVICE_FILE: &str = "pg_service.conf";
 /// The folder of the connection service file of all users, unless `PGSYSCONFDIR` names another one.
 const SYSTEM_FOLDER: &str = "/etc/postgresql-common";
-
-/// The keys for the password of the team's store.
-const STORE_PASSWORD_KEYS: [&str; 3] = ["store_password_env", "store_password_file", "store_password_command"];
 
 /// The team's store.
 #[derive(Clone, Debug)]
@@ -80,112 +72,6 @@ impl StorePassword {
             pass_file: env.path("PGPASSFILE").or_else(in_home),
             service,
         }
-    }
-}
-
-/// The keys for a secret in one section of the config file. At most one of them may have a value.
-pub(super) struct SecretKeys<'a> {
-    /// The names of the keys for a variable, a file and a command.
-    names: [&'static str; 3],
-    variable: Option<&'a String>,
-    file: Option<&'a PathBuf>,
-    command: Option<&'a Argv>,
-}
-
-impl<'a> SecretKeys<'a> {
-    /// Returns the keys for the integrator ID of a profile.
-    pub(super) fn of_integrator_id(profile: &'a ProfileEntry) -> Self {
-        Self {
-            names: ["integrator_id_env", "integrator_id_file", "integrator_id_command"],
-            variable: profile.integrator_id_env.as_ref(),
-            file: profile.integrator_id_file.as_ref(),
-            command: profile.integrator_id_command.as_ref(),
-        }
-    }
-
-    /// Returns the keys for the store's password in a profile.
-    pub(super) fn of_profile(profile: &'a ProfileEntry) -> Self {
-        Self {
-            names: STORE_PASSWORD_KEYS,
-            variable: profile.store_password_env.as_ref(),
-            file: profile.store_password_file.as_ref(),
-            command: profile.store_password_command.as_ref(),
-        }
-    }
-
-    /// Returns the keys at the top of the config file, which apply to all profiles.
-    pub(super) fn of_file(file: &'a ConfigFile) -> Self {
-        Self {
-            names: STORE_PASSWORD_KEYS,
-            variable: file.store_password_env.as_ref(),
-            file: file.store_password_file.as_ref(),
-            command: file.store_password_command.as_ref(),
-        }
-    }
-
-    /// Returns the keys for the secret of the webhook's signature.
-    pub(super) fn of_webhook(file: &'a ConfigFile) -> Self {
-        Self {
-            names: ["webhook_secret_env", "webhook_secret_file", "webhook_secret_command"],
-            variable: file.webhook_secret_env.as_ref(),
-            file: file.webhook_secret_file.as_ref(),
-            command: file.webhook_secret_command.as_ref(),
-        }
-    }
-
-    /// Returns the keys for the address of a chain's node.
-    pub(super) fn of_chain(node: &'a ChainNode) -> Self {
-        Self {
-            names: ["rpc_env", "rpc_file", "rpc_command"],
-            variable: node.rpc_env.as_ref(),
-            file: node.rpc_file.as_ref(),
-            command: node.rpc_command.as_ref(),
-        }
-    }
-
-    /// Refuses several keys: choosing one of them could use the wrong secret.
-    pub(super) fn check(&self, section: &str, file: String) -> Result<(), ConfigError> {
-        let values = [self.variable.is_some(), self.file.is_some(), self.command.is_some()];
-        let mut present = self.names.into_iter().zip(values).filter(|(_, is_present)| *is_present).map(|(key, _)| key);
-        match (present.next(), present.next()) {
-            (Some(first), Some(second)) => {
-                Err(ConfigError::SeveralSecretSources { section: section.to_owned(), file, first, second })
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// Returns the name of the key that has a value, and the source that it names. `resolve` completes a path.
-    pub(super) fn source(
-        &self,
-        env: &Environment,
-        resolve: impl Fn(&Path) -> PathBuf,
-    ) -> Option<(SecretSource, &'static str)> {
-        let [of_variable, of_file, of_command] = self.names;
-        let variable = |name: &&String| match env.secret(name) {
-            Some(value) => SecretSource::Variable { name: (*name).clone(), value },
-            None => SecretSource::Unset { name: (*name).clone() },
-        };
-        let variable = self.variable.as_ref().map(|name| (variable(name), of_variable));
-        variable
-            .or_else(|| self.file.map(|path| (SecretSource::File(resolve(path)), of_file)))
-            .or_else(|| self.command.map(|argv| (SecretSource::Command(argv.command_line()), of_command)))
-    }
-}
-
-fn is_variable(name: &str) -> bool {
-    name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
-}
-
-/// Returns the source of a secret as text for people.
-pub(super) fn describe_secret(source: &SecretSource) -> String {
-    match source {
-        SecretSource::Unset { name } if is_variable(name) => format!("{name}, which is not set"),
-        // Whoever writes the secret itself in place of the variable's name must not see it printed.
-        SecretSource::Unset { .. } => {
-            "a variable whose name has other characters than letters, digits and `_`".to_owned()
-        }
-        SecretSource::Variable { .. } | SecretSource::File(_) | SecretSource::Command(_) => source.to_string(),
     }
 }
 

@@ -39,6 +39,11 @@ impl PollingState {
     pub fn oldest_age(&self, now: DateTime<Utc>) -> Option<Duration> {
         self.oldest_answer.map(|oldest| span::between(oldest, now))
     }
+
+    /// Returns the verdict at `now`.
+    pub(crate) fn verdict(&self, now: DateTime<Utc>) -> PollingVerdict {
+        PollingVerdict::new(self.live_poller(now), self.paused_until, self.oldest_age(now), now)
+    }
 }
 
 /// The age of the oldest answer against the target age.

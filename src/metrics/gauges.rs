@@ -15,7 +15,6 @@ use crate::{
     clock::Now,
     domain::{
         poller::{PollerHealth, PollerReport},
-        polling::PollingVerdict,
         span,
         status::RouterStatus,
         team::{TeamLink, TeamStatus},
@@ -199,8 +198,7 @@ impl Gauges {
             self.oldest.get_or_create(&labels).set(oldest.as_secs_f64());
         }
         self.up.get_or_create(&labels).set(f64::from(u8::from(report.is_some())));
-        let verdict = PollingVerdict::new(report, polling.paused_until, oldest, now.wall);
-        self.good.get_or_create(&labels).set(f64::from(u8::from(verdict.is_good())));
+        self.good.get_or_create(&labels).set(f64::from(u8::from(polling.verdict(now.wall).is_good())));
         if let Some(report) = report {
             self.set_polling(report, &labels);
         }

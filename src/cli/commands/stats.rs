@@ -4,6 +4,7 @@
 
 use std::{cmp::Reverse, collections::BTreeMap, time::Duration};
 
+use chrono::{DateTime, Utc};
 use clap::Args;
 use color_eyre::eyre::Result;
 use serde::Serialize;
@@ -26,6 +27,7 @@ use crate::{
         ids::ChainId,
         need::{self, Need},
         poller::{PollerHealth, PollerReport},
+        polling::PollingState,
         service_level::{self, ServiceLevel},
         span::{self, rfc3339},
         text,
@@ -77,32 +79,37 @@ pub(crate) struct StatsArgs {
 pub(crate) struct BudgetStatus {
     /// The need, and the requests that the budget allows.
     pub need: Need,
-    /// The poller's report, if a poller runs.
-    pub poller: Option<PollerReport>,
-    /// The age of the oldest answer among the polled transactions.
-    pub oldest: Option<Duration>,
+    /// The polling of the profile. A poller that waits for another one counts as no poller.
+    pub polling: PollingState,
+    /// The time of this status.
+    now: DateTime<Utc>,
 }
 
 impl BudgetStatus {
     /// Reads the status from the store. `rps` is the limit for the estimate if no poller runs.
     pub(crate) fn read(reader: &Reader, rps: f64, cx: &Context<'_>) -> Result<Self> {
         let now = cx.now.wall;
-        let report = reader.poller(&cx.profile)?;
-        let poller = report.filter(|report| report.is_live(now) && report.health != PollerHealth::Waiting);
+        let mut polling = reader.polling(&cx.profile, now)?;
+        polling.poller = polling.poller.filter(|report| report.health != PollerHealth::Waiting);
         let load = reader.polling_load(&cx.profile, now)?;
         let estimated_need = || Need {
             polls: need::polls(load.polled, load.young),
             allowed: Ledger::new(rps, cx.now.mono).throughput(ASSUMED_REQUEST_TIME),
             unsettled: load.polled as u64,
         };
-        let oldest = load.oldest.map(|oldest| span::between(oldest, now));
-        Ok(Self { need: poller.as_ref().and_then(|report| report.need).unwrap_or_else(estimated_need), poller, oldest })
+        let reported_need = polling.live_poller(now).and_then(|report| report.need);
+        Ok(Self { need: reported_need.unwrap_or_else(estimated_need), polling, now })
+    }
+
+    /// Returns the poller's report, if a poller runs.
+    pub(crate) fn poller(&self) -> Option<&PollerReport> {
+        self.polling.live_poller(self.now)
     }
 
     /// Returns a line on the need and a line on the poller, for people.
     pub(crate) fn lines(&self) -> [String; 2] {
-        let oldest = self.oldest.map_or_else(|| "-".into(), span::long);
-        let polling = match &self.poller {
+        let oldest = self.polling.oldest_age(self.now).map_or_else(|| "-".into(), span::long);
+        let polling = match self.poller() {
             None => "no poller is running; the budget is estimated from the limit".into(),
             Some(report) => {
                 let cut = if report.share < 1.0 {
@@ -231,7 +238,7 @@ struct BudgetView {
 
 impl From<&BudgetStatus> for BudgetView {
     fn from(budget: &BudgetStatus) -> Self {
-        let (need, poller) = (&budget.need, budget.poller.as_ref());
+        let (need, poller) = (&budget.need, budget.poller());
         Self {
             need: need.polls,
             allowed: need.allowed,
@@ -239,7 +246,7 @@ impl From<&BudgetStatus> for BudgetView {
             unsettled: need.unsettled,
             sweep: need.sweep().as_secs_f64(),
             target: need::TARGET.as_secs_f64(),
-            oldest_answer: budget.oldest.map(|oldest| oldest.as_secs_f64()),
+            oldest_answer: budget.polling.oldest_age(budget.now).map(|oldest| oldest.as_secs_f64()),
             sentence: need.sentence(),
             polling: poller.is_some(),
             rps: poller.map(|report| report.rps),

@@ -4,7 +4,7 @@
 
 use super::SettingInputs;
 use crate::{
-    config::{error::ConfigError, file::ProfileEntry, team_store::SecretKeys},
+    config::{error::ConfigError, file::ProfileEntry, secret::SecretKeys},
     process::secret_source::SecretSource,
 };
 

@@ -116,8 +116,13 @@ impl Reader {
 
     /// Returns one transaction with its record and its active alerts.
     pub fn list_row(&self, row: RowId) -> Result<Option<ListRow>, StoreError> {
-        let Some(ListRow { transaction, alerts }) = self.list_row_header(row)? else { return Ok(None) };
-        Ok(Some(ListRow { alerts, transaction: transactions::whole(self.db(), transaction)? }))
+        self.list_row_header(row)?.map(|header| self.with_record(header)).transpose()
+    }
+
+    /// Adds the record to a transaction of the same snapshot.
+    pub fn with_record(&self, header: ListRow<RecordSummary>) -> Result<ListRow, StoreError> {
+        let ListRow { transaction, alerts } = header;
+        Ok(ListRow { alerts, transaction: transactions::whole(self.db(), transaction)? })
     }
 
     /// Returns one transaction with its active alerts, without unpacking its record.

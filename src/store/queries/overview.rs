@@ -19,11 +19,7 @@ use crate::{
         queries::list::ListRow,
         reader::Reader,
         statement::CachedStatements,
-        tables::{
-            alerts::AlertQuery,
-            columns,
-            transactions::{self, POLLED},
-        },
+        tables::{alerts::AlertQuery, columns, transactions::POLLED},
     },
 };
 
@@ -34,8 +30,6 @@ pub struct PollingLoad {
     pub polled: usize,
     /// The number of polled transactions that are young (`need::young_until`).
     pub young: usize,
-    /// The oldest time of an answer. A transaction without an answer counts with the time when it was first seen.
-    pub oldest: Option<DateTime<Utc>>,
 }
 
 impl Reader {
@@ -48,7 +42,7 @@ impl Reader {
         let values = params![profile, columns::moment(now - need::YOUNG)];
         let (polled, young) =
             self.db().prepare_cached(&sql)?.query_row(values, |row| Ok((row.get(0)?, row.get(1)?)))?;
-        Ok(PollingLoad { polled, young, oldest: transactions::oldest_answer(self.db(), profile)? })
+        Ok(PollingLoad { polled, young })
     }
 
     /// Returns the time of the newest answer about any transaction. Costs O(n) in all transactions.

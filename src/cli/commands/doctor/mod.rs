@@ -125,11 +125,9 @@ pub(crate) fn doctor(
     findings.push(("backup", check_backup(tracked == 0, cx)));
     let budget = BudgetStatus::read(&reader, settings.rps, cx)?;
     let [need, polling] = budget.lines();
-    let paused = reader.polling(&cx.profile, cx.now.wall)?.paused_until;
-    let verdict = PollingVerdict::new(budget.poller.as_ref(), paused, budget.oldest, cx.now.wall);
     // The budget has a line of its own.
-    let is_good = PollingVerdict { is_short: false, ..verdict }.is_good();
-    let has_full_rate = budget.poller.as_ref().is_some_and(|report| report.share >= 1.0);
+    let is_good = PollingVerdict { is_short: false, ..budget.polling.verdict(cx.now.wall) }.is_good();
+    let has_full_rate = budget.poller().is_some_and(|report| report.share >= 1.0);
     findings
         .push(("poller", if is_good && has_full_rate { Diagnosis::Ok(polling) } else { Diagnosis::Warning(polling) }));
     let ledger = fingerprint.and_then(|fingerprint| budget::read_for_display(&settings.state_dir, &fingerprint));
