@@ -1,4 +1,4 @@
-//! Drops the indexes of the transactions while a batch is written that is larger than the store.
+//! Drops the indexes of the transactions and of the labels while a batch is written that is larger than the store.
 //!
 //! Each row that is inserted into an index goes to a different page. Building the index from all rows at the end takes
 //! a fraction of that time. This must never happen outside a transaction. The unique index may be dropped only if
@@ -12,8 +12,13 @@ use crate::store::error::StoreError;
 const MIN_ROWS: u64 = 4_000;
 
 /// Indexes whose order differs from the order in which rows arrive.
-const SECONDARY_INDEXES: [&str; 4] =
-    ["transactions_by_urgency", "transactions_active", "transactions_by_status", "transactions_by_ticket"];
+const SECONDARY_INDEXES: [&str; 5] = [
+    "transactions_by_urgency",
+    "transactions_active",
+    "transactions_by_status",
+    "transactions_by_ticket",
+    "labels_by_label",
+];
 
 /// The index that keeps transactions unique.
 const UNIQUE_INDEX: [&str; 1] = ["transactions_by_key"];

@@ -6,7 +6,7 @@
 use std::{borrow::Cow, mem, ops::ControlFlow, sync::LazyLock};
 
 use rusqlite::{
-    CachedStatement, Connection, Statement, ToSql, params,
+    CachedStatement, Connection, Statement,
     types::{ToSqlOutput, ValueRef},
 };
 
@@ -165,6 +165,8 @@ struct ImportRun<'a> {
     bulk: Option<(Statement<'a>, Vec<NewTransaction>)>,
     report: ImportReport,
     last_added: Option<RowId>,
+    /// The labels of added transactions that wait to be inserted.
+    labels: Vec<(RowId, String)>,
     /// Whether the previous transaction of the batch was known.
     was_previous_known: bool,
     /// Undo steps for known transactions. One step more than [`MAX_UNDO_STEPS`] means that there were too many.
@@ -179,8 +181,8 @@ impl<'a> ImportRun<'a> {
         let insert = db.prepare_cached(&format!("{} ON CONFLICT DO NOTHING", insert_sql(1)))?;
         let report = ImportReport::default();
         let (last_added, was_previous_known) = (None, false);
-        let (bulk, steps) = (None, Vec::new());
-        Ok(Self { db, insert, entry, stamp, has_quotes, bulk, report, last_added, was_previous_known, steps })
+        let (bulk, labels, steps) = (None, Vec::new(), Vec::new());
+        Ok(Self { db, insert, entry, stamp, has_quotes, bulk, report, last_added, labels, was_previous_known, steps })
     }
 
     /// Begins an import of a batch whose transactions are all different and not stored yet.
@@ -240,14 +242,18 @@ impl<'a> ImportRun<'a> {
         Ok(())
     }
 
-    /// Writes the labels and notes of a transaction whose row was inserted, and adds the row to the report.
+    /// Writes the notes of a transaction whose row was inserted, queues its labels, and adds the row to the report.
     fn record_added(
         &mut self,
         row: RowId,
         new: &NewTransaction,
         completed: Vec<&'static str>,
     ) -> Result<(), StoreError> {
-        add_labels_and_notes(self.db, row, &new.labels, &new.notes, self.stamp)?;
+        self.labels.extend(new.labels.iter().map(|label| (row, label.clone())));
+        if self.labels.len() >= 4 * ROWS_PER_INSERT {
+            self.insert_waiting_labels()?;
+        }
+        add_notes(self.db, row, &new.notes, self.stamp)?;
         self.last_added = Some(row);
         self.report.added.push(row);
         if !completed.is_empty() {
@@ -256,11 +262,18 @@ impl<'a> ImportRun<'a> {
         Ok(())
     }
 
+    fn insert_waiting_labels(&mut self) -> Result<(), StoreError> {
+        insert_labels(self.db, &self.labels, self.entry.author)?;
+        self.labels.clear();
+        Ok(())
+    }
+
     /// Ends the import: inserts waiting rows, and writes the feed and the undo history. Returns the report and the last
     /// added row.
     fn finish(mut self) -> Result<(ImportReport, Option<RowId>), StoreError> {
         let left = self.bulk.take().map_or_else(Vec::new, |(_, waiting)| waiting);
         left.iter().try_for_each(|new| self.import_one(new))?;
+        self.insert_waiting_labels()?;
         let (added, updated) = (self.report.added.count, self.report.updated.count);
         let mut steps = Vec::new();
         if let (Some(first), Some(last)) = (self.report.added.first.first(), self.last_added) {
@@ -275,7 +288,7 @@ impl<'a> ImportRun<'a> {
             // More steps would take more space than undo is worth.
             (_, true) => {
                 self.steps.clear();
-                format!("track {added} (that {updated} were changed can't be taken back)")
+                format!("track {added} (the changes of {updated} others can't be undone)")
             }
         };
         steps.append(&mut self.steps);
@@ -285,6 +298,8 @@ impl<'a> ImportRun<'a> {
 
     /// Updates a known transaction with the values of the batch. Returns whether the transaction is known.
     fn update(&mut self, new: &NewTransaction) -> Result<bool, StoreError> {
+        // The transaction may have been added by an earlier row of the batch.
+        self.insert_waiting_labels()?;
         let Some(known) = ExistingTransaction::load(self.db, self.entry.profile, &new.params)? else {
             return Ok(false);
         };
@@ -340,42 +355,53 @@ fn bind(
 ) -> Result<(), StoreError> {
     // An earlier moment from another store counts. A moment in the future doesn't.
     let first_seen_at = new.first_seen_at.map_or(entry.at, |seen| seen.min(entry.at));
-    let values: [&dyn ToSql; COLUMNS.len()] = [
-        &entry.profile,
-        &params.transaction_id.as_str(),
-        &params.from_chain.as_str(),
-        &params.to_chain.as_str(),
-        &params.quote_id,
-        &params.request_id,
-        &params.estimate.map(columns::span),
-        &params.submitted_at.map(columns::moment),
-        &params.from_address,
-        &params.ticket,
-        &columns::moment(first_seen_at),
-        &new.is_untracked,
-        &columns::moment(Deadline::new(params.submitted_at, first_seen_at, params.estimate).at),
-        &entry.author,
-        &entry.author.filter(|_| params.ticket.is_some()),
+    let deadline = Deadline::new(params.submitted_at, first_seen_at, params.estimate).at;
+    let values: [ValueRef<'_>; COLUMNS.len()] = [
+        entry.profile.into(),
+        params.transaction_id.as_str().into(),
+        params.from_chain.as_str().into(),
+        params.to_chain.as_str().into(),
+        params.quote_id.as_str().into(),
+        text_or_null(params.request_id.as_deref()),
+        number_or_null(params.estimate.map(columns::span)),
+        number_or_null(params.submitted_at.map(columns::moment)),
+        text_or_null(params.from_address.as_deref()),
+        text_or_null(params.ticket.as_deref()),
+        ValueRef::Integer(columns::moment(first_seen_at)),
+        ValueRef::Integer(new.is_untracked.into()),
+        ValueRef::Integer(columns::moment(deadline)),
+        text_or_null(entry.author),
+        text_or_null(entry.author.filter(|_| params.ticket.is_some())),
     ];
-    let values: Vec<ToSqlOutput<'_>> = values.iter().map(|value| value.to_sql()).collect::<Result<_, _>>()?;
     let checked = CHECKED_VALUES.iter().map(|checked| match checked {
-        CheckedValue::Written(column) => values.get(*column).map_or(ValueRef::Null, as_value),
+        CheckedValue::Written(column) => values.get(*column).copied().unwrap_or(ValueRef::Null),
         CheckedValue::Zero => ValueRef::Integer(0),
         CheckedValue::Null => ValueRef::Null,
     });
-    let checksum = ToSqlOutput::from(row_checksum::of_values(checked));
-    let first = row_index * PARAMETERS + 1;
-    let mut parameters = (first..).zip(values.iter().chain([&checksum]));
-    Ok(parameters.try_for_each(|(parameter, value)| insert.raw_bind_parameter(parameter, value))?)
+    let checksum = row_checksum::of_values(checked);
+    bind_row(insert, row_index, &values, checksum)
 }
 
-fn as_value<'a>(output: &'a ToSqlOutput<'a>) -> ValueRef<'a> {
-    match output {
-        ToSqlOutput::Borrowed(value) => *value,
-        ToSqlOutput::Owned(value) => value.into(),
-        // The values of a row are texts and numbers.
-        _ => ValueRef::Null,
+/// Binds the values of one row and its checksum; each row of the statement has as many parameters.
+fn bind_row(
+    insert: &mut Statement<'_>,
+    row_index: usize,
+    values: &[ValueRef<'_>],
+    checksum: i64,
+) -> Result<(), StoreError> {
+    let first = row_index * (values.len() + 1) + 1;
+    for (parameter, value) in (first..).zip(values.iter().copied().chain([ValueRef::Integer(checksum)])) {
+        insert.raw_bind_parameter(parameter, ToSqlOutput::Borrowed(value))?;
     }
+    Ok(())
+}
+
+fn text_or_null(text: Option<&str>) -> ValueRef<'_> {
+    text.map_or(ValueRef::Null, ValueRef::from)
+}
+
+fn number_or_null<'a>(number: Option<i64>) -> ValueRef<'a> {
+    number.map_or(ValueRef::Null, ValueRef::Integer)
 }
 
 /// A transaction of the batch that the store has already.
@@ -415,25 +441,25 @@ impl ExistingTransaction {
     }
 }
 
-/// Adds labels and notes to a transaction. Returns the numbers of the notes.
-fn add_labels_and_notes(
-    db: &Connection,
-    row: RowId,
-    labels: &[String],
-    new_notes: &[String],
-    stamp: &Stamp,
-) -> Result<Vec<i64>, StoreError> {
-    for label in labels {
-        let author = stamp.author.as_deref();
-        let values = [ValueRef::Integer(row.0), label.as_str().into(), author.map_or(ValueRef::Null, ValueRef::from)];
-        let sql = "INSERT OR IGNORE INTO labels (transaction_row, label, author, checksum) VALUES (?, ?, ?, ?)";
-        db.run(sql, params![row.0, label, author, row_checksum::of_values(values.into_iter())])?;
+/// Adds labels to transactions, [`ROWS_PER_INSERT`] with one statement.
+fn insert_labels(db: &Connection, labels: &[(RowId, String)], author: Option<&str>) -> Result<(), StoreError> {
+    let (whole, rest) = labels.as_chunks::<ROWS_PER_INSERT>();
+    for labels in whole.iter().map(|labels| labels.as_slice()).chain(rest.chunks(1)) {
+        let rows = vec!["(?, ?, ?, ?)"; labels.len()].join(", ");
+        let sql = format!("INSERT OR IGNORE INTO labels (transaction_row, label, author, checksum) VALUES {rows}");
+        let mut insert = db.prepare_cached(&sql)?;
+        for (row_index, (row, label)) in labels.iter().enumerate() {
+            let values = [ValueRef::Integer(row.0), label.as_str().into(), text_or_null(author)];
+            bind_row(&mut insert, row_index, &values, row_checksum::of_values(values.into_iter()))?;
+        }
+        insert.raw_execute()?;
     }
-    let mut written = Vec::new();
-    for note in new_notes {
-        written.push(notes::insert(db, row, note, stamp)?);
-    }
-    Ok(written)
+    Ok(())
+}
+
+/// Adds notes to a transaction. Returns the numbers of the notes.
+fn add_notes(db: &Connection, row: RowId, new_notes: &[String], stamp: &Stamp) -> Result<Vec<i64>, StoreError> {
+    new_notes.iter().map(|note| notes::insert(db, row, note, stamp)).collect()
 }
 
 /// The changes that a batch makes to a known transaction.
@@ -475,7 +501,9 @@ impl TransactionUpdate {
         if self.is_resumed {
             db.run("UPDATE transactions SET untracked = 0, parked_reason = NULL WHERE id = ?", [row.0])?;
         }
-        let notes = add_labels_and_notes(db, row, &self.labels, &self.notes, stamp)?;
+        let labels: Vec<(RowId, String)> = self.labels.iter().map(|label| (row, label.clone())).collect();
+        insert_labels(db, &labels, author)?;
+        let notes = add_notes(db, row, &self.notes, stamp)?;
         changes::append(
             db,
             &FeedEntry::of_row(row, stamp.at).with_author(author),
