@@ -11,6 +11,7 @@ mod formula;
 mod gzip;
 mod hashes;
 mod json;
+mod labelled;
 mod lines;
 mod paste;
 mod prose;

@@ -15,7 +15,7 @@ use crate::domain::{
 use super::{
     InputPosition, ParseEvent, ReadOptions, body, csv,
     fields::{self, Field, RawRow},
-    hashes, json, prose, request,
+    hashes, json, labelled, prose, request,
     source::SharedInput,
 };
 
@@ -107,6 +107,7 @@ pub enum PastedContent {
 pub fn parse_paste(text: &str, options: &ReadOptions) -> Vec<PasteFinding> {
     let (text, cut_at) = truncate_to_limits(text);
     let mut found = read_document(text, options).unwrap_or_else(|| read_lines(text, options));
+    fill_labelled(&mut found, text, options);
     guess_route(&mut found, text);
     mark_repeated(&mut found);
     if let Some(line) = cut_at {
@@ -309,22 +310,55 @@ fn content_of_row(row: &RawRow, options: &ReadOptions) -> PastedContent {
     PastedContent::Partial { hash: row_errors.hash.clone(), missing, given, guess, guess_to: None }
 }
 
+/// Returns the only finding of the text that has a hash but lacks required fields. Values elsewhere in the text could
+/// belong to any of several.
+fn only_incomplete(found: &mut [PasteFinding]) -> Option<&mut PasteFinding> {
+    let is_incomplete = |pasted: &&mut PasteFinding| {
+        let is_text = matches!(pasted.origin, PasteOrigin::Text | PasteOrigin::Link);
+        is_text && matches!(pasted.content, PastedContent::Partial { .. })
+    };
+    let mut incomplete = found.iter_mut().filter(is_incomplete);
+    incomplete.next().filter(|_| incomplete.next().is_none())
+}
+
+/// Adds the labelled values of the text to its only hash.
+fn fill_labelled(found: &mut Vec<PasteFinding>, text: &str, options: &ReadOptions) {
+    let labelled = labelled::find(text);
+    let Some(pasted) = only_incomplete(found) else { return };
+    let PastedContent::Partial { hash: Some(hash), given, guess, .. } = &pasted.content else { return };
+    let (hash, link_guess, mut row) = (hash.to_string(), guess.clone(), RawRow::default());
+    // Each field occurs once among the labelled values, which count more than the others.
+    row.set(Field::TransactionId, hash);
+    for (field, value) in labelled.values.iter().chain(given) {
+        row.set(*field, value.clone());
+    }
+    let named = |field| labelled.named.iter().find(|(named, _)| *named == field).map(|(_, chain)| chain.clone());
+    match content_of_row(&row, options) {
+        PastedContent::Partial { hash, missing, given, guess, .. } => {
+            let guess = named(Field::FromChainId).or(link_guess).or(guess);
+            let guess_to = named(Field::ToChainId);
+            pasted.content = PastedContent::Partial { hash, missing, given, guess, guess_to };
+        }
+        PastedContent::Complete(new) => pasted.content = PastedContent::Complete(new),
+        PastedContent::Again { .. } | PastedContent::Nothing { .. } => return,
+    }
+    let is_label = |pasted: &PasteFinding| {
+        labelled.lines.contains(&pasted.line) && matches!(pasted.content, PastedContent::Nothing { .. })
+    };
+    found.retain(|pasted| !is_label(pasted));
+}
+
 /// Suggests the route in the text, if the text has only one hash: the route could belong to any of several.
 fn guess_route(found: &mut [PasteFinding], text: &str) {
-    let mut partial = found.iter_mut().filter_map(|pasted| match (pasted.origin, &mut pasted.content) {
-        (origin @ (PasteOrigin::Text | PasteOrigin::Link), PastedContent::Partial { guess, guess_to, .. }) => {
-            Some((origin, guess, guess_to))
-        }
-        _ => None,
-    });
-    if let (Some((origin, guess, guess_to)), None) = (partial.next(), partial.next())
+    if let Some(PasteFinding { origin, content: PastedContent::Partial { guess, guess_to, .. }, .. }) =
+        only_incomplete(found)
         && let Some((from, to)) = prose::route(text)
     {
         // The guess of a link is always the link's own chain.
-        if origin == PasteOrigin::Text {
+        if *origin == PasteOrigin::Text {
             guess.get_or_insert(from);
         }
-        *guess_to = Some(to);
+        guess_to.get_or_insert(to);
     }
 }
 

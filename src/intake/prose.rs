@@ -16,12 +16,15 @@ pub(crate) fn route(text: &str) -> Option<(ChainId, ChainId)> {
     let mut routes = words.iter().enumerate().filter_map(|(index, word)| {
         let (before, after) = (words.get(..index)?, words.get(index + 1..)?);
         let (from, from_words) = name_at_end(before)?;
-        // "100 ETH to Base" names an amount: without an arrow the source chain must follow "from".
+        // "100 ETH to Base" names an amount: without an arrow the source chain must follow "from" or a label.
         let is_route = match *word {
             ">" => true,
             _ if is_word(word, "to") => {
                 let preceding = before.len().checked_sub(from_words + 1)?;
-                before.get(preceding).is_some_and(|word| is_word(word, "from"))
+                // "Route" and "Transfer" are labels in hoptop's own texts.
+                before
+                    .get(preceding)
+                    .is_some_and(|word| ["from", "route", "transfer"].iter().any(|own| is_word(word, own)))
             }
             _ => false,
         };
@@ -42,8 +45,13 @@ fn name_at_end(words: &[&str]) -> Option<(ChainId, usize)> {
 }
 
 /// Returns the chain with the longest name at the beginning of the words.
-fn name_at_start(words: &[&str]) -> Option<ChainId> {
-    (1..=NAME_WORDS).rev().find_map(|count| chain(words.get(..count)?))
+pub(super) fn name_at_start(words: &[&str]) -> Option<ChainId> {
+    words.get(..name_words_at_start(words)?).and_then(chain)
+}
+
+/// Returns the number of words of the longest name of a chain at the beginning of the words.
+pub(super) fn name_words_at_start(words: &[&str]) -> Option<usize> {
+    (1..=NAME_WORDS).rev().find(|count| words.get(..*count).and_then(chain).is_some())
 }
 
 fn chain(words: &[&str]) -> Option<ChainId> {
@@ -64,6 +72,8 @@ mod tests {
             "ARB -> Base, please help",
             "from Arbitrum to Base. As I said: from Arbitrum to Base!",
             "(Arbitrum => Base)",
+            "Transfer: Arbitrum to Base",
+            "Route          Arbitrum to Base",
         ] {
             assert_eq!(route(text), Some((ChainId::new("42161"), ChainId::new("8453"))), "{text}");
         }

@@ -2,10 +2,17 @@
 
 use std::time::Duration;
 
-use chrono::DateTime;
+use chrono::{DateTime, Offset, Utc};
 use proptest::prelude::*;
 
-use crate::domain::{deadline::MAX_ESTIMATE, fixtures, ids::ChainId, text::clean, transaction::NewTransaction};
+use crate::domain::{
+    deadline::MAX_ESTIMATE,
+    fixtures,
+    ids::ChainId,
+    reply::{Audience, ReplyTemplates, write_reply},
+    text::clean,
+    transaction::{NewTransaction, TransactionParams},
+};
 
 use super::*;
 
@@ -544,4 +551,26 @@ fn most_complete_line_about_a_transaction_wins() {
         matches!((&found[1].1, &found[3].1), (PastedContent::Complete(_), PastedContent::Complete(_))),
         "{found:?}"
     );
+}
+
+#[test]
+fn labelled_values_complete_the_only_hash_of_a_text() {
+    let mut tx = fixtures::transaction(1);
+    tx.params.request_id = Some("9c1e-77".into());
+    let packet = write_reply(&[&tx], Audience::Provider, tx.first_seen_at, Utc.fix(), &ReplyTemplates::default());
+    let complete = |text: &str| {
+        let found: Vec<_> = pasted(text).into_iter().map(|(_, content)| content).collect();
+        found.into_iter().find_map(|content| match content {
+            PastedContent::Complete(new) => Some(new.params),
+            _ => None,
+        })
+    };
+    assert_eq!(complete(&packet), Some(TransactionParams { estimate: None, ..tx.params.clone() }));
+    let labelled = format!("Hash: {}\nfromChainId: 42161\ntoChainId: 8453\nquoteId: q-1", hash());
+    assert_eq!(pasted(&labelled).len(), 1, "the lines with labels are no findings");
+    let from_name = format!("{} from chain: Arbitrum, to chain ID 8453, quote ID q-1", hash());
+    let [(1, PastedContent::Partial { missing, guess, .. })] = &pasted(&from_name)[..] else { panic!("{from_name}") };
+    assert_eq!((missing.as_slice(), guess), (&[Field::FromChainId][..], &Some(ChainId::new("42161"))));
+    // The values could belong to either hash.
+    assert_eq!(complete(&format!("{labelled}\n0x{}", "cd".repeat(32))), None);
 }
