@@ -51,13 +51,13 @@ pub(crate) fn undo(args: &UndoArgs, cx: &mut Context) -> Result<Exit> {
         return Ok(Exit::Error);
     };
     if count == 0 {
-        writeln!(cx.err, "not {done}: these values were changed again later ({})", text::clean(&summary))?;
+        writeln!(cx.err, "not {done}: {} ({})", Reversal::SKIP_REASON, text::clean(&summary))?;
         return Ok(Exit::Error);
     }
     let about = about.map_or_else(String::new, |hash| format!(" ({})", text::clean(&hash.short(cx.ellipsis))));
     writeln!(cx.out, "{done}: {}{about}", text::clean(&summary))?;
     if left > 0 {
-        writeln!(cx.err, "{left} not {done}: these values were changed again later")?;
+        writeln!(cx.err, "{left} not {done}: {}", Reversal::SKIP_REASON)?;
     }
     Ok(Exit::Success)
 }

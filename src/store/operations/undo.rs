@@ -40,7 +40,7 @@ pub struct Reversal {
     pub about: Option<TxHash>,
     /// The number of steps that were carried out.
     pub done: usize,
-    /// The number of steps that were skipped, because their values were changed later.
+    /// The number of steps that were skipped ([`Reversal::SKIP_REASON`]).
     pub left: usize,
     /// Whether an import was undone. Its transactions are kept but no longer polled.
     pub has_stopped_import: bool,
@@ -156,6 +156,10 @@ fn replay(
 }
 
 impl Reversal {
+    /// Why a step may have been skipped.
+    pub(crate) const SKIP_REASON: &str =
+        "the values have changed since, or the service has found the transaction there";
+
     fn count_step(&mut self, is_done: bool) {
         *(if is_done { &mut self.done } else { &mut self.left }) += 1;
     }

@@ -66,7 +66,9 @@ pub(crate) fn edit(context: &WriteContext, edit: ScreenEdit) -> Result<String, S
                 Some(tx) => format!("{}: ", tx.params.transaction_id.short("…")),
                 None => String::new(),
             };
-            format!("{name}{}; {} undoes this.", edit_outcome(&edit, changed), context.keys.shown(CommandId::Undo))
+            let limit = if let Edit::CorrectSource { .. } = edit { " until the service finds it there" } else { "" };
+            let (outcome, key) = (edit_outcome(&edit, changed), context.keys.shown(CommandId::Undo));
+            format!("{name}{outcome}; {key} undoes this{limit}.")
         }
     })
 }
@@ -176,7 +178,8 @@ pub(crate) fn undo(context: &WriteContext) -> Result<String, StoreError> {
             // Undoing an import stops polling of many transactions, so the sentence names the key that reverts it.
             let stopped = reversal.done > 0 && reversal.has_stopped_import;
             let until = || {
-                format!("; they are kept but not polled ({} redoes the import)", context.keys.shown(CommandId::Redo))
+                let kept = if reversal.about.is_some() { "it is" } else { "they are" };
+                format!("; {kept} kept but not polled ({} redoes this)", context.keys.shown(CommandId::Redo))
             };
             reversal_sentence(
                 "Undone",
@@ -200,15 +203,11 @@ pub(crate) fn redo(context: &WriteContext) -> Result<String, StoreError> {
 
 fn reversal_sentence(done: &str, profile_prefix: &str, reversal: &Reversal, stopped: &str) -> String {
     if reversal.done == 0 {
-        return format!(
-            "Not {}: these values were changed again later ({}).",
-            done.to_lowercase(),
-            text::clean(&reversal.summary)
-        );
+        return format!("Not {}: {} ({}).", done.to_lowercase(), Reversal::SKIP_REASON, text::clean(&reversal.summary));
     }
     let left = match reversal.left {
         0 => String::new(),
-        left => format!(" ({left} not {}: changed again later)", done.to_lowercase()),
+        left => format!(" ({left} not {}: {})", done.to_lowercase(), Reversal::SKIP_REASON),
     };
     let about =
         reversal.about.as_ref().map_or_else(String::new, |hash| format!(" ({})", text::clean(&hash.short("…"))));

@@ -175,6 +175,8 @@ fn on_tick(model: &mut Model, now: Now) -> Vec<Effect> {
 
 /// Applies pasted text: a whole paste, or a part of one.
 fn on_paste(model: &mut Model, text: &str, is_whole: bool) -> Vec<Effect> {
+    // What was said about an earlier paste doesn't hold for this one.
+    model.status_message = None;
     match &mut model.dialog {
         Dialog::Filter(_) => filter::update::on_paste(model, text),
         Dialog::Find { .. } => detail::update::on_paste(model, text),

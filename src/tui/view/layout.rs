@@ -8,6 +8,8 @@ use crate::tui::model::{Model, Screen, view_state::Pane};
 
 /// The least columns at which list and detail are side by side.
 const SPLIT_WIDTH: u16 = 100;
+/// The least rows at which the detail beside the list shows what to say and to do.
+const SIDE_HEIGHT: u16 = 20;
 /// The least columns at which the newest changes have a pane.
 const RECENT_WIDTH: u16 = 160;
 /// The part of the height right of the list that the newest changes take, and their least rows.
@@ -20,10 +22,12 @@ const DETAIL_SHARE: u16 = 40;
 const MAX_DETAIL: u16 = 56;
 /// The least rows at which the detail fits below the list.
 const BELOW_HEIGHT: u16 = 24;
-/// On a screen with fewer rows, only the header, a banner and one row of status are shown besides the list.
+/// On a screen with fewer rows, only the header, a banner, the verdict and one row of status are shown besides the list.
 const LOW: u16 = 14;
 /// The most profiles that have a budget line besides the active profile.
 const MAX_OTHER_PROFILES: usize = 4;
+/// The least rows at which the verdict and the beginning of DO are below the list.
+const MIN_PREVIEW_HEIGHT: u16 = 8;
 /// The least rows at which all of SAY and DO fits below the list.
 const FULL_PREVIEW_HEIGHT: u16 = 22;
 
@@ -61,7 +65,8 @@ pub(crate) fn panes_of(screen: Screen, model: &Model, area: Rect) -> Panes {
     let low = area.height < LOW;
     let wide = area.width >= SPLIT_WIDTH && !low;
     let preview = match area.height {
-        ..LOW => 0,
+        ..MIN_PREVIEW_HEIGHT => 0,
+        MIN_PREVIEW_HEIGHT..LOW => 3,
         LOW..FULL_PREVIEW_HEIGHT => 5,
         FULL_PREVIEW_HEIGHT.. => 7,
     };
@@ -81,7 +86,7 @@ pub(crate) fn panes_of(screen: Screen, model: &Model, area: Rect) -> Panes {
     let (list, detail, preview) = match (screen, model.view_state.pane) {
         (Screen::Detail, _) => (None, Some(body), None),
         (Screen::Alerts | Screen::Stats | Screen::Log, _) => (None, None, None),
-        (Screen::List, Pane::Side) if wide => {
+        (Screen::List, Pane::Side) if wide && area.height >= SIDE_HEIGHT => {
             let columns = (body.width * DETAIL_SHARE / 100).min(MAX_DETAIL);
             let [list, right] = Layout::horizontal([Constraint::Fill(1), Constraint::Length(columns)]).areas(body);
             let has_room = area.width >= RECENT_WIDTH && body.height >= RECENT_ROWS + DETAIL_ROWS;

@@ -2,6 +2,7 @@
 //!
 //! Unlike the command line, the help also finds commands that don't apply in the present context.
 
+use nucleo_matcher::pattern::AtomKind;
 use tui_input::Input;
 
 use crate::tui::{
@@ -42,7 +43,7 @@ impl HelpPage {
     }
 }
 
-/// Finds commands by key, name or help. Weak matches, whose letters are scattered over the text, are left out.
+/// Finds commands by key, or by words of their name and help.
 fn find(query: &str, keys: &Keys) -> Vec<CommandId> {
     let has_key = |command: &KeyCommand| keys.of(command.id).iter().any(|key| key == query);
     let by_key = || COMMANDS.iter().filter(|command| has_key(command));
@@ -51,9 +52,8 @@ fn find(query: &str, keys: &Keys) -> Vec<CommandId> {
         return by_key().map(|command| command.id).collect();
     }
     let texts = COMMANDS.iter().map(|command| (command, format!("{} {}", command.name, command.help)));
-    let mut scored: Vec<_> = scores(query, texts).collect();
-    let best = scored.iter().map(|(_, score)| *score).max().unwrap_or_default();
-    scored.retain(|(command, score)| score.saturating_mul(5) >= best.saturating_mul(4) && !has_key(command));
+    let mut scored: Vec<_> = scores(query, texts, AtomKind::Substring).collect();
+    scored.retain(|(command, _)| !has_key(command));
     scored.sort_by_key(|(_, score)| std::cmp::Reverse(*score));
     by_key().chain(scored.into_iter().map(|(command, _)| command)).map(|command| command.id).collect()
 }

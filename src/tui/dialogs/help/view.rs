@@ -255,7 +255,7 @@ fn legend(context: &DrawContext<'_>, columns: usize) -> Vec<Line<'static>> {
                 glyphs.choose("┊", ":")
             ),
         ),
-        ("DUE", "time until support may be contacted; with a minus: time since then".to_owned()),
+        ("DUE", "time until the transfer is overdue; with a minus: time since then".to_owned()),
         ("AGE", "time since submission; for a settled transaction, how long it took".to_owned()),
     ];
     facts

@@ -4,7 +4,7 @@
 
 use nucleo_matcher::{
     Config, Matcher, Utf32Str,
-    pattern::{CaseMatching, Normalization, Pattern},
+    pattern::{AtomKind, CaseMatching, Normalization, Pattern},
 };
 use tui_input::Input;
 
@@ -106,15 +106,17 @@ fn applicable_commands(contexts: &'static [KeyContext]) -> impl Iterator<Item = 
 
 /// Finds commands by name or help; all commands if the text is empty.
 fn search_commands(contexts: &'static [KeyContext], text: &str) -> Vec<Suggestion> {
+    let names = applicable_commands(contexts).map(|command| (command, command.name.to_owned()));
+    let mut found = best_first(text, scores(text, names, AtomKind::Fuzzy), |command| command.name);
     // A command that can't be undone is found by its name only: a word of its help must never choose it.
-    let words = |command: &KeyCommand| match command.id {
-        CommandId::Delete => command.name.to_owned(),
-        _ => format!("{} {}", command.name, command.help),
-    };
-    let texts = applicable_commands(contexts).map(|command| (command, words(command)));
-    let suggestion = |command| Suggestion { command, argument: String::new() };
-    // A match in the name counts more than a match in the help.
-    best_first(text, scores(text, texts), |command| command.name).into_iter().map(suggestion).collect()
+    let by_help = applicable_commands(contexts).filter(|command| command.id != CommandId::Delete);
+    let helps = by_help.map(|command| (command, format!("{} {}", command.name, command.help)));
+    for (command, _) in scores(text, helps, AtomKind::Substring) {
+        if found.iter().all(|other| other.id != command.id) {
+            found.push(command);
+        }
+    }
+    found.into_iter().map(|command| Suggestion { command, argument: String::new() }).collect()
 }
 
 /// Sorts matches: first the names that begin with the text, the shortest first, then the others by score.
@@ -143,17 +145,23 @@ fn with_arguments(command: &'static KeyCommand, of: CommandWithArgument, typed: 
     };
     // Several sort keys, or a reversed one, match no single name: the argument is used as typed.
     let names = names.into_iter().map(|name| (name.to_owned(), name.to_owned()));
-    let mut found: Vec<_> = best_first(typed, scores(typed, names), |name| name).into_iter().map(suggestion).collect();
+    let mut found: Vec<_> =
+        best_first(typed, scores(typed, names, AtomKind::Fuzzy), |name| name).into_iter().map(suggestion).collect();
     if found.is_empty() {
         found.push(suggestion(typed.to_owned()));
     }
     found
 }
 
-/// Returns the candidates that match the text, with their scores.
-pub(crate) fn scores<T>(text: &str, candidates: impl Iterator<Item = (T, String)>) -> impl Iterator<Item = (T, u32)> {
+/// Returns the candidates that match the text, with their scores. `kind` says how a candidate has each word of the text:
+/// with gaps between the letters, which suits names, or as a whole, which suits sentences.
+pub(crate) fn scores<T>(
+    text: &str,
+    candidates: impl Iterator<Item = (T, String)>,
+    kind: AtomKind,
+) -> impl Iterator<Item = (T, u32)> {
     let mut matcher = Matcher::new(Config::DEFAULT);
-    let pattern = Pattern::parse(text, CaseMatching::Ignore, Normalization::Smart);
+    let pattern = Pattern::new(text, CaseMatching::Ignore, Normalization::Smart, kind);
     let mut buffer = Vec::new();
     candidates.filter_map(move |(candidate, words)| {
         let score = pattern.score(Utf32Str::new(&words, &mut buffer), &mut matcher)?;
@@ -181,14 +189,16 @@ mod tests {
         assert!(offered("back").iter().all(|(name, _)| *name != "back"));
         assert_eq!(offered("q")[0].0, "quit");
         assert_eq!(offered("unack")[0].0, "unacknowledge");
-        assert!(!offered("history").is_empty() && offered("history").iter().all(|(name, _)| *name != "delete"));
+        assert!(offered("history").iter().all(|(name, _)| *name != "delete"));
         assert_eq!(offered("delete")[0].0, "delete");
+        // Letters that are scattered over a sentence are no match.
+        assert!(offered("refresh").iter().all(|(name, _)| *name != "clear"), "{:?}", offered("refresh"));
     }
 
     #[test]
     fn a_command_that_changes_something_is_never_guessed() {
         let is_risky = |text: &str| CommandPalette::new(&[KeyContext::List], text).is_risky_guess();
-        for text in ["utrack", "mark all that", "un", "undoes"] {
+        for text in ["utrack", "markall", "un", "is kept"] {
             assert!(is_risky(text), "{text}");
         }
         for text in ["untr", "undo", "delete yes", "", "thm"] {

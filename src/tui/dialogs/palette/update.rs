@@ -64,7 +64,8 @@ fn run(model: &mut Model, now: Now) -> KeyOutcome {
         model.show_message(MessageTone::Bad, format!("No command `{typed}` here; Esc closes."), now.mono);
         return KeyOutcome::NONE;
     };
-    model.dialog = Dialog::None;
+    // What an earlier command said, no longer holds.
+    (model.dialog, model.status_message) = (Dialog::None, None);
     match command.argument {
         // Without its argument, `delete` asks for confirmation.
         Some(CommandArgument { of, .. }) if !argument.is_empty() || of == CommandWithArgument::Delete => {

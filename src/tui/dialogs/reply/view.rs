@@ -18,6 +18,9 @@ use crate::{
     },
 };
 
+/// The columns that the title keeps beside a long warning.
+const MIN_TITLE: usize = 24;
+
 /// Draws the title, the result of copying, and the text.
 pub(crate) fn draw(
     context: &DrawContext<'_>,
@@ -27,7 +30,6 @@ pub(crate) fn draw(
     frame: &mut Frame<'_>,
 ) {
     let room = usize::from(pane.width).saturating_sub(4);
-    let title = width::cut(&title.replace('…', context.theme.ellipsis), room, context.theme.ellipsis);
     // A doubt matters more than the way in which the text was copied.
     let (after, style) = match (warning, &context.model.copied) {
         ("", None) => (String::new(), context.theme.dim()),
@@ -38,7 +40,11 @@ pub(crate) fn draw(
         }
         (warning, _) => (warning.to_owned(), context.theme.warning()),
     };
-    let after = width::cut(&after, room.saturating_sub(width::display_width(&title)), context.theme.ellipsis);
+    // A warning must be read whole. The beginning of the title names the reader, which is enough then.
+    let min_title = if warning.is_empty() { width::display_width(title) } else { MIN_TITLE };
+    let after = width::cut(&after, room.saturating_sub(min_title), context.theme.ellipsis);
+    let title_room = room.saturating_sub(width::display_width(&after));
+    let title = width::cut(&title.replace('…', context.theme.ellipsis), title_room, context.theme.ellipsis);
     let title = Line::from(vec![
         Span::styled(format!(" {title} "), context.theme.label()),
         Span::styled(if after.is_empty() { after } else { format!(" {after} ") }, style),
