@@ -6,7 +6,7 @@
 
 use std::{
     collections::BTreeSet,
-    fs::{self, File, Metadata},
+    fs::File,
     io::{self, Read, Seek, Write},
     path::{Path, PathBuf},
 };
@@ -119,16 +119,15 @@ impl LedgerFile {
             if !lock::try_lock(&self.file)? {
                 return Ok(false);
             }
-            match fs::metadata(&self.path) {
-                Ok(metadata) if is_same_file(&metadata, &self.file.metadata()?) => return Ok(true),
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-                // The process that deleted the file may have deleted the members' lock files too.
-                _ => {
-                    self.file = lock::open(&self.path)?;
-                    (self.member, self.membership) = claim_membership(&self.path).map_err(LockError::into_source)?;
-                    self.has_joined = false;
-                }
+            if files::is_at_path(&self.file, &self.path)? {
+                return Ok(true);
             }
+            self.file.unlock()?;
+            let file = lock::open(&self.path)?;
+            // The process that deleted the file may have deleted the members' lock files too. Until a new number is
+            // claimed, the old file stays, so that no slot is taken under a number that another process has claimed.
+            (self.member, self.membership) = claim_membership(&self.path).map_err(LockError::into_source)?;
+            (self.file, self.has_joined) = (file, false);
         }
         Ok(false)
     }
@@ -256,16 +255,4 @@ fn claim_membership(path: &Path) -> Result<(u32, KernelLock), LockError> {
 /// Returns the path of a member's lock file. Builds before this one use the same name.
 fn membership_path(path: &Path, member: u32) -> PathBuf {
     path.with_extension(format!("seat-{member}"))
-}
-
-#[cfg(unix)]
-fn is_same_file(a: &Metadata, b: &Metadata) -> bool {
-    use std::os::unix::fs::MetadataExt;
-    (a.dev(), a.ino()) == (b.dev(), b.ino())
-}
-
-#[cfg(not(unix))]
-fn is_same_file(_: &Metadata, _: &Metadata) -> bool {
-    // An open file can't be deleted there.
-    true
 }

@@ -203,7 +203,7 @@ impl Budget {
         self.refused = match refused {
             SlotRefusal::Until(ready) if ready > now + REFUSAL_LIMIT => None,
             SlotRefusal::Until(ready) => Some((refused, ready)),
-            // Every slot waits for a response to this process, which `hand_back` reports here first.
+            // Every slot waits for a response to this process, which `release` reports here first.
             SlotRefusal::UntilAnswered => Some((refused, now + REFUSAL_LIMIT)),
         };
     }

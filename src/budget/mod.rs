@@ -14,16 +14,13 @@
 //! # Why no window of a second at the service holds more than N requests
 //!
 //! 1. In the ledger a slot is taken before its request is sent, and rests from the response until a window (1 s or
-//!    more)
-//!    later. Only the member that took a slot changes it. If the member died, the slot rests for 8 s and a window: the
-//!    service saw the request by then. So a request *covers* the time from its send until 1 s after the service saw it, at
-//!    least.
+//!    more) later. Only the member that took a slot changes it. If the member died, the slot rests for 8 s and a
+//!    window: the service saw the request by then. So a request *covers* the time from its send until 1 s after the
+//!    service saw it, at least.
 //! 2. Each slot is planned for an earliest send. At that moment no more than N slots are taken or resting, this one
-//!    included.
-//!    That holds for a block as well: a slot that waits in a block is taken.
+//!    included. That holds for a block as well: a slot that waits in a block is taken.
 //! 3. Take the requests in one window, and the moment of the last send among them: all of them cover that moment. Of
-//!    these
-//!    requests consider the last planned. Each other request was in the ledger then, taken or resting beyond the
+//!    these requests consider the last planned. Each other request was in the ledger then, taken or resting beyond the
 //!    planned send. By 2 there are no more than N.
 //!
 //! A stopped process breaks nothing, because no other process may use its slots. A new file gives no slot for a window.

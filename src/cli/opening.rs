@@ -21,7 +21,7 @@ use crate::{
     },
     runtime::{
         exit::Exit,
-        stderr::{error_line, print_at_once, print_line},
+        stderr::{LossyStream, error_line, print_at_once, print_line},
         team_store::{self, TeamAccess},
     },
     store::{LockAnnouncement, Reader, Store, StoreError},
@@ -76,14 +76,18 @@ pub(crate) fn with_context(
         (None, None) => open_store(settings, team)?,
     };
     wait_for_team(&store, store_use)?;
-    let mut out = io::BufWriter::new(io::stdout().lock());
+    // A command that only prints ends when its reader is gone. Any other one ends with its own exit code.
+    let stdout = io::stdout().lock();
+    let stdout: Box<dyn Write> =
+        if store_use == StoreUse::Read { Box::new(stdout) } else { Box::new(LossyStream(stdout)) };
+    let mut out = io::BufWriter::new(stdout);
     let exit = work(&mut Context {
         store: store.clone(),
         profile: settings.profile.clone(),
         now: Clock::system().now(),
         zone: clock::local_offset(),
         out: &mut out,
-        err: &mut io::stderr().lock(),
+        err: &mut LossyStream(io::stderr().lock()),
         ellipsis: if settings.is_ascii { ".." } else { "…" },
         out_is_terminal: io::stdout().is_terminal(),
         // The output for a script must not depend on the environment.

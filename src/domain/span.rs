@@ -78,7 +78,11 @@ pub(crate) fn parse_time(text: &str) -> Result<DateTime<Utc>, String> {
             Err(format!("`{text}` is too large for Unix seconds; if it is milliseconds, divide it by 1000"))
         }
         Ok(_) => Err(wrong()),
-        Err(_) => DateTime::parse_from_rfc3339(text).map(|time| time.to_utc()).map_err(|_| wrong()),
+        Err(_) => match DateTime::parse_from_rfc3339(text) {
+            Ok(time) if time.timestamp() >= LATEST => Err(format!("`{text}` is too late; the last year is 5138")),
+            Ok(time) => Ok(time.to_utc()),
+            Err(_) => Err(wrong()),
+        },
     }
 }
 

@@ -4,7 +4,6 @@
 
 use std::{
     borrow::Cow,
-    collections::BTreeMap,
     fmt,
     io::{BufRead, BufReader},
 };
@@ -124,7 +123,7 @@ fn send_row(position: InputPosition, value: &JsonCell, sink: &mut EventSink) -> 
 }
 
 fn build_row<'a>(
-    object: &'a BTreeMap<String, JsonCell>,
+    object: &'a [(String, JsonCell)],
     sink: &mut EventSink,
 ) -> Result<Result<RawRow<'a>, String>, ReadStop> {
     let mut row = RawRow::default();
@@ -176,8 +175,8 @@ enum JsonCell {
     Text(String),
     Number(Number),
     Texts(Vec<String>),
-    /// Only at the level of a row. The last of duplicate names wins.
-    Object(BTreeMap<String, JsonCell>),
+    /// Only at the level of a row: each name with its value, as often as it is given.
+    Object(Vec<(String, JsonCell)>),
     Other,
 }
 
@@ -245,11 +244,11 @@ impl<'de> Visitor<'de> for NestingLevel {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<JsonCell, A::Error> {
-        let mut object = BTreeMap::new();
+        let mut object = Vec::new();
         match self {
             Self::Row => {
                 while let Some(name) = entries.next_key()? {
-                    object.insert(name, entries.next_value_seed(Self::Value)?);
+                    object.push((name, entries.next_value_seed(Self::Value)?));
                 }
                 Ok(JsonCell::Object(object))
             }

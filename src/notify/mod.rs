@@ -201,7 +201,12 @@ impl ChannelTask {
     async fn run_with_retries(mut self) {
         let (name, clock) = (self.channel.name(), self.setup.clock.clone());
         let mut delay = FIRST_RETRY_DELAY;
-        while let Err(error) = self.run().await {
+        loop {
+            let started = clock.now().mono;
+            let Err(error) = self.run().await else { return };
+            if clock.now().mono.since(started) > MAX_RETRY_DELAY {
+                delay = FIRST_RETRY_DELAY;
+            }
             tracing::error!("{name}: alerts can't be sent: {error}");
             if matches!(&error, NotifierError::Store(error) if error.is_lasting()) {
                 return;
@@ -304,15 +309,15 @@ impl ChannelTask {
     async fn load_page(&self, seq: i64) -> Result<EventPage, NotifierError> {
         let (setup, reader) = (self.setup.clone(), self.reader.clone());
         let read = move |reader: &Reader| {
-            let changes = reader.changes_after(seq, PAGE_SIZE)?.changes;
+            let page = reader.changes_after(seq, PAGE_SIZE)?;
             let is_chosen =
                 |change: &&Change| change.kind.notified_event().is_some_and(|event| setup.events.contains(&event));
-            let notified = changes.iter().filter(|change| change.profile == setup.profile).filter(is_chosen);
+            let notified = page.changes.iter().filter(|change| change.profile == setup.profile).filter(is_chosen);
             let events = notified.map(|change| render_event(reader, change, &setup)).filter_map(Result::transpose);
             Ok(EventPage {
                 events: events.collect::<Result<_, StoreError>>()?,
-                last_seq: changes.last().map_or(seq, |change| change.seq),
-                has_more: changes.len() >= PAGE_SIZE,
+                last_seq: page.last,
+                has_more: page.is_full,
             })
         };
         Ok(self.setup.clock.run_blocking(move || reader.read(read)).await??)

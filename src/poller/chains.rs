@@ -11,7 +11,10 @@ use std::{
 };
 
 use chrono::{DateTime, TimeDelta, Utc};
-use tokio::task::{JoinHandle, JoinSet, spawn_blocking};
+use tokio::{
+    sync::Semaphore,
+    task::{JoinHandle, JoinSet, spawn_blocking},
+};
 
 use super::setup::{LeasePermit, PollScope, PollerError, PollerSetup};
 use crate::{
@@ -143,6 +146,7 @@ impl ChainPoller {
         let feed = FeedReader::new(self.store.reader()?);
         let mut schedule = QuestionSchedule::default();
         let mut asking: JoinSet<Vec<AnsweredQuestion>> = JoinSet::new();
+        let permits = Arc::new(Semaphore::new(MAX_CONCURRENT_REQUESTS));
         self.update(&feed, &mut schedule).await?;
         loop {
             while asking.len() < MAX_CONCURRENT_REQUESTS && self.may_ask() {
@@ -154,13 +158,16 @@ impl ChainPoller {
                     break;
                 }
                 let (deleted, by_chain) = self.read(&feed, move |reader, _| load_due(reader, rows)).await?;
-                deleted.iter().for_each(|row| _ = schedule.under_way.remove(row));
+                for row in &deleted {
+                    schedule.under_way.remove(row);
+                    schedule.failures.remove(row);
+                }
                 for due in by_chain {
                     let mut due = due.into_iter();
                     while let Some(first) = due.next() {
                         let batch =
                             std::iter::once(first).chain(due.by_ref().take(MAX_QUESTIONS_PER_REQUEST - 1)).collect();
-                        asking.spawn(ask(Arc::clone(&self.nodes), batch));
+                        asking.spawn(ask(Arc::clone(&self.nodes), Arc::clone(&permits), batch));
                     }
                 }
             }
@@ -331,7 +338,9 @@ fn next_second_check(tx: &Transaction, nodes: &ChainNodes) -> Option<DateTime<Ut
     chain_check::next_second_check(tx).filter(|_| nodes.has_node(&chain))
 }
 
-async fn ask(nodes: Arc<ChainNodes>, batch: Vec<DueQuestion>) -> Vec<AnsweredQuestion> {
+/// Asks the questions of one chain, as soon as few enough requests are under way.
+async fn ask(nodes: Arc<ChainNodes>, permits: Arc<Semaphore>, batch: Vec<DueQuestion>) -> Vec<AnsweredQuestion> {
+    let _permit = permits.acquire().await;
     let questions: Vec<ChainQuestion> = batch.iter().map(|due| due.question.clone()).collect();
     let answers = nodes.ask_all(&questions).await;
     batch.into_iter().zip(answers).map(|(due, answer)| AnsweredQuestion { due, answer }).collect()

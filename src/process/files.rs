@@ -1,10 +1,10 @@
 //! Private files and folders: mode 0600 and 0700 where the system has modes (`cases.md` 57).
 //!
-//! Only the creation of files and folders and their permissions belong here. This module must never know the content of
-//! a file.
+//! Only paths and the creation of files and folders and their permissions belong here. This module must never know the
+//! content of a file.
 
 use std::{
-    fs::{DirBuilder, Metadata, OpenOptions},
+    fs::{self, DirBuilder, File, Metadata, OpenOptions},
     io,
     path::Path,
 };
@@ -19,6 +19,35 @@ pub(crate) fn create_private_folder(folder: &Path) -> io::Result<()> {
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder.create(folder)
+}
+
+/// Returns the folder of a file; `.` for a bare name.
+pub(crate) fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Whether the path leads to this open file. If not, the file was deleted or renamed.
+///
+/// # Errors
+/// If the path can't be read, except that nothing is there.
+pub(crate) fn is_at_path(file: &File, path: &Path) -> io::Result<bool> {
+    match fs::metadata(path) {
+        Ok(metadata) => Ok(is_same_file(&metadata, &file.metadata()?)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(unix)]
+fn is_same_file(a: &Metadata, b: &Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    (a.dev(), a.ino()) == (b.dev(), b.ino())
+}
+
+/// On other systems an open file can't be removed.
+#[cfg(not(unix))]
+fn is_same_file(_: &Metadata, _: &Metadata) -> bool {
+    true
 }
 
 /// Returns an error if another user can change the content of the folder. Files in such a folder prove nothing, and a
@@ -121,7 +150,7 @@ pub(crate) fn is_descriptor_shortage(error: &io::Error) -> bool {
 
 /// Whether fewer than `count` more files can be opened now.
 pub(crate) fn lacks_descriptors(count: usize) -> bool {
-    let opened: io::Result<Vec<_>> = (0..count).map(|_| std::fs::File::open("/dev/null")).collect();
+    let opened: io::Result<Vec<_>> = (0..count).map(|_| File::open("/dev/null")).collect();
     opened.is_err_and(|error| is_descriptor_shortage(&error))
 }
 

@@ -98,7 +98,8 @@ impl KernelLock {
 
 /// Opens a private file for reading and writing. Creates the file and its folder if they are missing.
 ///
-/// # Errors If the file can't be created or opened, or is a symbolic link: hoptop's writes would land elsewhere.
+/// # Errors
+/// If the file can't be created or opened, or is a symbolic link: hoptop's writes would land elsewhere.
 pub(crate) fn open(path: &Path) -> io::Result<File> {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).map_or(Ok(()), files::create_private_folder)?;
     let mut options = files::private_options();

@@ -17,6 +17,7 @@ use color_eyre::{
 };
 use tokio::sync::Notify;
 
+use super::stderr;
 use crate::{clock::Clock, process::files, tui::terminal};
 
 /// The folder of reports. Until the settings are loaded, the system's temporary folder is used.
@@ -71,15 +72,16 @@ pub fn install_hooks() -> Result<()> {
         let message = match write_report(&report) {
             Ok(path) => {
                 let path = REPORT.get_or_init(|| path).display();
-                format!("hoptop: the program crashed, which is a bug in hoptop; the crash report is in {path}")
+                format!("the program crashed, which is a bug in hoptop; the crash report is in {path}")
             }
-            Err(error) => format!("hoptop: the program crashed, and the report can't be written ({error}):\n{report}"),
+            Err(error) => format!("the program crashed, and the report can't be written ({error}):\n{report}"),
         };
+        PANICKED.notify_one();
         if !is_other_thread {
-            writeln!(io::stderr(), "{message}").ok();
+            // The main thread may hold the lock of standard error while it waits for this thread.
+            stderr::print_at_once(&message);
         }
         tracing::error!("{message}");
-        PANICKED.notify_one();
     }));
     Ok(())
 }

@@ -26,8 +26,7 @@ pub(crate) const GRACEFUL_SHUTDOWN_LIMIT: Duration = Duration::from_millis(2_500
 /// send SIGHUP, and wrappers send a signal again.
 const REPEATED_SIGNAL_LIMIT: Duration = Duration::from_millis(400);
 /// The line on standard error after an end by force.
-const FORCED_END: &str =
-    "ended without waiting any longer; what was confirmed is stored, and answers not yet stored are asked for again";
+const FORCED_END: &str = "ended before everything was finished; confirmed changes are stored, and answers that were not stored are requested again";
 
 /// The thread that ends the process, once it has been started.
 static ENDING: Mutex<Option<ForcedEnd>> = Mutex::new(None);

@@ -71,15 +71,17 @@ impl RotatingLog {
     }
 
     /// Renames the log file if it is too long, and opens a new one. If another process has already renamed it, the path
-    /// leads to a new file, which is only opened.
+    /// leads to another file, which is only opened.
     fn rotate(&mut self) -> io::Result<()> {
         if self.file.metadata()?.len() <= MAX_BYTES {
             return Ok(());
         }
-        if fs::metadata(&self.path).is_ok_and(|metadata| metadata.len() > MAX_BYTES) {
+        // Held until the file is closed, so that only one process renames it.
+        self.file.lock()?;
+        if files::is_at_path(&self.file, &self.path)? {
             fs::rename(&self.path, self.path.with_extension("log.1"))?;
         }
-        *self = Self::open(std::mem::take(&mut self.path))?;
+        *self = Self::open(self.path.clone())?;
         Ok(())
     }
 }

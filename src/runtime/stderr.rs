@@ -1,4 +1,4 @@
-//! Prints errors and warnings on standard error, one line each.
+//! Prints errors and warnings on standard error, one line each, and handles readers that are gone.
 //!
 //! A line that holds text from outside must be cleaned before it is printed.
 
@@ -43,6 +43,27 @@ pub(crate) fn print_at_once(line: &str) {
     }
     #[cfg(not(unix))]
     io::stderr().write_all(line.as_bytes()).ok();
+}
+
+/// A stream whose reader may go away: what is written afterwards is lost without an error, so that a closed pipe doesn't
+/// change how a command ends.
+pub(crate) struct LossyStream<W>(pub(crate) W);
+
+impl<W: Write> Write for LossyStream<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        lose_closed_pipe(self.0.write(bytes), bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        lose_closed_pipe(self.0.flush(), ())
+    }
+}
+
+fn lose_closed_pipe<T>(written: io::Result<T>, as_if: T) -> io::Result<T> {
+    match written {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(as_if),
+        written => written,
+    }
 }
 
 /// Whether an invalid setting caused the error.

@@ -157,20 +157,17 @@ impl TeamPoller {
         let mut stop = pin!(stop);
         let mut failures = 0;
         loop {
-            let pause = tokio::select! {
-                biased;
-                ended = self.run_child(stop.as_mut()) => match ended {
-                    Ok(None) => return Ok(()),
-                    Ok(Some(pause)) => {
-                        failures = 0;
-                        pause
-                    }
-                    Err(report) => {
-                        tracing::error!(profile = self.order.profile, "the poller for the team failed: {report:#}");
-                        failures += 1;
-                        (LONG_RESTART_PAUSE * failures).min(MAX_RESTART_PAUSE)
-                    }
-                },
+            let pause = match self.run_child(stop.as_mut()).await {
+                Ok(None) => return Ok(()),
+                Ok(Some(pause)) => {
+                    failures = 0;
+                    pause
+                }
+                Err(report) => {
+                    tracing::error!(profile = self.order.profile, "the poller for the team failed: {report:#}");
+                    failures += 1;
+                    (LONG_RESTART_PAUSE * failures).min(MAX_RESTART_PAUSE)
+                }
             };
             tokio::select! {
                 () = stop.as_mut() => return Ok(()),

@@ -217,7 +217,7 @@ impl StoreError {
 /// Whether a full disk caused an error. SQLite doesn't report this for its files beside the store, so the free space is
 /// checked.
 pub(super) fn is_disk_full(path: &Path, error: &rusqlite::Error) -> bool {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder = files::folder_of(path);
     match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => true,
         Some(ErrorCode::SystemIoFailure | ErrorCode::CannotOpen) => {

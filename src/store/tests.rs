@@ -443,6 +443,24 @@ fn foreign_damaged_and_newer_files_are_refused() {
 
 #[cfg(unix)]
 #[test]
+fn log_that_was_left_read_only_does_not_make_a_writable_store_read_only() {
+    use std::os::unix::fs::PermissionsExt;
+    let (_folder, store) = open();
+    let path = store.path().to_owned();
+    drop(store);
+    // SQLite leaves such files when it reads a store that is read-only at that moment.
+    let files = ["-wal", "-shm"].map(|ending| path.with_file_name(format!("hoptop.db{ending}")));
+    for file in &files {
+        std::fs::write(file, "").unwrap();
+        std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o400)).unwrap();
+    }
+    let store = Store::open(&path).unwrap();
+    assert!(files.iter().all(|file| !file.metadata().unwrap().permissions().readonly()));
+    testing::track(&store, "default", vec![fixtures::new(1)], at(0));
+}
+
+#[cfg(unix)]
+#[test]
 fn files_are_private() {
     use std::os::unix::fs::PermissionsExt;
     let (folder, store) = open();

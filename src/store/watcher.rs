@@ -54,7 +54,7 @@ pub(super) struct Watcher {
 struct Wakeups {
     any_commit: watch::Sender<u64>,
     changes: watch::Sender<u64>,
-    not_answers: watch::Sender<u64>,
+    except_own_observations: watch::Sender<u64>,
 }
 
 impl Wakeups {
@@ -62,7 +62,7 @@ impl Wakeups {
         match wake {
             WakeKind::AnyCommit => &self.any_commit,
             WakeKind::Changes => &self.changes,
-            WakeKind::ExceptOwnObservations => &self.not_answers,
+            WakeKind::ExceptOwnObservations => &self.except_own_observations,
         }
     }
 
@@ -87,7 +87,8 @@ impl Watcher {
         Self { path, health, wakeups, last_own_commit, poll_thread }
     }
 
-    /// Called by the writer after each transaction, with its commit if anything was written.
+    /// Called by the writer after each transaction that wrote something or changed the store's health, with its commit if
+    /// something was written.
     pub(super) fn on_commit(&self, commit: Option<Commit>) {
         let content = commit.map_or(CommitContent::Everything, |Commit { number, content }| {
             let last = self.last_own_commit.swap(number, Ordering::AcqRel);

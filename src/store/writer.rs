@@ -91,7 +91,7 @@ pub(super) enum WriteJob {
 /// Called with an operation that is kept, and its moment.
 pub type OnOperationKept = Box<dyn FnMut(&Operation, DateTime<Utc>) + Send>;
 
-/// Called after each transaction, with its commit if anything was written.
+/// Called after each transaction that wrote something or changed the health, with its commit if something was written.
 pub(super) type OnCommit = Box<dyn Fn(Option<Commit>) + Send>;
 
 #[cfg(test)]
@@ -426,6 +426,7 @@ impl WriterThread {
     /// Commits the writes together and answers them. If a write fails, each write gets a commit of its own: failures
     /// are rare, and a savepoint for each write would cost more.
     fn write(&mut self, mut jobs: Vec<QueuedWrite>) {
+        let fault = self.health.fault();
         let done = match self.health.begin_batch() {
             Ok(()) => self.commit(&mut jobs),
             Err(fault) => Err(fault.into()),
@@ -444,7 +445,9 @@ impl WriterThread {
             }
         }
         // Called before the answers: when a receipt resolves, the subscribers have been woken.
-        (self.on_commit)(commit);
+        if commit.is_some() || self.health.fault() != fault {
+            (self.on_commit)(commit);
+        }
         for job in jobs {
             if let (Some(on_kept), Ok(())) = (&mut self.on_kept, &outcome) {
                 job.report_kept(on_kept);

@@ -29,7 +29,7 @@ const ROLES_SQL: &str = include_str!("../../assets/team/roles.sql");
 
 /// How long a call may take.
 const CALL_LIMIT: Duration = Duration::from_secs(10);
-/// How long a notice to oneself may take before notices count as not arriving.
+/// How long a notification to oneself may take before notifications count as not arriving.
 pub(super) const ECHO_LIMIT: Duration = Duration::from_secs(1);
 /// The bytes of the log that are read at a time.
 const PAGE_BYTES: i64 = 1 << 20;
@@ -114,7 +114,7 @@ pub struct MemberPresence {
 
 /// A notification from the database.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum DatabaseNotice {
+pub(crate) enum DatabaseNotification {
     /// The log has an entry with this number.
     Entry(u64),
     /// A member joined, left or started to poll.
@@ -152,7 +152,7 @@ pub(crate) struct ServerFacts {
 pub(crate) struct TeamDatabase {
     client: Client,
     /// Closed when the connection ends.
-    notices: mpsc::UnboundedReceiver<DatabaseNotice>,
+    notifications: mpsc::UnboundedReceiver<DatabaseNotification>,
     /// The channel on which this process notifies itself.
     own_channel: String,
 }
@@ -165,26 +165,26 @@ impl TeamDatabase {
     pub(crate) async fn connect(connector: &Connector) -> Result<Self, TeamError> {
         let (client, mut connection) = connector.connect().await?;
         let own_channel = format!("hoptop_{:032x}", rand::random::<u128>());
-        let (sender, notices) = mpsc::unbounded_channel();
+        let (sender, notifications) = mpsc::unbounded_channel();
         let echo = own_channel.clone();
         // Ends with the connection, when the client is dropped or the server is gone.
         tokio::spawn(async move {
             while let Some(Ok(message)) = std::future::poll_fn(|context| connection.poll_message(context)).await {
                 let AsyncMessage::Notification(notification) = message else { continue };
                 let payload = notification.payload();
-                let notice = match notification.channel() {
-                    LOG_CHANNEL => payload.parse().ok().map(DatabaseNotice::Entry),
-                    LEASE_CHANNEL => Some(DatabaseNotice::Released),
-                    MEMBER_CHANNEL => Some(DatabaseNotice::Members),
-                    OPEN_CHANNEL => Some(DatabaseNotice::Open(payload.to_owned())),
-                    own => (own == echo).then_some(DatabaseNotice::Echo),
+                let received = match notification.channel() {
+                    LOG_CHANNEL => payload.parse().ok().map(DatabaseNotification::Entry),
+                    LEASE_CHANNEL => Some(DatabaseNotification::Released),
+                    MEMBER_CHANNEL => Some(DatabaseNotification::Members),
+                    OPEN_CHANNEL => Some(DatabaseNotification::Open(payload.to_owned())),
+                    own => (own == echo).then_some(DatabaseNotification::Echo),
                 };
-                if notice.is_some_and(|notice| sender.send(notice).is_err()) {
+                if received.is_some_and(|received| sender.send(received).is_err()) {
                     break;
                 }
             }
         });
-        Ok(Self { client, notices, own_channel })
+        Ok(Self { client, notifications, own_channel })
     }
 
     /// Creates the schema and the roles.
@@ -242,21 +242,21 @@ impl TeamDatabase {
         with_time_limit(async { Ok(self.client.batch_execute(&format!("LISTEN {LEASE_CHANNEL}")).await?) }).await
     }
 
-    /// Notifies this process, to find out whether notices arrive: they don't behind a pooler in transaction mode.
+    /// Notifies this process, to find out whether notifications arrive: they don't behind a pooler in transaction mode.
     pub(crate) async fn notify_self(&self) -> Result<(), TeamError> {
         self.query_one("SELECT pg_notify($1, '')", &[(&self.own_channel, Type::TEXT)]).await.map(drop)
     }
 
     /// Publishes which transaction this process has open.
-    pub(crate) async fn publish_open_transaction(&self, notice: &str) -> Result<(), TeamError> {
-        self.query_one("SELECT pg_notify($1, $2)", &[(&OPEN_CHANNEL, Type::TEXT), (&notice, Type::TEXT)])
+    pub(crate) async fn publish_open_transaction(&self, notification: &str) -> Result<(), TeamError> {
+        self.query_one("SELECT pg_notify($1, $2)", &[(&OPEN_CHANNEL, Type::TEXT), (&notification, Type::TEXT)])
             .await
             .map(drop)
     }
 
-    /// Waits for the next notice; `None` when the connection has ended.
-    pub(crate) async fn next_notice(&mut self) -> Option<DatabaseNotice> {
-        self.notices.recv().await
+    /// Waits for the next notification; `None` when the connection has ended.
+    pub(crate) async fn next_notification(&mut self) -> Option<DatabaseNotification> {
+        self.notifications.recv().await
     }
 
     /// Reads where the log begins and ends, and the nonce at a position.
@@ -422,7 +422,7 @@ impl TeamDatabase {
         })
     }
 
-    /// Whether notices arrive: whether one that this process sends to itself comes back within [`ECHO_LIMIT`]. `other`
+    /// Whether notifications arrive: whether one that this process sends to itself comes back within [`ECHO_LIMIT`]. `other`
     /// begins a transaction meanwhile: a pooler in transaction mode gives it the server's connection that has
     /// subscribed.
     pub(crate) async fn receives_notifications(&mut self, other: &mut Self) -> Result<bool, TeamError> {
@@ -431,8 +431,8 @@ impl TeamDatabase {
         self.notify_self().await?;
         let echo = async {
             loop {
-                match self.next_notice().await {
-                    Some(DatabaseNotice::Echo) => return true,
+                match self.next_notification().await {
+                    Some(DatabaseNotification::Echo) => return true,
                     Some(_) => {}
                     None => return false,
                 }

@@ -8,7 +8,7 @@ use tokio::{sync::watch, time};
 
 use super::{
     connect::Connector,
-    database::{DatabaseNotice, Fence, TeamDatabase},
+    database::{DatabaseNotification, Fence, TeamDatabase},
     error::TeamError,
     lease::{HolderId, Lease, LeaseStep, REPLY_LIMIT, SendPermission},
 };
@@ -116,13 +116,13 @@ impl LeaseDriver {
                     let span = until.since(now).min(MAX_SLEEP);
                     let released = async {
                         while let Some((database, _)) = &mut link {
-                            match database.next_notice().await {
-                                Some(DatabaseNotice::Released) => return,
+                            match database.next_notification().await {
+                                Some(DatabaseNotification::Released) => return,
                                 Some(
-                                    DatabaseNotice::Entry(_)
-                                    | DatabaseNotice::Open(_)
-                                    | DatabaseNotice::Members
-                                    | DatabaseNotice::Echo,
+                                    DatabaseNotification::Entry(_)
+                                    | DatabaseNotification::Open(_)
+                                    | DatabaseNotification::Members
+                                    | DatabaseNotification::Echo,
                                 ) => {}
                                 None => break,
                             }

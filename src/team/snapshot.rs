@@ -19,6 +19,7 @@ use super::{
 };
 use crate::{
     domain::team::{LogPosition, Nonce, TeamStatus},
+    process::files,
     store::{SnapshotFile, Store, StoreError},
 };
 
@@ -62,7 +63,7 @@ pub(super) async fn publish(store: &Store, database: &TeamDatabase, keeps_previo
     let write = move || {
         let folder = tempfile::Builder::new()
             .prefix(".snapshot-")
-            .tempdir_in(store.path().parent().unwrap_or(Path::new(".")))
+            .tempdir_in(files::folder_of(store.path()))
             .map_err(|error| StoreError::Log(error.to_string()))?;
         let path = folder.path().join("snapshot.db");
         store.write_snapshot(&path).map(|written| (written, folder, path))

@@ -18,7 +18,10 @@ use hoptop::internals::{
     store::Store,
 };
 
-use super::common::{Home, ProcessOutput, ProgramProcess};
+use super::{
+    ONGOING, ScenarioBatch, SimulatorProcess,
+    common::{Home, ProcessOutput, ProgramProcess},
+};
 
 const HEADER: &str = "transactionId,fromChainId,toChainId,quoteId,ticket,labels\n";
 
@@ -46,6 +49,26 @@ fn export_can_be_imported_and_a_closed_pipe_is_no_error() {
         export.stop_reading();
         let ended = export.end();
         assert_eq!((ended.code, ended.err.as_str()), (Some(0), ""), "{format}");
+    }
+}
+
+#[test]
+fn closed_pipe_does_not_turn_a_failure_into_success() {
+    let home = Home::new();
+    let batch = ScenarioBatch::repeat(2, ONGOING);
+    let simulation = SimulatorProcess::start(&batch.scenario);
+    home.import(&batch.csv);
+    fs::write(home.path().join("bad.csv"), "transactionId,fromChainId\n0x1,1\n".repeat(2_000)).unwrap();
+    let mut import = ProgramProcess::start(home.command(&["import", "bad.csv", "--json"]));
+    import.stop_reading();
+    assert_eq!(import.end().code, Some(1));
+    // A closed pipe ends a watch. One until all transactions are settled must not say that they are.
+    for (words, code) in [(&["--until-settled"][..], 3), (&[], 0)] {
+        let words = [&["watch", "--json", "--verbose"], words].concat();
+        let mut watch = ProgramProcess::start(home.polling_command(&simulation.url, &words));
+        watch.read_line();
+        watch.stop_reading();
+        assert_eq!(watch.end().code, Some(code), "{words:?}");
     }
 }
 

@@ -35,8 +35,9 @@ fn filter_hash_pipe_or_store_without_transactions_ends_with_2() {
                 assert_eq!((&last["event"], &last["counts"]), (&"summary".into(), &serde_json::json!({})));
             }
         }
-        let accepted = watch(home, &simulation.url, &[words, &["--until-settled", "--allow-empty"]].concat(), input);
-        accepted.assert_exit(0, &[]);
+        for accept in [&["--allow-empty"][..], &["--until-settled", "--allow-empty"]] {
+            watch(home, &simulation.url, &[words, accept].concat(), input).assert_exit(0, &[]);
+        }
     }
     let words = ["--until-settled"];
     watch(&empty, &simulation.url, &words, "").assert_exit(2, &["no tracked transaction matches"]);
@@ -48,13 +49,16 @@ fn filter_hash_pipe_or_store_without_transactions_ends_with_2() {
 fn deletion_of_the_last_watched_transaction_ends_the_watch_with_2() {
     let batch = ScenarioBatch::repeat(1, ONGOING);
     let simulation = SimulatorProcess::start(&batch.scenario);
-    for (words, code) in [(&["--until-settled"][..], 2), (&["--until-settled", "--allow-empty"], 0)] {
+    let hash = format!("0x{:064x}", 1);
+    let cases =
+        [(&["--until-settled"][..], 2), (&["--until-settled", "--allow-empty"], 0), (&[&hash, "--allow-empty"], 0)];
+    for (words, code) in cases {
         let home = Home::new();
         home.import(&batch.csv);
         let mut watch =
             ProgramProcess::start(home.polling_command(&simulation.url, &[&["watch", "--json"], words].concat()));
         watch.read_events_until("status_changed", 1);
-        let deleted = home.run(&["delete", &format!("0x{:064x}", 1), "--yes"]);
+        let deleted = home.run(&["delete", &hash, "--yes"]);
         assert_eq!(deleted.code, Some(0), "{deleted:?}");
         let sentence = if code == 2 { "the last watched transaction was deleted" } else { "" };
         watch.end().assert_exit(code, &[sentence]);

@@ -5,7 +5,7 @@ use std::{
     net::SocketAddr,
     sync::{
         Arc,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::Duration,
 };
@@ -32,7 +32,13 @@ pub(crate) enum ProxyMode {
     Blackhole,
     /// Closes all connections, and refuses new ones.
     Cut,
+    /// Forwards all bytes until the database has appended an entry; closes that connection instead of forwarding the
+    /// answer, and passes everything from then on.
+    LoseAppendAnswer,
 }
+
+/// A part of the statement that appends an entry to the log.
+const APPEND: &[u8] = b"hoptop.append(";
 
 /// A proxy on this machine. All connections are closed when the value is dropped.
 pub(crate) struct Proxy {
@@ -68,11 +74,11 @@ impl Proxy {
 
     /// Like [`Proxy::start`], at an address.
     pub(crate) fn start_at(address: SocketAddr, target: SocketAddr) -> Self {
-        let (mode, modes) = watch::channel(ProxyMode::Pass);
+        let mode = watch::Sender::new(ProxyMode::Pass);
         let (target, targets) = watch::channel(target);
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         let sockets = Arc::new(AtomicUsize::new(0));
-        runtime.spawn(accept(address, modes, targets, Arc::clone(&sockets)));
+        runtime.spawn(accept(address, mode.clone(), targets, Arc::clone(&sockets)));
         let proxy = Self { address, mode, target, sockets, runtime: Some(runtime) };
         proxy.wait_for_sockets(|sockets| sockets > 0);
         proxy
@@ -108,14 +114,14 @@ impl Drop for Proxy {
 
 async fn accept(
     address: SocketAddr,
-    mut mode: watch::Receiver<ProxyMode>,
+    mode: watch::Sender<ProxyMode>,
     target: watch::Receiver<SocketAddr>,
     sockets: Arc<AtomicUsize>,
 ) {
-    while mode.wait_for(|mode| *mode != ProxyMode::Cut).await.is_ok() {
+    let mut cut = mode.subscribe();
+    while cut.wait_for(|mode| *mode != ProxyMode::Cut).await.is_ok() {
         let listener = TcpListener::bind(address).await.unwrap();
         let _count = SocketCount::new(&sockets);
-        let mut cut = mode.clone();
         tokio::select! {
             _ = cut.wait_for(|mode| *mode == ProxyMode::Cut) => {}
             () = accept_until_cut(listener, &mode, &target, &sockets) => {}
@@ -125,12 +131,13 @@ async fn accept(
 
 async fn accept_until_cut(
     listener: TcpListener,
-    mode: &watch::Receiver<ProxyMode>,
+    mode: &watch::Sender<ProxyMode>,
     target: &watch::Receiver<SocketAddr>,
     sockets: &Arc<AtomicUsize>,
 ) {
     while let Ok((client, _)) = listener.accept().await {
-        let (mut cut, mode, target, count) = (mode.clone(), mode.clone(), target.clone(), SocketCount::new(sockets));
+        let (mut cut, mode, target, count) =
+            (mode.subscribe(), mode.clone(), target.clone(), SocketCount::new(sockets));
         tokio::spawn(async move {
             let outcome = tokio::select! {
                 _ = cut.wait_for(|mode| *mode == ProxyMode::Cut) => Ok(()),
@@ -144,37 +151,58 @@ async fn accept_until_cut(
 /// Forwards a connection until both sides have closed it.
 async fn forward(
     mut client: TcpStream,
-    mut mode: watch::Receiver<ProxyMode>,
+    mode: watch::Sender<ProxyMode>,
     target: watch::Receiver<SocketAddr>,
 ) -> io::Result<()> {
-    wait_for_pass(&mut mode).await?;
+    wait_until_passed(&mode).await?;
     let address = *target.borrow();
     let mut server = TcpStream::connect(address).await?;
     client.set_nodelay(true)?;
     server.set_nodelay(true)?;
     let ((from_client, to_client), (from_server, to_server)) = (client.split(), server.split());
-    tokio::try_join!(pump(from_client, to_server, mode.clone()), pump(from_server, to_client, mode))?;
+    let loses_answer = AtomicBool::new(false);
+    let watch_appends = |bytes: &[u8]| {
+        let is_append = bytes.windows(APPEND.len()).any(|part| part == APPEND);
+        if is_append && *mode.borrow() == ProxyMode::LoseAppendAnswer {
+            loses_answer.store(true, Ordering::SeqCst);
+        }
+        Ok(())
+    };
+    let lose_answer = |_: &[u8]| match loses_answer.load(Ordering::SeqCst) {
+        true => {
+            mode.send_replace(ProxyMode::Pass);
+            Err(io::Error::other("the answer is lost"))
+        }
+        false => Ok(()),
+    };
+    tokio::try_join!(
+        pump(from_client, to_server, &mode, watch_appends),
+        pump(from_server, to_client, &mode, lose_answer)
+    )?;
     Ok(())
 }
 
 async fn pump(
     mut from: tcp::ReadHalf<'_>,
     mut to: tcp::WriteHalf<'_>,
-    mut mode: watch::Receiver<ProxyMode>,
+    mode: &watch::Sender<ProxyMode>,
+    check: impl Fn(&[u8]) -> io::Result<()>,
 ) -> io::Result<()> {
     let mut bytes = vec![0; 64 * 1024];
     loop {
         let read = from.read(&mut bytes).await?;
-        wait_for_pass(&mut mode).await?;
+        wait_until_passed(mode).await?;
         if read == 0 {
             // A server must see the earlier bytes, although no client waits for an answer any more.
             tokio::time::sleep(CLOSE_DELAY).await;
             return to.shutdown().await;
         }
+        check(&bytes[..read])?;
         to.write_all(&bytes[..read]).await?;
     }
 }
 
-async fn wait_for_pass(mode: &mut watch::Receiver<ProxyMode>) -> io::Result<()> {
-    mode.wait_for(|mode| *mode == ProxyMode::Pass).await.map(drop).map_err(io::Error::other)
+async fn wait_until_passed(mode: &watch::Sender<ProxyMode>) -> io::Result<()> {
+    let passes = |mode: &ProxyMode| matches!(mode, ProxyMode::Pass | ProxyMode::LoseAppendAnswer);
+    mode.subscribe().wait_for(passes).await.map(drop).map_err(io::Error::other)
 }

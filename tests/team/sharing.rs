@@ -171,6 +171,21 @@ fn unreachable_database_leaves_everything_readable_and_edits_give_the_reason() {
 }
 
 #[test]
+fn write_whose_answer_from_the_database_is_lost_reaches_its_caller() {
+    let Some(cluster) = team() else { return };
+    let proxy = Proxy::start(cluster.address());
+    let home = machine(&format!("postgres://hoptop@{}/hoptop", proxy.address()));
+    add(&home, 1).assert_exit(0, &[]);
+    proxy.set_mode(ProxyMode::LoseAppendAnswer);
+    let note = home.run(&["note", &hash(1), "asked the bridge"]);
+    note.assert_exit(0, &[]);
+    assert_eq!(home.run(&["show", &hash(1)]).out.matches("asked the bridge").count(), 1);
+    proxy.set_mode(ProxyMode::LoseAppendAnswer);
+    add(&home, 2).assert_exit(0, &[]);
+    assert_eq!(home.list().len(), 2);
+}
+
+#[test]
 fn after_a_failover_without_the_tail_the_replica_heals_and_the_lost_operations_are_kept() {
     let Some(mut cluster) = team() else { return };
     let proxy = Proxy::start(cluster.address());

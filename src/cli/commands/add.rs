@@ -129,7 +129,6 @@ fn values<'a>(args: &'a AddArgs, labels: &'a str) -> Vec<(Field, &'a str)> {
     values
 }
 
-/// Returns the option for the value of this field.
 /// Reads one transaction and a warning about it. If that can't be done, prints the options that are wrong.
 pub(super) fn read(
     values: &[(Field, &str)],
@@ -147,6 +146,7 @@ pub(super) fn read(
     }
 }
 
+/// Returns the option for the value of this field.
 fn option(field: Field) -> &'static str {
     match field {
         Field::TransactionId => "TX",

@@ -4,6 +4,7 @@
 
 use std::cmp::Reverse;
 
+use chrono::{DateTime, Utc};
 use clap::Args;
 use color_eyre::eyre::Result;
 use serde::Serialize;
@@ -12,6 +13,7 @@ use crate::{
     cli::{
         context::Context,
         output::{
+            json::JsonList,
             schema::Schema,
             table::{self, TableColumn},
         },
@@ -112,12 +114,12 @@ pub(crate) fn alerts(args: &AlertsArgs, cx: &mut Context) -> Result<Exit> {
 }
 
 fn print_json(shown: &[Alert], reader: &Reader, cx: &mut Context) -> Result<()> {
-    let mut before = "[\n";
+    let now = cx.now.wall;
+    let mut list = JsonList::begin(cx.out);
     for alert in shown {
-        write!(cx.out, "{before}{}", serde_json::to_string(&alert_view(alert, find_hash(reader, alert)?, cx))?)?;
-        before = ",\n";
+        list.push(&alert_view(alert, find_hash(reader, alert)?, now))?;
     }
-    Ok(writeln!(cx.out, "{}", if shown.is_empty() { "[]" } else { "\n]" })?)
+    Ok(list.end()?)
 }
 
 fn print_table(shown: &[Alert], reader: &Reader, cx: &mut Context) -> Result<()> {
@@ -170,7 +172,7 @@ fn find_hash(reader: &Reader, alert: &Alert) -> Result<Option<String>> {
     Ok(reader.header(row)?.map(|tx| tx.params.transaction_id.to_string()))
 }
 
-fn alert_view<'a>(alert: &'a Alert, transaction_id: Option<String>, cx: &Context) -> AlertView<'a> {
+fn alert_view<'a>(alert: &'a Alert, transaction_id: Option<String>, now: DateTime<Utc>) -> AlertView<'a> {
     let (acknowledged, snoozed) = (alert.acknowledged(), alert.snoozed());
     AlertView {
         alert: alert.id,
@@ -183,7 +185,7 @@ fn alert_view<'a>(alert: &'a Alert, transaction_id: Option<String>, cx: &Context
         note: acknowledged.and_then(|acknowledged| acknowledged.note.as_deref()),
         author: alert.handling.as_ref().and_then(Handling::author),
         message: &alert.message,
-        state: alert.state(cx.now.wall).name(),
+        state: alert.state(now).name(),
         snoozed_at: snoozed.map(|snoozed| rfc3339(snoozed.at)),
         snoozed_until: snoozed.and_then(|snoozed| snoozed.until.moment()).map(rfc3339),
         flapping: alert.is_flapping,

@@ -11,12 +11,12 @@ use clap::Args;
 use clap_complete::ArgValueCompleter;
 use color_eyre::eyre::Result;
 
-use super::list::JsonList;
 use crate::{
     cli::{
         completers,
         context::Context,
         one_shot_poll::{self, OneShotOutcome, OneShotPoll},
+        output::json::{JsonList, TransactionView},
     },
     clock::Clock,
     config::Settings,
@@ -126,7 +126,8 @@ fn print_checked(rows: &[RowId], reader: &Reader, ended: OneShotOutcome, json: b
     if json {
         let mut list = JsonList::begin(cx.out);
         for CheckedTransaction { tx, .. } in &checked {
-            list.push(tx, &reader.alerts(AlertQuery::OfTransaction(tx.id))?, cx.now.wall)?;
+            let alerts = reader.alerts(AlertQuery::OfTransaction(tx.id))?;
+            list.push(&TransactionView::new(tx, &alerts, cx.now.wall))?;
         }
         list.end()?;
     } else {

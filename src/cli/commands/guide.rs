@@ -41,7 +41,7 @@ enum GuideFormat {
 }
 
 impl GuideFormat {
-    /// Returns the form for this process's standard output.
+    /// Returns the format for this process's standard output.
     fn of_output() -> Self {
         if !std::io::stdout().is_terminal() {
             return Self::Markdown;
@@ -60,7 +60,7 @@ pub(crate) fn guide(arguments: &[String], out: &mut impl Write) -> Option<Result
     print_guide(arguments, GuideFormat::of_output(), out)
 }
 
-fn print_guide(arguments: &[String], form: GuideFormat, out: &mut impl Write) -> Option<Result<Exit>> {
+fn print_guide(arguments: &[String], format: GuideFormat, out: &mut impl Write) -> Option<Result<Exit>> {
     let [help, topic] = arguments else { return None };
     if help != "help" || topic.starts_with('-') || is_command(topic) {
         return None;
@@ -69,7 +69,7 @@ fn print_guide(arguments: &[String], form: GuideFormat, out: &mut impl Write) ->
     let Some(text) = written.or_else(|| (topic == KEYS).then(|| Cow::Owned(key_commands()))) else {
         return Some(Err(UnknownTopic { topic: text::clean(topic) }.into()));
     };
-    let text = match form {
+    let text = match format {
         GuideFormat::Terminal { columns, is_styled } if topic != KEYS => {
             Cow::Owned(markdown::render(&text, columns, is_styled, &|address| link_suffix(address)))
         }
@@ -107,9 +107,9 @@ fn key_commands() -> String {
 mod tests {
     use super::*;
 
-    fn print(words: [&str; 2], form: GuideFormat) -> Option<(Result<Exit>, String)> {
+    fn print(words: [&str; 2], format: GuideFormat) -> Option<(Result<Exit>, String)> {
         let mut out = Vec::new();
-        let exit = print_guide(&words.map(str::to_owned), form, &mut out)?;
+        let exit = print_guide(&words.map(str::to_owned), format, &mut out)?;
         Some((exit, String::from_utf8(out).unwrap()))
     }
 

@@ -15,15 +15,13 @@ use crate::{
         completers,
         context::Context,
         output::{
-            json::TransactionView,
+            json::{JsonList, TransactionView},
             table::{TableColumn, TableWriter},
         },
     },
     domain::{
-        alert::Alert,
         filter::{Filter, FilterError, FilterInput},
         settled_duration, text,
-        transaction::Transaction,
     },
     presentation::{glyphs::Glyphs, row_text, width},
     runtime::exit::Exit,
@@ -79,7 +77,7 @@ pub(crate) fn list(args: &ListArgs, cx: &mut Context) -> color_eyre::Result<Exit
     let mut out = BufWriter::new(&mut *cx.out);
     if args.json {
         let mut list = JsonList::begin(&mut out);
-        reader.for_each_row(shown, |tx, alerts| list.push(tx, alerts, now))?;
+        reader.for_each_row(shown, |tx, alerts| list.push(&TransactionView::new(tx, alerts, now)))?;
         list.end()?;
     } else if rows.is_empty() && reader.listing(&Filter::everything(), now).count()? == 0 {
         writeln!(
@@ -166,32 +164,6 @@ fn print_filter_error(text: &str, error: &FilterError, err: &mut dyn Write) -> i
         writeln!(err, "  {}{}", " ".repeat(before.width()), "^".repeat(wrong.width().max(1)))?;
     }
     Ok(())
-}
-
-/// Writes a JSON array of transactions, one per line, without holding them in memory.
-pub(crate) struct JsonList<'a> {
-    out: &'a mut dyn Write,
-    is_empty: bool,
-}
-
-impl<'a> JsonList<'a> {
-    /// Returns a list without transactions; nothing is written yet.
-    pub(crate) fn begin(out: &'a mut dyn Write) -> Self {
-        Self { out, is_empty: true }
-    }
-
-    /// Writes a transaction as of `now`, with its active alerts.
-    pub(crate) fn push(&mut self, tx: &Transaction, alerts: &[Alert], now: DateTime<Utc>) -> color_eyre::Result<()> {
-        let line = serde_json::to_string(&TransactionView::new(tx, alerts, now))?;
-        write!(self.out, "{}{line}", if self.is_empty { "[\n" } else { ",\n" })?;
-        self.is_empty = false;
-        Ok(())
-    }
-
-    /// Writes the end of the array.
-    pub(crate) fn end(self) -> io::Result<()> {
-        writeln!(self.out, "{}", if self.is_empty { "[]" } else { "\n]" })
-    }
 }
 
 fn table_row(candidate: &FilterInput, now: DateTime<Utc>, ellipsis: &str) -> [String; 8] {

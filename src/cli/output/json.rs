@@ -3,7 +3,11 @@
 //! Names, order and types are a contract with scripts: a field may be added, but must never be renamed, moved or left
 //! out.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::BTreeMap,
+    io::{self, Write},
+    time::Duration,
+};
 
 use chrono::{DateTime, Offset, Utc};
 use serde::Serialize;
@@ -318,6 +322,32 @@ pub(crate) fn event(
     let profile = transaction.is_none().then_some(change.profile.as_str());
     let (event, at, schema) = (change.kind.name(), rfc3339(change.at), Schema::Event);
     serde_json::to_string(&EventView { event, at, profile, own, transaction, schema })
+}
+
+/// Writes a JSON array, one value per line, without holding the values in memory.
+pub(crate) struct JsonList<'a> {
+    out: &'a mut dyn Write,
+    is_empty: bool,
+}
+
+impl<'a> JsonList<'a> {
+    /// Returns an empty list; nothing is written yet.
+    pub(crate) fn begin(out: &'a mut dyn Write) -> Self {
+        Self { out, is_empty: true }
+    }
+
+    /// Writes a value.
+    pub(crate) fn push(&mut self, value: &impl Serialize) -> color_eyre::Result<()> {
+        let line = serde_json::to_string(value)?;
+        write!(self.out, "{}{line}", if self.is_empty { "[\n" } else { ",\n" })?;
+        self.is_empty = false;
+        Ok(())
+    }
+
+    /// Writes the end of the array.
+    pub(crate) fn end(self) -> io::Result<()> {
+        writeln!(self.out, "{}", if self.is_empty { "[]" } else { "\n]" })
+    }
 }
 
 #[cfg(test)]

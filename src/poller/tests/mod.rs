@@ -245,7 +245,9 @@ impl PollerFixture {
     /// Returns the feed without entries that only record a poll or an import.
     async fn notable_changes(&self) -> Vec<Change> {
         let changes = |reader: &Reader| reader.changes_after(0, 1_000_000).unwrap();
-        let FeedPage { changes, is_whole: true } = self.read(changes).await else { panic!("the feed is incomplete") };
+        let FeedPage { changes, is_whole: true, .. } = self.read(changes).await else {
+            panic!("the feed is incomplete")
+        };
         changes.into_iter().filter(|change| !matches!(change.kind, ChangeKind::Polled | ChangeKind::Imported)).collect()
     }
 

@@ -106,7 +106,11 @@ pub(in crate::store) fn copy(
     let mut prefix = OsString::from(".");
     prefix.extend(to.file_name());
     prefix.push(UNFINISHED);
-    let unfinished = tempfile::Builder::new().prefix(&prefix).tempfile_in(paths::folder_of(to));
+    let folder = files::folder_of(to);
+    if !folder.is_dir() {
+        return Err(failed("there is no such folder; create it or choose another name".into()));
+    }
+    let unfinished = tempfile::Builder::new().prefix(&prefix).tempfile_in(folder);
     let unfinished = unfinished.map_err(|error| failed(error.to_string()))?.into_temp_path();
     let transactions = write(source, &unfinished, should_continue).map_err(|fault| match fault {
         CopyFault::Cancelled => failed("it was cancelled".into()),
@@ -310,7 +314,7 @@ fn remove_unfinished(store: &Path) {
 
 /// Returns the folder of a store's backups.
 fn folder(store: &Path) -> PathBuf {
-    paths::folder_of(store).join(paths::BACKUP_FOLDER)
+    files::folder_of(store).join(paths::BACKUP_FOLDER)
 }
 
 fn path_with_ending(store: &Path, ending: &str) -> PathBuf {

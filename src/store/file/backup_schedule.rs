@@ -40,7 +40,7 @@ impl BackupSchedule {
                 wait = INTERVAL;
             }
         };
-        thread::Builder::new().name("store-keeper".into()).spawn(run_schedule).map_err(StoreError::Thread)?;
+        thread::Builder::new().name("store-backups".into()).spawn(run_schedule).map_err(StoreError::Thread)?;
         Ok(Self { _stop_sender: stop_sender })
     }
 }

@@ -54,7 +54,7 @@ pub(crate) fn kind(folder: &Path) -> Option<String> {
 
 /// Returns the name of the file system that holds `folder`; `None` if it is unknown.
 #[cfg(not(target_os = "linux"))]
-pub fn kind(_folder: &Path) -> Option<String> {
+pub(crate) fn kind(_folder: &Path) -> Option<String> {
     None
 }
 
@@ -67,7 +67,7 @@ pub(crate) fn free(folder: &Path) -> Option<u64> {
 
 /// Returns the bytes that are free for this user on the file system of `folder`; `None` if that is unknown.
 #[cfg(not(unix))]
-pub fn free(_folder: &Path) -> Option<u64> {
+pub(crate) fn free(_folder: &Path) -> Option<u64> {
     None
 }
 

@@ -69,6 +69,14 @@ impl From<StoreFault> for StoreError {
 }
 
 impl StoreFault {
+    /// Whether the fault needs a restart: it stays, whatever follows, and nothing more is written.
+    fn is_lasting(&self) -> bool {
+        match self {
+            Self::Gone(_) | Self::Broken(_) => true,
+            Self::ReadOnly(_) | Self::CommitFailed(_) | Self::Waiting(_) | Self::Log(_) => false,
+        }
+    }
+
     fn from_error(error: &StoreError) -> Self {
         match error {
             StoreError::Broken(reason) => Self::Broken(reason.clone()),
@@ -148,10 +156,8 @@ impl StoreHealth {
         if let Some(file) = self.gone_file() {
             self.report(&StoreFault::Gone(file));
         }
-        match self.state.lock().unwrap_or_else(PoisonError::into_inner).fault.clone() {
-            Some(fault @ (StoreFault::Gone(_) | StoreFault::Broken(_))) => Err(fault),
-            _ => Ok(()),
-        }
+        let fault = self.state.lock().unwrap_or_else(PoisonError::into_inner).fault.clone();
+        fault.filter(StoreFault::is_lasting).map_or(Ok(()), Err)
     }
 
     /// Called when the writer has ended a batch. Returns the outcome for the batch's writes.
@@ -164,7 +170,11 @@ impl StoreHealth {
         });
         let outcome = outcome.map_err(|error| StoreFault::from_error(&error));
         match &outcome {
-            Ok(()) => self.state.lock().unwrap_or_else(PoisonError::into_inner).fault = None,
+            Ok(()) => {
+                let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+                // Another part of this process may have met lasting trouble during the batch.
+                state.fault = state.fault.take().filter(StoreFault::is_lasting);
+            }
             Err(fault) => self.report(fault),
         }
         outcome
@@ -173,8 +183,7 @@ impl StoreHealth {
     /// Records a fault that any part of this process met.
     pub(in crate::store) fn report(&self, fault: &StoreFault) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        // Trouble that needs a restart stays, whatever follows.
-        if matches!(state.fault, Some(StoreFault::Gone(_) | StoreFault::Broken(_))) {
+        if state.fault.as_ref().is_some_and(StoreFault::is_lasting) {
             return;
         }
         tracing::error!("{fault}");
@@ -290,7 +299,10 @@ mod tests {
         health.begin_batch().unwrap();
         health.end_batch(Ok(())).unwrap();
         assert_eq!(health.fault(), None);
+        // Met by another part of the process during a batch that succeeds.
+        health.begin_batch().unwrap();
         health.report(&StoreFault::Broken("a torn page".into()));
+        health.end_batch(Ok(())).unwrap();
         health.report(&full);
         assert!(health.begin_batch().is_err() && health.fault() == Some(StoreFault::Broken("a torn page".into())));
     }

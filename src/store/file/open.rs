@@ -4,7 +4,7 @@
 //! file that isn't known to be a hoptop store.
 
 use std::{
-    fs::File,
+    fs::{self, File},
     io::{self, Read, Seek, SeekFrom},
     path::{self, Path, PathBuf},
     time::Duration,
@@ -145,6 +145,7 @@ fn connect(
 ) -> Result<Connection, StoreError> {
     let check = exit_state.and_then(|exit_state| check_depth(path, exit_state));
     let is_known = exit_state.is_some() && path.exists();
+    make_log_writable(path);
     let mut connection = connection::open_for_writing(path, check, is_known)?;
     let version = migrate::version(&connection).map_err(|error| StoreError::from_open_error(path, &error))?;
     if let Some(at) = lasting_at.filter(|_| (1..migrate::LATEST).contains(&version)) {
@@ -152,6 +153,21 @@ fn connect(
     }
     connection::finish_opening(&mut connection, path)?;
     Ok(connection)
+}
+
+/// Makes the log of a writable store writable. SQLite creates the log with the store's permissions, so that a process
+/// that read the store while it was read-only leaves a log that nobody can write.
+fn make_log_writable(path: &Path) {
+    let Some(store) = path.metadata().ok().map(|store| store.permissions()).filter(|store| !store.readonly()) else {
+        return;
+    };
+    for file in paths::COMPANIONS.map(|ending| paths::companion(path, ending)) {
+        if file.metadata().is_ok_and(|file| file.permissions().readonly())
+            && let Err(error) = fs::set_permissions(&file, store.clone())
+        {
+            tracing::warn!("{} can't be made writable: {error}", file.display());
+        }
+    }
 }
 
 /// Returns the depth of the check, given how the store was left.

@@ -51,12 +51,7 @@ pub(in crate::store) fn create_private_file(path: &Path) -> io::Result<()> {
 
 /// Syncs the folder of a file, so that the file's name is on the disk.
 pub(in crate::store) fn sync_folder(of: &Path) -> io::Result<()> {
-    if cfg!(unix) { File::open(folder_of(of))?.sync_all() } else { Ok(()) }
-}
-
-/// Returns the folder of a file.
-pub(in crate::store) fn folder_of(path: &Path) -> &Path {
-    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+    if cfg!(unix) { File::open(files::folder_of(of))?.sync_all() } else { Ok(()) }
 }
 
 /// Whether a file is a store's backup, by its name and its folder.

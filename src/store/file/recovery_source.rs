@@ -13,6 +13,7 @@ use rusqlite::{Connection, OpenFlags, config::DbConfig};
 use tempfile::TempDir;
 
 use super::{migrate, paths, sql_functions};
+use crate::process::files;
 
 /// A damaged store that can be read in part, or a copy of it.
 pub(in crate::store) struct RecoverySource {
@@ -127,7 +128,7 @@ fn definitions_of_all_versions() -> rusqlite::Result<BTreeSet<(String, String)>>
 impl DamagedCopy {
     /// Copies a damaged store and its log.
     fn of(damaged: &Path) -> io::Result<Self> {
-        let folder = tempfile::tempdir_in(damaged.parent().unwrap_or(Path::new(".")))?;
+        let folder = tempfile::tempdir_in(files::folder_of(damaged))?;
         let path = folder.path().join("copy");
         fs::copy(damaged, &path)?;
         if has_log(damaged) {

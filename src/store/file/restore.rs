@@ -103,7 +103,7 @@ fn check_source(backup: &Path, store: &Path) -> Result<(), String> {
 
 /// Copies the backup to a private file beside the store, which is removed unless it gets the store's name.
 fn copy_to_store_folder(backup: &Path, store: &Path) -> io::Result<TempPath> {
-    let folder = paths::folder_of(store);
+    let folder = files::folder_of(store);
     files::create_private_folder(folder)?;
     let mut prefix = store.file_name().unwrap_or_default().to_owned();
     prefix.push(UNFINISHED);
@@ -180,7 +180,7 @@ fn remove_unfinished(store: &Path, own: &Path) {
     let is_left = |path: &Path| {
         path != own && path.as_os_str().as_encoded_bytes().starts_with(prefix.as_os_str().as_encoded_bytes())
     };
-    let entries = fs::read_dir(paths::folder_of(store)).into_iter().flatten().flatten();
+    let entries = fs::read_dir(files::folder_of(store)).into_iter().flatten().flatten();
     for path in entries.map(|entry| entry.path()).filter(|path| is_left(path)) {
         if let Err(error) = fs::remove_file(&path) {
             tracing::warn!("can't delete the unfinished copy {}: {error}", path.display());

@@ -14,7 +14,7 @@ use crate::{
         change::{Change, ChangeKind},
         ids::RowId,
     },
-    store::{error::StoreError, reader::Reader, tables::changes::FeedPage},
+    store::{error::StoreError, reader::Reader},
 };
 
 /// The number of feed entries per query.
@@ -28,7 +28,7 @@ pub struct Changes {
     /// Whether this is the first read, or a snapshot took the place of the store's content: the caller must load its
     /// data.
     pub needs_resync: bool,
-    /// The changes in order; empty if `resync` is set.
+    /// The changes in order; empty if `needs_resync` is set.
     pub changes: Vec<Change>,
     /// Whether `polled` entries may be missing, because they were pruned.
     pub has_dropped_polls: bool,
@@ -96,13 +96,12 @@ impl FeedCursor {
     fn catch_up(&self, mut seq: i64) -> Result<(i64, Changes), StoreError> {
         let mut read = Changes::default();
         loop {
-            let FeedPage { changes: page, is_whole } = self.reader.changes_after(seq, PAGE_SIZE)?;
-            let is_last = page.len() < PAGE_SIZE;
-            seq = page.last().map_or(seq, |change| change.seq);
-            read.has_dropped_polls |= !is_whole;
-            read.changes.extend(page);
-            read.has_more = !is_last && read.changes.len() >= MAX_CHANGES;
-            if is_last || read.has_more {
+            let page = self.reader.changes_after(seq, PAGE_SIZE)?;
+            seq = page.last;
+            read.has_dropped_polls |= !page.is_whole;
+            read.changes.extend(page.changes);
+            read.has_more = page.is_full && read.changes.len() >= MAX_CHANGES;
+            if !page.is_full || read.has_more {
                 return Ok((seq, read));
             }
         }
@@ -130,7 +129,7 @@ mod tests {
             let before = tracked(reader)?;
             track(1);
             // A nested read uses the same snapshot and doesn't end it.
-            let FeedPage { changes, .. } = reader.changes_after(0, 10)?;
+            let changes = reader.changes_after(0, 10)?.changes;
             Ok((before, changes.len(), tracked(reader)?))
         });
         assert_eq!(counted.unwrap(), (0, 0, 0));

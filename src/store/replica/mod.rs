@@ -135,7 +135,7 @@ fn apply_entry(
         Payload::Batch(batch) => {
             let mut stamp = batch.stamp().clone();
             stamp.author = author(stamp.author.as_deref());
-            let track = || operations::track_batch(db, batch.profile(), &batch.rows(), &stamp);
+            let track = || operations::track_batch(db, batch.profile(), &batch, &stamp);
             Ok(vec![apply_alone(db, || track().map(OperationResult::Tracked))?])
         }
         Payload::Part(_) => Err(StoreError::Unpack("a part of an entry holds another part".into())),

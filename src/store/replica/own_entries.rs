@@ -4,7 +4,7 @@
 
 use std::{
     collections::{BTreeMap, HashSet},
-    io::{self, BufRead, Write},
+    io::{self, BufRead, Seek, SeekFrom, Write},
     ops::ControlFlow,
     path::{Path, PathBuf},
 };
@@ -85,8 +85,7 @@ fn join_parts(own: &[LogEntry]) -> Result<Vec<WholePayload>, StoreError> {
 
 /// Saves the operations of entries that a log lost to a file beside the replica, a line of JSON each. `own` are the
 /// entries that this machine has appended, in order; `is_lost` says which of them the log lost. Returns the file and
-/// the number of operations;
-/// `None` if none are lost.
+/// the number of operations; `None` if none are lost.
 ///
 /// # Errors
 /// If the file can't be written, or an entry can't be decoded.
@@ -110,23 +109,44 @@ pub(crate) fn save_lost_entries(
     Ok(Some((path, operations.len())))
 }
 
-/// Reads a file of operations.
+/// The first byte of a line whose operation is in the log again. A line of JSON begins with a brace.
+const APPENDED: &[u8] = b"#";
+
+/// Reads the operations that are not yet in the log again, each with the offset of its line.
 ///
 /// # Errors
 /// [`StoreError::Unpack`] with the number of the first line that is no operation.
-pub(crate) fn read_operations(text: impl BufRead) -> Result<Vec<Envelope>, StoreError> {
-    let read = |(number, line): (usize, io::Result<String>)| {
-        let line = line.map_err(unpack_error)?;
-        serde_json::from_str(&line).map_err(|error| unpack_error(format!("line {}: {error}", number + 1)))
-    };
-    text.lines().enumerate().map(read).collect()
+pub(crate) fn read_operations(mut text: impl BufRead) -> Result<Vec<(u64, Envelope)>, StoreError> {
+    let (mut operations, mut offset, mut line) = (Vec::new(), 0, Vec::new());
+    for number in 1.. {
+        line.clear();
+        let length = text.read_until(b'\n', &mut line).map_err(unpack_error)?;
+        if length == 0 {
+            break;
+        }
+        if !line.starts_with(APPENDED) {
+            let operation = serde_json::from_slice(&line);
+            operations.push((offset, operation.map_err(|error| unpack_error(format!("line {number}: {error}")))?));
+        }
+        offset += length as u64;
+    }
+    Ok(operations)
 }
 
-/// Replaces a file of operations, a line of JSON each.
+/// Marks the operation in the line at this offset: it is in the log again, and must not be appended twice.
 ///
 /// # Errors
 /// If the file can't be written.
-pub(crate) fn write_operations(path: &Path, operations: &[Envelope]) -> Result<(), StoreError> {
+pub(crate) fn mark_appended(file: &mut (impl Seek + Write), offset: u64) -> io::Result<()> {
+    file.seek(SeekFrom::Start(offset))?;
+    file.write_all(APPENDED)
+}
+
+/// Creates a file of operations, a line of JSON each.
+///
+/// # Errors
+/// If the file can't be written.
+fn write_operations(path: &Path, operations: &[Envelope]) -> Result<(), StoreError> {
     let mut text = Vec::new();
     for operation in operations {
         serde_json::to_writer(&mut text, operation).map_err(unpack_error)?;
@@ -179,7 +199,7 @@ pub(super) fn forget(db: &Connection, deleted: &[TransactionKey]) -> Result<(), 
 fn is_about(payload: &Payload<'_>, deleted: &HashSet<TransactionIdentity>) -> Result<bool, StoreError> {
     let Payload::Batch(batch) = payload else { return Ok(true) };
     let mut is_about = false;
-    batch.rows().for_each(&mut |row| {
+    batch.for_each(&mut |row| {
         is_about = deleted.contains(&identity_of(batch.profile(), &row.params));
         if is_about { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })?;

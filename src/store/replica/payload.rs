@@ -84,7 +84,7 @@ impl TrackBatch<'_> {
 
     pub(super) fn into_operation(self) -> Result<Envelope, StoreError> {
         let mut transactions = Vec::new();
-        self.rows().for_each(&mut |row| {
+        self.for_each(&mut |row| {
             transactions.push(row);
             ControlFlow::Continue(())
         })?;
@@ -93,22 +93,13 @@ impl TrackBatch<'_> {
     }
 }
 
-/// The batch of an entry, which can be read on another thread.
-pub(in crate::store) struct BatchRows<'a>(&'a TrackBatch<'a>);
-
-impl<'a> TrackBatch<'a> {
-    pub(in crate::store) fn rows(&'a self) -> BatchRows<'a> {
-        BatchRows(self)
-    }
-}
-
-impl Batch for BatchRows<'_> {
+impl Batch for TrackBatch<'_> {
     fn rows(&self) -> u64 {
-        self.0.header.rows
+        self.header.rows
     }
 
     fn for_each(&self, each: &mut dyn FnMut(NewTransaction) -> ControlFlow<()>) -> Result<(), SpoolError> {
-        for line in lines(self.0.lines)?.skip(1) {
+        for line in lines(self.lines)?.skip(1) {
             if each(serde_json::from_str(&line?).map_err(io::Error::from)?).is_break() {
                 break;
             }

@@ -1,6 +1,6 @@
 //! The change feed (`changes`, `polls`, `feed`): each write appends entries, and readers read them by number.
 //!
-//! Entries of polls that changed nothing are pruned in time; `FeedPage::whole` shows a reader that entries are missing.
+//! Entries of polls that changed nothing are pruned in time; `FeedPage::is_whole` shows a reader that entries are missing.
 //! No other entry is pruned.
 
 use std::{
@@ -48,8 +48,12 @@ const SELECT: &str = "SELECT seq, at,
 /// The part of the feed after an entry.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FeedPage {
-    /// The changes after the entry, in order.
+    /// The changes after the entry, in order. An entry may have several changes, or none that can be read.
     pub changes: Vec<Change>,
+    /// The number of the last entry of this part.
+    pub last: i64,
+    /// Whether this part has as many entries as it may have, so that more may follow.
+    pub is_full: bool,
     /// Whether the changes are complete. If not, only `polled` entries are missing.
     pub is_whole: bool,
 }
@@ -266,9 +270,14 @@ fn load_after(db: &Connection, seq: i64, limit: usize) -> Result<FeedPage, Store
          FROM (SELECT seq, at, transaction_row FROM polls WHERE seq > ?1) CROSS JOIN transactions ON id = transaction_row
          UNION ALL {SELECT} WHERE seq > ?1 ORDER BY seq LIMIT ?2"
     );
-    let mut statement = db.prepare_cached(&sql)?;
-    let rows = statement.query_map(params![seq, i64::try_from(limit).unwrap_or(i64::MAX)], read)?;
-    Ok(FeedPage { changes: flatten(rows)?, is_whole: seq >= floor })
+    let values = params![seq, i64::try_from(limit).unwrap_or(i64::MAX)];
+    let entries: Vec<(i64, Vec<Change>)> = db.all(&sql, values, |row| Ok((columns::lenient(row, 0)?, read(row)?)))?;
+    Ok(FeedPage {
+        last: entries.last().map_or(seq, |(seq, _)| *seq),
+        is_full: entries.len() >= limit,
+        changes: entries.into_iter().flat_map(|(_, changes)| changes).collect(),
+        is_whole: seq >= floor,
+    })
 }
 
 /// Returns the transactions with entries after a number; `None` if there are many, or if some entries were pruned.

@@ -155,7 +155,7 @@ fn deletion_removes_the_transaction_from_own_entries() {
     let own = store.reader().unwrap().own_entries().unwrap();
     let (path, _) = own_entries::save_lost_entries(store.path(), &own, |_| true, at(9)).unwrap().unwrap();
     let kept = own_entries::read_operations(std::io::BufReader::new(std::fs::File::open(path).unwrap())).unwrap();
-    let kept: Vec<Operation> = kept.into_iter().map(|envelope| envelope.operation).collect();
+    let kept: Vec<Operation> = kept.into_iter().map(|(_, envelope)| envelope.operation).collect();
     assert!(matches!(&kept[0], Operation::Track { transactions, .. } if transactions.len() == 1), "{kept:?}");
     assert_eq!(kept[1..], [note(&[2]), delete]);
 }
@@ -230,7 +230,7 @@ fn light_replica_differs_in_the_bodies_alone_and_finds_them_in_the_log() {
 }
 
 #[test]
-fn lost_entries_are_saved_and_read_again() {
+fn lost_entries_are_saved_and_read_again_until_they_are_appended() {
     let (folder, store) = open();
     // A payload of three entries of which only the last is lost: nothing of it was applied anywhere else.
     let mut own = vec![tracks(1), tracks(2)];
@@ -241,9 +241,15 @@ fn lost_entries_are_saved_and_read_again() {
     let is_lost = |nonce| nonce == tracks(2).position.nonce || nonce == last;
     let (path, operations) = own_entries::save_lost_entries(store.path(), &own, is_lost, at(9)).unwrap().unwrap();
     assert_eq!((path.parent(), operations), (Some(folder.path().join("deep").as_path()), 2));
-    let file = std::io::BufReader::new(std::fs::File::open(&path).unwrap());
-    let again = own_entries::read_operations(file).unwrap();
-    assert_eq!(again.iter().map(|envelope| envelope.stamp.at).collect::<Vec<_>>(), [at(2), at(1)]);
+    let mut file = std::fs::File::options().read(true).write(true).open(&path).unwrap();
+    for remaining in [vec![at(2), at(1)], vec![at(1)], vec![]] {
+        let text = std::fs::read(&path).unwrap();
+        let again = own_entries::read_operations(text.as_slice()).unwrap();
+        assert_eq!(again.iter().map(|(_, envelope)| envelope.stamp.at).collect::<Vec<_>>(), remaining);
+        if let Some((offset, _)) = again.first() {
+            own_entries::mark_appended(&mut file, *offset).unwrap();
+        }
+    }
     assert_eq!(own_entries::save_lost_entries(store.path(), &own, |_| false, at(9)).unwrap(), None);
     assert!(own_entries::read_operations(&b"{}\n"[..]).unwrap_err().to_string().contains("line 1"));
 }

@@ -2,13 +2,12 @@
 //!
 //! It must never drop writes of this machine's people: lost entries are saved first.
 
-use std::path::Path;
-
 use tokio::task::spawn_blocking;
 
 use super::{LogSession, SessionConnection, log_lock::lock, session_error::SessionError};
 use crate::{
     domain::team::{LogLoss, TeamLink},
+    process::files,
     store::{Store, StoreError, own_entries},
     team::{database::SnapshotInfo, error::TeamError, snapshot},
 };
@@ -47,7 +46,7 @@ impl LogSession {
         // After a recovery, the content lacks rows that the position counts.
         let must_begin_again = has_lost || position.seq == 0 && !self.reader.is_blank()?;
         let newest = readable.into_iter().next();
-        let folder = self.store.path().parent().unwrap_or(Path::new(".")).to_owned();
+        let folder = files::folder_of(self.store.path()).to_owned();
         let file = match newest {
             Some(info) => Some(snapshot::download(&link.database, &info, &folder, &self.status).await?),
             None if is_out_of_reach && let Some(SnapshotInfo { version, .. }) = newer.into_iter().next() => {

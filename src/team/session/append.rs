@@ -102,6 +102,7 @@ impl LogSession {
                     return Ok(());
                 }
             };
+            append.may_be_in_log = true;
             let own = LogEntry {
                 position: LogPosition { seq, nonce: *nonce },
                 author: Some(link.author.clone()),

@@ -22,7 +22,7 @@ use self::{
 };
 use super::{
     connect::Connector,
-    database::{DatabaseNotice, ECHO_LIMIT, Fence, MemberPresence, TeamDatabase},
+    database::{DatabaseNotification, ECHO_LIMIT, Fence, MemberPresence, TeamDatabase},
     error::TeamError,
 };
 use crate::{
@@ -40,9 +40,9 @@ const GRACE: Duration = Duration::from_secs(3);
 /// The pause before the second try to connect, and the longest pause.
 const FIRST_RETRY: Duration = Duration::from_millis(250);
 const LAST_RETRY: Duration = Duration::from_secs(2);
-/// How often the end of the log is read where notices arrive, and where they don't.
+/// How often the end of the log is read where notifications arrive, and where they don't.
 const CHECK_INTERVAL: Duration = Duration::from_secs(5);
-const CHECK_INTERVAL_WITHOUT_NOTICES: Duration = Duration::from_secs(1);
+const CHECK_INTERVAL_WITHOUT_NOTIFICATIONS: Duration = Duration::from_secs(1);
 /// The delay before members are read again.
 const MEMBERS_PAUSE: Duration = Duration::from_millis(500);
 
@@ -135,7 +135,7 @@ struct SessionConnection {
     applied: u64,
     next_check: MonotonicTime,
     check_interval: Duration,
-    /// The newest entry that a notice named, and the newest one that a look found without a notice.
+    /// The newest entry that a notification named, and the newest one that a check found without a notification.
     announced: u64,
     unannounced: Option<u64>,
 }
@@ -143,9 +143,9 @@ struct SessionConnection {
 impl SessionConnection {
     /// Records the log's head. Behind a pooler in transaction mode only a process's own notifications may arrive. If no
     /// notification of this entry comes before the next check, frequent checks replace notifications.
-    fn expect_notice_of(&mut self, head: u64, now: MonotonicTime) {
+    fn expect_notification_of(&mut self, head: u64, now: MonotonicTime) {
         if self.unannounced.is_some_and(|seq| seq > self.announced) {
-            self.check_interval = CHECK_INTERVAL_WITHOUT_NOTICES;
+            self.check_interval = CHECK_INTERVAL_WITHOUT_NOTIFICATIONS;
         }
         self.unannounced = (head > self.announced).then_some(head);
         if self.unannounced.is_some() {
@@ -181,7 +181,7 @@ impl LogSession {
         database.listen().await?;
         database.notify_self().await?;
         let now = self.clock.now().mono;
-        let (next_check, check_interval) = (now + ECHO_LIMIT, CHECK_INTERVAL_WITHOUT_NOTICES);
+        let (next_check, check_interval) = (now + ECHO_LIMIT, CHECK_INTERVAL_WITHOUT_NOTIFICATIONS);
         let mut link = SessionConnection {
             snapshots_due: MonotonicTime::default(),
             purged: 0,
@@ -201,6 +201,10 @@ impl LogSession {
         });
         self.report_loss()?;
         self.align_with_log(&mut link).await?;
+        // The results of writes that are in the log already, but whose answer was lost, must reach their callers.
+        while self.waiting.front().is_some_and(|append| append.may_be_in_log) {
+            self.append_first(&mut link).await?;
+        }
         self.catch_up(&mut link, u64::MAX).await?;
         self.report_loss()?;
         link.announced = link.applied;
@@ -225,18 +229,18 @@ impl LogSession {
                     self.gather_answers(&mut received).await;
                     self.queue_writes(&mut received);
                 }
-                notice = link.database.next_notice() => match notice.ok_or_else(|| TeamError::connection_lost("the server closed it"))? {
-                    DatabaseNotice::Entry(seq) => {
+                notification = link.database.next_notification() => match notification.ok_or_else(|| TeamError::connection_lost("the server closed it"))? {
+                    DatabaseNotification::Entry(seq) => {
                         link.announced = link.announced.max(seq);
                         if seq > link.applied {
                             self.catch_up(&mut link, seq).await?;
                         }
                     }
-                    DatabaseNotice::Open(notice) => self.record_open_transaction(&notice),
+                    DatabaseNotification::Open(open) => self.record_open_transaction(&open),
                     // Several come or leave together, for example a dashboard and its poller.
-                    DatabaseNotice::Members => self.members_due = self.members_due.min(self.clock.now().mono + MEMBERS_PAUSE),
-                    DatabaseNotice::Released => {}
-                    DatabaseNotice::Echo => link.check_interval = CHECK_INTERVAL,
+                    DatabaseNotification::Members => self.members_due = self.members_due.min(self.clock.now().mono + MEMBERS_PAUSE),
+                    DatabaseNotification::Released => {}
+                    DatabaseNotification::Echo => link.check_interval = CHECK_INTERVAL,
                 },
                 () = self.clock.sleep_until(link.next_check.min(self.members_due)) => {
                     if self.clock.now().mono >= link.next_check {
@@ -344,7 +348,7 @@ impl LogSession {
             self.align_with_log(link).await?;
             return self.report_loss();
         }
-        link.expect_notice_of(bounds.head.seq, self.clock.now().mono);
+        link.expect_notification_of(bounds.head.seq, self.clock.now().mono);
         link.applied = position.seq;
         if bounds.head.seq > position.seq { self.catch_up(link, bounds.head.seq).await } else { Ok(()) }
     }

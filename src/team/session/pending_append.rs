@@ -35,7 +35,7 @@ pub(super) struct PendingAppend {
     replies: Vec<ResultSender>,
     /// When the first of the writes was submitted.
     pub(super) since: MonotonicTime,
-    /// Whether the database may have an entry already: an attempt ended without an answer.
+    /// Whether the database has an entry already, or may have one because an attempt ended without an answer.
     pub(super) may_be_in_log: bool,
 }
 
@@ -81,7 +81,7 @@ impl PendingAppend {
                 Some(result) => result.map_err(StoreError::Commit),
                 None if self.entries.is_empty() => Ok(OperationResult::Done),
                 None => Err(StoreError::Log(
-                    "the write is in the team's log, but another process of this machine took its result".into(),
+                    "the write is in the team's log, but its result is unknown; check it before you repeat it".into(),
                 )),
             };
             reply.send(result).ok();
@@ -93,7 +93,9 @@ impl PendingAppend {
         let reason = match (self.is_written_by_poller, self.may_be_in_log) {
             (true, _) => reason.to_owned(),
             (false, true) => {
-                format!("{reason}; whether the write is in the team's log shows when the database is back")
+                format!(
+                    "{reason}; the write may have been saved: check it when the database is back, before you repeat it"
+                )
             }
             (false, false) => format!("nothing was saved: {reason}"),
         };

@@ -22,12 +22,12 @@ const SNAPSHOT_OPERATIONS: u64 = 100_000;
 const SNAPSHOT_AGE: TimeDelta = TimeDelta::days(1);
 /// How often the holder of a lease reads which snapshots there are.
 const SNAPSHOT_INTERVAL: Duration = Duration::from_hours(1);
-/// The most bytes of a notice.
-const NOTICE_LIMIT: usize = 7_000;
+/// The most bytes of a notification.
+const NOTIFICATION_LIMIT: usize = 7_000;
 
 /// The message of a process to the team, outside the log.
 #[derive(Serialize, Deserialize)]
-struct OpenNotice {
+struct OpenNotification {
     member: String,
     open: Option<TransactionKey>,
 }
@@ -41,7 +41,7 @@ impl LogSession {
         }
         self.members_due = now + PRESENCE_INTERVAL;
         link.database.save_member(&self.options.presence, link.applied).await?;
-        // Members that joined since need the notice again.
+        // Members that joined since need the notification again.
         self.is_open_published = self.open.is_none();
         let members = link.database.members().await?;
         self.status.send_modify(|status| {
@@ -110,19 +110,20 @@ impl LogSession {
     /// Publishes which transaction this process has open, unless it is published.
     pub(super) async fn publish_open_transaction(&mut self, link: &SessionConnection) -> Result<(), SessionError> {
         if !std::mem::replace(&mut self.is_open_published, true) {
-            let notice = OpenNotice { member: self.options.presence.id.to_string(), open: self.open.clone() };
-            let notice = serde_json::to_string(&notice).unwrap_or_default();
+            let notification =
+                OpenNotification { member: self.options.presence.id.to_string(), open: self.open.clone() };
+            let notification = serde_json::to_string(&notification).unwrap_or_default();
             // The database refuses a longer one.
-            if notice.len() < NOTICE_LIMIT {
-                link.database.publish_open_transaction(&notice).await?;
+            if notification.len() < NOTIFICATION_LIMIT {
+                link.database.publish_open_transaction(&notification).await?;
             }
         }
         Ok(())
     }
 
     /// Records the open transaction of another process.
-    pub(super) fn record_open_transaction(&mut self, notice: &str) {
-        let Ok(OpenNotice { member, open }) = serde_json::from_str(notice) else { return };
+    pub(super) fn record_open_transaction(&mut self, notification: &str) {
+        let Ok(OpenNotification { member, open }) = serde_json::from_str(notification) else { return };
         let Some(id) = Nonce::parse(&member).filter(|id| *id != self.options.presence.id) else { return };
         if !self.status.borrow().members.iter().any(|known| known.id == id) {
             self.members_due = MonotonicTime::default();

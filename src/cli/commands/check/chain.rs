@@ -8,7 +8,10 @@ use color_eyre::eyre::{Result, bail};
 
 use crate::{
     chain_rpc::{ChainNodes, ChainQuestion},
-    cli::{commands::list::JsonList, context::Context},
+    cli::{
+        context::Context,
+        output::json::{JsonList, TransactionView},
+    },
     clock::Clock,
     config::Settings,
     domain::{
@@ -94,7 +97,7 @@ fn print_all(asked: &[ChainAnswer], json: bool, cx: &mut Context) -> Result<()> 
         let mut list = JsonList::begin(cx.out);
         for (row, _) in asked {
             if let Some(ListRow { transaction, alerts }) = reader.list_row(*row)? {
-                list.push(&transaction, &alerts, cx.now.wall)?;
+                list.push(&TransactionView::new(&transaction, &alerts, cx.now.wall))?;
             }
         }
         list.end()?;

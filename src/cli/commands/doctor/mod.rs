@@ -72,6 +72,9 @@ pub(crate) struct DoctorArgs {
     pub json: bool,
 }
 
+/// The checks that say nothing while the store can't be opened.
+const CHECKS_OF_STORE: [&str; 5] = ["disk", "backup", "poller", "budget", "clock"];
+
 /// Connects to an endpoint; returns a sentence on the result.
 pub(crate) type Connect = fn(&Endpoint) -> std::result::Result<String, String>;
 
@@ -154,6 +157,12 @@ pub(crate) fn doctor(
     }
     findings.extend(settings.beside.iter().map(|account| ("beside", check_profile(account, connect))));
     findings.push(("alerting", check_alerting(settings, &reader, connect)?));
+    if opening_errors.store.is_some() {
+        // These checks looked at the temporary store.
+        for (_, diagnosis) in findings.iter_mut().filter(|(name, _)| CHECKS_OF_STORE.contains(name)) {
+            *diagnosis = Diagnosis::Warning("not checked, because the store can't be opened".into());
+        }
+    }
     print_findings(findings, args.json, cx)
 }
 
@@ -231,7 +240,7 @@ fn decode_record(params: &TransactionParams, body: &str) -> Option<StatusRecord>
 
 /// Checks the file system of the store, and whether it has space for a backup.
 fn check_disk(cx: &Context<'_>) -> Diagnosis {
-    let folder = cx.store.path().parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder = files::folder_of(cx.store.path());
     let kind = filesystem::kind(folder).unwrap_or_else(|| "file system unknown".to_owned());
     let (bytes, log) = cx.store.files().sizes();
     let sizes = format!("store {}, its log {}", size(bytes), size(log));
@@ -391,7 +400,7 @@ fn check_alerting(settings: &Settings, reader: &Reader, connect: Connect) -> Res
     });
     if let Some(name) = missing {
         let way_out = "write its path, or check PATH";
-        return Ok(Diagnosis::Warning(format!("on_alert: there is no program {name}; {way_out}")));
+        return Ok(Diagnosis::Warning(format!("on_event: there is no program {name}; {way_out}")));
     }
     let unreachable = channels.iter().find_map(|channel| match channel {
         Channel::Webhook(webhook) => {
@@ -410,7 +419,13 @@ fn check_alerting(settings: &Settings, reader: &Reader, connect: Connect) -> Res
     }
     Ok(Diagnosis::Ok(match names.as_slice() {
         [] => "no notifications; on_event or webhook in the config file sends alerts to others".into(),
-        names => format!("alerts are sent by {}", names.join(" and ")),
+        _ => {
+            let keys = channels.iter().map(|channel| match channel {
+                Channel::Command(_) => "on_event",
+                Channel::Webhook(_) => "webhook",
+            });
+            format!("alerts are sent by {}", keys.collect::<Vec<_>>().join(" and "))
+        }
     }))
 }
 

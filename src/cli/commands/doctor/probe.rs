@@ -87,7 +87,7 @@ pub(super) fn probe(settings: &Settings, team: Option<&TeamAccess>, cx: &mut Con
     cx.now = Clock::system().now();
     let answer = answer.as_ref().map(|(observation, _)| observation);
     let status = answer.and_then(|observation| observation.http_status);
-    let error = answer.and_then(|observation| observation.outcome.failure()).map(RequestFailure::one_line);
+    let failure = answer.and_then(|observation| observation.outcome.failure());
     Ok(match (outcome, status) {
         (OneShotOutcome::Blocked(Exit::Unauthorized), _) | (_, Some(401)) => Diagnosis::Error(
             "the service refuses the integrator ID (HTTP 401); check where it comes from, and that it belongs to this base URL"
@@ -96,10 +96,13 @@ pub(super) fn probe(settings: &Settings, team: Option<&TeamAccess>, cx: &mut Con
         (_, Some(429)) => {
             Diagnosis::Warning("the service throttles (HTTP 429); the ID allows fewer requests than --rps".into())
         }
-        (_, Some(status)) if status < 500 => Diagnosis::Ok(format!("one request: HTTP {status}, the ID is accepted")),
+        // No transaction has the probe's hash, so that the service doesn't find it or rejects it.
+        (_, Some(status)) if matches!(failure, None | Some(RequestFailure::Rejected(_))) => {
+            Diagnosis::Ok(format!("one request: HTTP {status}, the ID is accepted"))
+        }
         (_, status) => {
-            let reason = match (status, error) {
-                (_, Some(error)) => error,
+            let reason = match (status, failure) {
+                (_, Some(failure)) => failure.one_line(),
                 (Some(status), None) => format!("HTTP {status}"),
                 (None, None) => one_shot_poll::no_answer_reason(store, &settings.profile, cx.now.wall)?,
             };

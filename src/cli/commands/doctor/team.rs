@@ -87,13 +87,13 @@ async fn check(team: &TeamAccess, reader: &Reader) -> Result<Vec<(&'static str, 
         ("versions", versions),
         ("replica", replica),
     ];
-    // A standby has no notices.
+    // A standby sends no notifications.
     if !info.in_recovery {
         let mut other = TeamDatabase::connect(&team.connector).await?;
         let notices = match database.receives_notifications(&mut other).await? {
             true => Diagnosis::Ok("arrive: new entries are seen at once".into()),
             false => Diagnosis::Warning(
-                "don't arrive, as behind a pooler in transaction mode: new entries are seen within 1 s, and who has what open isn't shown".into(),
+                "don't arrive (a connection pooler in transaction mode drops them): new entries are seen within 1 s, and what others have open isn't shown".into(),
             ),
         };
         findings.push(("notices", notices));
@@ -135,7 +135,7 @@ fn check_durability(in_recovery: bool, facts: &ServerFacts) -> Diagnosis {
         (_, 0, _) => Diagnosis::Ok("on the server's disk; there is no standby".into()),
         (_, count, true) => Diagnosis::Ok(format!("on a standby too ({count} connected)")),
         (_, count, false) => Diagnosis::Warning(format!(
-            "{count} standbys follow asynchronously: a failover may lose the newest entries. Replicas then go back, and name what was lost"
+            "{count} standbys follow asynchronously: a failover may lose the newest entries; each machine then goes back to a snapshot and reports what was lost"
         )),
     }
 }

@@ -157,14 +157,14 @@ impl ExportSelection {
     /// Writes the transactions to `out`, or to standard output if `out` is `None`. Returns their number.
     fn write(&self, cx: &mut Context, out: Option<&mut dyn Write>, interruption: InterruptionCheck) -> Result<usize> {
         let reader = cx.store.reader()?;
-        let form =
+        let options =
             ExportOptions { format: self.format, filter_text: &self.filter_text, now: cx.now.wall, zone: cx.zone };
-        let rows = reader.listing(&self.filter, form.now).all()?;
+        let rows = reader.listing(&self.filter, options.now).all()?;
         let wanted = rows.get(..self.limit.unwrap_or(usize::MAX).min(rows.len())).unwrap_or_default();
         let check_interruption = || interruption().map_or(Ok(()), |exit| Err(ExportInterrupted(exit).into()));
         match out {
-            Some(out) => write_rows(&reader, wanted, form, out, &check_interruption),
-            None => write_rows(&reader, wanted, form, cx.out, &check_interruption),
+            Some(out) => write_rows(&reader, wanted, options, out, &check_interruption),
+            None => write_rows(&reader, wanted, options, cx.out, &check_interruption),
         }
     }
 }

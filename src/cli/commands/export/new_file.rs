@@ -35,7 +35,7 @@ fn write(store: &Store, order: &ExportOrder) -> Result<String> {
     let partial = partial_file::create(&folder, order.now).map_err(|error| error_reason(&error))?;
     let mut out = BufWriter::new(partial.as_file());
     let filter_text = "selection in the dashboard";
-    let form = ExportOptions { format, filter_text, now: order.now, zone: order.zone };
+    let options = ExportOptions { format, filter_text, now: order.now, zone: order.zone };
     let check_interruption = || {
         if order.cancel_flag.is_cancelled() {
             Err(eyre!("the dashboard was closed before the export was complete"))
@@ -43,7 +43,7 @@ fn write(store: &Store, order: &ExportOrder) -> Result<String> {
             Ok(())
         }
     };
-    let count = write_rows(&store.reader()?, &order.rows, form, &mut out, &check_interruption)?;
+    let count = write_rows(&store.reader()?, &order.rows, options, &mut out, &check_interruption)?;
     out.flush()?;
     drop(out);
     partial.as_file().sync_all()?;

@@ -61,7 +61,7 @@ struct ReportTotals {
 
 /// A page that is being written.
 pub(super) struct ReportPage<'a> {
-    form: ExportOptions<'a>,
+    options: ExportOptions<'a>,
     out: Box<dyn Write + 'a>,
     totals: ReportTotals,
     lines: BufWriter<SpooledTempFile>,
@@ -145,14 +145,14 @@ struct ReportFooter {
 }
 
 impl ReportTotals {
-    fn count(&mut self, facts: &RowData) {
-        let tx = facts.tx;
+    fn count(&mut self, row: &RowData) {
+        let tx = row.tx;
         let (name, tone, urgency) = outcome(tx);
         self.outcomes.entry((urgency, name)).or_insert((tone, 0)).1 += 1;
-        self.attention += usize::from(!facts.alerts.is_empty());
+        self.attention += usize::from(!row.alerts.is_empty());
         let submitted = tx.deadline().submitted;
         self.submitted.push(submitted);
-        if let Some(result) = facts.deadline {
+        if let Some(result) = row.deadline {
             self.levels.count(RouteKey::of(tx), submitted, result);
         }
         if let Some(settled) = tx.state.settled_at {
@@ -166,8 +166,8 @@ impl ReportTotals {
     }
 
     /// Returns the part of the page before the transfers.
-    fn head(mut self, form: ExportOptions<'_>) -> ReportHead {
-        let ExportOptions { filter_text, now, zone, .. } = form;
+    fn head(mut self, options: ExportOptions<'_>) -> ReportHead {
+        let ExportOptions { filter_text, now, zone, .. } = options;
         let total = self.submitted.len();
         self.durations.sort_unstable();
         ReportHead {
@@ -265,15 +265,15 @@ impl ReportTotals {
 
 impl<'a> ReportPage<'a> {
     /// Begins a page. `out` gets nothing before the end.
-    pub(super) fn new(form: ExportOptions<'a>, out: Box<dyn Write + 'a>) -> Self {
+    pub(super) fn new(options: ExportOptions<'a>, out: Box<dyn Write + 'a>) -> Self {
         let lines = BufWriter::new(SpooledTempFile::new(MAX_IN_MEMORY));
-        Self { form, out, totals: ReportTotals::default(), lines }
+        Self { options, out, totals: ReportTotals::default(), lines }
     }
 
     /// Adds a transfer.
-    pub(super) fn write(&mut self, facts: &RowData) -> io::Result<()> {
-        self.totals.count(facts);
-        let RowData { tx, now, zone, .. } = *facts;
+    pub(super) fn write(&mut self, row: &RowData) -> io::Result<()> {
+        self.totals.count(row);
+        let RowData { tx, now, zone, .. } = *row;
         let (status, tone, urgency) = outcome(tx);
         let advice::Advice { verdict, say, act, .. } = advise(tx, now, zone);
         let submitted = tx.deadline().submitted;
@@ -306,9 +306,9 @@ impl<'a> ReportPage<'a> {
 
     /// Writes the page.
     pub(super) fn end(self) -> io::Result<()> {
-        let Self { form, mut out, totals, lines } = self;
+        let Self { options, mut out, totals, lines } = self;
         let total = totals.submitted.len();
-        write(&totals.head(form), &mut out)?;
+        write(&totals.head(options), &mut out)?;
         let mut lines = lines.into_inner().map_err(io::IntoInnerError::into_error)?;
         lines.rewind()?;
         io::copy(&mut lines, &mut out)?;

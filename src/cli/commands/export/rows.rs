@@ -18,18 +18,18 @@ use crate::{domain::ids::RowId, store::Reader};
 pub(super) fn write_rows(
     reader: &Reader,
     rows: &[RowId],
-    form: ExportOptions<'_>,
+    options: ExportOptions<'_>,
     out: &mut dyn Write,
     check_interruption: &dyn Fn() -> Result<()>,
 ) -> Result<usize> {
-    let ExportOptions { now, zone, .. } = form;
-    let mut sheet = ExportWriter::begin(form, Box::new(out))?;
+    let ExportOptions { now, zone, .. } = options;
+    let mut sheet = ExportWriter::begin(options, Box::new(out))?;
     let mut count = 0;
     reader.for_each_row(rows, |tx, alerts| {
         check_interruption()?;
         count += 1;
         // Only the totals of a page need it.
-        let deadline = if form.format == ExportFormat::Html { reader.deadline_result(tx)? } else { None };
+        let deadline = if options.format == ExportFormat::Html { reader.deadline_result(tx)? } else { None };
         Ok::<_, color_eyre::Report>(sheet.write(&columns::RowData { tx, alerts, deadline, now, zone })?)
     })?;
     sheet.end()?;

@@ -25,8 +25,8 @@ pub(super) enum ExportWriter<'a> {
 
 impl<'a> ExportWriter<'a> {
     /// Writes the part before the first transaction.
-    pub(super) fn begin(form: ExportOptions<'a>, mut out: Box<dyn Write + 'a>) -> io::Result<Self> {
-        match form.format {
+    pub(super) fn begin(options: ExportOptions<'a>, mut out: Box<dyn Write + 'a>) -> io::Result<Self> {
+        match options.format {
             ExportFormat::Csv => {
                 let mut writer = csv::Writer::from_writer(out);
                 writer.write_record(CSV.iter().map(|(name, _)| name)).map_err(into_io_error)?;
@@ -40,29 +40,29 @@ impl<'a> ExportWriter<'a> {
                 writeln!(out, "|{}", " --- |".repeat(names.len()))?;
                 Ok(Self::Markdown(out))
             }
-            ExportFormat::Html => Ok(Self::Html(Box::new(ReportPage::new(form, out)))),
+            ExportFormat::Html => Ok(Self::Html(Box::new(ReportPage::new(options, out)))),
         }
     }
 
-    pub(super) fn write(&mut self, facts: &RowData) -> io::Result<()> {
+    pub(super) fn write(&mut self, row: &RowData) -> io::Result<()> {
         match self {
             Self::Csv(writer) => {
                 for (_, cell) in CSV {
-                    writer.write_field(intake::escape_formula(&cell(facts)).as_bytes()).map_err(into_io_error)?;
+                    writer.write_field(intake::escape_formula(&cell(row)).as_bytes()).map_err(into_io_error)?;
                 }
                 writer.write_record(None::<&[u8]>).map_err(into_io_error)
             }
             Self::Json { out, separator } => {
-                write!(out, "{separator}{}", json_object(facts)?)?;
+                write!(out, "{separator}{}", json_object(row)?)?;
                 *separator = ",\n";
                 Ok(())
             }
-            Self::Ndjson(out) => writeln!(out, "{}", json_object(facts)?),
+            Self::Ndjson(out) => writeln!(out, "{}", json_object(row)?),
             Self::Markdown(out) => {
-                let cells: Vec<_> = MARKDOWN.iter().map(|(_, cell)| cell(facts)).collect();
+                let cells: Vec<_> = MARKDOWN.iter().map(|(_, cell)| cell(row)).collect();
                 writeln!(out, "| {} |", cells.join(" | "))
             }
-            Self::Html(page) => page.write(facts),
+            Self::Html(page) => page.write(row),
         }
     }
 
@@ -87,6 +87,6 @@ fn into_io_error(error: csv::Error) -> io::Error {
 }
 
 /// Returns the JSON of a transaction in ASCII.
-fn json_object(facts: &RowData) -> io::Result<String> {
-    Ok(json::ascii(&serde_json::to_string(&TransactionView::new(facts.tx, facts.alerts, facts.now))?))
+fn json_object(row: &RowData) -> io::Result<String> {
+    Ok(json::ascii(&serde_json::to_string(&TransactionView::new(row.tx, row.alerts, row.now))?))
 }

@@ -7,6 +7,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use crate::process::files::folder_of;
+
 /// The maximum length of a chain of symbolic links. A longer chain counts as a loop.
 const MAX_LINKS: usize = 40;
 /// The beginnings of the endings that the store's companion files add to its name.
@@ -68,9 +70,4 @@ fn belongs_to(path: &Path, store: &Path) -> bool {
     let Some((name, store)) = names else { return false };
     let rest = name.as_encoded_bytes().strip_prefix(store.as_encoded_bytes());
     rest.is_some_and(|rest| rest.is_empty() || COMPANIONS.iter().any(|ending| rest.starts_with(ending.as_bytes())))
-}
-
-/// Returns the folder of a path; `.` for a bare name.
-fn folder_of(path: &Path) -> &Path {
-    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }

@@ -1,7 +1,7 @@
 //! `hoptop store append`: writes operations to the team's log again that the database lost.
 //!
-//! All operations are read first. After a failure the file holds the remaining operations: no operation is appended
-//! twice.
+//! All operations are read first. Each one is marked in the file as soon as it is in the log again, so that the next run
+//! appends only the remaining ones.
 
 use std::{collections::HashSet, fs::File, io::BufReader, path::PathBuf};
 
@@ -26,29 +26,31 @@ pub(super) struct AppendArgs {
     file: PathBuf,
 }
 
-/// Appends the operations of the file in order, each at the time at which it was made first.
+/// Appends the operations of the file in order, each with the time and the author that it had first.
 pub(super) fn append(args: &AppendArgs, cx: &mut Context) -> Result<Exit> {
     let path = text::clean_path(&args.file);
-    let file = File::open(&args.file).wrap_err_with(|| format!("{path} can't be read"))?;
+    let file = File::options().read(true).write(true).open(&args.file);
+    let mut file = file.wrap_err_with(|| format!("{path} can't be opened for reading and writing"))?;
     let operations =
-        own_entries::read_operations(BufReader::new(file)).wrap_err_with(|| format!("{path} is no such file"))?;
+        own_entries::read_operations(BufReader::new(&file)).wrap_err_with(|| format!("{path} is no such file"))?;
     let count = operations.len();
-    for (done, Envelope { operation, stamp, .. }) in operations.iter().cloned().enumerate() {
+    for (done, (offset, Envelope { operation, stamp, .. })) in operations.into_iter().enumerate() {
+        let store = cx.store.clone().with_author(stamp.author);
         let appended = match operation {
             // An import may be too large for one operation.
             Operation::Track { profile, transactions } if are_distinct(&transactions) => {
-                cx.store.track_batch(&profile, Box::new(transactions), stamp.at)
+                store.track_batch(&profile, Box::new(transactions), stamp.at)
             }
-            operation => cx.store.apply(operation, stamp.at),
+            operation => store.apply(operation, stamp.at),
         }
         .wait();
-        if let Err(error) = appended {
-            let rest = operations.get(done..).unwrap_or_default();
-            own_entries::write_operations(&args.file, rest)?;
-            return Err(error).wrap_err_with(|| {
-                format!("{done} of {count} operations were appended; {path} now holds the other {}", rest.len())
-            });
-        }
+        appended.wrap_err_with(|| {
+            format!("{done} of {count} operations were appended; the same command appends the other {}", count - done)
+        })?;
+        let marked = own_entries::mark_appended(&mut file, offset).and_then(|()| file.sync_data());
+        marked.wrap_err_with(|| {
+            format!("{path} can't be written: the first {} operations are appended twice if you repeat this", done + 1)
+        })?;
     }
     cx.store.mark_loss_appended()?;
     writeln!(cx.out, "{count} operations are in the team's log again")?;

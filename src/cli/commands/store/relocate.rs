@@ -1,6 +1,6 @@
 //! `hoptop store move`: copies a SQLite file into an empty team's store, or a team's store into a new SQLite file.
 //!
-//! The source stays as it is. The module must never write to a team's store that has entries, nor to a file that
+//! The source keeps its content. The module must never write to a team's store that has entries, nor to a file that
 //! exists.
 
 use std::{
@@ -11,12 +11,15 @@ use std::{
 use clap::Args;
 use color_eyre::eyre::{Result, WrapErr, bail, ensure};
 use sha2::{Digest, Sha256};
+use tempfile::TempPath;
 
 use crate::{
+    clock::Clock,
     domain::{
         team::{LogPosition, Nonce},
         text,
     },
+    process::files,
     runtime::{
         exit::Exit,
         team_store::{self, TeamAccess},
@@ -81,7 +84,8 @@ pub(super) fn relocate(args: &MoveArgs, team: &TeamAccess) -> Result<Exit> {
 
 fn move_into_team(from: &Path, access: &TeamAccess) -> Result<(StoreContent, StoreContent)> {
     ensure!(from.exists(), "there is no store at {}", text::clean_path(from));
-    let source = Store::open(from)?;
+    // A store of an earlier version is migrated, with a backup before.
+    let source = Store::open_lasting(from, Clock::system().now().wall)?;
     let folder = tempfile::Builder::new().prefix("hoptop-").tempdir().wrap_err(NO_FOLDER)?;
     let path = folder.path().join("snapshot.db");
     tokio_runtime::start()?.block_on(async {
@@ -110,8 +114,15 @@ fn move_out_of_team(access: &TeamAccess, to: &Path) -> Result<(StoreContent, Sto
     ensure!(!to.exists(), "{} exists already; name a new file", text::clean_path(to));
     let folder = tempfile::Builder::new().prefix("hoptop-").tempdir().wrap_err(NO_FOLDER)?;
     let replica = team_store::open_new_replica(access, &folder.path().join("replica.db"))?;
-    replica.write_alone(to)?;
-    Ok((load_content(&replica)?, load_content(&Store::open(to)?)?))
+    // The copy gets its name when it is whole.
+    let unfinished =
+        tempfile::Builder::new().prefix(".hoptop-").tempdir_in(files::folder_of(to)).wrap_err(NO_FOLDER)?;
+    let copy = unfinished.path().join("copy.db");
+    replica.write_alone(&copy)?;
+    let contents = (load_content(&replica)?, load_content(&Store::open(&copy)?)?);
+    let named = TempPath::try_from_path(copy)?.persist_noclobber(to);
+    named.wrap_err_with(|| format!("can't create {}", text::clean_path(to)))?;
+    Ok(contents)
 }
 
 fn load_content(store: &Store) -> Result<StoreContent> {

@@ -8,7 +8,7 @@ use color_eyre::eyre::Result;
 use serde::Serialize;
 
 use crate::{
-    cli::output::schema::Schema,
+    cli::{commands::backup::size, output::schema::Schema},
     clock::Clock,
     domain::{span, team::TeamMember, text},
     runtime::{exit::Exit, team_store::TeamAccess, tokio_runtime},
@@ -117,7 +117,7 @@ fn print(status: &StoreStatus, now: DateTime<Utc>, out: &mut impl Write) -> Resu
     let standby = if status.is_standby { "; the server is a standby, so nothing can be written" } else { "" };
     writeln!(out, "store      {} as {} ({may}){standby}", status.store, text::clean(&status.role))?;
     writeln!(out, "latency    {:.1} ms", status.latency * 1_000.0)?;
-    writeln!(out, "log        {} entries, {}, the newest is {}", status.entries, bytes(status.log_bytes), status.head)?;
+    writeln!(out, "log        {} entries, {}, the newest is {}", status.entries, size(status.log_bytes), status.head)?;
     match &status.last_snapshot {
         None => writeln!(out, "snapshot   none yet")?,
         Some(last) => writeln!(
@@ -125,7 +125,7 @@ fn print(status: &StoreStatus, now: DateTime<Utc>, out: &mut impl Write) -> Resu
             "snapshot   at entry {}, {} ago, {}, by version {}",
             last.seq,
             span::nearest(span::between(last.at, now)),
-            bytes(last.bytes),
+            size(last.bytes),
             text::clean(&last.version)
         )?,
     }
@@ -148,13 +148,4 @@ fn print(status: &StoreStatus, now: DateTime<Utc>, out: &mut impl Write) -> Resu
         )?;
     }
     Ok(())
-}
-
-/// Returns a size with its unit.
-fn bytes(count: u64) -> String {
-    match count {
-        0..1_000 => format!("{count} B"),
-        1_000..1_000_000 => format!("{} kB", count / 1_000),
-        _ => format!("{:.1} MB", count as f64 / 1e6),
-    }
 }

@@ -88,19 +88,19 @@ pub(crate) struct TaskContext<'a> {
     pub(crate) bar: WatchBarHandle,
 }
 
-/// Runs the tasks until `left` resolves, and waits until they have ended.
+/// Runs the tasks until `stopped` resolves, and waits until they have ended.
 ///
 /// # Errors
 /// Returns an error if a task ends before.
 pub(crate) async fn serve(
     mut background_tasks: BackgroundTasks,
     mut context: TaskContext<'_>,
-    mut left: oneshot::Receiver<()>,
+    mut stopped: oneshot::Receiver<()>,
 ) -> Result<()> {
     loop {
         let (requests, posts) = (background_tasks.requests(), background_tasks.posts());
-        let Some(next) = context.run_until_reload(background_tasks, &mut left).await? else { return Ok(()) };
-        if left.try_recv().is_ok() {
+        let Some(next) = context.run_until_reload(background_tasks, &mut stopped).await? else { return Ok(()) };
+        if stopped.try_recv().is_ok() {
             // The watch ended during the restart.
             return Ok(());
         }
@@ -120,7 +120,7 @@ impl TaskContext<'_> {
     async fn run_until_reload(
         &mut self,
         background_tasks: BackgroundTasks,
-        left: &mut oneshot::Receiver<()>,
+        stopped: &mut oneshot::Receiver<()>,
     ) -> Result<Option<BackgroundTasks>> {
         let BackgroundTasks { settings, clients, channels, posts } = background_tasks;
         let _maintenance = Maintenance::start(self.store, settings.keep_bodies, self.clock);
@@ -132,10 +132,10 @@ impl TaskContext<'_> {
         let clients = service_clients::with_options(clients, &settings, self.team);
         let heartbeats = clients.iter().map(|(client, _)| client.heartbeat.clone()).collect();
         let mut poller = RunningPollers::start_all(clients, self.store.clone(), self.clock.clone())?;
-        let _life_signs = ServiceManager::of_process().watch(heartbeats, self.clock.clone());
+        let _watchdog = ServiceManager::of_process().watch(heartbeats, self.clock.clone());
         let next = tokio::select! {
             biased;
-            _ = &mut *left => None,
+            _ = &mut *stopped => None,
             fault = poller.wait_for_failure() => return Err(fault),
             next = self.next_reload(&settings) => Some(next?),
         };

@@ -25,10 +25,10 @@ pub(crate) struct EndRules {
 }
 
 impl EndRules {
-    /// Whether the watch is about certain transactions, which must exist. A watch over all tracked transactions,
-    /// without an end, waits for the first one.
-    pub(crate) fn needs_transactions(self) -> bool {
-        !self.allow_empty && (self.until_settled || self.has_choice)
+    /// Whether the watch is about certain transactions, and ends if there are none. A watch over all tracked
+    /// transactions, without an end, waits for the first one.
+    pub(crate) fn has_subject(self) -> bool {
+        self.until_settled || self.has_choice
     }
 }
 
@@ -64,7 +64,7 @@ impl EndState<'_> {
     /// Whether transactions are missing. A failed input brings none, however long the watch waits.
     fn lacks_transactions(&self) -> bool {
         let has_failed = self.input_exit.is_some_and(|exit| exit != Exit::Success);
-        self.chosen.is_empty() && (has_failed || self.rules.needs_transactions())
+        self.chosen.is_empty() && (has_failed || self.rules.has_subject())
     }
 
     /// Whether a transaction can still settle. Rejected and untracked transactions can't, since they aren't polled.
@@ -131,7 +131,9 @@ mod tests {
         let done = Some(Exit::Success);
         assert_eq!(end(until_settled, &[], done), (true, Exit::Usage));
         assert_eq!(end(EndRules { allow_empty: true, ..until_settled }, &[], done), (true, Exit::Success));
-        assert_eq!(end(EndRules { has_choice: true, ..EndRules::default() }, &[], done), (true, Exit::Usage));
+        let chosen = EndRules { has_choice: true, ..EndRules::default() };
+        assert_eq!(end(chosen, &[], done), (true, Exit::Usage));
+        assert_eq!(end(EndRules { allow_empty: true, ..chosen }, &[], done), (true, Exit::Success));
         assert_eq!(end(EndRules::default(), &[], done), (false, Exit::Usage), "it waits for the first transaction");
         assert_eq!(end(until_settled, &[], Some(Exit::Error)), (true, Exit::Error), "the input failed");
         assert_eq!(end(until_settled, &[], None), (false, Exit::NotSettled), "the input goes on");

@@ -15,6 +15,7 @@ mod summary;
 mod team_notices;
 
 use std::{
+    cell::Cell,
     collections::HashMap,
     io::{self, IsTerminal, Write},
     pin::pin,
@@ -123,7 +124,7 @@ pub(crate) fn watch(args: &WatchArgs, settings: &Settings, flags: &CommandLineSe
         while watching.process_changes(&clock).await? {}
         if watching.chosen.is_empty() && !args.is_piped() {
             let reason = snapshot::explain_no_match(&watching.feed, &watching.query(clock.now().wall))?;
-            if args.end_rules().needs_transactions() {
+            if args.end_rules().has_subject() && !args.allow_empty {
                 watching.print_line(&format!("{reason}; --allow-empty accepts that nothing is watched"));
                 if args.json {
                     watching.print_summary(clock.now())?;
@@ -146,7 +147,7 @@ pub(crate) fn watch(args: &WatchArgs, settings: &Settings, flags: &CommandLineSe
         if let Some(metrics) = &metrics {
             watching.print_line(&format!("metrics at {}", metrics.url()));
         }
-        let (leave, left) = oneshot::channel();
+        let (stop, stopped) = oneshot::channel();
         let context = TaskContext {
             store: &store,
             team: team.as_ref(),
@@ -156,7 +157,7 @@ pub(crate) fn watch(args: &WatchArgs, settings: &Settings, flags: &CommandLineSe
             channel_names,
             bar: watching.bar.handle.clone(),
         };
-        let mut serving = pin!(background_tasks::serve(background_tasks, context, left));
+        let mut serving = pin!(background_tasks::serve(background_tasks, context, stopped));
         let ended = tokio::select! {
             biased;
             // Polled first, so that after a signal it can still print which input was not tracked.
@@ -170,7 +171,7 @@ pub(crate) fn watch(args: &WatchArgs, settings: &Settings, flags: &CommandLineSe
             Ok(None) | Err(_) => ends_at.map(|end| end + TASKS_GRACE),
         };
         // Fails if the background tasks have ended by themselves.
-        leave.send(()).ok();
+        stop.send(()).ok();
         tokio::select! {
             served = serving => served?,
             // What a webhook doesn't get until then, the webhook gets in the next session.
@@ -222,6 +223,8 @@ struct WatchRun<'a> {
     deleted_open: u64,
     /// Whether any answer arrived since the start.
     has_answer: bool,
+    /// Whether the reader of standard output is gone.
+    is_output_closed: Cell<bool>,
     /// What kept answers from being stored at the last check.
     fault: Option<StoreFault>,
     /// The names of the notification channels.
@@ -252,6 +255,7 @@ impl<'a> WatchRun<'a> {
             is_terminal: false,
             deleted_open: 0,
             has_answer: false,
+            is_output_closed: Cell::new(false),
             fault: None,
             channels,
         })
@@ -356,6 +360,10 @@ impl<'a> WatchRun<'a> {
         let mut team = TeamNotices::new(store.team(), self.profiles.names());
         loop {
             let more = self.process_changes(clock).await?;
+            if self.is_output_closed.get() {
+                // Only a watch until all transactions are settled promises something about them.
+                return Ok((!self.args.until_settled).then_some(Exit::Success));
+            }
             self.check_store_fault(store.fault())?;
             team.update(clock.now().mono).iter().for_each(|line| self.print_line(line));
             // A watch without an end goes on probing.
@@ -483,7 +491,16 @@ impl<'a> WatchRun<'a> {
                 self.format_change(change, listed.map(|listed| &listed.transaction))
             }
         };
-        Ok(self.bar.handle.print_above(|| writeln!(io::stdout(), "{line}"))?)
+        self.print_result(&line)
+    }
+
+    /// Prints a line on standard output. When its reader is gone, the watch ends.
+    fn print_result(&self, line: &str) -> Result<()> {
+        match self.bar.handle.print_above(|| writeln!(io::stdout(), "{line}")) {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => self.is_output_closed.set(true),
+            printed => printed?,
+        }
+        Ok(())
     }
 
     /// Returns why the watch ended as if it were used wrongly.
@@ -513,11 +530,7 @@ impl<'a> WatchRun<'a> {
     fn print_summary(&self, now: Now) -> Result<()> {
         let seconds = now.mono.since(self.started.mono);
         let summary = WatchSummary::new(self.chosen.values(), now.wall, self.requests, seconds);
-        match self.args.json {
-            true => writeln!(io::stdout(), "{}", serde_json::to_string(&summary)?)?,
-            false => writeln!(io::stdout(), "{summary}")?,
-        }
-        Ok(())
+        self.print_result(&if self.args.json { serde_json::to_string(&summary)? } else { summary.to_string() })
     }
 
     /// Prints the summary and returns the exit code. The transactions decide the code if `exit` is `None`.

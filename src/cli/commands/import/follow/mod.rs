@@ -55,8 +55,8 @@ async fn run(
     cx: &mut Context<'_>,
     clock: &Clock,
 ) -> Result<Exit> {
-    let mut sink = ImportTarget { store: &cx.store, profile: &cx.profile, clock, err: cx.err, listener: None };
-    let (totals, exit) = track_until_end(args, input, signal, &mut sink).await?;
+    let mut target = ImportTarget { store: &cx.store, profile: &cx.profile, clock, err: cx.err, listener: None };
+    let (totals, exit) = track_until_end(args, input, signal, &mut target).await?;
     if let Some(totals) = totals {
         match args.json {
             true => totals.view().print(cx.out)?,
@@ -109,10 +109,10 @@ pub(crate) async fn track_until_end(
     args: &ImportArgs,
     mut input: FollowedInput,
     signal: impl Future<Output = Exit>,
-    sink: &mut ImportTarget<'_>,
+    target: &mut ImportTarget<'_>,
 ) -> Result<(Option<ImportTotals>, Exit)> {
     let name = import::display_name(&args.file);
-    let mut following = ImportStream::new(args);
+    let mut stream = ImportStream::new(args);
     tokio::pin!(signal);
     let ended = loop {
         let piece = tokio::select! {
@@ -120,54 +120,57 @@ pub(crate) async fn track_until_end(
             exit = &mut signal => break Some(exit),
         };
         match piece {
-            Ok(InputPiece::Bytes(bytes)) => following.split(&bytes),
-            Ok(InputPiece::End) => following.end(),
+            Ok(InputPiece::Bytes(bytes)) => stream.split(&bytes),
+            Ok(InputPiece::End) => stream.end(),
             Ok(InputPiece::Restart(reason)) => {
-                following.end_file(reason);
-                writeln!(sink.err, "{name} {reason}")?;
+                stream.end_file(reason);
+                writeln!(target.err, "{name} {reason}")?;
             }
-            Err(fault) => return Ok((None, import::print_unreadable(&name, &import::error_reason(&fault), sink.err)?)),
+            Err(fault) => {
+                return Ok((None, import::print_unreadable(&name, &import::error_reason(&fault), target.err)?));
+            }
         }
-        following.collect_batch(sink)?;
-        if let Some(exit) = following.track_batch(sink, signal.as_mut()).await? {
+        stream.collect_batch(target)?;
+        if let Some(exit) = stream.track_batch(target, signal.as_mut()).await? {
             break Some(exit);
         }
-        if following.exit.is_some() {
-            break following.exit;
+        if stream.exit.is_some() {
+            break stream.exit;
         }
-        following.restart(args);
+        stream.restart(args);
     };
-    if !following.partial.is_empty() {
-        writeln!(sink.err, "the last line has no line end yet and was not tracked")?;
+    if !stream.partial.is_empty() {
+        writeln!(target.err, "the last line has no line end yet and was not tracked")?;
     }
-    Ok((Some(following.totals), ended.unwrap_or(Exit::Success)))
+    Ok((Some(stream.totals), ended.unwrap_or(Exit::Success)))
 }
 
 /// The totals of a followed input.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ImportTotals {
     tracked: usize,
     updated: usize,
     known: usize,
     bad: usize,
+    warnings: Vec<String>,
 }
 
 impl ImportTotals {
     fn view(self) -> ImportView {
-        let Self { tracked, updated, known, bad } = self;
+        let Self { tracked, updated, known, bad, warnings } = self;
         let nothing = ImportView::unchanged(false);
-        ImportView { imported: true, tracked, updated, unchanged: known, bad_lines: bad, ..nothing }
+        ImportView { imported: true, tracked, updated, unchanged: known, bad_lines: bad, warnings, ..nothing }
     }
 
     /// Whether a line was bad.
-    pub(crate) fn is_bad(self) -> bool {
+    pub(crate) fn is_bad(&self) -> bool {
         self.bad > 0
     }
 }
 
 impl fmt::Display for ImportTotals {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { tracked, updated, known, bad } = self;
+        let Self { tracked, updated, known, bad, .. } = self;
         write!(
             out,
             "{tracked} tracked, {updated} updated, {known} already tracked; {}",
@@ -282,25 +285,25 @@ impl ImportStream {
     }
 
     /// Adds the transactions of complete lines to the batch, and prints errors and warnings.
-    fn collect_batch(&mut self, sink: &mut ImportTarget<'_>) -> Result<()> {
+    fn collect_batch(&mut self, target: &mut ImportTarget<'_>) -> Result<()> {
         for result in std::mem::take(&mut self.results) {
             match result {
                 LineResult::Transaction(new) => self.batch.push(*new),
-                LineResult::Profile(position, profile) if profile != sink.profile => {
-                    let own = sink.profile;
-                    writeln!(
-                        sink.err,
-                        "warning: {position} names the profile {profile}; such rows are tracked in {own}"
+                LineResult::Profile(position, profile) if profile != target.profile => {
+                    let own = target.profile;
+                    self.warn(
+                        format!("{position} names the profile {profile}; such rows are tracked in {own}"),
+                        target,
                     )?;
                 }
                 LineResult::Profile(..) => {}
-                LineResult::Warning(warning) => writeln!(sink.err, "warning: {warning}")?,
+                LineResult::Warning(warning) => self.warn(warning, target)?,
                 LineResult::Bad(error) => {
                     self.totals.bad += 1;
-                    writeln!(sink.err, "{error}")?;
+                    writeln!(target.err, "{error}")?;
                 }
                 LineResult::Hopeless(error) => {
-                    writeln!(sink.err, "{error}")?;
+                    writeln!(target.err, "{error}")?;
                     self.exit = Some(if error.position == InputPosition::File { Exit::Usage } else { Exit::Error });
                     break;
                 }
@@ -312,11 +315,22 @@ impl ImportStream {
         Ok(())
     }
 
+    /// Prints a warning, and keeps the first ones for the totals.
+    fn warn(&mut self, warning: String, target: &mut ImportTarget<'_>) -> std::io::Result<()> {
+        /// An input without an end may have any number of warnings.
+        const MAX_KEPT: usize = 100;
+        writeln!(target.err, "warning: {warning}")?;
+        if self.totals.warnings.len() < MAX_KEPT {
+            self.totals.warnings.push(warning);
+        }
+        Ok(())
+    }
+
     /// Tracks the batch in one commit. If a signal comes first, gives the batch up, prints its first line and returns
     /// the exit code.
     async fn track_batch<S: Future<Output = Exit>>(
         &mut self,
-        sink: &mut ImportTarget<'_>,
+        target: &mut ImportTarget<'_>,
         signal: Pin<&mut S>,
     ) -> Result<Option<Exit>> {
         let batch = std::mem::take(&mut self.batch);
@@ -324,8 +338,8 @@ impl ImportStream {
             return Ok(None);
         }
         let first_line = self.first_line.take().unwrap_or_default();
-        sink.report(|| InputReport::Arrived(params_of(&batch))).await;
-        let ImportTarget { store, profile, clock, .. } = *sink;
+        target.report(|| InputReport::Arrived(params_of(&batch))).await;
+        let ImportTarget { store, profile, clock, .. } = *target;
         let attempt = || {
             let (store, profile, batch, at) = (store.clone(), profile.to_owned(), batch.clone(), clock.now().wall);
             // On the blocking pool, so that a signal is handled while another process locks the store.
@@ -335,17 +349,17 @@ impl ImportStream {
         let report = tokio::select! {
             // Polled first, so that a batch that arrived before the signal is tracked if possible.
             biased;
-            report = retry(attempt, clock, sink.err) => report?.wrap_err(context)?,
+            report = retry(attempt, clock, target.err) => report?.wrap_err(context)?,
             exit = signal => {
                 // A write that has begun may still succeed.
-                writeln!(sink.err, "line {first_line} and the lines after it may not have been saved")?;
+                writeln!(target.err, "line {first_line} and the lines after it may not have been saved")?;
                 return Ok(Some(exit));
             }
         };
         self.totals.tracked += report.added.count;
         self.totals.updated += report.updated.count;
         self.totals.known += report.unchanged.count;
-        sink.report(|| InputReport::Tracked(params_of(&batch))).await;
+        target.report(|| InputReport::Tracked(params_of(&batch))).await;
         Ok(None)
     }
 }

@@ -122,16 +122,16 @@ fn last_line_of_a_replaced_file_is_tracked_and_a_truncated_line_is_reported() {
     let mut fixture = CommandFixture::new();
     let (out, err, ()) = fixture.run(|cx| {
         let (args, clock) = (args(), Clock::starting_at(at(60)));
-        let mut sink =
+        let mut target =
             ImportTarget { store: &cx.store, profile: &cx.profile, clock: &clock, err: cx.err, listener: None };
-        let mut following = ImportStream::new(&args);
+        let mut stream = ImportStream::new(&args);
         for (number, reason) in [(1, RestartReason::Replaced), (2, RestartReason::Truncated)] {
-            following.split(format!("{HEADER}{}", row(number).trim_end()).as_bytes());
-            following.end_file(reason);
-            following.collect_batch(&mut sink).unwrap();
-            following.restart(&args);
+            stream.split(format!("{HEADER}{}", row(number).trim_end()).as_bytes());
+            stream.end_file(reason);
+            stream.collect_batch(&mut target).unwrap();
+            stream.restart(&args);
         }
-        let ImportTotals { bad, .. } = following.totals;
+        let ImportTotals { bad, .. } = stream.totals;
         writeln!(cx.out, "{bad}").unwrap();
     });
     assert_eq!(
