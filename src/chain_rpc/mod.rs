@@ -9,5 +9,5 @@ mod json_rpc;
 mod nodes;
 mod pace;
 
-pub(crate) use self::nodes::ChainQuestion;
+pub(crate) use self::{address::NodeAddress, nodes::ChainQuestion};
 pub use self::{address::NodeSetting, json_rpc::read_body, nodes::ChainNodes};

@@ -44,9 +44,12 @@ pub struct NodeReference {
 }
 
 impl NodeReference {
-    /// Whether the config file itself holds the address.
-    pub(super) fn is_inline(&self) -> bool {
-        matches!(self.address, AddressSource::Inline(_))
+    /// Returns the address if the config file itself holds it.
+    pub(crate) fn inline_address(&self) -> Option<&SecretText> {
+        match &self.address {
+            AddressSource::Inline(url) => Some(url),
+            AddressSource::Service | AddressSource::Secret(_) => None,
+        }
     }
 
     /// Reads the address; `None` if the service names it. This may run a command.

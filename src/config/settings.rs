@@ -206,7 +206,7 @@ impl Settings {
             ));
         }
         // The address is a secret: it permits posts to the webhook, or use of the node's key.
-        let secret = match self.chain_nodes.iter().any(NodeReference::is_inline) {
+        let secret = match self.chain_nodes.iter().any(|node| node.inline_address().is_some()) {
             _ if self.alerting.webhook.is_some() => Some("a webhook"),
             true => Some("a node"),
             false => None,

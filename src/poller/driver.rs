@@ -23,7 +23,7 @@ use super::{
     core::{EndedRequest, PollerAction, PollerCore, RequestCounts, ServiceRequest},
     journal,
     poll_plan::{PlanContext, PollPlan, PollTarget, StoreChanges},
-    report::{self, REPORT_VALIDITY, Reporter},
+    report::{self, REPORT_VALIDITY, Reporter, SavingReport},
     requests::{RequestResult, RequestSender, apply_operation},
     setup::{LeasePermit, PollScope, PollerError, PollerSetup},
     shortage::Shortage,
@@ -466,11 +466,11 @@ impl<T: ServiceTransport> PollerDriver<T> {
         }
     }
 
-    /// Submits a report if one is due, or if the poller stops.
-    fn report(&mut self, now: Now, is_stopping: bool) {
+    /// Submits a report if one is due, or if the poller stops. Returns the task that saves it.
+    fn report(&mut self, now: Now, is_stopping: bool) -> Option<SavingReport> {
         self.unrecorded.compare_clocks(now);
         if !is_stopping && !self.reporter.try_start_report(now.mono) {
-            return;
+            return None;
         }
         let RequestCounts { requests, throttled, failed, answered } = self.core.counts();
         let need = self.core.need();
@@ -512,9 +512,8 @@ impl<T: ServiceTransport> PollerDriver<T> {
             unrecorded_at: self.unrecorded.last_at.map(|at| at.0).filter(|_| self.setup.lease.is_none()),
             uptime: self.setup.lease.is_none().then_some(now.mono.0),
         };
-        if self.reporter.accept(&report, now.mono) || is_stopping {
-            report::submit(&self.setup.store, &self.setup.clock, &self.setup.profile, report);
-        }
+        let is_wanted = self.reporter.accept(&report, now.mono) || is_stopping;
+        is_wanted.then(|| report::submit(&self.setup.store, &self.setup.clock, &self.setup.profile, report))
     }
 
     /// Waits for the requests in flight, for two seconds at most. The next run repeats requests without an answer by
@@ -539,7 +538,10 @@ impl<T: ServiceTransport> PollerDriver<T> {
             self.unrecorded.add(now.mono);
         }
         self.core.budget.close(now.mono);
-        self.report(now, true);
+        if let Some(saving) = self.report(now, true) {
+            // The next poller waits for nothing if it reads that this one has stopped.
+            report::wait_until_saved(saving, &clock, give_up_at).await;
+        }
         Ok(drain)
     }
 }

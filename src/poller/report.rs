@@ -5,6 +5,8 @@
 
 use std::time::Duration;
 
+use tokio::task::JoinHandle;
+
 use crate::{
     clock::{Clock, MonotonicTime},
     domain::{operation::Operation, poller::PollerReport},
@@ -77,8 +79,20 @@ pub(super) fn round(number: f64) -> f64 {
     (number * 100.0).round() / 100.0
 }
 
-/// Saves a report in the background. A failed save is logged; the next report replaces it.
-pub(super) fn submit(store: &Store, clock: &Clock, profile: &str, report: PollerReport) {
+/// The task that saves a report.
+pub(super) type SavingReport = JoinHandle<()>;
+
+/// Waits until a report is saved, and not beyond `until`: the store may be locked.
+pub(super) async fn wait_until_saved(saving: SavingReport, clock: &Clock, until: MonotonicTime) {
+    tokio::select! {
+        biased;
+        _ = saving => {}
+        () = clock.sleep_until(until) => {}
+    }
+}
+
+/// Saves a report in the background, and returns the task. A failed save is logged; the next report replaces it.
+pub(super) fn submit(store: &Store, clock: &Clock, profile: &str, report: PollerReport) -> SavingReport {
     let at = report.at;
     let operation = Operation::ReportPolling { profile: profile.to_owned(), report: Box::new(report) };
     let (receipt, hold) = (store.apply(operation, at), clock.hold());
@@ -87,7 +101,7 @@ pub(super) fn submit(store: &Store, clock: &Clock, profile: &str, report: Poller
         if let Err(error) = receipt.await {
             tracing::debug!("failed to store the poller's report: {error}");
         }
-    });
+    })
 }
 
 #[cfg(test)]

@@ -10,7 +10,11 @@ use std::{
 use color_eyre::eyre::Report;
 
 use crate::{
-    api::BaseUrlError, config::ConfigError, domain::text, notify::webhook::WebhookError, tui::theme::ThemeError,
+    api::BaseUrlError,
+    config::ConfigError,
+    domain::text,
+    notify::webhook::WebhookError,
+    tui::{keys::KeyError, theme::ThemeError},
 };
 
 /// Returns an error and its causes as one line. A cause that is already part of the line is left out.
@@ -73,6 +77,7 @@ pub(crate) fn is_wrong_setting(report: &Report) -> bool {
             || cause.is::<BaseUrlError>()
             || cause.is::<WebhookError>()
             || cause.is::<ThemeError>()
+            || cause.is::<KeyError>()
     };
     report.chain().any(wrong)
 }

@@ -21,6 +21,7 @@ use super::{backup::size, stats::BudgetStatus};
 use crate::{
     api::{BaseUrl, Endpoint, HttpAnswer, interpret},
     budget::{self, Ledger},
+    chain_rpc::NodeAddress,
     cli::{context::Context, notifiers, theme},
     config::{ProfileConnection, Settings},
     domain::{
@@ -185,6 +186,11 @@ fn check_config(settings: &Settings, opening_errors: &OpeningErrors) -> Diagnosi
     let of_dashboard = of_dashboard.and(Keys::new(&settings.keys).map_err(|error| error.to_string()));
     if let Err(reason) = of_dashboard {
         return Diagnosis::Error(format!("the dashboard doesn't start: {reason}"));
+    }
+    for node in &settings.chain_nodes {
+        if let Some(Err(reason)) = node.inline_address().map(|url| NodeAddress::parse(&url.0)) {
+            return Diagnosis::Error(format!("chains.{}.rpc: {reason}", text::clean(&node.chain)));
+        }
     }
     let profile = &settings.profile;
     Diagnosis::Ok(match settings.config_file.as_ref().filter(|path| path.exists()) {
@@ -474,7 +480,7 @@ mod tests {
     const ALL: [(&str, &str); 2] = [("HOPTOP_BASE_URL", "https://api.example"), ("HOPTOP_INTEGRATOR_ID", CANARY)];
 
     #[test]
-    fn settings_with_which_the_dashboard_does_not_start_are_named() {
+    fn settings_that_only_the_dashboard_or_a_chain_reads_are_checked() {
         let mut fixture = CommandFixture::new();
         let (out, exit) = run(&mut fixture, &[ALL.as_slice(), &[("HOPTOP_THEME", "pink")]].concat());
         assert_eq!(exit, Exit::Error);
@@ -484,6 +490,10 @@ mod tests {
         std::fs::write(folder.join("config.toml"), "[keys]\nadd = \"a\"\n").unwrap();
         let (out, _) = run(&mut fixture, &ALL);
         assert!(out.contains("the dashboard doesn't start: keys: `a` is bound to both"), "{out}");
+        std::fs::write(folder.join("config.toml"), "[chains.10]\nrpc = \"ftp://canary.example\"\n").unwrap();
+        let (out, exit) = run(&mut fixture, &ALL);
+        assert_eq!(exit, Exit::Error);
+        assert!(out.contains("error  config    chains.10.rpc: its address must start with https"), "{out}");
     }
 
     #[test]

@@ -158,7 +158,7 @@ fn observed(context: &DrawContext<'_>, tx: &Transaction, columns: usize) -> Vec<
     }
     let evidence = context.model.evidence(tx);
     let forecast = evidence.forecast(tx.params.estimate);
-    for (label, quantile) in [("half", Quantile::P50), ("9 in 10", Quantile::P90)] {
+    for (label, quantile) in [("median", Quantile::P50), ("9 in 10", Quantile::P90)] {
         let bar = bar((Duration::ZERO, forecast.quantile(quantile)), glyphs.choose("─", "-"));
         lines.push(row(label, bar, theme.dim(), forecast.in_words(quantile)));
     }

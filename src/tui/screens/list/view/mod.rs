@@ -171,8 +171,13 @@ fn progress_cell(context: &DrawContext<'_>, tx: &Transaction, columns: usize) ->
     match progress::progress(tx, forecast, context.now.wall) {
         TransferProgress::Words(words) => {
             // A narrow column keeps the time.
-            let time = words.split_once(" in ").filter(|_| width::display_width(&words) > columns);
-            let words = time.map_or_else(|| words.clone(), |(_, time)| format!("in {time}"));
+            let fits = |text: &String| width::display_width(text) <= columns;
+            let words = match words.split_once(" in ") {
+                Some((_, time)) if !fits(&words) => {
+                    Some(format!("took {time}")).filter(fits).unwrap_or(time.to_owned())
+                }
+                Some(_) | None => words,
+            };
             vec![Span::styled(width::fit(&words, columns, theme.ellipsis), theme.dim())]
         }
         TransferProgress::Waiting(scale) => {
