@@ -82,12 +82,13 @@ pub(super) fn round(number: f64) -> f64 {
 /// The task that saves a report.
 pub(super) type SavingReport = JoinHandle<()>;
 
-/// Waits until a report is saved, and not beyond `until`: the store may be locked.
-pub(super) async fn wait_until_saved(saving: SavingReport, clock: &Clock, until: MonotonicTime) {
+/// Waits a moment until a report is saved. Another process may have locked the store for long.
+pub(super) async fn wait_until_saved(saving: SavingReport, clock: &Clock) {
+    const LIMIT: Duration = Duration::from_millis(300);
     tokio::select! {
         biased;
         _ = saving => {}
-        () = clock.sleep_until(until) => {}
+        () = clock.sleep_until(clock.now().mono + LIMIT) => {}
     }
 }
 

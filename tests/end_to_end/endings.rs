@@ -58,7 +58,7 @@ fn watch_ends_in_time_while_another_process_holds_the_lock() {
         assert!(waiting.contains("has locked the store; waiting until it finishes"), "{waiting}");
         let ended = end_by(process, signals, limit);
         assert_eq!(ended.code, Some(code), "{ended:?}");
-        assert!(ended.err.ends_with("answers not yet stored are asked for again\n"), "{ended:?}");
+        assert!(ended.err.ends_with("answers that were not stored are requested again\n"), "{ended:?}");
         assert_eq!(home.list()[0]["status"], "ongoing", "what was stored is kept");
     }
 }

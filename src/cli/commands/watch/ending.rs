@@ -95,6 +95,31 @@ impl EndState<'_> {
             (false, ..) => self.input_exit.unwrap_or(Exit::Success),
         }
     }
+
+    /// Returns the reason for an exit code that needs one.
+    pub(crate) fn reason(&self, exit: Exit, is_piped: bool) -> Option<&'static str> {
+        match exit {
+            Exit::Unauthorized => Some(
+                "the service refused the integrator ID; check where it comes from, and that it belongs to this base URL",
+            ),
+            Exit::Unreachable => Some("no usable answer was received; check the base URL, the network and the service"),
+            Exit::Usage => Some(match (self.chosen.is_empty(), self.deleted_open, is_piped) {
+                (false, ..) => "a watched transaction was deleted before it was seen to succeed",
+                (true, 1.., _) => {
+                    "the last watched transaction was deleted; --allow-empty accepts that nothing is watched"
+                }
+                (true, 0, true) => "standard input held no transaction; --allow-empty accepts that nothing is watched",
+                (true, 0, false) => "no transaction was tracked; --allow-empty accepts that nothing is watched",
+            }),
+            Exit::Success
+            | Exit::Error
+            | Exit::NotSettled
+            | Exit::NeedsAttention
+            | Exit::Interrupted
+            | Exit::HungUp
+            | Exit::Terminated => None,
+        }
+    }
 }
 
 /// Whether a transaction was seen to succeed.

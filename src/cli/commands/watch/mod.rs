@@ -503,16 +503,6 @@ impl<'a> WatchRun<'a> {
         Ok(())
     }
 
-    /// Returns why the watch ended as if it were used wrongly.
-    fn usage_reason(&self) -> &'static str {
-        match (self.chosen.is_empty(), self.deleted_open, self.args.is_piped()) {
-            (false, ..) => "a watched transaction was deleted before it was seen to succeed",
-            (true, 1.., _) => "the last watched transaction was deleted; --allow-empty accepts that nothing is watched",
-            (true, 0, true) => "standard input held no transaction; --allow-empty accepts that nothing is watched",
-            (true, 0, false) => "no transaction was tracked; --allow-empty accepts that nothing is watched",
-        }
-    }
-
     /// Returns a change as a line for people: time, transaction, route and event.
     fn format_change(&self, change: &Change, tx: Option<&TransactionHeader>) -> String {
         let time = change.at.with_timezone(&self.zone).format("%H:%M:%S");
@@ -539,18 +529,9 @@ impl<'a> WatchRun<'a> {
         while self.process_changes(clock).await? {}
         self.bar.remove();
         self.print_summary(clock.now())?;
-        let exit = exit.unwrap_or_else(|| self.watched().exit());
-        if exit == Exit::Unauthorized {
-            print_line(
-                "the service refused the integrator ID; check where it comes from, and that it belongs to this base URL",
-            );
-        }
-        if exit == Exit::Usage {
-            print_line(self.usage_reason());
-        }
-        if exit == Exit::Unreachable {
-            print_line("no usable answer was received; check the base URL, the network and the service");
-        }
+        let watched = self.watched();
+        let exit = exit.unwrap_or_else(|| watched.exit());
+        watched.reason(exit, self.args.is_piped()).into_iter().for_each(print_line);
         Ok(exit)
     }
 }
