@@ -165,7 +165,7 @@ fn dispatch(cli: &Cli) -> Result<Exit> {
         }
         Command::Import(args) => {
             print_terminal_hint(&args.file);
-            let store_use = if args.dry_run { read } else { created };
+            let store_use = if args.dry_run { StoreUse::Examined } else { created };
             with_store(store_use, &|_, context| import::import(args, &mut io::stdin().lock(), context))
         }
         Command::List(args) => with_store(read, &|_, context| list::list(args, context)),

@@ -21,7 +21,7 @@ use crate::{
     },
     runtime::{
         exit::Exit,
-        stderr::{LossyStream, error_line, print_at_once, print_line},
+        stderr::{IgnoreClosedPipe, error_line, print_at_once, print_line},
         team_store::{self, TeamAccess},
     },
     store::{LockAnnouncement, Reader, Store, StoreError},
@@ -36,6 +36,8 @@ const CATCH_UP_LIMIT: Duration = Duration::from_secs(60);
 pub(crate) enum StoreUse {
     /// The command only reads an existing store, which may be a backup. A missing one isn't created.
     Read,
+    /// Like [`StoreUse::Read`], for a command whose exit code tells more than that it printed.
+    Examined,
     /// The command reads or changes an existing store. A missing one isn't created, since its path may be mistyped.
     Existing,
     /// The command creates a missing store.
@@ -55,13 +57,13 @@ pub(crate) fn with_context(
     store_use: StoreUse,
     work: impl FnOnce(&mut Context<'_>) -> Result<Exit>,
 ) -> Result<Exit> {
-    let needs_existing = matches!(store_use, StoreUse::Read | StoreUse::Existing);
+    let needs_existing = matches!(store_use, StoreUse::Read | StoreUse::Examined | StoreUse::Existing);
     let is_missing = needs_existing && team.is_none() && Store::has_no_store_at(&settings.db);
     // On a terminal only: a script gets the output for an empty store.
     if is_missing && io::stderr().is_terminal() {
         print_line(&format!("there is no store at {} yet: nothing is tracked", text::clean_path(&settings.db)));
     }
-    let is_read_only = matches!(store_use, StoreUse::Read | StoreUse::Inspected);
+    let is_read_only = matches!(store_use, StoreUse::Read | StoreUse::Examined | StoreUse::Inspected);
     let is_temporary = is_missing || store_use == StoreUse::Temporary;
     let temporary = is_temporary.then(open_temporary).transpose()?;
     // A write that waits is announced too.
@@ -79,7 +81,7 @@ pub(crate) fn with_context(
     // A command that only prints ends when its reader is gone. Any other one ends with its own exit code.
     let stdout = io::stdout().lock();
     let stdout: Box<dyn Write> =
-        if store_use == StoreUse::Read { Box::new(stdout) } else { Box::new(LossyStream(stdout)) };
+        if store_use == StoreUse::Read { Box::new(stdout) } else { Box::new(IgnoreClosedPipe(stdout)) };
     let mut out = io::BufWriter::new(stdout);
     let exit = work(&mut Context {
         store: store.clone(),
@@ -87,7 +89,7 @@ pub(crate) fn with_context(
         now: Clock::system().now(),
         zone: clock::local_offset(),
         out: &mut out,
-        err: &mut LossyStream(io::stderr().lock()),
+        err: &mut IgnoreClosedPipe(io::stderr().lock()),
         ellipsis: if settings.is_ascii { ".." } else { "…" },
         out_is_terminal: io::stdout().is_terminal(),
         // The output for a script must not depend on the environment.

@@ -160,7 +160,7 @@ mod tests {
         assert_eq!(parse_time("1700000000"), Ok(moment));
         assert_eq!(parse_time("2023-11-14T23:13:20+01:00"), Ok(moment));
         assert!(parse_time("1700000000000").unwrap_err().contains("milliseconds"));
-        for wrong in ["", "yesterday", "-5", "2023-11-14"] {
+        for wrong in ["", "yesterday", "-5", "2023-11-14", "5139-01-01T00:00:00Z"] {
             assert!(parse_time(wrong).is_err(), "{wrong}");
         }
     }

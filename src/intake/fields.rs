@@ -108,7 +108,7 @@ const FIELD_COUNT: usize = Field::ALL.len();
 
 impl Field {
     /// The fields that the service requires (`service.md` 4.1).
-    pub(super) const REQUIRED: [Self; 4] = [Self::TransactionId, Self::FromChainId, Self::ToChainId, Self::QuoteId];
+    pub(crate) const REQUIRED: [Self; 4] = [Self::TransactionId, Self::FromChainId, Self::ToChainId, Self::QuoteId];
 
     /// Returns the field with this column name. Case, `_`, `-` and blanks are ignored.
     pub(super) fn from_name(column: &str) -> Option<Self> {

@@ -1,7 +1,7 @@
 //! Finds labelled values in a text: `quoteId: 5f2a90aa`, `From chain: Arbitrum (42161)`, the lines of hoptop's packet.
 //!
-//! A field that a text gives twice with different values has no value. The module must never read a word of a sentence
-//! as an ID: an ID has a digit.
+//! A field that a text gives twice with different values has no value. The module must never change an ID, nor read a
+//! word or a number of a sentence as one.
 
 use super::{fields::Field, prose};
 use crate::domain::{chains, ids::ChainId};
@@ -29,69 +29,100 @@ pub(super) struct LabelledValues {
     pub(super) values: Vec<(Field, String)>,
     /// The chains that are given only by a name.
     pub(super) named: Vec<(Field, ChainId)>,
-    /// The numbers of the lines with a label, counted from 1.
+    /// The numbers of the lines with a label and its value, counted from 1.
     pub(super) lines: Vec<usize>,
 }
 
 /// Finds the labelled values of a text.
 pub(super) fn find(text: &str) -> LabelledValues {
     let mut found = LabelledValues::default();
-    let mut conflicts = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {
-        let line = line.replace([':', '='], " ");
-        let words: Vec<&str> = line.split_whitespace().map(trim).filter(|word| !word.is_empty()).collect();
+        let words: Vec<&str> = line.split_whitespace().collect();
         for start in 0..words.len() {
-            let Some((field, rest)) = words.get(start..).and_then(label_at_start) else { continue };
+            let Some(Label { field, is_id, rest }) = words.get(start..).and_then(Label::at_start) else { continue };
             let (value, name) = match field {
-                Field::FromChainId | Field::ToChainId => (chain_id(rest), prose::name_at_start(rest)),
-                _ => (rest.first().filter(has_digit).map(|word| (*word).to_owned()), None),
+                Field::FromChainId | Field::ToChainId => chain(&rest, is_id),
+                _ => (rest.first().filter(|word| has_digit(word)).map(|word| (*word).to_owned()), None),
             };
             if value.is_some() || name.is_some() {
                 found.lines.push(number);
             }
-            match (value, name) {
-                (Some(value), _) => match found.values.iter().find(|(known, _)| *known == field) {
-                    Some((_, known)) if *known != value => conflicts.push(field),
-                    Some(_) => {}
-                    None => found.values.push((field, value)),
-                },
-                (None, Some(chain)) => found.named.push((field, chain)),
-                (None, None) => {}
-            }
+            found.values.extend(value.map(|value| (field, value)));
+            found.named.extend(name.map(|name| (field, name)));
         }
     }
-    found.values.retain(|(field, _)| !conflicts.contains(field));
+    found.drop_contradictions();
     found
 }
 
-/// Removes the quotation marks, brackets and punctuation around a word.
-fn trim(word: &str) -> &str {
-    word.trim_matches(|letter: char| !letter.is_alphanumeric())
+impl LabelledValues {
+    /// Removes the fields that have different values, and repetitions.
+    fn drop_contradictions(&mut self) {
+        let named = self.named.iter().map(|(field, chain)| (*field, chain.to_string()));
+        let all: Vec<(Field, String)> = self.values.iter().cloned().chain(named).collect();
+        let is_single = |field: Field, value: &str| all.iter().all(|(other, known)| *other != field || known == value);
+        self.values.retain(|(field, value)| is_single(*field, value));
+        self.named.retain(|(field, chain)| is_single(*field, chain.as_str()));
+        self.values.dedup();
+        self.named.dedup();
+    }
 }
 
-fn has_digit(word: &&&str) -> bool {
+/// A label, and the words after it without quotation marks and brackets.
+struct Label<'a> {
+    field: Field,
+    /// Whether the label itself says that an ID follows.
+    is_id: bool,
+    rest: Vec<&'a str>,
+}
+
+impl<'a> Label<'a> {
+    /// Returns the label that the words begin with; the longest one counts. Its last word may be joined with the value:
+    /// `quoteId=5f2a90aa`.
+    fn at_start(words: &[&'a str]) -> Option<Self> {
+        (1..=LABEL_WORDS).rev().find_map(|count| {
+            let (label, rest) = words.split_at_checked(count)?;
+            let (last, before) = label.split_last()?;
+            let (last, joined) = last.split_once([':', '=']).unwrap_or((last, ""));
+            let name =
+                before.iter().chain([&last]).flat_map(|word| word.chars()).filter(|letter| letter.is_alphanumeric());
+            let name = name.collect::<String>().to_lowercase();
+            let (_, field) = LABELS.into_iter().find(|(label, _)| *label == name)?;
+            let rest = [joined].into_iter().chain(rest.iter().copied()).map(unquote);
+            // "the quote ID is 5f2a90aa"
+            let rest = rest.skip_while(|word| matches!(*word, "" | ":" | "=" | "is")).collect();
+            Some(Self { field, is_id: name.ends_with("id"), rest })
+        })
+    }
+}
+
+/// Removes quotation marks, brackets, emphasis and the punctuation of a sentence around a word. An ID has no other
+/// characters at its ends.
+fn unquote(word: &str) -> &str {
+    let is_quotation = |letter: char| matches!(letter, '"' | '\'' | '`' | '*' | '(' | ')' | '[' | ']' | '<' | '>');
+    word.trim_start_matches(is_quotation)
+        .trim_end_matches(|letter| is_quotation(letter) || matches!(letter, ',' | ';' | '.'))
+}
+
+fn has_digit(word: &str) -> bool {
     word.bytes().any(|byte| byte.is_ascii_digit())
 }
 
-/// Returns the field of the label that the words begin with, and the words after the label. The longest label counts.
-fn label_at_start<'a, 'w>(words: &'a [&'w str]) -> Option<(Field, &'a [&'w str])> {
-    (1..=LABEL_WORDS).rev().find_map(|count| {
-        let (label, rest) = words.split_at_checked(count)?;
-        let label = label.concat().to_lowercase().replace(['_', '-'], "");
-        let (_, field) = LABELS.into_iter().find(|(name, _)| *name == label)?;
-        // "the quote ID is 5f2a90aa"
-        Some((field, rest.strip_prefix(&["is"]).unwrap_or(rest)))
-    })
-}
-
-/// Returns the chain ID that the words begin with, or that follows the chain's name: `Arbitrum (42161)`.
-fn chain_id(words: &[&str]) -> Option<String> {
-    let after_name = || {
-        let count = prose::name_words_at_start(words)?;
-        words.get(count)
-    };
-    let is_id = |word: &&&str| has_digit(word) && chains::parse(word, false).is_ok();
-    words.first().filter(is_id).or_else(|| after_name().filter(is_id)).map(|word| (*word).to_owned())
+/// Returns the chain ID that the words begin with, or that stands beside the chain's name (`Arbitrum (42161)`), or else
+/// the chain that the words name. A number that no known chain has needs a label that asks for an ID.
+fn chain(words: &[&str], is_id: bool) -> (Option<String>, Option<ChainId>) {
+    let first = words.first().copied().unwrap_or_default();
+    let is_known = chains::find_by_id(first).is_some();
+    if has_digit(first) && (is_known || is_id && chains::parse(first, false).is_ok()) {
+        return (Some(first.to_owned()), None);
+    }
+    let Some(count) = prose::name_words_at_start(words) else { return (None, None) };
+    let named = prose::name_at_start(words);
+    let after = words.get(count).copied().unwrap_or_default();
+    match named.filter(|chain| chain.as_str() != after) {
+        Some(chain) => (None, Some(chain)),
+        None => (Some(after.to_owned()), None),
+    }
 }
 
 #[cfg(test)]
@@ -110,6 +141,7 @@ mod tests {
             "fromChainId: 42161\ntoChainId: 8453\nquoteId: 5f2a90aa",
             "fromChainId    42161\ntoChainId      8453\nquoteId        5f2a90aa\nx-request-id   77\n",
             "from_chain = 42161, to chain = 8453; the quote ID is \"5f2a90aa\".",
+            "fromChainId=42161 toChainId=8453 quoteId=5f2a90aa",
             "From chain: Arbitrum (42161)\nDestination chain: Base (8453)\nQuote ID: 5f2a90aa",
             "- **Source chain ID:** 42161\n- **Destination chain ID:** 8453\n- **Quote ID:** `5f2a90aa`",
         ] {
@@ -121,16 +153,32 @@ mod tests {
     }
 
     #[test]
-    fn words_without_a_digit_and_contradictions_are_no_values() {
+    fn an_id_is_never_changed() {
+        for id in ["a1:b2", "ab1_", "MTI3NA==", "a=b&c1", "-x1", "{5f2a}"] {
+            for text in [format!("quoteId: {id}"), format!("quoteId        {id}"), format!("the quote ID is \"{id}\".")]
+            {
+                assert_eq!(values(&text), [(Field::QuoteId, id.to_owned())], "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn words_and_numbers_of_a_sentence_and_contradictions_are_no_values() {
         for text in [
             "",
             "quoteId",
             "the quote ID is unknown",
             "quoteId: q1\nquoteId: q2",
             "from chain to chain",
+            "sent to chain 2 days ago",
+            "to chain Base 2 days ago",
+            "destination chain: Base, 500 USDC",
+            "fromChainId: 8453\nFrom chain: Arbitrum",
             "fromChainId: 0x61a1e04da2f887532a2035300000000000000000000000000000000000000005",
         ] {
             assert_eq!(values(text), [], "{text}");
         }
+        assert_eq!(find("to chain Base 2 days ago").named, [(Field::ToChainId, ChainId::new("8453"))]);
+        assert_eq!(find("From chain: Arbitrum\nFrom chain: Base").named, []);
     }
 }

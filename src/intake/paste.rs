@@ -323,9 +323,9 @@ fn only_incomplete(found: &mut [PasteFinding]) -> Option<&mut PasteFinding> {
 
 /// Adds the labelled values of the text to its only hash.
 fn fill_labelled(found: &mut Vec<PasteFinding>, text: &str, options: &ReadOptions) {
-    let labelled = labelled::find(text);
     let Some(pasted) = only_incomplete(found) else { return };
     let PastedContent::Partial { hash: Some(hash), given, guess, .. } = &pasted.content else { return };
+    let labelled = labelled::find(text);
     let (hash, link_guess, mut row) = (hash.to_string(), guess.clone(), RawRow::default());
     // Each field occurs once among the labelled values, which count more than the others.
     row.set(Field::TransactionId, hash);

@@ -115,6 +115,7 @@ fn error_for_a_bad_file_names_the_line_and_the_fix() {
         ("{\"quoteId\":1.5}".to_owned(), "line 1: quoteId: the number has too many digits"),
         ("{\"quoteId\":123456789012345678901234567890}".to_owned(), "too many digits"),
         ("{\"quoteId\":1,\"quote_id\":2}".to_owned(), "line 1: quoteId is given twice"),
+        ("{\"quoteId\":1,\"quoteId\":2}".to_owned(), "line 1: quoteId is given twice"),
         ("{}\n\n{\"a\":}\n".to_owned(), "line 3: invalid JSON at column"),
         ("{\n\"transactionId\": 1\n}\n{\n".to_owned(), "line 5: invalid JSON"),
     ];

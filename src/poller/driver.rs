@@ -539,7 +539,7 @@ impl<T: ServiceTransport> PollerDriver<T> {
         }
         self.core.budget.close(now.mono);
         if let Some(saving) = self.report(now, true) {
-            // The next poller waits for nothing if it reads that this one has stopped.
+            // A poller that takes over waits, unless the report says that this one has stopped.
             report::wait_until_saved(saving, &clock).await;
         }
         Ok(drain)

@@ -44,7 +44,7 @@ fn is_same_file(a: &Metadata, b: &Metadata) -> bool {
     (a.dev(), a.ino()) == (b.dev(), b.ino())
 }
 
-/// On other systems an open file can't be removed.
+/// On other systems the standard library doesn't tell files apart.
 #[cfg(not(unix))]
 fn is_same_file(_: &Metadata, _: &Metadata) -> bool {
     true

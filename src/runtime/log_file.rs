@@ -17,7 +17,7 @@ use tracing_subscriber::fmt::{format::Writer, time::FormatTime};
 use crate::{
     clock::Clock,
     domain::{span, text},
-    process::files,
+    process::{files, lock},
     tui::run::LogSource,
 };
 
@@ -70,15 +70,22 @@ impl RotatingLog {
         Ok(Self { path, file })
     }
 
-    /// Renames the log file if it is too long, and opens a new one. If another process has already renamed it, the path
-    /// leads to another file, which is only opened.
+    /// Renames the log file if it is too long, and opens a new one. Only one process renames it.
     fn rotate(&mut self) -> io::Result<()> {
-        if self.file.metadata()?.len() <= MAX_BYTES {
+        if self.file.metadata()?.len() <= MAX_BYTES || !lock::try_lock(&self.file)? {
             return Ok(());
         }
-        // Held until the file is closed, so that only one process renames it.
-        self.file.lock()?;
-        if files::is_at_path(&self.file, &self.path)? {
+        let replaced = self.replace();
+        if replaced.is_err() {
+            self.file.unlock()?;
+        }
+        replaced
+    }
+
+    /// Renames the file unless another process has renamed it already: then the path leads to another file, which is
+    /// only opened. Closing the old file releases its lock.
+    fn replace(&mut self) -> io::Result<()> {
+        if files::is_at_path(&self.file, &self.path)? && fs::metadata(&self.path)?.len() > MAX_BYTES {
             fs::rename(&self.path, self.path.with_extension("log.1"))?;
         }
         *self = Self::open(self.path.clone())?;
@@ -88,7 +95,8 @@ impl RotatingLog {
 
 impl Write for RotatingLog {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.rotate()?;
+        // A file that is too long is better than a lost entry. The next entry tries again.
+        self.rotate().unwrap_or_default();
         self.file.write(bytes)
     }
 
@@ -118,5 +126,20 @@ mod tests {
         other.write_all(b"other\n").unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "one\nother\n");
         assert_eq!(fs::metadata(folder.path().join("hoptop.log.1")).unwrap().len(), MAX_BYTES + 1);
+    }
+
+    #[test]
+    fn log_that_cannot_be_rotated_grows_and_stops_no_process() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("hoptop.log");
+        fs::create_dir_all(folder.path().join("hoptop.log.1/occupied")).unwrap();
+        let [mut one, mut other] = [(); 2].map(|()| RotatingLog::open(path.clone()).unwrap());
+        one.write_all(&vec![b'x'; MAX_BYTES as usize + 1]).unwrap();
+        one.write_all(b"one\n").unwrap();
+        other.write_all(b"other\n").unwrap();
+        assert!(fs::read_to_string(&path).unwrap().ends_with("xone\nother\n"));
+        fs::remove_dir_all(folder.path().join("hoptop.log.1")).unwrap();
+        one.write_all(b"new\n").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "new\n");
     }
 }

@@ -51,21 +51,21 @@ pub(crate) fn print_at_once(line: &str) {
 
 /// A stream whose reader may go away: what is written afterwards is lost without an error, so that a closed pipe doesn't
 /// change how a command ends.
-pub(crate) struct LossyStream<W>(pub(crate) W);
+pub(crate) struct IgnoreClosedPipe<W>(pub(crate) W);
 
-impl<W: Write> Write for LossyStream<W> {
+impl<W: Write> Write for IgnoreClosedPipe<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        lose_closed_pipe(self.0.write(bytes), bytes.len())
+        ignore_closed_pipe(self.0.write(bytes), bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        lose_closed_pipe(self.0.flush(), ())
+        ignore_closed_pipe(self.0.flush(), ())
     }
 }
 
-fn lose_closed_pipe<T>(written: io::Result<T>, as_if: T) -> io::Result<T> {
+fn ignore_closed_pipe<T>(written: io::Result<T>, value: T) -> io::Result<T> {
     match written {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(as_if),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(value),
         written => written,
     }
 }

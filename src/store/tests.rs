@@ -308,6 +308,17 @@ fn feed_lists_changes_in_order() {
 }
 
 #[test]
+fn unreadable_entry_of_the_feed_is_passed_over() {
+    let (_folder, store) = open();
+    testing::track(&store, "default", (1..=3).map(fixtures::new).collect(), at(0));
+    Connection::open(store.path()).unwrap().execute("UPDATE changes SET what = '{' WHERE seq = 1", []).unwrap();
+    let page = store.reader().unwrap().changes_after(0, 1).unwrap();
+    assert_eq!((page.changes.as_slice(), page.last, page.is_full), (&[][..], 1, true));
+    let rest = store.reader().unwrap().changes_after(page.last, 100).unwrap();
+    assert_eq!((rest.changes.len(), rest.last, rest.is_full), (2, 3, false));
+}
+
+#[test]
 fn reader_with_an_old_position_misses_only_polls() {
     let (_folder, store) = open();
     let row = import_one(&store);

@@ -87,8 +87,8 @@ impl Watcher {
         Self { path, health, wakeups, last_own_commit, poll_thread }
     }
 
-    /// Called by the writer after each transaction that wrote something or changed the store's health, with its commit if
-    /// something was written.
+    /// Called by the writer after each transaction that wrote something or failed, with its commit if something was
+    /// written.
     pub(super) fn on_commit(&self, commit: Option<Commit>) {
         let content = commit.map_or(CommitContent::Everything, |Commit { number, content }| {
             let last = self.last_own_commit.swap(number, Ordering::AcqRel);

@@ -91,7 +91,7 @@ pub(super) enum WriteJob {
 /// Called with an operation that is kept, and its moment.
 pub type OnOperationKept = Box<dyn FnMut(&Operation, DateTime<Utc>) + Send>;
 
-/// Called after each transaction that wrote something or changed the health, with its commit if something was written.
+/// Called after each transaction that wrote something or failed, with its commit if something was written.
 pub(super) type OnCommit = Box<dyn Fn(Option<Commit>) + Send>;
 
 #[cfg(test)]
@@ -445,7 +445,7 @@ impl WriterThread {
             }
         }
         // Called before the answers: when a receipt resolves, the subscribers have been woken.
-        if commit.is_some() || self.health.fault() != fault {
+        if commit.is_some() || outcome.is_err() || self.health.fault() != fault {
             (self.on_commit)(commit);
         }
         for job in jobs {

@@ -59,9 +59,11 @@ fn closed_pipe_does_not_turn_a_failure_into_success() {
     let simulation = SimulatorProcess::start(&batch.scenario);
     home.import(&batch.csv);
     fs::write(home.path().join("bad.csv"), "transactionId,fromChainId\n0x1,1\n".repeat(2_000)).unwrap();
-    let mut import = ProgramProcess::start(home.command(&["import", "bad.csv", "--json"]));
-    import.stop_reading();
-    assert_eq!(import.end().code, Some(1));
+    for words in [&["import", "bad.csv", "--json"][..], &["import", "bad.csv", "--json", "--dry-run"]] {
+        let mut import = ProgramProcess::start(home.command(words));
+        import.stop_reading();
+        assert_eq!(import.end().code, Some(1), "{words:?}");
+    }
     // A closed pipe ends a watch. One until all transactions are settled must not say that they are.
     for (words, code) in [(&["--until-settled"][..], 3), (&[], 0)] {
         let words = [&["watch", "--json", "--verbose"], words].concat();

@@ -95,6 +95,11 @@ impl Proxy {
         self.wait_for_sockets(|sockets| (sockets == 0) == (mode == ProxyMode::Cut));
     }
 
+    /// Returns the mode, which [`ProxyMode::LoseAppendAnswer`] changes itself.
+    pub(crate) fn mode(&self) -> ProxyMode {
+        *self.mode.borrow()
+    }
+
     /// Changes the server for new connections.
     pub(crate) fn set_target(&self, target: SocketAddr) {
         self.target.send_replace(target);
@@ -166,7 +171,6 @@ async fn forward(
         if is_append && *mode.borrow() == ProxyMode::LoseAppendAnswer {
             loses_answer.store(true, Ordering::SeqCst);
         }
-        Ok(())
     };
     let lose_answer = |_: &[u8]| match loses_answer.load(Ordering::SeqCst) {
         true => {
@@ -176,8 +180,8 @@ async fn forward(
         false => Ok(()),
     };
     tokio::try_join!(
-        pump(from_client, to_server, &mode, watch_appends),
-        pump(from_server, to_client, &mode, lose_answer)
+        pump(from_client, to_server, &mode, |_| Ok(()), watch_appends),
+        pump(from_server, to_client, &mode, lose_answer, |_| {})
     )?;
     Ok(())
 }
@@ -186,7 +190,8 @@ async fn pump(
     mut from: tcp::ReadHalf<'_>,
     mut to: tcp::WriteHalf<'_>,
     mode: &watch::Sender<ProxyMode>,
-    check: impl Fn(&[u8]) -> io::Result<()>,
+    before: impl Fn(&[u8]) -> io::Result<()>,
+    after: impl Fn(&[u8]),
 ) -> io::Result<()> {
     let mut bytes = vec![0; 64 * 1024];
     loop {
@@ -197,8 +202,9 @@ async fn pump(
             tokio::time::sleep(CLOSE_DELAY).await;
             return to.shutdown().await;
         }
-        check(&bytes[..read])?;
+        before(&bytes[..read])?;
         to.write_all(&bytes[..read]).await?;
+        after(&bytes[..read]);
     }
 }
 

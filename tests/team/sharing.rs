@@ -179,6 +179,7 @@ fn write_whose_answer_from_the_database_is_lost_reaches_its_caller() {
     proxy.set_mode(ProxyMode::LoseAppendAnswer);
     let note = home.run(&["note", &hash(1), "asked the bridge"]);
     note.assert_exit(0, &[]);
+    assert_eq!(proxy.mode(), ProxyMode::Pass, "an answer was lost");
     assert_eq!(home.run(&["show", &hash(1)]).out.matches("asked the bridge").count(), 1);
     proxy.set_mode(ProxyMode::LoseAppendAnswer);
     add(&home, 2).assert_exit(0, &[]);

@@ -12,7 +12,11 @@ use crate::{
     clock::Clock,
     config::Settings,
     domain::text,
-    runtime::{exit::Exit, stderr::print_line, tokio_runtime},
+    runtime::{
+        exit::Exit,
+        stderr::{IgnoreClosedPipe, print_line},
+        tokio_runtime,
+    },
 };
 
 /// The text below the options in the help.
@@ -52,7 +56,7 @@ pub(crate) fn webhook(args: &WebhookArgs, settings: &Settings) -> Result<Exit> {
     match tokio_runtime::start()?.block_on(webhook.try_post(&id, body, now.wall)) {
         Ok(response) => {
             let body = if response.body.is_empty() { "no body".to_owned() } else { response.body };
-            writeln!(io::stdout(), "{host} answered HTTP {}: {body}", response.status)?;
+            writeln!(IgnoreClosedPipe(io::stdout()), "{host} answered HTTP {}: {body}", response.status)?;
             Ok(if (200..300).contains(&response.status) { Exit::Success } else { Exit::Error })
         }
         Err(reason) => {

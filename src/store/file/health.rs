@@ -69,8 +69,8 @@ impl From<StoreFault> for StoreError {
 }
 
 impl StoreFault {
-    /// Whether the fault needs a restart: it stays, whatever follows, and nothing more is written.
-    fn is_lasting(&self) -> bool {
+    /// Whether the fault stays, whatever follows, until a restart. Nothing more is written then.
+    fn needs_restart(&self) -> bool {
         match self {
             Self::Gone(_) | Self::Broken(_) => true,
             Self::ReadOnly(_) | Self::CommitFailed(_) | Self::Waiting(_) | Self::Log(_) => false,
@@ -157,7 +157,7 @@ impl StoreHealth {
             self.report(&StoreFault::Gone(file));
         }
         let fault = self.state.lock().unwrap_or_else(PoisonError::into_inner).fault.clone();
-        fault.filter(StoreFault::is_lasting).map_or(Ok(()), Err)
+        fault.filter(StoreFault::needs_restart).map_or(Ok(()), Err)
     }
 
     /// Called when the writer has ended a batch. Returns the outcome for the batch's writes.
@@ -173,7 +173,7 @@ impl StoreHealth {
             Ok(()) => {
                 let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
                 // Another part of this process may have met lasting trouble during the batch.
-                state.fault = state.fault.take().filter(StoreFault::is_lasting);
+                state.fault = state.fault.take().filter(StoreFault::needs_restart);
             }
             Err(fault) => self.report(fault),
         }
@@ -183,7 +183,7 @@ impl StoreHealth {
     /// Records a fault that any part of this process met.
     pub(in crate::store) fn report(&self, fault: &StoreFault) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if state.fault.as_ref().is_some_and(StoreFault::is_lasting) {
+        if state.fault.as_ref().is_some_and(StoreFault::needs_restart) {
             return;
         }
         tracing::error!("{fault}");

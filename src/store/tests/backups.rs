@@ -38,6 +38,8 @@ fn backup_is_one_intact_file_and_replaces_a_file_only_on_request() {
     assert_eq!((report.transactions, report.bytes), (2, to.metadata().unwrap().len()));
     let again = store.backup(&to, ExistingFilePolicy::Keep, &|| true).unwrap_err();
     assert!(again.to_string().contains("already exists"), "{again}");
+    let nowhere = store.backup(&folder.path().join("none/copy.db"), ExistingFilePolicy::Keep, &|| true).unwrap_err();
+    assert!(nowhere.to_string().contains("there is no such folder; create it"), "{nowhere}");
     testing::track(&store, "default", vec![fixtures::new(3)], at(1));
     assert_eq!(store.backup(&to, ExistingFilePolicy::Replace, &|| true).unwrap().transactions, 3);
     assert_eq!(names(folder.path()), ["copy.db", "deep"]);

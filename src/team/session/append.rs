@@ -102,7 +102,8 @@ impl LogSession {
                     return Ok(());
                 }
             };
-            append.may_be_in_log = true;
+            // The parts of a write count with the last one.
+            append.may_be_in_log |= append.entries.last().is_some_and(|(last, _)| last == nonce);
             let own = LogEntry {
                 position: LogPosition { seq, nonce: *nonce },
                 author: Some(link.author.clone()),

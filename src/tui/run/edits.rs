@@ -66,7 +66,11 @@ pub(crate) fn edit(context: &WriteContext, edit: ScreenEdit) -> Result<String, S
                 Some(tx) => format!("{}: ", tx.params.transaction_id.short("…")),
                 None => String::new(),
             };
-            let limit = if let Edit::CorrectSource { .. } = edit { " until the service finds it there" } else { "" };
+            let limit = if let Edit::CorrectSource { .. } = edit {
+                " until the service finds the transaction there"
+            } else {
+                ""
+            };
             let (outcome, key) = (edit_outcome(&edit, changed), context.keys.shown(CommandId::Undo));
             format!("{name}{outcome}; {key} undoes this{limit}.")
         }

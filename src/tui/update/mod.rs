@@ -175,7 +175,7 @@ fn on_tick(model: &mut Model, now: Now) -> Vec<Effect> {
 
 /// Applies pasted text: a whole paste, or a part of one.
 fn on_paste(model: &mut Model, text: &str, is_whole: bool) -> Vec<Effect> {
-    // What was said about an earlier paste doesn't hold for this one.
+    // The message is about an earlier paste.
     model.status_message = None;
     match &mut model.dialog {
         Dialog::Filter(_) => filter::update::on_paste(model, text),

@@ -20,6 +20,7 @@ use crate::{
         status::RouterStatus,
         transaction::{NewTransaction, Transaction},
     },
+    intake::Field,
     presentation::{filter_completion::NameMatches, json_tree::JsonTree},
     store::ImportReport,
     tui::{
@@ -718,7 +719,10 @@ fn enter_on_an_incomplete_hash_focuses_the_first_missing_value() {
     assert_eq!(press(&mut model, &["Enter"], now()), []);
     let Dialog::Add(form) = &model.dialog else { panic!("{:?}", model.dialog) };
     let [found] = &form.findings[..] else { panic!("{:?}", form.findings) };
-    assert_eq!((&found.missing()[..], found.known), (&["fromChainId", "toChainId", "quoteId"][..], None));
+    assert_eq!(
+        (&found.missing()[..], found.known),
+        (&[Field::FromChainId, Field::ToChainId, Field::QuoteId][..], None)
+    );
     assert_eq!(form.focus, FormFocus::Cell(0));
 }
 

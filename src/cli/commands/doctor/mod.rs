@@ -497,6 +497,21 @@ mod tests {
     }
 
     #[test]
+    fn nothing_is_said_about_a_store_that_cannot_be_opened() {
+        let mut fixture = CommandFixture::new();
+        let settings = settings(&fixture, &ALL);
+        let errors = OpeningErrors { store: Some("it is no store".into()), ..OpeningErrors::default() };
+        let (out, _, exit) =
+            fixture.run(|cx| doctor(&DoctorArgs::default(), &settings, None, &errors, |_| Ok("reached".into()), cx));
+        assert_eq!(exit.unwrap(), Exit::Error);
+        assert_eq!(
+            out.matches("not checked, because the store can't be opened").count(),
+            CHECKS_OF_STORE.len(),
+            "{out}"
+        );
+    }
+
+    #[test]
     fn missing_setting_is_wrong_and_names_the_remedy() {
         let (out, exit) = run(&mut CommandFixture::new(), &[]);
         assert_eq!(exit, Exit::Error);

@@ -45,11 +45,14 @@ pub(super) fn append(args: &AppendArgs, cx: &mut Context) -> Result<Exit> {
         }
         .wait();
         appended.wrap_err_with(|| {
-            format!("{done} of {count} operations were appended; the same command appends the other {}", count - done)
+            format!(
+                "{done} of {count} operations were appended; check whether the next one, the first line of {path} without #, \
+                 is in the log before you repeat the command"
+            )
         })?;
         let marked = own_entries::mark_appended(&mut file, offset).and_then(|()| file.sync_data());
         marked.wrap_err_with(|| {
-            format!("{path} can't be written: the first {} operations are appended twice if you repeat this", done + 1)
+            format!("{path} can't be written: the operation in its first line without # is in the log already")
         })?;
     }
     cx.store.mark_loss_appended()?;

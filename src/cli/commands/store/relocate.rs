@@ -115,8 +115,10 @@ fn move_out_of_team(access: &TeamAccess, to: &Path) -> Result<(StoreContent, Sto
     let folder = tempfile::Builder::new().prefix("hoptop-").tempdir().wrap_err(NO_FOLDER)?;
     let replica = team_store::open_new_replica(access, &folder.path().join("replica.db"))?;
     // The copy gets its name when it is whole.
-    let unfinished =
-        tempfile::Builder::new().prefix(".hoptop-").tempdir_in(files::folder_of(to)).wrap_err(NO_FOLDER)?;
+    let beside = files::folder_of(to);
+    let unfinished = tempfile::Builder::new().prefix(".hoptop-").tempdir_in(beside).wrap_err_with(|| {
+        format!("can't write into {}; create the folder, or name another file", text::clean_path(beside))
+    })?;
     let copy = unfinished.path().join("copy.db");
     replica.write_alone(&copy)?;
     let contents = (load_content(&replica)?, load_content(&Store::open(&copy)?)?);

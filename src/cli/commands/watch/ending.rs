@@ -25,9 +25,9 @@ pub(crate) struct EndRules {
 }
 
 impl EndRules {
-    /// Whether the watch is about certain transactions, and ends if there are none. A watch over all tracked
-    /// transactions, without an end, waits for the first one.
-    pub(crate) fn has_subject(self) -> bool {
+    /// Whether the watch ends if there is nothing to watch. A watch over all tracked transactions, without an end, waits
+    /// for the first one.
+    pub(crate) fn ends_when_empty(self) -> bool {
         self.until_settled || self.has_choice
     }
 }
@@ -64,7 +64,7 @@ impl EndState<'_> {
     /// Whether transactions are missing. A failed input brings none, however long the watch waits.
     fn lacks_transactions(&self) -> bool {
         let has_failed = self.input_exit.is_some_and(|exit| exit != Exit::Success);
-        self.chosen.is_empty() && (has_failed || self.rules.has_subject())
+        self.chosen.is_empty() && (has_failed || self.rules.ends_when_empty())
     }
 
     /// Whether a transaction can still settle. Rejected and untracked transactions can't, since they aren't polled.

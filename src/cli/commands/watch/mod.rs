@@ -64,7 +64,7 @@ use crate::{
     runtime::{
         exit::Exit,
         forced_end, log_file, signals,
-        stderr::print_line,
+        stderr::{IgnoreClosedPipe, print_line},
         team_store::{self, TeamAccess},
         tokio_runtime,
     },
@@ -124,7 +124,7 @@ pub(crate) fn watch(args: &WatchArgs, settings: &Settings, flags: &CommandLineSe
         while watching.process_changes(&clock).await? {}
         if watching.chosen.is_empty() && !args.is_piped() {
             let reason = snapshot::explain_no_match(&watching.feed, &watching.query(clock.now().wall))?;
-            if args.end_rules().has_subject() && !args.allow_empty {
+            if args.end_rules().ends_when_empty() && !args.allow_empty {
                 watching.print_line(&format!("{reason}; --allow-empty accepts that nothing is watched"));
                 if args.json {
                     watching.print_summary(clock.now())?;
@@ -192,7 +192,7 @@ fn read_filter(args: &WatchArgs, settings: &Settings) -> Result<Option<Filter>> 
         return Ok(None);
     }
     let terms = if args.is_piped() { &[][..] } else { &args.filter };
-    Ok(list::read_filter(terms, settings.author.as_deref(), &mut io::stderr())?)
+    Ok(list::read_filter(terms, settings.author.as_deref(), &mut IgnoreClosedPipe(io::stderr()))?)
 }
 
 /// Waits until a moment; for ever if there is none.
@@ -361,8 +361,9 @@ impl<'a> WatchRun<'a> {
         loop {
             let more = self.process_changes(clock).await?;
             if self.is_output_closed.get() {
-                // Only a watch until all transactions are settled promises something about them.
-                return Ok((!self.args.until_settled).then_some(Exit::Success));
+                // A watch without an end says nothing about its transactions.
+                let says_nothing = !self.args.until_settled && !self.watched().is_complete();
+                return Ok(says_nothing.then_some(Exit::Success));
             }
             self.check_store_fault(store.fault())?;
             team.update(clock.now().mono).iter().for_each(|line| self.print_line(line));

@@ -20,7 +20,7 @@ use crate::{
     },
     clock::Clock,
     domain::{ids::ChainId, transaction::TransactionParams},
-    runtime::exit::Exit,
+    runtime::{exit::Exit, stderr::IgnoreClosedPipe},
     store::Store,
 };
 
@@ -99,7 +99,7 @@ pub(crate) async fn track_input(
     let args =
         ImportArgs { file: PIPE.into(), format: FormatArg::Auto, dry_run: false, follow: true, any_chain, json: false };
     let input = FollowedInput::open(PIPE, clock).map_err(|reason| eyre!("standard input can't be read: {reason}"))?;
-    let mut err = LineWriter::new(StderrAboveBar(bar));
+    let mut err = LineWriter::new(IgnoreClosedPipe(StderrAboveBar(bar)));
     let mut sink = ImportTarget { store, profile, clock, err: &mut err, listener: Some(reports.clone()) };
     let (totals, exit) = follow::track_until_end(&args, input, signal, &mut sink).await?;
     // Fails if the watch has ended.

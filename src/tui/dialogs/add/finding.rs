@@ -173,11 +173,11 @@ impl Finding {
         self.cells.iter().position(|cell| errors.iter().any(|error| error.field == cell.field))
     }
 
-    /// Returns the names of the required fields that are missing or invalid.
-    pub fn missing(&self) -> Vec<&'static str> {
+    /// Returns the required fields that are missing or invalid.
+    pub fn missing(&self) -> Vec<Field> {
         match (&self.pasted.content, &self.new) {
-            (PastedContent::Nothing { .. }, _) => vec!["transactionId", "fromChainId", "toChainId", "quoteId"],
-            (_, Err(errors)) => errors.iter().map(|error| error.field.name()).collect(),
+            (PastedContent::Nothing { .. }, _) => Field::REQUIRED.to_vec(),
+            (_, Err(errors)) => errors.iter().map(|error| error.field).collect(),
             (_, Ok(_)) => Vec::new(),
         }
     }
@@ -247,4 +247,14 @@ fn cells(pasted: &PasteFinding) -> Vec<MissingField> {
         MissingField { field: *field, input: Input::new(value), is_guess: guess.is_some() }
     };
     missing.iter().map(cell).collect()
+}
+/// Returns the title of the column of a field; the field's own name if it has no column.
+pub(crate) fn column_title(field: Field) -> &'static str {
+    match field {
+        Field::TransactionId => "TX",
+        Field::FromChainId => "FROM",
+        Field::ToChainId => "TO",
+        Field::QuoteId => "QUOTE ID",
+        other => other.name(),
+    }
 }

@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 
 use tui_input::Input;
 
-pub(crate) use super::finding::{Finding, LineState, MissingField};
+pub(crate) use super::finding::{Finding, LineState, MissingField, column_title};
 use crate::{
     domain::{
         filter::Direction,

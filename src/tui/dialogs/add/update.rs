@@ -92,7 +92,10 @@ fn ask_for_missing(model: &mut Model, now: Now) -> Vec<Effect> {
         _ if found.known.is_some() => {
             model.show_message(MessageTone::Bad, "Already tracked; Enter opens it.", now.mono)
         }
-        missing => return vec![Effect::Copy(missing_fields::write_request(found.hash(), missing))],
+        missing => {
+            let names: Vec<_> = missing.iter().map(|field| field.name()).collect();
+            return vec![Effect::Copy(missing_fields::write_request(found.hash(), &names))];
+        }
     }
     Vec::new()
 }

@@ -153,8 +153,8 @@ fn with_arguments(command: &'static KeyCommand, of: CommandWithArgument, typed: 
     found
 }
 
-/// Returns the candidates that match the text, with their scores. `kind` says how a candidate has each word of the text:
-/// with gaps between the letters, which suits names, or as a whole, which suits sentences.
+/// Returns the candidates that match the text, with their scores. `kind` chooses how words match: `Fuzzy` allows gaps
+/// between the letters (for names), `Substring` doesn't (for sentences).
 pub(crate) fn scores<T>(
     text: &str,
     candidates: impl Iterator<Item = (T, String)>,

@@ -64,7 +64,7 @@ fn run(model: &mut Model, now: Now) -> KeyOutcome {
         model.show_message(MessageTone::Bad, format!("No command `{typed}` here; Esc closes."), now.mono);
         return KeyOutcome::NONE;
     };
-    // What an earlier command said, no longer holds.
+    // The message is about an earlier command.
     (model.dialog, model.status_message) = (Dialog::None, None);
     match command.argument {
         // Without its argument, `delete` asks for confirmation.

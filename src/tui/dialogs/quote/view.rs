@@ -85,6 +85,20 @@ fn draw_value(context: &DrawContext<'_>, form: &QuoteForm, field: QuoteField, li
     frame.render_widget(Span::styled(hint_text, context.theme.dim()), hint);
 }
 
+/// Returns the name of a field in a sentence.
+fn name_of(field: QuoteField) -> &'static str {
+    match field {
+        QuoteField::FromChain => "From chain",
+        QuoteField::FromToken => "From token",
+        QuoteField::FromAmount => "From amount",
+        QuoteField::ToChain => "To chain",
+        QuoteField::ToToken => "To token",
+        QuoteField::FromAddress => "From address",
+        QuoteField::ToAddress => "To address",
+    }
+}
+
+/// Returns the label of a field, below the field that it continues.
 fn label_of(field: QuoteField) -> &'static str {
     match field {
         QuoteField::FromChain => "From chain",
@@ -130,7 +144,7 @@ fn outcome_lines(context: &DrawContext<'_>, form: &QuoteForm, columns: usize) ->
             say(dim, "The same request within 30 s gets the stored answer, and sends nothing.");
         }
         QuoteStage::Writing => {
-            form.errors.iter().for_each(|error| say(bad, &format!("! {}: {}", error.field.name(), error.reason)))
+            form.errors.iter().for_each(|error| say(bad, &format!("! {}: {}", name_of(error.field), error.reason)))
         }
         QuoteStage::Asking { .. } => say(context.theme.label(), &format!("Requesting{}", context.theme.ellipsis)),
         QuoteStage::Waiting { until, .. } => {

@@ -41,7 +41,10 @@ pub(crate) fn draw(
         (warning, _) => (warning.to_owned(), context.theme.warning()),
     };
     // A warning must be read whole. The beginning of the title names the reader, which is enough then.
-    let min_title = if warning.is_empty() { width::display_width(title) } else { MIN_TITLE };
+    let min_title = match width::display_width(warning) {
+        0 => width::display_width(title),
+        columns => MIN_TITLE.min(room.saturating_sub(columns)),
+    };
     let after = width::cut(&after, room.saturating_sub(min_title), context.theme.ellipsis);
     let title_room = room.saturating_sub(width::display_width(&after));
     let title = width::cut(&title.replace('…', context.theme.ellipsis), title_room, context.theme.ellipsis);

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use super::*;
 use crate::{
-    intake::PastedContent,
+    intake::{Field, PastedContent},
     store::ImportReport,
     tui::dialogs::{
         Dialog,
@@ -187,7 +187,7 @@ fn hash_with_a_chain_is_looked_up_with_the_chain() {
     assert_eq!((model.screen, model.list.selected), (Screen::Detail, Some(RowId(21))));
     let model = pasted(&name("10"));
     assert_eq!(form(&model).findings[0].verdict(), LineState::NeedsInput);
-    assert_eq!(form(&model).findings[0].missing(), ["toChainId", "quoteId"]);
+    assert_eq!(form(&model).findings[0].missing(), [Field::ToChainId, Field::QuoteId]);
 }
 
 #[test]
@@ -422,7 +422,7 @@ fn an_integrator_id_is_hidden_as_it_is_pasted_even_in_parts() {
     }
     let text = form(&model).text();
     assert!(text.contains("x-integrator-id: (hidden)'") && !text.contains("secret"), "{text}");
-    assert_eq!(form(&model).findings[0].missing(), ["fromChainId", "toChainId", "quoteId"]);
+    assert_eq!(form(&model).findings[0].missing(), [Field::FromChainId, Field::ToChainId, Field::QuoteId]);
 }
 
 #[test]

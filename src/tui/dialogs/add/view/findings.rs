@@ -14,7 +14,7 @@ use crate::{
     intake::{Field, FieldError, PasteOrigin, PastedContent},
     presentation::width,
     tui::{
-        dialogs::add::state::{AddForm, ExtraField, Finding, FormFocus, LineState, MissingField},
+        dialogs::add::state::{AddForm, ExtraField, Finding, FormFocus, LineState, MissingField, column_title},
         draw::{DrawContext, put_lines},
         widgets::field,
     },
@@ -87,10 +87,10 @@ fn draw_head(context: &DrawContext<'_>, columns: &FindingColumns, pane: Rect, fr
     let titles = [
         (columns.line, "LINE"),
         (Some(columns.result), "RESULT"),
-        (Some(columns.hash), "TX"),
-        (columns.from, "FROM"),
-        (columns.to, "TO"),
-        (columns.quote, "QUOTE ID"),
+        (Some(columns.hash), column_title(Field::TransactionId)),
+        (columns.from, column_title(Field::FromChainId)),
+        (columns.to, column_title(Field::ToChainId)),
+        (columns.quote, column_title(Field::QuoteId)),
         (columns.action, "ACTION"),
     ];
     for (column, title) in titles {
@@ -281,17 +281,17 @@ fn describe(form: &AddForm, found: &Finding) -> String {
         let typed = found.cells.get(index).map_or("", |cell| cell.input.value());
         return match (error.field, chains::find_by_prefix(typed).as_slice()) {
             (Field::FromChainId | Field::ToChainId, _) if typed.is_empty() => {
-                format!("{}: the chain's ID or its name, such as 8453 or base", error.field.name())
+                format!("{}: the chain's ID or its name, such as 8453 or base", column_title(error.field))
             }
             (Field::FromChainId | Field::ToChainId, [chain]) => {
-                format!("{}: {} {}; Enter or Tab fills it in", error.field.name(), chain.name, chain.id)
+                format!("{}: {} {}; Enter or Tab fills it in", column_title(error.field), chain.name, chain.id)
             }
             (Field::FromChainId | Field::ToChainId, [_, _, ..]) => {
                 let names: Vec<_> =
                     chains::find_by_prefix(typed).into_iter().map(|chain| chain.name.as_str()).collect();
-                format!("{}: {}?", error.field.name(), names.join(", "))
+                format!("{}: {}?", column_title(error.field), names.join(", "))
             }
-            _ => format!("{}: {}", error.field.name(), error.reason),
+            _ => format!("{}: {}", column_title(error.field), error.reason),
         };
     }
     match (found.verdict(), &found.pasted.content) {
@@ -300,8 +300,11 @@ fn describe(form: &AddForm, found: &Finding) -> String {
         (LineState::Known, _) if found.row_to_open().is_some() => format!("{head}; already tracked, Enter opens it"),
         (LineState::Known, _) => format!("{head}; already tracked, Enter updates it"),
         (LineState::NeedsInput, _) => match invalid_cell(found) {
-            Some(error) => format!("{head}; {}: {}", error.field.name(), error.reason),
-            None => format!("{head}; missing: {}", found.missing().join(", ")),
+            Some(error) => format!("{head}; {}: {}", column_title(error.field), error.reason),
+            None => {
+                let missing: Vec<_> = found.missing().into_iter().map(column_title).collect();
+                format!("{head}; missing: {}", missing.join(", "))
+            }
         },
         (LineState::Ready | LineState::NoHash, _) => {
             let warning = found

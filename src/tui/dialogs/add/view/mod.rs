@@ -32,8 +32,8 @@ use crate::{
 
 /// With fewer rows than this the dialog has no frame, no cost line and no values for all transactions.
 const MIN_FRAMED_ROWS: u16 = 12;
-/// With as many rows as this the sentence about a line has three rows.
-const ROOMY: u16 = 16;
+/// From this many rows on, the note on a line has three rows instead of two.
+const MIN_ROWS_FOR_LONG_NOTE: u16 = 16;
 
 const GUIDE: [&str; 6] = [
     "A hash, a part of a hash, or an explorer's URL finds a tracked transaction.",
@@ -50,7 +50,7 @@ pub(crate) fn draw(context: &DrawContext<'_>, form: &AddForm, pane: Rect, frame:
     let [input, results, note, extras, cost] = Layout::vertical([
         Constraint::Length(if low { 1 } else { typed }),
         Constraint::Fill(1),
-        Constraint::Length(if pane.height < ROOMY { 2 } else { 3 }),
+        Constraint::Length(if pane.height < MIN_ROWS_FOR_LONG_NOTE { 2 } else { 3 }),
         Constraint::Length(u16::from(!low)),
         Constraint::Length(u16::from(!low)),
     ])

@@ -1,7 +1,7 @@
 //! The requests a second against the limit, and the age of the oldest answer against its target, over the time that has
 //! data.
 //!
-//! Both charts have one time axis, from five minutes to seven days. A minute in which nothing polled leaves a gap.
+//! Both charts have one time axis, from two minutes to seven days. A minute in which nothing polled leaves a gap.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ use crate::{
 /// The columns of the scale before the chart.
 const SCALE: u16 = 7;
 /// The shortest time axis.
-const MIN_TIME: TimeDelta = TimeDelta::minutes(5);
+const MIN_TIME: TimeDelta = TimeDelta::minutes(2);
 /// The length of a minute of the data.
 const MINUTE: TimeDelta = TimeDelta::minutes(1);
 
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn the_axis_fits_the_data_from_five_minutes_to_days() {
+    fn the_axis_fits_the_data_from_two_minutes_to_days() {
         let now = DateTime::UNIX_EPOCH + TimeDelta::days(30);
         let young = TimeAxis::new(&[minute(now - TimeDelta::minutes(1), 60)], now);
         assert_eq!(young.end - young.start, MIN_TIME);
@@ -299,9 +299,9 @@ mod tests {
         let dots = dots_of(&minutes, old, 100);
         assert_eq!((dots[0].unwrap().rate, dots[99].unwrap().rate), (1.0, 2.0));
         assert!(dots[1..99].iter().all(Option::is_none), "a time without polling leaves a gap");
-        // A minute of a young store fills its fifth of the axis, and has a single mark.
+        // A minute of a young store fills its half of the axis, and has a single mark.
         let dots = dots_of(&minutes[1..], young, 100);
-        assert_eq!(dots.iter().flatten().count(), 20);
+        assert_eq!(dots.iter().flatten().count(), 50);
         let model = blank((120, 36));
         let context = DrawContext { model: &model, theme: &Theme::new(true, false), now: moment(now) };
         let line = |failed, throttled| {
