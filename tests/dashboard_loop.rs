@@ -643,7 +643,7 @@ async fn missing_fields_of_a_pasted_link_are_prompted_and_a_known_hash_opens() {
             user.wait_for("the parsed paste", read).await;
             user.press("Tab");
             user.press("Enter");
-            user.wait_for("the chain prompt", |screen| screen.contains("toChainId: the chain's ID or its name")).await;
+            user.wait_for("the chain prompt", |screen| screen.contains("TO: the chain's ID or its name")).await;
             user.send(Event::Paste("base".into()));
             user.press("Enter");
             user.send(Event::Paste("pasted".into()));
