@@ -116,12 +116,10 @@ fn chain(words: &[&str], is_id: bool) -> (Option<String>, Option<ChainId>) {
     if has_digit(first) && (is_known || is_id && chains::parse(first, false).is_ok()) {
         return (Some(first.to_owned()), None);
     }
-    let Some(count) = prose::name_words_at_start(words) else { return (None, None) };
-    let named = prose::name_at_start(words);
-    let after = words.get(count).copied().unwrap_or_default();
-    match named.filter(|chain| chain.as_str() != after) {
-        Some(chain) => (None, Some(chain)),
-        None => (Some(after.to_owned()), None),
+    match prose::name_at_start(words) {
+        Some((named, count)) if words.get(count) == Some(&named.as_str()) => (Some(named.to_string()), None),
+        Some((named, _)) => (None, Some(named)),
+        None => (None, None),
     }
 }
 

@@ -28,7 +28,7 @@ pub(crate) fn route(text: &str) -> Option<(ChainId, ChainId)> {
             }
             _ => false,
         };
-        is_route.then(|| Some((from, name_at_start(after)?))).flatten()
+        is_route.then(|| Some((from, name_at_start(after)?.0))).flatten()
     });
     let first = routes.next()?;
     routes.all(|other| other == first).then_some(first)
@@ -44,14 +44,9 @@ fn name_at_end(words: &[&str]) -> Option<(ChainId, usize)> {
     (1..=NAME_WORDS).rev().find_map(named)
 }
 
-/// Returns the chain with the longest name at the beginning of the words.
-pub(super) fn name_at_start(words: &[&str]) -> Option<ChainId> {
-    words.get(..name_words_at_start(words)?).and_then(chain)
-}
-
-/// Returns the number of words of the longest name of a chain at the beginning of the words.
-pub(super) fn name_words_at_start(words: &[&str]) -> Option<usize> {
-    (1..=NAME_WORDS).rev().find(|count| words.get(..*count).and_then(chain).is_some())
+/// Returns the chain with the longest name at the beginning of the words, and the number of words of the name.
+pub(super) fn name_at_start(words: &[&str]) -> Option<(ChainId, usize)> {
+    (1..=NAME_WORDS).rev().find_map(|count| Some((chain(words.get(..count)?)?, count)))
 }
 
 fn chain(words: &[&str]) -> Option<ChainId> {

@@ -38,15 +38,16 @@ pub(crate) fn is_at_path(file: &File, path: &Path) -> io::Result<bool> {
     }
 }
 
+/// Whether both are the same file.
 #[cfg(unix)]
-fn is_same_file(a: &Metadata, b: &Metadata) -> bool {
+pub(crate) fn is_same_file(a: &Metadata, b: &Metadata) -> bool {
     use std::os::unix::fs::MetadataExt;
     (a.dev(), a.ino()) == (b.dev(), b.ino())
 }
 
-/// On other systems the standard library doesn't tell files apart.
+/// On other systems the standard library doesn't tell files apart, so that a replaced file isn't detected.
 #[cfg(not(unix))]
-fn is_same_file(_: &Metadata, _: &Metadata) -> bool {
+pub(crate) fn is_same_file(_: &Metadata, _: &Metadata) -> bool {
     true
 }
 

@@ -4,7 +4,7 @@
 
 use std::{
     fmt,
-    fs::{self, File, Metadata},
+    fs::{self, File},
     io::{self, Read, Seek, SeekFrom},
     path::PathBuf,
     thread,
@@ -13,7 +13,7 @@ use std::{
 
 use tokio::sync::mpsc;
 
-use crate::{cli::commands::import, clock::Clock};
+use crate::{cli::commands::import, clock::Clock, process::files};
 
 /// The time between two checks of a file that has no more bytes.
 pub(super) const INTERVAL: Duration = Duration::from_millis(250);
@@ -183,7 +183,7 @@ impl GrowingFile {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),
         };
-        if !is_same(&about, &self.file.metadata()?) {
+        if !files::is_same_file(&about, &self.file.metadata()?) {
             self.checks += 1;
             if self.checks <= CHECKS_AFTER_REPLACEMENT {
                 return Ok(None);
@@ -213,17 +213,4 @@ impl GrowingFile {
         let is_shorter = self.file.metadata()?.len() < self.position;
         Ok(Some(if is_shorter { RestartReason::Truncated } else { RestartReason::Rewritten }))
     }
-}
-
-/// Whether both are the same file.
-#[cfg(unix)]
-fn is_same(one: &Metadata, other: &Metadata) -> bool {
-    use std::os::unix::fs::MetadataExt;
-    (one.dev(), one.ino()) == (other.dev(), other.ino())
-}
-
-/// Other systems have no file numbers, so a replaced file isn't detected.
-#[cfg(not(unix))]
-fn is_same(_: &Metadata, _: &Metadata) -> bool {
-    true
 }
