@@ -259,19 +259,13 @@ pub(crate) fn builder(is_plain: bool, timeouts: Timeouts) -> reqwest::ClientBuil
 
 /// Installs the cryptography provider of rustls, once per process.
 fn install_crypto() {
-    if rustls::crypto::CryptoProvider::get_default().is_some() {
-        return;
-    }
-    // Installing fails only if another thread was first; then a provider is installed as well.
-    if rustls::crypto::ring::default_provider().install_default().is_err() {
-        tracing::debug!("another thread gave rustls its cryptography");
-    }
+    // Fails if a provider is installed already.
+    rustls::crypto::ring::default_provider().install_default().ok();
 }
 
 /// Returns the first [`KEPT_OF_LARGE_BODY`] bytes of a body, cut at a character boundary.
 fn truncate_body(body: String) -> String {
-    let end = (0..=KEPT_OF_LARGE_BODY.min(body.len())).rev().find(|end| body.is_char_boundary(*end));
-    end.and_then(|end| body.get(..end)).unwrap_or_default().to_owned()
+    body.get(..body.floor_char_boundary(KEPT_OF_LARGE_BODY)).unwrap_or_default().to_owned()
 }
 
 #[cfg(test)]

@@ -290,7 +290,31 @@ pub enum Edit<T = TransactionKey, A = AlertKey> {
 /// An edit whose transactions and alerts are identified by one store's row numbers.
 pub type LocalEdit = Edit<super::ids::RowId, i64>;
 
+/// What an edit changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EditTargets<'a, T, A> {
+    /// Transactions.
+    Transactions(&'a [T]),
+    /// Alerts.
+    Alerts(&'a [A]),
+}
+
 impl<T, A> Edit<T, A> {
+    /// Returns what the edit changes.
+    pub fn targets(&self) -> EditTargets<'_, T, A> {
+        match self {
+            Self::Untrack { transactions }
+            | Self::AddNote { transactions, .. }
+            | Self::RemoveNote { transactions, .. }
+            | Self::SetTicket { transactions, .. }
+            | Self::ChangeLabels { transactions, .. }
+            | Self::CorrectSource { transactions, .. } => EditTargets::Transactions(transactions),
+            Self::Acknowledge { alerts, .. } | Self::Snooze { alerts, .. } | Self::Unacknowledge { alerts } => {
+                EditTargets::Alerts(alerts)
+            }
+        }
+    }
+
     /// Returns the same edit with transactions and alerts identified in another way. Each name resolves to any number
     /// of names; a name that resolves to none is left out.
     ///

@@ -6,7 +6,7 @@
 use std::{
     fs::{self, DirBuilder, File, Metadata, OpenOptions},
     io,
-    path::Path,
+    path::{Path, PathBuf},
 };
 
 /// Creates a private folder and its missing parents. A folder that exists stays as it is.
@@ -108,6 +108,17 @@ pub(crate) fn private_options() -> OpenOptions {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     options
+}
+
+/// Returns the path of a typed name. As in a shell, `~/` stands for the home folder.
+pub(crate) fn expand_home(path: &str) -> PathBuf {
+    let home = path.strip_prefix("~/").zip(std::env::home_dir());
+    home.map_or_else(|| PathBuf::from(path), |(rest, home)| home.join(rest))
+}
+
+/// Whether other users of this machine can read, change or run a file.
+pub(crate) fn others_can_use(file: &Metadata) -> bool {
+    has_mode(file, 0o077)
 }
 
 /// Whether other users of this machine can read a file.

@@ -57,7 +57,7 @@ pub(crate) use self::{
         list::{ListPage, ListRow, TransactionOutcome},
     },
     reader::SharedReader,
-    replica::{LogEntries, LogQueue, LogWrite, SnapshotFile, Submission, own_entries, payload},
+    replica::{LogEntries, LogQueue, LogWrite, Submission, own_entries, payload},
     tables::{
         bodies::StoredBody,
         changes::FeedPage,

@@ -11,7 +11,10 @@ use crate::{
         secret::Password,
         team_address::{Host, TeamAddress},
     },
-    process::secret_source::{COMMAND_LIMIT, SecretSource},
+    process::{
+        files,
+        secret_source::{COMMAND_LIMIT, SecretSource},
+    },
 };
 
 /// The folders in which servers create their socket by default. A password file calls them `localhost`.
@@ -82,7 +85,7 @@ fn read_pass_file(path: &Path) -> (String, String) {
     match path.metadata() {
         Err(_) => (String::new(), String::new()),
         Ok(file) if !file.is_file() => ignored("it is not a plain file".into()),
-        Ok(file) if is_exposed(&file) => {
+        Ok(file) if files::others_can_use(&file) => {
             ignored(format!("other users of this machine can use it; run: chmod 600 {}", path.display()))
         }
         Ok(_) => match std::fs::read_to_string(path) {
@@ -90,17 +93,6 @@ fn read_pass_file(path: &Path) -> (String, String) {
             Err(error) => ignored(error.to_string()),
         },
     }
-}
-
-#[cfg(unix)]
-fn is_exposed(file: &std::fs::Metadata) -> bool {
-    use std::os::unix::fs::PermissionsExt;
-    file.permissions().mode() & 0o077 != 0
-}
-
-#[cfg(not(unix))]
-fn is_exposed(_: &std::fs::Metadata) -> bool {
-    false
 }
 
 /// Finds the password in the text of a password file: lines of `host:port:database:user:password`, of which the first

@@ -20,7 +20,7 @@ use super::{
 use crate::{
     domain::team::{LogPosition, Nonce, TeamStatus},
     process::files,
-    store::{SnapshotFile, Store, StoreError},
+    store::{Store, StoreError},
 };
 
 /// The bytes of a part: small enough for a slow connection to carry within the limit of a call.
@@ -69,8 +69,8 @@ pub(super) async fn publish(store: &Store, database: &TeamDatabase, keeps_previo
         store.write_snapshot(&path).map(|written| (written, folder, path))
     };
     let written = spawn_blocking(write).await.map_err(|error| failed(&error))?;
-    let (SnapshotFile { position, operations }, _folder, path) = written.map_err(|error| failed(&error))?;
-    let info = upload(database, &path, position, operations).await?;
+    let (replica, _folder, path) = written.map_err(|error| failed(&error))?;
+    let info = upload(database, &path, replica.position, replica.operations).await?;
     database.end_snapshot(&info, keeps_previous).await
 }
 

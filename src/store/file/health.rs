@@ -3,7 +3,9 @@
 //! This module must never touch the store's file, except to read its metadata.
 
 use std::{
-    fmt, io, mem,
+    fmt,
+    fs::Metadata,
+    io, mem,
     path::{Path, PathBuf},
     sync::{
         Mutex, PoisonError,
@@ -17,7 +19,7 @@ use super::{
     paths::{self, COMPANIONS},
 };
 use crate::{
-    process::lock_holder::LockHolder,
+    process::{files, lock_holder::LockHolder},
     store::error::{self, StoreError},
 };
 
@@ -93,7 +95,7 @@ impl StoreFault {
 pub(in crate::store) struct StoreHealth {
     path: PathBuf,
     /// The store's file, and if this process writes to it, its log and the index of the log; as they were opened.
-    files: Vec<(PathBuf, Option<FileId>)>,
+    files: Vec<(PathBuf, Option<Metadata>)>,
     /// Records for the next process how the store was left. Dropped with the last handle.
     marker: Option<OpenMarker>,
     state: Mutex<HealthState>,
@@ -121,12 +123,11 @@ impl StoreHealth {
         // A process that only reads doesn't keep the log from being removed.
         let companions = COMPANIONS.iter().filter(|_| is_written).map(|ending| paths::companion(path, ending));
         let files = [path.to_owned()].into_iter().chain(companions);
-        let files = files
-            .map(|file| {
-                let id = file_id(&file).ok().flatten();
-                (file, id)
-            })
-            .collect();
+        let with_metadata = |file: PathBuf| {
+            let opened = file.metadata().ok();
+            (file, opened)
+        };
+        let files = files.map(with_metadata).collect();
         Self { path: path.to_owned(), files, marker, state: Mutex::default(), batch_phase: AtomicU64::new(0) }
     }
 
@@ -226,31 +227,12 @@ impl StoreHealth {
 
     /// Returns a path that no longer leads to the opened file.
     fn gone_file(&self) -> Option<PathBuf> {
-        let is_gone = |(path, opened): &&(PathBuf, Option<FileId>)| match file_id(path) {
-            Ok(file) => file != *opened,
+        let is_gone = |(path, opened): &&(PathBuf, Option<Metadata>)| match path.metadata() {
+            Ok(file) => !opened.as_ref().is_some_and(|opened| files::is_same_file(&file, opened)),
             Err(error) => error.kind() == io::ErrorKind::NotFound && opened.is_some(),
         };
         self.files.iter().find(is_gone).map(|(path, _)| path.clone())
     }
-}
-
-/// Identifies a file on this machine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct FileId {
-    device: u64,
-    file: u64,
-}
-
-#[cfg(unix)]
-fn file_id(path: &Path) -> io::Result<Option<FileId>> {
-    use std::os::unix::fs::MetadataExt;
-    path.metadata().map(|file| Some(FileId { device: file.dev(), file: file.ino() }))
-}
-
-/// On other systems an open file can't be removed.
-#[cfg(not(unix))]
-fn file_id(_path: &Path) -> io::Result<Option<FileId>> {
-    Ok(None)
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use rusqlite::Connection;
 
 use crate::{
     domain::{ids::RowId, text},
-    store::{error::StoreError, tables::transactions::POLLED},
+    store::{error::StoreError, statement::CachedStatements, tables::transactions::POLLED},
 };
 
 /// The most items of each kind that a report lists.
@@ -91,9 +91,7 @@ impl ImportReport {
                    WHERE own.id BETWEEN ? AND ? AND own.untracked = 0 AND other.profile <> own.profile
                    AND other.settled_at IS NULL AND other.untracked = 0 AND other.parked_reason IS NULL
                    GROUP BY other.profile";
-        let mut statement = db.prepare_cached(sql)?;
-        let rows = statement.query_map([first.0, last.0], |row| Ok((row.get(0)?, row.get(1)?)))?;
-        self.elsewhere = rows.collect::<rusqlite::Result<_>>()?;
+        self.elsewhere = db.all(sql, [first.0, last.0], |row| Ok((row.get(0)?, row.get(1)?)))?.into_iter().collect();
         Ok(self)
     }
 }

@@ -6,20 +6,18 @@ use crate::{
     domain::ids::RowId,
     store::{
         error::StoreError,
+        statement::CachedStatements,
         tables::{observations, records, transactions},
     },
 };
 
 /// Removes the bodies of answers from a snapshot, but for their digests. Costs O(n) in the answers.
 pub(in crate::store) fn leave_bodies_out(snapshot: &mut Connection) -> Result<(), StoreError> {
-    let rows = |snapshot: &Connection, sql: &str| -> Result<Vec<i64>, StoreError> {
-        let mut statement = snapshot.prepare(sql)?;
-        Ok(statement.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?)
-    };
+    let rows = |sql| snapshot.all(sql, [], |row| row.get::<_, i64>(0));
     // A record must not depend on a body that is left out, and a body is read before the one that it depends on.
-    let records = rows(snapshot, "SELECT transaction_row FROM records WHERE record_base IS NOT NULL")?;
-    let last = rows(snapshot, "SELECT transaction_row FROM records WHERE body IS NOT NULL")?;
-    let answers = rows(snapshot, "SELECT id FROM observations WHERE body IS NOT NULL ORDER BY id DESC")?;
+    let records = rows("SELECT transaction_row FROM records WHERE record_base IS NOT NULL")?;
+    let last = rows("SELECT transaction_row FROM records WHERE body IS NOT NULL")?;
+    let answers = rows("SELECT id FROM observations WHERE body IS NOT NULL ORDER BY id DESC")?;
     let db = snapshot.transaction()?;
     for row in records {
         if let Some(header) = transactions::header(&db, RowId(row))? {

@@ -125,19 +125,15 @@ pub(in crate::store) fn apply(
     storage: BodyStorage,
 ) -> Result<OperationResult, StoreError> {
     let Envelope { stamp, operation, .. } = envelope;
-    let at = stamp.at;
+    let (at, done) = (stamp.at, |()| OperationResult::Done);
     match operation {
         Operation::Track { profile, transactions } => {
             track::track(db, profile, transactions, stamp).map(OperationResult::Tracked)
         }
         Operation::Observe { transaction, observation } => poll::observe(db, transaction, observation, storage, at)
             .map(|observed| OperationResult::Observed(Box::new(observed))),
-        Operation::ObserveChain { transaction, on_chain } => {
-            on_chain::observe(db, transaction, on_chain, at).map(|()| OperationResult::Done)
-        }
-        Operation::RequestChainCheck { transactions } => {
-            on_chain::request(db, transactions, stamp).map(|()| OperationResult::Done)
-        }
+        Operation::ObserveChain { transaction, on_chain } => on_chain::observe(db, transaction, on_chain, at).map(done),
+        Operation::RequestChainCheck { transactions } => on_chain::request(db, transactions, stamp).map(done),
         Operation::Edit { profile, edit } => edit::apply(db, profile, edit, stamp).map(OperationResult::Changed),
         Operation::Undo { profile } => undo::undo(db, profile, stamp).map(OperationResult::Reversed),
         Operation::Redo { profile } => undo::redo(db, profile, stamp).map(OperationResult::Reversed),
@@ -145,39 +141,29 @@ pub(in crate::store) fn apply(
         Operation::DropBodies { transactions } => {
             delete::drop_bodies(db, transactions, at).map(OperationResult::Dropped)
         }
-        Operation::RequestPoll { transactions } => {
-            poll::request(db, transactions, stamp).map(|()| OperationResult::Done)
-        }
-        Operation::Pause { profile, until } => pollers::set_pause(db, profile, *until).map(|()| OperationResult::Done),
+        Operation::RequestPoll { transactions } => poll::request(db, transactions, stamp).map(done),
+        Operation::Pause { profile, until } => pollers::set_pause(db, profile, *until).map(done),
         Operation::RequestQuote { profile, request, wanted_until } => {
             quotes::ask(db, profile, request, *wanted_until, at).map(OperationResult::Asked)
         }
         Operation::WithdrawQuote { quote, wanted_until } => {
-            quotes_table::withdraw(db, quote, *wanted_until, at).map(|()| OperationResult::Done)
+            quotes_table::withdraw(db, quote, *wanted_until, at).map(done)
         }
         Operation::ClaimQuote { quote } => quotes::claim(db, quote, at).map(OperationResult::Claimed),
-        Operation::AnswerQuote { quote, observation } => {
-            quotes::answer(db, quote, observation, at).map(|()| OperationResult::Done)
-        }
+        Operation::AnswerQuote { quote, observation } => quotes::answer(db, quote, observation, at).map(done),
         Operation::RequestStatus { profile, params, wanted_until } => {
             let key = StatusRequestKey { profile: profile.clone(), params: params.clone(), asked_at: at };
             let request = status_requests::insert(db, key, *wanted_until)?;
             Ok(OperationResult::StatusRequested(Box::new(request)))
         }
         Operation::AnswerStatus { request, observation } => {
-            status_requests::set_answer(db, request, observation, at).map(|()| OperationResult::Done)
+            status_requests::set_answer(db, request, observation, at).map(done)
         }
-        Operation::ForgetStatus { request } => {
-            delete::securely(db, || status_requests::delete(db, request)).map(|()| OperationResult::Done)
-        }
-        Operation::RecordProfileEvent { profile, event } => {
-            profile::record_event(db, profile, event, at).map(|()| OperationResult::Done)
-        }
-        Operation::ReportPolling { profile, report } => {
-            profile::report_polling(db, profile, report, at).map(|()| OperationResult::Done)
-        }
+        Operation::ForgetStatus { request } => delete::securely(db, || status_requests::delete(db, request)).map(done),
+        Operation::RecordProfileEvent { profile, event } => profile::record_event(db, profile, event, at).map(done),
+        Operation::ReportPolling { profile, report } => profile::report_polling(db, profile, report, at).map(done),
         Operation::MoveNotificationCursor { profile, cursor } => {
-            notification_cursors::write(db, profile, cursor).map(|()| OperationResult::Done)
+            notification_cursors::write(db, profile, cursor).map(done)
         }
     }
 }
@@ -207,8 +193,4 @@ pub(in crate::store) fn extend_search_index(db: &mut Connection) -> Result<bool,
     search_index::is_behind(db)
 }
 
-pub(in crate::store) use self::{
-    light::leave_bodies_out,
-    rebuild::rebuild_records,
-    track::{preview, track_batch},
-};
+pub(in crate::store) use self::{light::leave_bodies_out, rebuild::rebuild_records, track::track_batch};

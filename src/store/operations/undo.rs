@@ -96,21 +96,15 @@ impl<'a> EditPass<'a> {
 
 /// Reverses the last edit of a person in a profile that isn't reversed yet. Returns `None` if there is none.
 pub(super) fn undo(db: &Connection, profile: &str, stamp: &Stamp) -> Result<Option<Reversal>, StoreError> {
-    let author = stamp.author.as_deref();
-    let Some(edit) = undo_history::last_applied(db, profile, author)? else { return Ok(None) };
-    let kind = ChangeKind::Undone { summary: edit.summary.clone() };
-    let kept = undo_history::changed_by_others(db, edit.id, author)?;
-    replay(db, profile, edit, EditPass { direction: UndoDirection::Undo, stamp, kept: &kept }, &kind).map(Some)
+    let edit = undo_history::last_applied(db, profile, stamp.author.as_deref())?;
+    edit.map(|edit| replay(db, profile, edit, UndoDirection::Undo, stamp)).transpose()
 }
 
 /// Applies again the edit of a person in a profile that was reversed last. Returns `None` if there is none, or the
 /// person made another edit since.
 pub(super) fn redo(db: &Connection, profile: &str, stamp: &Stamp) -> Result<Option<Reversal>, StoreError> {
-    let author = stamp.author.as_deref();
-    let Some(edit) = undo_history::last_reversed(db, profile, author)? else { return Ok(None) };
-    let kind = ChangeKind::Redone { summary: edit.summary.clone() };
-    let kept = undo_history::changed_by_others(db, edit.id, author)?;
-    replay(db, profile, edit, EditPass { direction: UndoDirection::Redo, stamp, kept: &kept }, &kind).map(Some)
+    let edit = undo_history::last_reversed(db, profile, stamp.author.as_deref())?;
+    edit.map(|edit| replay(db, profile, edit, UndoDirection::Redo, stamp)).transpose()
 }
 
 impl Reader {
@@ -137,10 +131,12 @@ fn replay(
     db: &Connection,
     profile: &str,
     mut edit: RecordedEdit,
-    pass: EditPass<'_>,
-    kind: &ChangeKind,
+    direction: UndoDirection,
+    stamp: &Stamp,
 ) -> Result<Reversal, StoreError> {
-    let (about, is_undo) = (single_transaction(db, &edit.steps)?, pass.direction == UndoDirection::Undo);
+    let kept = undo_history::changed_by_others(db, edit.id, stamp.author.as_deref())?;
+    let pass = EditPass { direction, stamp, kept: &kept };
+    let (about, is_undo) = (single_transaction(db, &edit.steps)?, direction == UndoDirection::Undo);
     let is_import = edit.steps.iter().any(|step| matches!(step, EditStep::Tracked { .. }));
     let mut reversal =
         Reversal { summary: edit.summary.clone(), about, done: 0, left: 0, has_stopped_import: is_undo && is_import };
@@ -150,8 +146,10 @@ fn replay(
     for step in steps {
         reversal.count_step(carry_out(db, step, pass)?);
     }
-    undo_history::update(db, profile, &edit, is_undo.then_some(pass.stamp.at))?;
-    changes::append(db, &FeedEntry::of_profile(profile, pass.stamp.at).with_author(pass.author()), kind)?;
+    undo_history::update(db, profile, &edit, is_undo.then_some(stamp.at))?;
+    let summary = edit.summary;
+    let kind = if is_undo { ChangeKind::Undone { summary } } else { ChangeKind::Redone { summary } };
+    changes::append(db, &FeedEntry::of_profile(profile, stamp.at).with_author(pass.author()), &kind)?;
     Ok(reversal)
 }
 

@@ -7,6 +7,7 @@ use rusqlite::Row;
 use crate::store::{
     error::StoreError,
     reader::Reader,
+    statement::CachedStatements,
     tables::{columns, damage},
 };
 
@@ -44,9 +45,8 @@ impl Reader {
     /// Returns at most `limit` damaged values. Reads all rows of all tables.
     pub fn damaged_values(&self, limit: usize) -> Result<Vec<DamagedValue>, StoreError> {
         let mut found = Vec::new();
-        let mut statement = self.db().prepare(TEXT_COLUMNS)?;
-        let columns = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
-        let columns = columns.collect::<Result<Vec<(String, String, String)>, _>>()?;
+        let read = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
+        let columns: Vec<(String, String, String)> = self.db().all(TEXT_COLUMNS, [], read)?;
         for (table, column, owner) in &columns {
             let name = format!("{table}.{column}");
             let is_json = JSON.contains(&name.as_str());
@@ -83,9 +83,7 @@ impl Reader {
     ) -> Result<(), StoreError> {
         let sql = format!("SELECT {owner} FROM {table} WHERE {condition} LIMIT ?");
         let read = |row: &Row<'_>| Ok(DamagedValue { column: name.to_owned(), row: columns::lenient(row, 0)? });
-        let mut statement = self.db().prepare(&sql)?;
-        let rows = statement.query_map([limit.saturating_sub(found.len())], read)?;
-        found.extend(rows.collect::<Result<Vec<_>, _>>()?);
+        found.extend(self.db().all(&sql, [limit.saturating_sub(found.len())], read)?);
         Ok(())
     }
 }

@@ -162,13 +162,10 @@ impl Reader {
 
 impl From<Vec<Transaction>> for Lookup {
     fn from(mut found: Vec<Transaction>) -> Self {
-        match (found.len(), found.pop()) {
-            (1, Some(only)) => Self::One(Box::new(only)),
-            (_, Some(last)) => {
-                found.push(last);
-                Self::Many(found)
-            }
-            (_, None) => Self::None,
+        match found.len() {
+            0 => Self::None,
+            1 => Self::One(Box::new(found.swap_remove(0))),
+            _ => Self::Many(found),
         }
     }
 }

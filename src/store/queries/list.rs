@@ -8,7 +8,7 @@
 use std::collections::BTreeSet;
 
 use chrono::{DateTime, Utc};
-use rusqlite::{OptionalExtension, Row, params_from_iter, types::Value};
+use rusqlite::{Row, params_from_iter, types::Value};
 
 use super::{
     condition::SqlCondition,
@@ -25,8 +25,8 @@ use crate::{
     },
     store::{
         error::StoreError,
-        file::connection,
         reader::Reader,
+        statement::CachedStatements,
         tables::{
             alerts::{self, AlertQuery},
             changes, columns,
@@ -111,18 +111,18 @@ pub struct TransactionList<'a> {
 impl Reader {
     /// Returns the list of a filter at `now`.
     pub fn listing(&self, filter: &Filter, now: DateTime<Utc>) -> TransactionList<'_> {
-        TransactionList::new(self, filter, now)
+        let condition = SqlCondition::new(filter, now, &|text| SearchPlan::plan(self.db(), text));
+        let mut segments = order::segments(filter.sort(), now);
+        if condition.is_selective {
+            segments = segments.into_iter().map(OrderSegment::without_order_index).collect();
+        }
+        TransactionList { reader: self, condition, segments }
     }
 
     /// Returns one transaction with its record and its active alerts.
     pub fn list_row(&self, row: RowId) -> Result<Option<ListRow>, StoreError> {
-        self.list_row_header(row)?.map(|header| self.with_record(header)).transpose()
-    }
-
-    /// Adds the record to a transaction of the same snapshot.
-    pub fn with_record(&self, header: ListRow<RecordSummary>) -> Result<ListRow, StoreError> {
-        let ListRow { transaction, alerts } = header;
-        Ok(ListRow { alerts, transaction: transactions::whole(self.db(), transaction)? })
+        let Some(ListRow { transaction, alerts }) = self.list_row_header(row)? else { return Ok(None) };
+        Ok(Some(ListRow { alerts, transaction: transactions::whole(self.db(), transaction)? }))
     }
 
     /// Returns one transaction with its active alerts, without unpacking its record.
@@ -152,21 +152,12 @@ impl Reader {
     }
 }
 
-impl<'a> TransactionList<'a> {
-    fn new(reader: &'a Reader, filter: &Filter, now: DateTime<Utc>) -> Self {
-        let condition = SqlCondition::new(filter, now, &|text| SearchPlan::plan(reader.db(), text));
-        let mut segments = order::segments(filter.sort(), now);
-        if condition.is_selective {
-            segments = segments.into_iter().map(OrderSegment::without_order_index).collect();
-        }
-        Self { reader, condition, segments }
-    }
-
+impl TransactionList<'_> {
     /// Returns the page at a position, with at most `length` rows. Costs O(n) in the rows that aren't known if an index
     /// has the order, else in the rows that pass.
     pub fn page(&self, position: PagePosition, length: usize, known: &LoadedRows) -> Result<ListPage, StoreError> {
         // In one snapshot: otherwise a row that moves in between could appear twice.
-        connection::snapshot(self.reader.db(), || {
+        self.reader.snapshot(|| {
             let mut page = match position {
                 PagePosition::First => self.first_page(length),
                 PagePosition::Last => self.last_page(length),
@@ -228,7 +219,7 @@ impl<'a> TransactionList<'a> {
     /// `limit`. The row `from` is included even if it is no longer in the list.
     pub fn between(&self, from: RowId, to: RowId, limit: usize) -> Result<Option<Vec<RowId>>, StoreError> {
         // In one snapshot: otherwise a row that moves in between could hide the row `to`.
-        connection::snapshot(self.reader.db(), || {
+        self.reader.snapshot(|| {
             let mut found = self.rows_to(from, to, Direction::Forwards, limit)?;
             if found.is_none() {
                 found = self.rows_to(from, to, Direction::Backwards, limit)?;
@@ -254,15 +245,11 @@ impl<'a> TransactionList<'a> {
 
     /// Returns the progress of all rows, in no particular order.
     pub fn outcomes(&self) -> Result<Vec<(RowId, TransactionOutcome)>, StoreError> {
-        let mut found = Vec::new();
         let sql = format!("SELECT id, status, {POLLED} FROM transactions WHERE {}", self.condition.sql);
-        let mut statement = self.reader.db().prepare_cached(&sql)?;
-        let mut rows = statement.query(params_from_iter(&self.condition.parameters))?;
-        while let Some(row) = rows.next()? {
+        self.reader.db().all(&sql, params_from_iter(&self.condition.parameters), |row| {
             let status = columns::lenient::<Option<String>>(row, 1)?.map(RouterStatus::from);
-            found.push((RowId(row.get(0)?), TransactionOutcome { status, is_polled: row.get(2)? }));
-        }
-        Ok(found)
+            Ok((RowId(row.get(0)?), TransactionOutcome { status, is_polled: row.get(2)? }))
+        })
     }
 
     /// Returns the number of rows. Costs O(n) in the rows that the filter's index selects.
@@ -281,12 +268,8 @@ impl<'a> TransactionList<'a> {
         let Some(position) = self.position(row)? else { return Ok(0) };
         let mut count = 0;
         for (index, segment) in self.segments.iter().enumerate().take(position.segment + 1) {
-            let own = self.condition.clone().and(&segment.condition, &[]);
-            let conditions = match index == position.segment {
-                true => conditions_after(&own, segment, &position, Direction::Backwards),
-                false => vec![own],
-            };
-            for SqlCondition { sql, parameters, .. } in conditions {
+            let from = (index == position.segment).then_some(&position);
+            for SqlCondition { sql, parameters, .. } in self.conditions(segment, from, Direction::Backwards) {
                 let sql = format!("SELECT count(*) FROM transactions WHERE {sql}");
                 let parameters = params_from_iter(parameters);
                 count += self.reader.db().prepare_cached(&sql)?.query_row(parameters, |row| row.get::<_, u64>(0))?;
@@ -335,9 +318,7 @@ impl<'a> TransactionList<'a> {
 
     fn read_rows(&self, sql: String, mut parameters: Vec<Value>, limit: usize) -> Result<Vec<RowId>, StoreError> {
         parameters.push(Value::Integer(i64::try_from(limit).unwrap_or(i64::MAX)));
-        let mut statement = self.reader.db().prepare_cached(&sql)?;
-        let rows = statement.query_map(params_from_iter(parameters), |row| row.get(0).map(RowId))?;
-        Ok(rows.collect::<Result<_, _>>()?)
+        self.reader.db().all(&sql, params_from_iter(parameters), |row| row.get(0).map(RowId))
     }
 
     /// Returns the queries for the rows of a segment, in order. The last parameter, to be added by the caller, is the
@@ -348,18 +329,26 @@ impl<'a> TransactionList<'a> {
         from: Option<&RowPosition>,
         direction: Direction,
     ) -> Vec<(String, Vec<Value>)> {
-        let own = self.condition.clone().and(&segment.condition, &[]);
-        let conditions = match from {
-            Some(position) => conditions_after(&own, segment, position, direction),
-            None => vec![own],
-        };
         let query = |SqlCondition { sql, parameters, .. }| {
             (
                 format!("SELECT id FROM transactions WHERE {sql} ORDER BY {} LIMIT ?", segment.order(direction)),
                 parameters,
             )
         };
-        conditions.into_iter().map(query).collect()
+        self.conditions(segment, from, direction).into_iter().map(query).collect()
+    }
+
+    /// Returns the conditions for the rows of a segment, or for those after a position, in the order of their rows.
+    fn conditions(
+        &self,
+        segment: &OrderSegment,
+        from: Option<&RowPosition>,
+        direction: Direction,
+    ) -> Vec<SqlCondition> {
+        let own = self.condition.clone().and(&segment.condition, &[]);
+        let Some(position) = from else { return vec![own] };
+        let parts = segment.rows_after(&position.values, direction).into_iter();
+        parts.map(|(sql, parameters)| own.clone().and(&format!("({sql})"), &parameters)).collect()
     }
 
     /// Returns a row's position in the order, whether or not the row passes the filter; `None` if there is no such row.
@@ -370,12 +359,11 @@ impl<'a> TransactionList<'a> {
                 segment.position_columns(),
                 segment.condition
             );
-            let mut statement = self.reader.db().prepare_cached(&sql)?;
-            let count = statement.column_count();
             let read = |row: &Row<'_>| {
+                let count = row.as_ref().column_count();
                 (0..count).map(|column| columns::lenient(row, column)).collect::<Result<Vec<Value>, _>>()
             };
-            if let Some(values) = statement.query_row([row.0], read).optional()? {
+            if let Some(values) = self.reader.db().first(&sql, [row.0], read)? {
                 return Ok(Some(RowPosition { segment: index, values }));
             }
         }
@@ -401,17 +389,6 @@ fn build_page(before: Vec<RowId>, limit_before: usize, behind: Vec<RowId>, limit
     let (has_more_before, has_more_behind) = (before.len() > limit_before, behind.len() > limit_behind);
     let order = before.into_iter().take(limit_before).rev().chain(behind.into_iter().take(limit_behind)).collect();
     ListPage { order, has_more_before, has_more_behind, ..ListPage::default() }
-}
-
-/// Returns the conditions for the rows after a position, in the order of their rows.
-fn conditions_after(
-    own: &SqlCondition,
-    segment: &OrderSegment,
-    position: &RowPosition,
-    direction: Direction,
-) -> Vec<SqlCondition> {
-    let parts = segment.rows_after(&position.values, direction).into_iter();
-    parts.map(|(sql, parameters)| own.clone().and(&format!("({sql})"), &parameters)).collect()
 }
 
 /// The position of a row in an order: its segment, and its values of the sort keys.

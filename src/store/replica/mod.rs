@@ -8,13 +8,10 @@ pub(crate) mod payload;
 mod queue;
 mod snapshot;
 
-use rusqlite::{Connection, OptionalExtension, Transaction, params};
+use rusqlite::{Connection, Transaction, params};
 
 use self::payload::Payload;
-pub(crate) use self::{
-    queue::{LogQueue, LogWrite, Submission},
-    snapshot::SnapshotFile,
-};
+pub(crate) use self::queue::{LogQueue, LogWrite, Submission};
 use super::{
     body_storage::BodyStorage,
     error::{StoreError, is_local},
@@ -199,7 +196,7 @@ pub(in crate::store) fn is_replica(db: &Connection) -> Result<bool, StoreError> 
 /// Reads the row of `replica`.
 fn state(db: &Connection) -> Result<Option<ReplicaState>, StoreError> {
     let sql = "SELECT team, seq, nonce, operations, lacks_bodies, loads, deleted, loss, loss_is_open FROM replica";
-    let row = db.prepare_cached(sql)?.query_row([], |row| {
+    db.first(sql, [], |row| {
         let nonce = |index| row.get::<_, String>(index).map(|text| Nonce::parse(&text).unwrap_or_default());
         let loss: Option<String> = row.get(7)?;
         let is_open = row.get(8)?;
@@ -212,8 +209,7 @@ fn state(db: &Connection) -> Result<Option<ReplicaState>, StoreError> {
             last_delete: row.get(6)?,
             loss: loss.map(|notice| LogLoss { notice, is_open, entries: Vec::new() }),
         })
-    });
-    Ok(row.optional()?)
+    })
 }
 
 /// Whether nothing was ever written to this store.

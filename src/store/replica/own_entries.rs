@@ -17,12 +17,12 @@ use crate::{
     domain::{
         batch::{Batch, SpoolError},
         ids::TransactionKey,
-        operation::{Edit, Envelope, Operation, StatusRequestKey, SubjectKey},
+        operation::{EditTargets, Envelope, Operation, StatusRequestKey, SubjectKey},
         team::{LogEntry, LogPosition, Nonce},
         transaction::TransactionParams,
     },
     process::files,
-    store::{error::StoreError, file::paths, reader::Reader},
+    store::{error::StoreError, file::paths, reader::Reader, statement::CachedStatements},
 };
 
 /// The number of entries of the log that this machine's own entries are kept for.
@@ -40,12 +40,10 @@ fn insert(db: &Connection, position: LogPosition, payload: &[u8]) -> Result<(), 
 }
 
 fn load(db: &Connection) -> Result<Vec<LogEntry>, StoreError> {
-    let mut statement = db.prepare("SELECT seq, nonce, payload FROM own_entries ORDER BY seq")?;
-    let rows = statement.query_map([], |row| {
+    db.all("SELECT seq, nonce, payload FROM own_entries ORDER BY seq", [], |row| {
         let nonce = Nonce::parse(&row.get::<_, String>(1)?).unwrap_or_default();
         Ok(LogEntry { position: LogPosition { seq: row.get(0)?, nonce }, author: None, payload: row.get(2)? })
-    })?;
-    Ok(rows.collect::<rusqlite::Result<_>>()?)
+    })
 }
 
 impl Reader {
@@ -240,18 +238,7 @@ fn without(envelope: &Envelope, deleted: &HashSet<TransactionIdentity>) -> Optio
                 SubjectKey::Profile(_) => true,
             };
             let Ok(edit) = edit.clone().resolve(keep, |alert| Ok(alert_stays(&alert.about).then_some(alert)));
-            let is_empty = match &edit {
-                Edit::Untrack { transactions }
-                | Edit::AddNote { transactions, .. }
-                | Edit::RemoveNote { transactions, .. }
-                | Edit::SetTicket { transactions, .. }
-                | Edit::CorrectSource { transactions, .. }
-                | Edit::ChangeLabels { transactions, .. } => transactions.is_empty(),
-                Edit::Acknowledge { alerts, .. } | Edit::Snooze { alerts, .. } | Edit::Unacknowledge { alerts } => {
-                    alerts.is_empty()
-                }
-            };
-            if is_empty {
+            if matches!(edit.targets(), EditTargets::Transactions([]) | EditTargets::Alerts([])) {
                 return None;
             }
             Operation::Edit { profile: profile.clone(), edit }

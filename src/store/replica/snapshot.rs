@@ -26,13 +26,6 @@ use crate::{
 /// appended.
 const KEPT_TABLES: [&str; 2] = ["heralds", "own_entries"];
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct SnapshotFile {
-    pub(crate) position: LogPosition,
-    /// The number of operations in the log up to there.
-    pub(crate) operations: u64,
-}
-
 impl Store {
     /// The schema of the tables, which an older hoptop can't read.
     pub(crate) const SCHEMA: i64 = migrate::LATEST;
@@ -46,15 +39,14 @@ impl Store {
         Ok(db.execute("UPDATE replica SET loss_is_open = 0", []).map(drop)?)
     }
 
-    /// Writes a snapshot of the replica to a new file. Blocks no writer.
+    /// Writes a snapshot of the replica to a new file, and returns its state. Blocks no writer.
     ///
     /// # Errors
     /// If the store isn't a replica, or the file can't be written.
-    pub(crate) fn write_snapshot(&self, to: &Path) -> Result<SnapshotFile, StoreError> {
+    pub(crate) fn write_snapshot(&self, to: &Path) -> Result<ReplicaState, StoreError> {
         let copy = self.copy_replicated(to)?;
         copy.execute("UPDATE replica SET loss = NULL, loss_is_open = 0", [])?;
-        let ReplicaState { position, operations, .. } = super::state(&copy)?.ok_or(StoreError::NotReplica)?;
-        Ok(SnapshotFile { position, operations })
+        super::state(&copy)?.ok_or(StoreError::NotReplica)
     }
 
     /// Writes this store, which is no replica, as a snapshot of a team's log at `position`.

@@ -13,7 +13,7 @@ use crate::{
             Snoozed,
         },
         ids::RowId,
-        operation::{AlertKey, SubjectKey},
+        operation::{AlertKey, Edit, LocalEdit, SubjectKey},
     },
     store::{error::StoreError, reader::Reader, statement::CachedStatements},
 };
@@ -75,6 +75,12 @@ impl Reader {
     /// Returns alerts, in the order that the query documents.
     pub fn alerts(&self, query: AlertQuery) -> Result<Vec<Alert>, StoreError> {
         load(self.db(), query)
+    }
+
+    /// Converts an edit by row numbers, which are those of this store, into an edit by keys, which are valid in every
+    /// store. Transactions and alerts that are gone are left out.
+    pub fn resolve(&self, edit: LocalEdit) -> Result<Edit, StoreError> {
+        edit.resolve(|row| transaction_keys::key(self.db(), row), |alert| key(self.db(), alert))
     }
 
     /// Returns the numbers of firing and handled alerts at `now` for each rule, of one profile or of all.
@@ -273,10 +279,8 @@ pub(in crate::store) fn write_severity_rank(db: &Connection, row: RowId) -> Resu
 }
 
 fn collect(db: &Connection, sql: &str, params: impl rusqlite::Params) -> Result<Vec<Alert>, StoreError> {
-    let mut statement = db.prepare_cached(sql)?;
-    let rows = statement.query_map(params, read)?;
     // A later version of hoptop may add rules that this version doesn't know.
-    Ok(rows.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
+    Ok(db.all(sql, params, read)?.into_iter().flatten().collect())
 }
 
 fn read(row: &Row<'_>) -> rusqlite::Result<Option<Alert>> {

@@ -7,7 +7,7 @@
 use std::{cell::RefCell, collections::HashMap, rc::Rc};
 
 use rusqlite::{
-    Connection, OptionalExtension, Row, ToSql, params,
+    Connection, Row, ToSql, params,
     types::{ToSqlOutput, Value, ValueRef},
 };
 use zstd::zstd_safe::{self, CCtx, DCtx};
@@ -136,17 +136,14 @@ pub(in crate::store) fn newest_dictionary(
     db: &Connection,
     params: &TransactionParams,
 ) -> Result<Option<Dictionary>, StoreError> {
-    let mut statement = db.prepare_cached(
-        "SELECT id, content FROM dictionaries WHERE from_chain = ? AND to_chain = ? ORDER BY id DESC LIMIT 1",
-    )?;
+    let sql = "SELECT id, content FROM dictionaries WHERE from_chain = ? AND to_chain = ? ORDER BY id DESC LIMIT 1";
     let route = [params.from_chain.as_str(), params.to_chain.as_str()];
-    let found = statement.query_row(route, |row| Ok((row.get(0)?, row.get::<_, Vec<u8>>(1)?))).optional()?;
+    let found = db.first(sql, route, |row| Ok((row.get(0)?, row.get::<_, Vec<u8>>(1)?)))?;
     found.map(|(id, packed)| Ok(Dictionary { id, content: unpack_dictionary(id, packed)? })).transpose()
 }
 
 fn dictionary_content(db: &Connection, id: i64) -> Result<Rc<[u8]>, StoreError> {
-    let mut statement = db.prepare_cached("SELECT content FROM dictionaries WHERE id = ?")?;
-    let packed: Option<Vec<u8>> = statement.query_row([id], |row| row.get(0)).optional()?;
+    let packed: Option<Vec<u8>> = db.first("SELECT content FROM dictionaries WHERE id = ?", [id], |row| row.get(0))?;
     let packed = packed.ok_or_else(|| StoreError::Unpack(format!("dictionary {id} is missing")))?;
     unpack_dictionary(id, packed)
 }
@@ -178,26 +175,21 @@ pub(in crate::store) fn pack_first(
     text: &str,
 ) -> Result<PackedBody, StoreError> {
     let existing = newest_dictionary(db, &transaction.params)?;
-    let packed = pack(text, existing.as_ref())?;
+    let packed = pack(text, existing.as_ref(), None)?;
     // Without a dictionary, later texts of the transaction couldn't use this text as their base.
     let is_effective = existing.is_some() && packed.length() <= text.len() / MIN_COMPRESSION;
     if is_effective || text.len() < 4 * MIN_LENGTH {
         return Ok(packed);
     }
     match make_dictionary(db, transaction, text)? {
-        Some(created) => pack(text, Some(&created)),
+        Some(created) => pack(text, Some(&created), None),
         None => Ok(packed),
     }
 }
 
-/// Packs a text, with a dictionary if one is given.
-pub(in crate::store) fn pack(text: &str, dictionary: Option<&Dictionary>) -> Result<PackedBody, StoreError> {
-    pack_after(text, dictionary, None)
-}
-
-/// Packs a text with another text of the same transaction as its base, if one is given: its number in the store, and
-/// the text. The content of a dictionary precedes the other text.
-pub(in crate::store) fn pack_after(
+/// Packs a text, with a dictionary and with another text of the same transaction as its base, if they are given: its
+/// number in the store, and the text. The content of a dictionary precedes the other text.
+pub(in crate::store) fn pack(
     text: &str,
     dictionary: Option<&Dictionary>,
     base: Option<(i64, &str)>,

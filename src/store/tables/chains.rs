@@ -3,7 +3,7 @@
 use std::{cell::RefCell, collections::VecDeque, rc::Rc, sync::LazyLock};
 
 use chrono::{DateTime, Utc};
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, params};
 
 use crate::{domain::ids::ChainId, store::reader::Reader};
 
@@ -70,11 +70,8 @@ fn to_json(config: &ChainConfig) -> Result<Rc<str>, StoreError> {
 impl Reader {
     /// Returns the service's description of a chain.
     pub fn chain(&self, profile: &str, id: &ChainId) -> Result<Option<ChainConfig>, StoreError> {
-        let config = self
-            .db()
-            .prepare_cached("SELECT config FROM chains WHERE profile = ? AND id = ?")?
-            .query_row(params![profile, id.as_str()], |row| columns::lenient::<String>(row, 0))
-            .optional()?;
+        let sql = "SELECT config FROM chains WHERE profile = ? AND id = ?";
+        let config = self.db().first(sql, params![profile, id.as_str()], |row| columns::lenient::<String>(row, 0))?;
         Ok(config.and_then(|config| columns::parse_or_omit(&config, format_args!("the description of a chain"))))
     }
 }

@@ -22,7 +22,7 @@ use crate::{
         operation::Stamp,
         status::RouterStatus,
     },
-    store::{error::StoreError, file::connection, reader::Reader, statement::CachedStatements},
+    store::{error::StoreError, reader::Reader, statement::CachedStatements},
 };
 
 /// The range of numbers, counted back from the newest, in which `polled` entries are kept.
@@ -90,7 +90,26 @@ impl<'a> FeedEntry<'a> {
 impl Reader {
     /// Returns the changes after the feed's entry `seq`, from at most `limit` entries.
     pub fn changes_after(&self, seq: i64, limit: usize) -> Result<FeedPage, StoreError> {
-        connection::snapshot(self.db(), || load_after(self.db(), seq, limit))
+        // Both parts are read in the order of their numbers, without sorting. Polls of deleted transactions are left
+        // out.
+        let sql = format!(
+            "SELECT seq, at, profile, id, '{POLLED}', NULL, NULL, NULL
+             FROM (SELECT seq, at, transaction_row FROM polls WHERE seq > ?1)
+             CROSS JOIN transactions ON id = transaction_row
+             UNION ALL {SELECT} WHERE seq > ?1 ORDER BY seq LIMIT ?2"
+        );
+        let values = params![seq, i64::try_from(limit).unwrap_or(i64::MAX)];
+        self.snapshot(|| {
+            let is_whole = seq >= floor(self.db())?;
+            let entries: Vec<(i64, Vec<Change>)> =
+                self.db().all(&sql, values, |row| Ok((columns::lenient(row, 0)?, read(row)?)))?;
+            Ok(FeedPage {
+                last: entries.last().map_or(seq, |(seq, _)| *seq),
+                is_full: entries.len() >= limit,
+                changes: entries.into_iter().flat_map(|(_, changes)| changes).collect(),
+                is_whole,
+            })
+        })
     }
 
     /// Returns the newest changes of transactions that matter to people, the newest first, at most `limit`: status
@@ -261,25 +280,6 @@ pub(in crate::store) fn last_commit(db: &Connection) -> rusqlite::Result<i64> {
     db.prepare_cached("SELECT commits FROM feed")?.query_row([], |row| row.get(0))
 }
 
-/// Returns the changes after an entry. The caller must hold a snapshot.
-fn load_after(db: &Connection, seq: i64, limit: usize) -> Result<FeedPage, StoreError> {
-    let floor = floor(db)?;
-    // Both parts are read in the order of their numbers, without sorting. Polls of deleted transactions are left out.
-    let sql = format!(
-        "SELECT seq, at, profile, id, '{POLLED}', NULL, NULL, NULL
-         FROM (SELECT seq, at, transaction_row FROM polls WHERE seq > ?1) CROSS JOIN transactions ON id = transaction_row
-         UNION ALL {SELECT} WHERE seq > ?1 ORDER BY seq LIMIT ?2"
-    );
-    let values = params![seq, i64::try_from(limit).unwrap_or(i64::MAX)];
-    let entries: Vec<(i64, Vec<Change>)> = db.all(&sql, values, |row| Ok((columns::lenient(row, 0)?, read(row)?)))?;
-    Ok(FeedPage {
-        last: entries.last().map_or(seq, |(seq, _)| *seq),
-        is_full: entries.len() >= limit,
-        changes: entries.into_iter().flat_map(|(_, changes)| changes).collect(),
-        is_whole: seq >= floor,
-    })
-}
-
 /// Returns the transactions with entries after a number; `None` if there are many, or if some entries were pruned.
 pub(in crate::store) fn rows_after(db: &Connection, seq: i64) -> Result<Option<BTreeSet<RowId>>, StoreError> {
     /// The limit of entries. With more entries, reading all wanted rows again is as fast as searching the entries.
@@ -297,13 +297,7 @@ pub(in crate::store) fn rows_after(db: &Connection, seq: i64) -> Result<Option<B
 /// Returns the changes of one transaction without its polls, oldest first.
 pub(in crate::store) fn of_transaction(db: &Connection, transaction: RowId) -> Result<Vec<Change>, StoreError> {
     let sql = format!("{SELECT} WHERE transaction_row = ? ORDER BY seq");
-    let mut statement = db.prepare_cached(&sql)?;
-    flatten(statement.query_map([transaction.0], read)?)
-}
-
-fn flatten(rows: impl Iterator<Item = rusqlite::Result<Vec<Change>>>) -> Result<Vec<Change>, StoreError> {
-    let rows: Vec<Vec<Change>> = rows.collect::<Result<_, _>>()?;
-    Ok(rows.into_iter().flatten().collect())
+    Ok(db.all(&sql, [transaction.0], read)?.into_iter().flatten().collect())
 }
 
 /// Reads the changes of an entry: one change, or several new steps. An entry that can't be parsed has none.

@@ -184,18 +184,6 @@ impl Reader {
         self.newest_durations(profile, route, i64::MIN, "")
     }
 
-    /// Like [`route_durations`](Self::route_durations), of the transfers that settled since a moment. A refund isn't
-    /// settled when its transfer ends.
-    fn settled_durations(
-        &self,
-        profile: &str,
-        route: &RouteKey,
-        since: Option<DateTime<Utc>>,
-    ) -> Result<RouteDurations, StoreError> {
-        let since = since.map_or(i64::MIN, columns::moment);
-        self.newest_durations(profile, route, since, RouterStatus::Refund.name())
-    }
-
     /// Returns the newest durations of one route since a moment, shortest first, except those with an outcome.
     fn newest_durations(
         &self,
@@ -225,9 +213,7 @@ impl Reader {
         let mut rows = statement.query([profile])?;
         let mut levels = ServiceLevels::default();
         while let Some(row) = rows.next()? {
-            let moment = |column| {
-                Ok::<_, rusqlite::Error>(columns::lenient::<Option<i64>>(row, column)?.map(columns::moment_from))
-            };
+            let moment = |column| columns::optional_moment(row, column);
             let chain = |column| Ok::<_, rusqlite::Error>(ChainId::new(columns::lenient::<String>(row, column)?));
             let estimate = columns::lenient::<Option<i64>>(row, 6)?.map(columns::span_from);
             let deadline = Deadline::new(moment(4)?, moment(5)?.unwrap_or_default(), estimate);
@@ -254,7 +240,8 @@ impl Reader {
              min(submitted) FILTER (WHERE settled_at IS NULL AND untracked = 0)
          FROM transactions WHERE profile = ? AND (settled_at IS NULL OR settled_at >= ?) GROUP BY 1, 2, 3, 4",
         )?;
-        let mut rows = statement.query(params![profile, since.map_or(i64::MIN, columns::moment)])?;
+        let since = since.map_or(i64::MIN, columns::moment);
+        let mut rows = statement.query(params![profile, since])?;
         let mut routes: BTreeMap<RouteKey, RouteStats> = BTreeMap::new();
         while let Some(row) = rows.next()? {
             let chain = |column| Ok::<_, rusqlite::Error>(ChainId::new(columns::lenient::<String>(row, column)?));
@@ -273,8 +260,11 @@ impl Reader {
             let oldest = row.get::<_, Option<i64>>(7)?.map(columns::moment_from);
             stats.oldest_open = stats.oldest_open.into_iter().chain(oldest).min();
         }
-        let with_durations =
-            |stats: RouteStats| Ok(RouteStats { past: self.settled_durations(profile, &stats.route, since)?, ..stats });
+        let with_durations = |stats: RouteStats| {
+            // A refund isn't settled when its transfer ends.
+            let past = self.newest_durations(profile, &stats.route, since, RouterStatus::Refund.name())?;
+            Ok(RouteStats { past, ..stats })
+        };
         routes.into_values().map(with_durations).collect()
     }
 }

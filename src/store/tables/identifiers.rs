@@ -60,8 +60,8 @@ pub(in crate::store) fn are_missing(db: &Connection) -> Result<bool, StoreError>
 
 /// Adds the identifiers of at most `count` records that an earlier version wrote.
 pub(in crate::store) fn add_missing(db: &Connection, count: usize) -> Result<(), StoreError> {
-    let mut rows = db.prepare_cached("SELECT transaction_row FROM unindexed_records LIMIT ?")?;
-    let rows = rows.query_map([count], |row| row.get(0).map(RowId))?.collect::<Result<Vec<_>, _>>()?;
+    let sql = "SELECT transaction_row FROM unindexed_records LIMIT ?";
+    let rows = db.all(sql, [count], |row| row.get(0).map(RowId))?;
     for row in &rows {
         // A record that can't be read is replaced by the next answer.
         if let (Ok(Some(record)), Some(key)) = (records::record(db, *row), transaction_keys::key(db, *row)?) {

@@ -34,14 +34,13 @@ impl Note {
 impl Reader {
     /// Returns the newest `limit` notes of one transaction, oldest first.
     pub fn notes(&self, row: RowId, limit: usize) -> Result<Vec<Note>, StoreError> {
-        let mut statement = self.db().prepare_cached(
-            "SELECT at, text, author FROM notes WHERE transaction_row = ? AND taken_back_at IS NULL ORDER BY id DESC LIMIT ?",
-        )?;
+        let sql = "SELECT at, text, author FROM notes WHERE transaction_row = ? AND taken_back_at IS NULL
+                   ORDER BY id DESC LIMIT ?";
         let note = |row: &rusqlite::Row<'_>| {
             let at = columns::moment_from(columns::lenient(row, 0)?);
             Ok(Note { at, text: columns::lenient(row, 1)?, author: columns::lenient(row, 2)? })
         };
-        let mut notes: Vec<Note> = statement.query_map(params![row.0, limit], note)?.collect::<Result<_, _>>()?;
+        let mut notes = self.db().all(sql, params![row.0, limit], note)?;
         notes.reverse();
         Ok(notes)
     }

@@ -7,7 +7,7 @@
 use std::{sync::LazyLock, time::Duration};
 
 use chrono::{DateTime, Utc};
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{Connection, Row, params};
 
 use super::{
     bodies::{self, PackedBody, StoredBody},
@@ -81,11 +81,8 @@ impl Reader {
                    WHERE earlier.transaction_row = this.transaction_row AND earlier.id < this.id
                        AND earlier.http_status IN (200, 404))
                    FROM observations AS this WHERE id = ?";
-        let found = self
-            .db()
-            .prepare_cached(sql)?
-            .query_row([observation], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, Option<i64>>(1)?)))
-            .optional()?;
+        let read = |row: &Row<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, Option<i64>>(1)?));
+        let found = self.db().first(sql, [observation], read)?;
         let moments = found.and_then(|(at, before)| Some((columns::moment_from(before?), columns::moment_from(at))));
         Ok(moments.map(|(before, at)| span::between(before, at)))
     }
@@ -149,6 +146,7 @@ pub(in crate::store) fn insert_or_repeat<'a>(
         },
     )?;
     let (moment, latency) = (columns::moment(at), columns::span(observation.latency));
+    let is_record = matches!(observation.outcome, StatusOutcome::Record(_));
     if let Some((id, true, response_ids)) = last
         && !has_changed
     {
@@ -172,21 +170,17 @@ pub(in crate::store) fn insert_or_repeat<'a>(
         let last = match observation.body.as_deref() {
             None => LastBody::Unchanged,
             Some(text) => match (find_repetition(db, id, text)?, storage) {
-                (BodyRepetition::OfText, _) => LastBody::InHistory(text),
-                (BodyRepetition::OfDigest, _) => LastBody::InLog(PackedBody::NONE),
-                (BodyRepetition::None, BodyStorage::Log(entry)) => LastBody::InLog(PackedBody::in_log(entry, text)),
-                (BodyRepetition::None, BodyStorage::Store) => {
-                    LastBody::Separate(text, matches!(observation.outcome, StatusOutcome::Record(_)))
-                }
+                (Some(last), _) => last,
+                (None, BodyStorage::Log(entry)) => LastBody::InLog(PackedBody::in_log(entry, text)),
+                (None, BodyStorage::Store) => LastBody::Separate(text, is_record),
             },
         };
         return Ok((id, last));
     }
-    let is_record = matches!(observation.outcome, StatusOutcome::Record(_));
-    let packed = match (observation.body.as_deref(), storage) {
-        (None, _) => PackedBody::NONE,
-        (Some(body), BodyStorage::Store) => pack_body(db, transaction, body, is_record)?,
-        (Some(body), BodyStorage::Log(entry)) => PackedBody::in_log(entry, body),
+    let (packed, last) = match (observation.body.as_deref(), storage) {
+        (None, _) => (PackedBody::NONE, LastBody::Unchanged),
+        (Some(body), BodyStorage::Store) => (pack_body(db, transaction, body, is_record)?, LastBody::InHistory(body)),
+        (Some(body), BodyStorage::Log(entry)) => (PackedBody::in_log(entry, body), LastBody::InLog(PackedBody::NONE)),
     };
     db.run(
         "INSERT INTO observations (transaction_row, first_at, last_at, summary, http_status, latency,
@@ -204,11 +198,6 @@ pub(in crate::store) fn insert_or_repeat<'a>(
             observation.response_id
         ],
     )?;
-    let last = match (observation.body.as_deref(), storage) {
-        (None, _) => LastBody::Unchanged,
-        (Some(body), BodyStorage::Store) => LastBody::InHistory(body),
-        (Some(_), BodyStorage::Log(_)) => LastBody::InLog(PackedBody::NONE),
-    };
     Ok((db.last_insert_rowid(), last))
 }
 
@@ -230,23 +219,11 @@ fn with_next_id(known: Option<String>, next: Option<&str>) -> Option<String> {
     Some(newest.join(&ID_SEPARATOR.to_string()))
 }
 
-/// Whether the body of an entry is the same as another.
-enum BodyRepetition {
-    /// The entry has another body, or none.
-    None,
-    /// The entry has the body.
-    OfText,
-    /// The entry has the digest of the body.
-    OfDigest,
-}
-
-fn find_repetition(db: &Connection, entry: i64, text: &str) -> Result<BodyRepetition, StoreError> {
-    let packed = packed_body(db, entry)?;
-    Ok(match packed.filter(|packed| packed.log_entry().is_some()) {
-        Some(packed) if packed.base == PackedBody::in_log(0, text).base => BodyRepetition::OfDigest,
-        Some(_) => BodyRepetition::None,
-        None if readable_body(db, entry)?.as_deref() == Some(text) => BodyRepetition::OfText,
-        None => BodyRepetition::None,
+/// Returns where an entry has this body; `None` if the entry has another body, or none.
+fn find_repetition<'a>(db: &Connection, entry: i64, text: &'a str) -> Result<Option<LastBody<'a>>, StoreError> {
+    Ok(match packed_body(db, entry)?.filter(|packed| packed.log_entry().is_some()) {
+        Some(packed) => (packed.base == PackedBody::in_log(0, text).base).then_some(LastBody::InLog(PackedBody::NONE)),
+        None => (readable_body(db, entry)?.as_deref() == Some(text)).then_some(LastBody::InHistory(text)),
     })
 }
 
@@ -267,10 +244,10 @@ pub(in crate::store) fn pack_body(
     is_record: bool,
 ) -> Result<PackedBody, StoreError> {
     if !is_record {
-        return bodies::pack(text, None);
+        return bodies::pack(text, None, None);
     }
     match first_packed_body(db, transaction.id)? {
-        Some((id, first_text)) => bodies::pack_after(text, None, Some((id, &first_text))),
+        Some((id, first_text)) => bodies::pack(text, None, Some((id, &first_text))),
         None => bodies::pack_first(db, transaction, text),
     }
 }
@@ -288,10 +265,8 @@ fn first_packed_body(db: &Connection, transaction: RowId) -> Result<Option<(i64,
 }
 
 fn packed_body(db: &Connection, id: i64) -> Result<Option<PackedBody>, StoreError> {
-    let packed = db.first("SELECT body, body_dictionary, body_base FROM observations WHERE id = ?", [id], |row| {
-        PackedBody::read(row, 0)
-    })?;
-    Ok(packed)
+    let sql = "SELECT body, body_dictionary, body_base FROM observations WHERE id = ?";
+    db.first(sql, [id], |row| PackedBody::read(row, 0))
 }
 
 /// Returns the body of the newest answer with a record; `None` if it isn't here or can't be read.

@@ -61,12 +61,12 @@ pub(in crate::store) fn write(
     last: LastBody<'_>,
 ) -> Result<(), StoreError> {
     if transaction.record.as_ref() != before {
-        let base_text = match &last {
+        let base = match &last {
             LastBody::InHistory(text) => Some(Cow::Borrowed(*text)),
             LastBody::InLog(_) => None,
             LastBody::Separate(..) | LastBody::Unchanged => observations::readable_body(db, entry)?.map(Cow::Owned),
         };
-        write_record(db, transaction, entry, base_text.as_deref())?;
+        write_record(db, transaction, base.as_deref().map(|text| (entry, text)))?;
     }
     let last = match last {
         LastBody::InHistory(_) => PackedBody::NONE,
@@ -83,36 +83,25 @@ pub(in crate::store) fn write(
     db.run(sql, params![transaction.id.0, last, last.dictionary, last.base])
 }
 
-/// Packs the record with its entry's body as the base, because the body has much of the same content.
-fn write_record(
-    db: &Connection,
-    transaction: &Transaction,
-    entry: i64,
-    base_text: Option<&str>,
-) -> Result<(), StoreError> {
-    let packed = match (bodies::record_json(transaction)?, bodies::newest_dictionary(db, &transaction.params)?) {
-        (None, _) => PackedBody::NONE,
-        (Some(json), Some(dictionary)) => {
-            bodies::pack_after(&json, Some(&dictionary), base_text.map(|text| (entry, text)))?
-        }
-        (Some(json), None) => bodies::pack(&json, None)?,
+/// Packs the record with an answer's body as the base, if one is given, because the body has much of the same content.
+/// Without a dictionary no base is used.
+fn write_record(db: &Connection, transaction: &Transaction, base: Option<(i64, &str)>) -> Result<(), StoreError> {
+    let dictionary = bodies::newest_dictionary(db, &transaction.params)?;
+    let base = base.filter(|_| dictionary.is_some());
+    let packed = match bodies::record_json(transaction)? {
+        Some(json) => bodies::pack(&json, dictionary.as_ref(), base)?,
+        None => PackedBody::NONE,
     };
-    write_packed(db, transaction.id, &packed)
-}
-
-fn write_packed(db: &Connection, row: RowId, packed: &PackedBody) -> Result<(), StoreError> {
     db.run(
         "INSERT INTO records (transaction_row, record, record_dictionary, record_base) VALUES (?1, ?2, ?3, ?4)
          ON CONFLICT DO UPDATE SET record = ?2, record_dictionary = ?3, record_base = ?4",
-        params![row.0, packed, packed.dictionary, packed.base],
+        params![transaction.id.0, packed, packed.dictionary, packed.base],
     )
 }
 
 /// Packs a transaction's record again without a body as its base, so that bodies can be deleted.
 pub(in crate::store) fn pack_without_base(db: &Connection, transaction: &Transaction) -> Result<(), StoreError> {
-    let Some(json) = bodies::record_json(transaction)? else { return Ok(()) };
-    let dictionary = bodies::newest_dictionary(db, &transaction.params)?;
-    write_packed(db, transaction.id, &bodies::pack(&json, dictionary.as_ref())?)
+    if transaction.record.is_none() { Ok(()) } else { write_record(db, transaction, None) }
 }
 
 /// Clears the last body of a transaction in this table; returns the number of cleared bodies.

@@ -330,12 +330,10 @@ pub(in crate::store) fn forget(db: &Connection, rows: impl Iterator<Item = RowId
     let rows: HashSet<i64> = rows.map(|row| row.0).collect();
     let mut alerts = HashSet::new();
     for row in &rows {
-        let mut statement = db.prepare_cached("SELECT id FROM alerts WHERE transaction_row = ?")?;
-        alerts.extend(statement.query_map([row], |alert| alert.get::<_, i64>(0))?.collect::<Result<Vec<_>, _>>()?);
+        let sql = "SELECT id FROM alerts WHERE transaction_row = ?";
+        alerts.extend(db.all(sql, [row], |alert| alert.get::<_, i64>(0))?);
     }
-    let ids =
-        db.prepare_cached("SELECT id FROM edits")?.query_map([], |row| row.get(0))?.collect::<Result<Vec<i64>, _>>()?;
-    for id in ids {
+    for id in db.all("SELECT id FROM edits", [], |row| row.get::<_, i64>(0))? {
         let text: String = db
             .prepare_cached("SELECT steps FROM edits WHERE id = ?")?
             .query_row([id], |row| columns::lenient(row, 0))?;

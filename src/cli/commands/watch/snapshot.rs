@@ -87,7 +87,7 @@ impl WatchSnapshot {
             for row in snapshot.changes.rows(true) {
                 let Some(listed) = reader.list_row_header(row)? else { continue };
                 if *needs_records {
-                    snapshot.with_records.insert(row, reader.with_record(listed.clone())?);
+                    snapshot.with_records.extend(reader.list_row(row)?.map(|whole| (row, whole)));
                 }
                 snapshot.changed.insert(row, listed);
             }
