@@ -49,37 +49,26 @@ pub(super) fn names(channels: &[Channel]) -> Vec<&'static str> {
     channels.iter().map(Channel::name).collect()
 }
 
-/// Starts to send the alerts of a profile. Must be called before polling starts, so that no alert is missed.
+/// Starts to send the events of all profiles of the settings. Must be called before polling starts, so that no event is
+/// missed.
 pub(super) async fn start(
-    channels: Vec<Channel>,
+    channels: &[Channel],
     settings: &Settings,
-    profile: &str,
-    store: &Store,
-    clock: &Clock,
-    posts: &WebhookPosts,
-) -> Result<Notifier> {
-    let setup = NotifierSetup {
-        store: store.clone(),
-        profile: profile.to_owned(),
-        clock: clock.clone(),
-        render: json::event,
-        events: settings.alerting.events.clone(),
-        posts: posts.clone(),
-    };
-    Ok(Notifier::start(&setup, channels).await?)
-}
-
-/// Like `start`, for all channels of the settings and for several profiles.
-pub(super) async fn start_all(
-    settings: &Settings,
-    profiles: impl Iterator<Item = &str>,
     store: &Store,
     clock: &Clock,
     posts: &WebhookPosts,
 ) -> Result<Vec<Notifier>> {
-    let (channels, mut notifiers) = (channels(settings)?, Vec::new());
-    for profile in profiles {
-        notifiers.push(start(channels.clone(), settings, profile, store, clock, posts).await?);
+    let mut notifiers = Vec::new();
+    for profile in settings.profiles() {
+        let setup = NotifierSetup {
+            store: store.clone(),
+            profile: profile.to_owned(),
+            clock: clock.clone(),
+            render: json::event,
+            events: settings.alerting.events.clone(),
+            posts: posts.clone(),
+        };
+        notifiers.push(Notifier::start(&setup, channels.to_vec()).await?);
     }
     Ok(notifiers)
 }

@@ -99,7 +99,7 @@ impl OneShotPoll<'_> {
             let clock = Clock::system();
             let signal = signals::listen()?;
             let options = PollerOptions::of(settings, PollScope::RequestsOnly, team);
-            let mut poller = RunningPollers::start(client, store.clone(), clock.clone(), options)?;
+            let mut poller = RunningPollers::start(vec![(client, options)], store.clone(), clock.clone())?;
             let until = clock.now().mono + timeout;
             let unpolled = async {
                 match store.team() {

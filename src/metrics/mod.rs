@@ -37,7 +37,7 @@ use tokio::{
     task::{JoinError, JoinSet, spawn_blocking},
 };
 
-pub(crate) use self::requests::{CountingTransport, RequestCounters, SentRequest};
+pub(crate) use self::requests::{CountRequest, CountingTransport, RequestCounters};
 use self::{feed::FeedMetrics, format::TextFormat, gauges::MetricsSnapshot};
 use crate::{
     clock::Clock,

@@ -75,12 +75,15 @@ impl RequestCounters {
     }
 }
 
+/// Takes a request that was sent.
+pub(crate) type CountRequest = Box<dyn Fn(SentRequest) + Send + Sync>;
+
 /// A transport that reports each request.
 pub(crate) struct CountingTransport<W> {
     /// The transport that sends the requests.
     pub transport: W,
     /// Takes each request.
-    pub count: Box<dyn Fn(SentRequest) + Send + Sync>,
+    pub count: CountRequest,
 }
 
 impl<W: ServiceTransport> ServiceTransport for CountingTransport<W> {

@@ -333,7 +333,8 @@ impl ChannelTask {
         match &*channel {
             Channel::Command(argv) => {
                 // Saved before the call: a process that is killed during the call must not repeat the call.
-                self.save_sent(event, None, cursor).await?;
+                cursor.seq = event.seq;
+                self.save_cursor(cursor.clone()).await?;
                 self.calls.start(argv, &event.text).await;
                 Ok(SendOutcome::Done)
             }
@@ -355,13 +356,15 @@ impl ChannelTask {
             match posted {
                 Ok(()) => {
                     self.count_post(|state| state.delivered += 1);
-                    self.save_sent(event, None, cursor).await?;
+                    (cursor.seq, cursor.error) = (event.seq, None);
+                    self.save_cursor(cursor.clone()).await?;
                     return Ok(SendOutcome::Done);
                 }
                 Err(error @ DeliveryError::Refused { .. }) => {
                     tracing::warn!("webhook: {error}");
                     self.count_post(|state| state.refused += 1);
-                    self.save_sent(event, Some(error.to_string()), cursor).await?;
+                    (cursor.seq, cursor.error) = (event.seq, Some(error.to_string()));
+                    self.save_cursor(cursor.clone()).await?;
                     return Ok(SendOutcome::Done);
                 }
                 Err(error @ DeliveryError::Temporary(_)) => {
@@ -386,22 +389,6 @@ impl ChannelTask {
         if let Some(webhook) = &self.active_webhook {
             webhook.count(change);
         }
-    }
-
-    /// Saves that an event was sent, with the reason if the webhook refused the event.
-    async fn save_sent(
-        &mut self,
-        event: &NotificationEvent,
-        error: Option<String>,
-        cursor: &mut NotificationCursor,
-    ) -> Result<(), NotifierError> {
-        let error = match *self.channel {
-            // The result of this call isn't known yet: the cursor keeps the result of earlier calls.
-            Channel::Command(_) => cursor.error.take(),
-            Channel::Webhook(_) => error,
-        };
-        *cursor = NotificationCursor { seq: event.seq, error, channel: self.channel.name().to_owned() };
-        self.save_cursor(cursor.clone()).await
     }
 
     /// Saves the result of the calls that have ended since the last query.

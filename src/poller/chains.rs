@@ -13,7 +13,7 @@ use std::{
 use chrono::{DateTime, TimeDelta, Utc};
 use tokio::{
     sync::Semaphore,
-    task::{JoinHandle, JoinSet, spawn_blocking},
+    task::{JoinSet, spawn_blocking},
 };
 
 use super::setup::{LeasePermit, PollScope, PollerError, PollerSetup};
@@ -78,6 +78,7 @@ struct AnsweredQuestion {
 struct QuestionSchedule {
     due_at: HashMap<RowId, DateTime<Utc>>,
     by_due_at: BTreeSet<(DateTime<Utc>, RowId)>,
+    /// The transactions that people wait for.
     requested: BTreeSet<RowId>,
     /// The failures in a row.
     failures: HashMap<RowId, u32>,
@@ -95,23 +96,27 @@ impl QuestionSchedule {
         }
     }
 
-    /// Returns the next transaction to ask about, requests of people first.
+    /// Returns the next transaction to ask about, and whether a person requested it. Requests of people come first, but
+    /// for those that failed: they wait for their retry.
     fn next(&mut self, now: DateTime<Utc>) -> Option<(RowId, bool)> {
-        let requested = self.requested.iter().copied().find(|row| !self.under_way.contains(row));
+        let is_ready = |row: &RowId| !self.under_way.contains(row) && !self.failures.contains_key(row);
+        let requested = self.requested.iter().copied().find(is_ready);
         let due = || self.by_due_at.iter().take_while(|(at, _)| *at <= now).map(|(_, row)| *row);
         let next = requested.or_else(|| due().find(|row| !self.under_way.contains(row)))?;
         self.set(next, None);
         self.under_way.insert(next);
         Some((next, self.requested.remove(&next)))
     }
-}
 
-/// Asks until it is dropped.
-pub(super) struct ChainTask(JoinHandle<()>);
-
-impl Drop for ChainTask {
-    fn drop(&mut self) {
-        self.0.abort();
+    /// Records that a question failed, and plans its retry: still as a person's request if it was one.
+    fn record_failure(&mut self, row: RowId, is_requested: bool, now: DateTime<Utc>) {
+        let failures = self.failures.entry(row).or_insert(0);
+        let pause = FAILURE_PAUSE.saturating_mul(1 << (*failures).min(5)).min(MAX_FAILURE_PAUSE);
+        *failures += 1;
+        if is_requested {
+            self.requested.insert(row);
+        }
+        self.set(row, Some(now + TimeDelta::from_std(pause).unwrap_or(TimeDelta::MAX)));
     }
 }
 
@@ -128,9 +133,11 @@ impl ChainPoller {
         })
     }
 
-    /// Starts to ask. A failure is logged: polling goes on without the chains' answers.
-    pub(super) fn start(self) -> ChainTask {
-        ChainTask(tokio::spawn(async move {
+    /// Starts to ask, until the returned task is dropped. A failure is logged: polling goes on without the chains'
+    /// answers.
+    pub(super) fn start(self) -> JoinSet<()> {
+        let mut task = JoinSet::new();
+        task.spawn(async move {
             while let Err(error) = self.run().await {
                 if matches!(&error, PollerError::Store(error) if error.is_lasting()) {
                     return tracing::error!("the chains are no longer asked: {error}");
@@ -138,7 +145,8 @@ impl ChainPoller {
                 tracing::warn!("the chains are asked again in {} s: {error}", FAILURE_PAUSE.as_secs());
                 self.clock.sleep_until(self.clock.now().mono + FAILURE_PAUSE).await;
             }
-        }))
+        });
+        task
     }
 
     async fn run(&self) -> Result<(), PollerError> {
@@ -242,7 +250,7 @@ impl ChainPoller {
                 schedule.set(row, at);
             }
             // The answer that is under way answers a person, too.
-            let is_new = |row: &RowId| !schedule.failures.contains_key(row) && !schedule.under_way.contains(row);
+            let is_new = |row: &RowId| !schedule.under_way.contains(row);
             schedule.requested.extend(requested.into_iter().filter(is_new));
             if !more {
                 return Ok(());
@@ -267,11 +275,8 @@ impl ChainPoller {
                 Some(on_chain)
             }
             Err(reason) => {
-                let failures = schedule.failures.entry(row).or_insert(0);
-                let pause = FAILURE_PAUSE.saturating_mul(1 << (*failures).min(5)).min(MAX_FAILURE_PAUSE);
-                *failures += 1;
                 tracing::warn!("chain {} can't be asked about {}: {reason}", key.from_chain, key.hash);
-                schedule.set(row, Some(now.wall + TimeDelta::from_std(pause).unwrap_or(TimeDelta::MAX)));
+                schedule.record_failure(row, question.is_requested, now.wall);
                 // A person waits. The earlier answer of the chain stays.
                 let obstacle = ChainReading::without_node(ChainVerdict::CannotBeAsked(reason));
                 let is_first = question.is_requested && question.previous.is_none();
@@ -376,4 +381,26 @@ fn load_question(reader: &Reader, row: RowId, is_requested: bool) -> Result<Opti
     let (chain, hash) = (key.from_chain.clone(), key.hash.clone());
     let question = ChainQuestion { chain, hash, second_transaction, previous: header.on_chain, is_requested };
     Ok(Some(DueQuestion { row, key, question }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::fixtures::at;
+
+    #[test]
+    fn failed_request_is_retried_as_a_request_and_only_after_its_pause() {
+        let (row, mut schedule) = (RowId(1), QuestionSchedule::default());
+        schedule.requested.insert(row);
+        for (asked_at, pause) in [(0, 30), (30, 60), (90, 120)] {
+            assert_eq!(schedule.next(at(asked_at)), Some((row, true)));
+            schedule.under_way.remove(&row);
+            schedule.record_failure(row, true, at(asked_at));
+            assert_eq!(schedule.next(at(asked_at + pause - 1)), None);
+        }
+        // The person asks again.
+        schedule.failures.remove(&row);
+        assert_eq!(schedule.next(at(91)), Some((row, true)));
+        assert_eq!(schedule.next(at(1_000)), None, "one question is under way");
+    }
 }

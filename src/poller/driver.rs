@@ -24,7 +24,7 @@ use super::{
     journal,
     poll_plan::{PlanContext, PollPlan, PollTarget, StoreChanges},
     report::{self, REPORT_VALIDITY, Reporter, SavingReport},
-    requests::{RequestResult, RequestSender, apply_operation},
+    requests::{self, RequestResult, RequestSender, apply_operation},
     setup::{LeasePermit, PollScope, PollerError, PollerSetup},
     shortage::Shortage,
     takeover::{self, UnrecordedRequests},
@@ -329,17 +329,12 @@ impl<T: ServiceTransport> PollerDriver<T> {
             self.core.cancel_request(request, permit, now);
             return Ok(());
         };
-        // Another process may have claimed the quote, or nobody waits for the quote any more.
-        let operation = Operation::ClaimQuote { quote: quote.clone() };
-        let written = apply_operation(&self.setup.store, &self.setup.clock, operation, now).await;
-        let claimed = written.and_then(|outcome| outcome.claimed());
+        let claimed = requests::claim_quote(&self.setup, &quote, now).await;
         let Some(quote_request) = claimed.or_else(|error| self.handle_write_error(error).map(|()| None))? else {
             self.core.cancel_request(request, permit, now);
             return Ok(());
         };
-        // Claiming takes as long as the team's database does.
-        let is_permitted = self.setup.lease.as_ref().is_none_or(|lease| lease.is_granted(&self.setup.clock));
-        self.requests.spawn(self.sender(request, permit).ask_quote(quote, quote_request, is_permitted));
+        self.requests.spawn(self.sender(request, permit).ask_quote(quote, quote_request));
         Ok(())
     }
 
@@ -523,18 +518,9 @@ impl<T: ServiceTransport> PollerDriver<T> {
         let give_up_at = clock.now().mono + DRAIN_TIMEOUT;
         // Returns unused slots at once, so that other processes need not wait for them.
         self.core.budget.close(clock.now().mono);
-        let drain = loop {
-            tokio::select! {
-                biased;
-                done = self.requests.join_next() => match done {
-                    Some(done) => self.finish_request(done?).await?,
-                    None => break Drain::Complete,
-                },
-                () = clock.sleep_until(give_up_at) => break Drain::Incomplete,
-            }
-        };
+        let drain = self.finish_requests(give_up_at).await;
         let now = clock.now();
-        if drain == Drain::Incomplete {
+        if !matches!(drain, Ok(Drain::Complete)) {
             self.unrecorded.add(now.mono);
         }
         self.core.budget.close(now.mono);
@@ -542,7 +528,21 @@ impl<T: ServiceTransport> PollerDriver<T> {
             // A poller that takes over waits, unless the report says that this one has stopped.
             report::wait_until_saved(saving, &clock).await;
         }
-        Ok(drain)
+        drain
+    }
+
+    async fn finish_requests(&mut self, give_up_at: MonotonicTime) -> Result<Drain, PollerError> {
+        let clock = self.setup.clock.clone();
+        loop {
+            tokio::select! {
+                biased;
+                done = self.requests.join_next() => match done {
+                    Some(done) => self.finish_request(done?).await?,
+                    None => return Ok(Drain::Complete),
+                },
+                () = clock.sleep_until(give_up_at) => return Ok(Drain::Incomplete),
+            }
+        }
     }
 }
 

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use super::{core::ServiceRequest, journal, transport::ServiceTransport};
+use super::{core::ServiceRequest, journal, setup::PollerSetup, transport::ServiceTransport};
 use crate::{
     budget::SlotPermit,
     clock::{Clock, Now},
@@ -63,14 +63,9 @@ impl<T: ServiceTransport> RequestSender<T> {
         self.end(at, failure, stored.map(|_| None))
     }
 
-    /// Asks for a route, unless the lease of a team no longer permits the request.
-    pub(super) async fn ask_quote(self, quote: QuoteKey, request: QuoteRequest, is_permitted: bool) -> RequestResult {
-        let observation = match is_permitted {
-            true => self.transport.quote(&request).await,
-            false => QuoteObservation::failed(RequestFailure::Transport(
-                "another machine of the team polls now; request the quote again".into(),
-            )),
-        };
+    /// Asks for a route.
+    pub(super) async fn ask_quote(self, quote: QuoteKey, request: QuoteRequest) -> RequestResult {
+        let observation = self.transport.quote(&request).await;
         let at = self.clock.now();
         let failure = observation.answer.failure().cloned();
         if let Some(failure) = &failure {
@@ -97,6 +92,26 @@ impl<T: ServiceTransport> RequestSender<T> {
     ) -> RequestResult {
         RequestResult { request: self.request, permit: self.permit, at, failure, stored }
     }
+}
+
+/// Claims a quote that a person asked for. Returns `None` if another process has claimed the quote, nobody waits for it
+/// any more, or the lease of a team no longer permits the request.
+pub(super) async fn claim_quote<T>(
+    setup: &PollerSetup<T>,
+    quote: &QuoteKey,
+    now: Now,
+) -> Result<Option<QuoteRequest>, StoreError> {
+    let claim = Operation::ClaimQuote { quote: quote.clone() };
+    let claimed = apply_operation(&setup.store, &setup.clock, claim, now).await?.claimed()?;
+    // Claiming takes as long as the team's database does.
+    if claimed.is_none() || setup.lease.as_ref().is_none_or(|lease| lease.is_granted(&setup.clock)) {
+        return Ok(claimed);
+    }
+    let reason = "another machine of the team polls now; request the quote again";
+    let observation = QuoteObservation::failed(RequestFailure::Transport(reason.into()));
+    let refusal = Operation::AnswerQuote { quote: quote.clone(), observation };
+    apply_operation(&setup.store, &setup.clock, refusal, setup.clock.now()).await?;
+    Ok(None)
 }
 
 /// Applies an operation. A paused clock does not advance meanwhile.

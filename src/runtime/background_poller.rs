@@ -44,25 +44,17 @@ pub(crate) struct RunningPollers {
 }
 
 impl RunningPollers {
-    /// Starts a poller. Without a state folder in `options`, no other process may use the store or the ID.
+    /// Starts a poller for each profile, each with its own ID. Without a state folder in its options, no other process
+    /// may use the store or the ID.
     ///
     /// # Errors
     /// Returns an error if the process can't listen for signals.
-    pub(crate) fn start(client: ServiceClient, store: Store, clock: Clock, options: PollerOptions<'_>) -> Result<Self> {
-        Self::start_all(vec![(client, options)], store, clock)
-    }
-
-    /// Like `start`, for several profiles, each with its own ID.
-    pub(crate) fn start_all(
-        clients: Vec<(ServiceClient, PollerOptions<'_>)>,
-        store: Store,
-        clock: Clock,
-    ) -> Result<Self> {
+    pub(crate) fn start(clients: Vec<(ServiceClient, PollerOptions<'_>)>, store: Store, clock: Clock) -> Result<Self> {
         let begin = std::future::ready(());
         Ok(Self::start_after(clients, begin, SuspendHandler::listen()?, store, clock))
     }
 
-    /// Like `start_all`, but polls only after `begin` resolves, and suspends the process as `suspension` requests.
+    /// Like `start`, but polls only after `begin` resolves, and suspends the process as `suspension` requests.
     pub(crate) fn start_after(
         clients: Vec<(ServiceClient, PollerOptions<'_>)>,
         begin: impl Future<Output = ()> + Send + 'static,
@@ -76,7 +68,10 @@ impl RunningPollers {
                 Some(access) => {
                     ProfilePoller::Child(Box::new(TeamPoller::new(access.clone(), client, options, store.path())))
                 }
-                None => ProfilePoller::InProcess(Box::new(client.setup_factory(options, &store, &clock))),
+                None => {
+                    let count = client.counter(options.profile);
+                    ProfilePoller::InProcess(Box::new(client.setup_factory(options, &store, &clock, count)))
+                }
             })
             .collect();
         let (stop, stopped) = oneshot::channel();

@@ -13,7 +13,7 @@ use crate::{
     clock::Clock,
     config::{ConfigError, Settings},
     domain::{secret::IntegratorId, text},
-    metrics::{CountingTransport, RequestCounters},
+    metrics::{CountRequest, CountingTransport, RequestCounters},
     poller::{Heartbeat, HttpTransport, PollScope, PollerSetup},
     store::Store,
 };
@@ -75,6 +75,12 @@ impl ServiceClient {
         self.fingerprint == other.fingerprint && self.rps != other.rps
     }
 
+    /// Returns a function that counts the requests about a profile.
+    pub(super) fn counter(&self, profile: &str) -> CountRequest {
+        let (requests, profile) = (self.requests.clone(), profile.to_owned());
+        Box::new(move |sent| requests.count(&profile, sent))
+    }
+
     /// Returns a function that creates the setup of a poller. Each call is for a new poller, after the earlier one has
     /// stopped.
     pub(super) fn setup_factory(
@@ -82,11 +88,10 @@ impl ServiceClient {
         options: PollerOptions<'_>,
         store: &Store,
         clock: &Clock,
+        count: CountRequest,
     ) -> impl Fn() -> PollerSetup<CountingTransport<HttpTransport>> + Send + Sync + 'static {
-        let Self { client, rps, fingerprint, shown_id, requests, heartbeat, chain_nodes, .. } = self;
+        let Self { client, rps, fingerprint, shown_id, heartbeat, chain_nodes, .. } = self;
         let (store, clock) = (store.clone(), clock.clone());
-        let counted = options.profile.to_owned();
-        let count = Box::new(move |sent| requests.count(&counted, sent));
         let transport =
             Arc::new(CountingTransport { transport: HttpTransport { client, clock: clock.clone() }, count });
         let (profile, weights) = (options.profile.to_owned(), options.weights.clone());

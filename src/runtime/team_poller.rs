@@ -31,11 +31,11 @@ use super::{
     log_file,
     service_client::{PollerOptions, ServiceClient},
     stderr::print_line,
-    team_store::{TeamAccess, presence},
+    team_store::{TeamAccess, presence, wait_until_lasting},
     tokio_runtime,
 };
 use crate::{
-    api::{BaseUrl, Client, Timeouts},
+    api::{BaseUrl, Timeouts},
     budget::{Pace, PaceHandover},
     chain_rpc::{ChainNodes, NodeSetting},
     clock::{Clock, MonotonicTime},
@@ -44,7 +44,7 @@ use crate::{
         team::{Drain, Nonce, TeamLink, TeamStatus},
         team_address::TeamAddress,
     },
-    metrics::{CountingTransport, RequestCounters, SentRequest},
+    metrics::{CountRequest, CountingTransport, RequestCounters},
     poller::{self, Heartbeat, HttpTransport, LeasePermit, PollScope, PollerSetup},
     process::{self, kill_timer::KillTimer, lock::KernelLock, program},
     store::Store,
@@ -328,7 +328,9 @@ async fn run_order(order: PollOrder, clock: &Clock) -> Result<Exit> {
     let lease = run_lease(driver, lease_status.clone(), outputs)?;
     let preferred_member = wait_for_preferred_member(status.clone(), holder_id, order.profile.clone(), order.rank);
     let lost = wait_for_lost_lease(lease_status.clone());
-    let unusable = wait_until_unusable(status.clone(), clock);
+    // A machine whose replica or database fails for long can't keep answers.
+    let is_unusable = |status: &TeamStatus| status.link != TeamLink::Live;
+    let unusable = wait_until_lasting(status.clone(), UNUSABLE_LIMIT, clock, is_unusable);
     let elected = async {
         let lease_status = lease_status.wait_for(|status| status.fence.is_some() || is_refused(status)).await?;
         if let Some(fault) = lease_status.fault.as_ref().filter(|_| lease_status.fence.is_none()) {
@@ -350,7 +352,7 @@ async fn run_order(order: PollOrder, clock: &Clock) -> Result<Exit> {
     let mut drain = Ok(Drain::Complete);
     if let Some((inherited, budget)) = inherited {
         let lease = LeasePermit { may_send_until, key: budget, inherited: Some(inherited), pace };
-        let setup = poller_setup(order, base, integrator_id, store.clone(), lease, clock)?;
+        let setup = PollerSetup { lease: Some(lease), ..poller_setup(order, integrator_id, &store, clock)? };
         let draining = async {
             tokio::select! {
                 () = ended => {}
@@ -374,42 +376,28 @@ async fn run_order(order: PollOrder, clock: &Clock) -> Result<Exit> {
     Ok(Exit::Success)
 }
 
-/// Returns the settings of the poller under a lease.
+/// Returns the setup of the ordered poller.
 fn poller_setup(
     order: PollOrder,
-    base: BaseUrl,
     id: IntegratorId,
-    store: Store,
-    lease: LeasePermit,
+    store: &Store,
     clock: &Clock,
 ) -> Result<PollerSetup<CountingTransport<HttpTransport>>> {
-    let (shown_id, fingerprint) = (id.last4(), id.fingerprint(&base.budget_name()));
-    let client = Client::new(base, id, Timeouts::default())?;
     let nodes = Some(order.chain_nodes).filter(|nodes| !nodes.is_empty());
-    let chain_nodes = nodes.map(|nodes| Arc::new(ChainNodes::new(nodes, Timeouts::default(), clock.clone())));
-    Ok(PollerSetup {
-        store,
-        transport: Arc::new(CountingTransport {
-            transport: HttpTransport { client, clock: clock.clone() },
-            count: report_to_parent()?,
-        }),
-        clock: clock.clone(),
-        profile: order.profile,
-        rps: order.rps,
-        shown_id,
-        fingerprint,
-        budget_folder: Some(order.state_dir),
-        weights: order.weights,
+    let mut client = ServiceClient::new(&order.base_url, id, order.rps)?;
+    client.chain_nodes = nodes.map(|nodes| Arc::new(ChainNodes::new(nodes, Timeouts::default(), clock.clone())));
+    let options = PollerOptions {
+        profile: &order.profile,
+        weights: &order.weights,
+        state_dir: Some(&order.state_dir),
         scope: if order.sends_requests_only { PollScope::RequestsOnly } else { PollScope::Everything },
-        seed: rand::random(),
-        lease: Some(lease),
-        heartbeat: Heartbeat::default(),
-        chain_nodes,
-    })
+        team: None,
+    };
+    Ok(client.setup_factory(options, store, clock, report_to_parent()?)())
 }
 
 /// Returns a function that reports a request to the parent. A report that the pipe can't hold is dropped.
-fn report_to_parent() -> Result<Box<dyn Fn(SentRequest) + Send + Sync>> {
+fn report_to_parent() -> Result<CountRequest> {
     #[cfg(unix)]
     {
         let output = std::os::fd::AsFd::as_fd(&io::stdout()).try_clone_to_owned()?;
@@ -439,19 +427,6 @@ async fn count_requests(output: ChildStdout, requests: RequestCounters, profile:
 /// Whether the role of this process may not poll.
 fn is_refused(status: &LeaseStatus) -> bool {
     matches!(status.fault, Some(TeamError::Permission(_)))
-}
-
-/// Resolves when this machine can't keep answers: its replica or the database has failed for [`UNUSABLE_LIMIT`].
-async fn wait_until_unusable(mut status: watch::Receiver<TeamStatus>, clock: &Clock) {
-    while status.wait_for(|status| status.link != TeamLink::Live).await.is_ok() {
-        let usable = status.wait_for(|status| status.link == TeamLink::Live).map(drop);
-        tokio::select! {
-            () = usable => {}
-            () = clock.sleep_until(clock.now().mono + UNUSABLE_LIMIT) => return,
-        }
-    }
-    // The session has ended.
-    std::future::pending().await
 }
 
 /// Resolves when this machine has held the lease and no longer does.

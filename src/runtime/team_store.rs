@@ -108,15 +108,24 @@ pub(crate) fn open_new_replica(access: &TeamAccess, path: &Path) -> Result<Store
 }
 
 /// Waits until no machine of the team has polled a profile for [`UNPOLLED_REPORT_DELAY`].
-pub(crate) async fn wait_until_unpolled(mut status: watch::Receiver<TeamStatus>, profile: &str, clock: &Clock) {
-    while status.wait_for(|status| status.is_unpolled(profile)).await.is_ok() {
-        let polled = status.wait_for(|status| !status.is_unpolled(profile)).map(drop);
+pub(crate) async fn wait_until_unpolled(status: watch::Receiver<TeamStatus>, profile: &str, clock: &Clock) {
+    wait_until_lasting(status, UNPOLLED_REPORT_DELAY, clock, |status| status.is_unpolled(profile)).await;
+}
+
+/// Waits until a condition has held for `duration`. Never resolves if the session ends first.
+pub(super) async fn wait_until_lasting(
+    mut status: watch::Receiver<TeamStatus>,
+    duration: Duration,
+    clock: &Clock,
+    holds: impl Fn(&TeamStatus) -> bool,
+) {
+    while status.wait_for(&holds).await.is_ok() {
+        let has_ended = status.wait_for(|status| !holds(status)).map(|status| status.is_err());
         tokio::select! {
-            () = polled => {}
-            () = clock.sleep_until(clock.now().mono + UNPOLLED_REPORT_DELAY) => return,
+            has_ended = has_ended => if has_ended { break },
+            () = clock.sleep_until(clock.now().mono + duration) => return,
         }
     }
-    // The session has ended.
     std::future::pending().await
 }
 

@@ -125,7 +125,7 @@ pub(crate) fn dashboard(args: &DashboardArgs, forces_plain: bool, settings: &Set
         let posts = WebhookPosts::default();
         let sources = MetricsSources { store: &store, profiles, requests, posts: posts.clone() };
         let _metrics = Metrics::serve(args.metrics, sources, &clock).await?;
-        let started_notifiers = notifiers::start_all(settings, setting.profiles(), &store, &clock, &posts).await?;
+        let started_notifiers = notifiers::start(&channels, settings, &store, &clock, &posts).await?;
         if is_plain {
             let parts = plain::PlainInputs { store, clock, setting, rps: settings.rps, ellipsis: theme.ellipsis };
             let ended = plain::show(parts, clients).await;

@@ -17,7 +17,7 @@ use tokio::{sync::mpsc, task::spawn_blocking};
 pub(super) use self::typed_commands::PlainInputs;
 use self::{
     changes::{BatchText, ChangeBatch},
-    typed_commands::{CommandRunner, TypedLine},
+    typed_commands::TypedLine,
 };
 use crate::{
     domain::text,
@@ -39,7 +39,7 @@ const COLLECT_TIME: Duration = Duration::from_secs(2);
 pub(super) async fn show(parts: PlainInputs, clients: Vec<(ServiceClient, PollerOptions<'_>)>) -> Result<Exit> {
     let signal = signals::listen()?;
     let mut poller = match clients.is_empty() {
-        false => Some(RunningPollers::start_all(clients, parts.store.clone(), parts.clock.clone())?),
+        false => Some(RunningPollers::start(clients, parts.store.clone(), parts.clock.clone())?),
         true => None,
     };
     let fault = async {
@@ -65,7 +65,7 @@ pub(super) async fn show(parts: PlainInputs, clients: Vec<(ServiceClient, Poller
 async fn run(parts: PlainInputs) -> Result<()> {
     let mut commits = parts.store.subscribe(WakeKind::AnyCommit)?;
     let mut printer = ChangePrinter::new(&parts)?;
-    let (runner, mut lines) = (CommandRunner::of(&parts), read_typed_lines());
+    let mut lines = read_typed_lines();
     let printed = printer.print_changes(&parts).await;
     // The time of the next print, or of the next try after the store couldn't be read.
     let mut due = printer.print_store_error(printed, &parts)?.is_none().then(|| parts.clock.now().mono + COLLECT_TIME);
@@ -97,8 +97,8 @@ async fn run(parts: PlainInputs) -> Result<()> {
                     print_lines(&printer.print_store_error(summary, &parts)?.unwrap_or_default())?;
                 }
                 TypedLine::Run(command) => {
-                    let (runner, now) = (runner.clone(), parts.clock.now());
-                    let done = spawn_blocking(move || runner.run(&command, now)).await?;
+                    let (inputs, now) = (parts.clone(), parts.clock.now());
+                    let done = spawn_blocking(move || inputs.run(&command, now)).await?;
                     printer.last_error = None;
                     printer.print_store_error(done, &parts)?;
                 }

@@ -28,13 +28,13 @@ use crate::{
         context::Context,
     },
     clock::{Clock, Now},
-    domain::reply::ReplyTemplates,
     runtime::exit::Exit,
     store::Store,
     tui::model::DashboardSettings,
 };
 
 /// The store, the clock and the settings of a plain dashboard.
+#[derive(Clone)]
 pub(crate) struct PlainInputs {
     /// The store whose changes are printed.
     pub store: Store,
@@ -46,13 +46,6 @@ pub(crate) struct PlainInputs {
     pub rps: f64,
     /// The mark of a shortened text.
     pub ellipsis: &'static str,
-}
-
-impl PlainInputs {
-    /// Returns the reply templates of the settings.
-    fn templates(&self) -> &ReplyTemplates {
-        &self.setting.templates
-    }
 }
 
 /// The line printed at the start.
@@ -140,38 +133,15 @@ pub(super) enum TypedCommand {
     Quit,
 }
 
-/// Runs typed commands.
-#[derive(Clone)]
-pub(super) struct CommandRunner {
-    store: Store,
-    profile: String,
-    zone: chrono::FixedOffset,
-    ellipsis: &'static str,
-    templates: ReplyTemplates,
-    rps: f64,
-}
-
-impl CommandRunner {
-    /// Creates the runner from the parts of the dashboard.
-    pub(super) fn of(parts: &PlainInputs) -> Self {
-        Self {
-            store: parts.store.clone(),
-            profile: parts.setting.profile.clone(),
-            zone: parts.setting.zone,
-            ellipsis: parts.ellipsis,
-            templates: parts.templates().clone(),
-            rps: parts.rps,
-        }
-    }
-
-    /// Runs a command and prints its output.
+impl PlainInputs {
+    /// Runs a typed command and prints its output.
     pub(super) fn run(&self, command: &TypedCommand, now: Now) -> Result<Exit> {
         let mut out = io::BufWriter::new(io::stdout().lock());
         let cx = &mut Context {
             store: self.store.clone(),
-            profile: self.profile.clone(),
+            profile: self.setting.profile.clone(),
             now,
-            zone: self.zone,
+            zone: self.setting.zone,
             out: &mut out,
             err: &mut io::stderr().lock(),
             ellipsis: self.ellipsis,
@@ -181,7 +151,7 @@ impl CommandRunner {
         let done = match command {
             TypedCommand::List(args) => list::list(args, cx),
             TypedCommand::Show(args) => show::show(args, cx),
-            TypedCommand::Answer(args) => answer::answer(args, cx, &self.templates),
+            TypedCommand::Answer(args) => answer::answer(args, cx, &self.setting.templates),
             TypedCommand::Alerts(args) => alerts::alerts(args, cx),
             TypedCommand::Ack(args) => ack::ack(args, cx),
             TypedCommand::Snooze(args) => snooze::snooze(args, cx),

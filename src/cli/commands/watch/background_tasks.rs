@@ -124,14 +124,10 @@ impl TaskContext<'_> {
     ) -> Result<Option<BackgroundTasks>> {
         let BackgroundTasks { settings, clients, channels, posts } = background_tasks;
         let _maintenance = Maintenance::start(self.store, settings.keep_bodies, self.clock);
-        let mut started = Vec::new();
-        for profile in settings.profiles() {
-            let channels = channels.clone();
-            started.push(notifiers::start(channels, &settings, profile, self.store, self.clock, &posts).await?);
-        }
+        let started = notifiers::start(&channels, &settings, self.store, self.clock, &posts).await?;
         let clients = service_clients::with_options(clients, &settings, self.team);
         let heartbeats = clients.iter().map(|(client, _)| client.heartbeat.clone()).collect();
-        let mut poller = RunningPollers::start_all(clients, self.store.clone(), self.clock.clone())?;
+        let mut poller = RunningPollers::start(clients, self.store.clone(), self.clock.clone())?;
         let _watchdog = ServiceManager::of_process().watch(heartbeats, self.clock.clone());
         let next = tokio::select! {
             biased;
