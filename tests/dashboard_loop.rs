@@ -117,7 +117,7 @@ impl LoopFixture {
         store.apply(track, start()).wait().unwrap();
         let service = Arc::new(Mutex::new(scenario.service(start())));
         let clock = Clock::starting_at(start());
-        Self { folder, store, clock, service, system: System::nowhere(), chain_nodes: None }
+        Self { folder, store, clock, service, system: System::disconnected(), chain_nodes: None }
     }
 
     /// Serves the scenario's chains, and lets the poller ask them.
@@ -391,7 +391,7 @@ fn clipboard(copy_methods: Vec<CopyMethod>) -> System {
         [program] if program == "works" => Ok(()),
         _ => Err(io::Error::other("exit status: 1")),
     };
-    System { copy_methods, feed, ..System::nowhere() }
+    System { copy_methods, feed, ..System::disconnected() }
 }
 
 #[tokio::test(start_paused = true)]

@@ -90,7 +90,7 @@ async fn measure(tracked: &TrackedStore, clock: &Clock) -> (Vec<f64>, f64) {
         setting: dashboard::setting(),
         // ASCII, because the row of the selection begins with `>` there.
         theme: Theme::new(true, true),
-        system: System::nowhere(),
+        system: System::disconnected(),
         view_state_path: None,
         log: None,
         export: |_: &Store, _: &ExportOrder| Err("nothing is exported".into()),

@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand};
 use clap_complete::ArgValueCompleter;
 
 use super::{
@@ -104,7 +104,7 @@ pub(crate) struct GlobalArgs {
     state_dir: Option<PathBuf>,
     /// When to use colours [env NO_COLOR, CLICOLOR_FORCE; default auto]
     #[arg(long, global = true, value_name = "WHEN")]
-    color: Option<ColorOption>,
+    color: Option<clap::ColorChoice>,
     /// Use only ASCII characters, for terminals that can't draw lines, arrows or dots
     #[arg(long, global = true)]
     ascii: bool,
@@ -132,13 +132,6 @@ impl GlobalArgs {
     pub(crate) fn db(&self) -> Option<&Path> {
         self.db.as_deref()
     }
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum ColorOption {
-    Auto,
-    Always,
-    Never,
 }
 
 /// A subcommand.
@@ -295,9 +288,9 @@ impl GlobalArgs {
             rps: self.rps,
             state_dir: self.state_dir.clone(),
             color: self.color.map(|color| match color {
-                ColorOption::Auto => ColorChoice::Auto,
-                ColorOption::Always => ColorChoice::Always,
-                ColorOption::Never => ColorChoice::Never,
+                clap::ColorChoice::Auto => ColorChoice::Auto,
+                clap::ColorChoice::Always => ColorChoice::Always,
+                clap::ColorChoice::Never => ColorChoice::Never,
             }),
             is_ascii: self.ascii,
             is_plain: self.plain,

@@ -25,6 +25,7 @@ use crate::{
         glyphs::Glyphs,
         row_text,
     },
+    process::files::expand_home,
     store::{AlertQuery, Reader, Store},
 };
 
@@ -122,11 +123,7 @@ pub(super) fn files(typed: &OsStr) -> Vec<CompletionCandidate> {
     let (folder, beginning) = typed
         .rsplit_once('/')
         .map_or(("", typed.as_str()), |(_, name)| (typed.get(..typed.len() - name.len()).unwrap_or_default(), name));
-    let path = match (folder, folder.strip_prefix("~/").zip(std::env::home_dir())) {
-        ("", _) => PathBuf::from("."),
-        (_, Some((rest, home))) => home.join(rest),
-        (folder, None) => PathBuf::from(folder),
-    };
+    let path = if folder.is_empty() { PathBuf::from(".") } else { expand_home(folder) };
     let entries = path.read_dir().into_iter().flatten().flatten();
     let candidate = |entry: std::fs::DirEntry| {
         let name = entry.file_name().into_string().ok()?;
@@ -204,16 +201,11 @@ fn store_flags(words: impl Iterator<Item = OsString>) -> CommandLineSettings {
         let within = || words.iter().find_map(|word| word.strip_prefix(flag)?.strip_prefix('='));
         next.map(String::as_str).or_else(within)
     };
-    // The shell hasn't expanded `~` yet.
-    let path = |text: &str| match text.strip_prefix("~/").zip(std::env::home_dir()) {
-        Some((rest, home)) => home.join(rest),
-        None => PathBuf::from(text),
-    };
     CommandLineSettings {
-        db: value("--db").map(path),
+        db: value("--db").map(expand_home),
         store: value("--store").map(str::to_owned),
-        config: value("--config").map(path),
-        state_dir: value("--state-dir").map(path),
+        config: value("--config").map(expand_home),
+        state_dir: value("--state-dir").map(expand_home),
         profile: value("--profile").map(str::to_owned),
         ignores_polling_settings: true,
         ..CommandLineSettings::default()

@@ -147,14 +147,14 @@ pub(super) fn wait_for_team(store: &Store, store_use: StoreUse) -> Result<()> {
     match link {
         TeamLink::Live => {}
         TeamLink::Connecting => {
-            print_line("the team's store is away: it doesn't answer; showing this machine's local copy");
+            print_line("the team's store can't be reached: it doesn't answer; showing this machine's local copy");
         }
         TeamLink::CatchingUp => {
             print_line("the team's store hasn't sent everything yet; showing what this machine has so far");
         }
         TeamLink::Away { reason, .. } => {
             print_line(&format!(
-                "the team's store is away: {}; showing this machine's local copy",
+                "the team's store can't be reached: {}; showing this machine's local copy",
                 text::clean(&reason)
             ));
         }

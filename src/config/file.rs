@@ -98,7 +98,7 @@ pub(super) struct ConfigFile {
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PersonSettings {
-    /// The name that notes, tickets, labels and handled alerts of this person bear.
+    /// The person's name on notes, tickets, labels and handled alerts.
     pub name: Option<String>,
 }
 

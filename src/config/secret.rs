@@ -15,9 +15,6 @@ use super::{
 };
 use crate::{domain::secret::IntegratorId, process::secret_source::SecretSource};
 
-/// The keys for the password of the team's store.
-const STORE_PASSWORD_KEYS: [&str; 3] = ["store_password_env", "store_password_file", "store_password_command"];
-
 /// A text that may hold a secret. `Debug` doesn't show the text.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SecretText(pub String);
@@ -37,55 +34,42 @@ pub(super) struct SecretKeys<'a> {
     command: Option<&'a Argv>,
 }
 
+/// Builds the keys from the fields of one section, which have the names of the keys.
+macro_rules! keys {
+    ($section:ident: $variable:ident $file:ident $command:ident) => {
+        Self {
+            names: [stringify!($variable), stringify!($file), stringify!($command)],
+            variable: $section.$variable.as_ref(),
+            file: $section.$file.as_ref(),
+            command: $section.$command.as_ref(),
+        }
+    };
+}
+
 impl<'a> SecretKeys<'a> {
     /// Returns the keys for the integrator ID of a profile.
     pub(super) fn of_integrator_id(profile: &'a ProfileEntry) -> Self {
-        Self {
-            names: ["integrator_id_env", "integrator_id_file", "integrator_id_command"],
-            variable: profile.integrator_id_env.as_ref(),
-            file: profile.integrator_id_file.as_ref(),
-            command: profile.integrator_id_command.as_ref(),
-        }
+        keys!(profile: integrator_id_env integrator_id_file integrator_id_command)
     }
 
     /// Returns the keys for the store's password in a profile.
     pub(super) fn of_profile(profile: &'a ProfileEntry) -> Self {
-        Self {
-            names: STORE_PASSWORD_KEYS,
-            variable: profile.store_password_env.as_ref(),
-            file: profile.store_password_file.as_ref(),
-            command: profile.store_password_command.as_ref(),
-        }
+        keys!(profile: store_password_env store_password_file store_password_command)
     }
 
     /// Returns the keys at the top of the config file, which apply to all profiles.
     pub(super) fn of_file(file: &'a ConfigFile) -> Self {
-        Self {
-            names: STORE_PASSWORD_KEYS,
-            variable: file.store_password_env.as_ref(),
-            file: file.store_password_file.as_ref(),
-            command: file.store_password_command.as_ref(),
-        }
+        keys!(file: store_password_env store_password_file store_password_command)
     }
 
     /// Returns the keys for the secret of the webhook's signature.
     pub(super) fn of_webhook(file: &'a ConfigFile) -> Self {
-        Self {
-            names: ["webhook_secret_env", "webhook_secret_file", "webhook_secret_command"],
-            variable: file.webhook_secret_env.as_ref(),
-            file: file.webhook_secret_file.as_ref(),
-            command: file.webhook_secret_command.as_ref(),
-        }
+        keys!(file: webhook_secret_env webhook_secret_file webhook_secret_command)
     }
 
     /// Returns the keys for the address of a chain's node.
     pub(super) fn of_chain(node: &'a ChainNode) -> Self {
-        Self {
-            names: ["rpc_env", "rpc_file", "rpc_command"],
-            variable: node.rpc_env.as_ref(),
-            file: node.rpc_file.as_ref(),
-            command: node.rpc_command.as_ref(),
-        }
+        keys!(node: rpc_env rpc_file rpc_command)
     }
 
     /// Refuses several keys: choosing one of them could use the wrong secret.
@@ -126,7 +110,7 @@ fn is_variable(name: &str) -> bool {
 pub(super) fn describe_secret(source: &SecretSource) -> String {
     match source {
         SecretSource::Unset { name } if is_variable(name) => format!("{name}, which is not set"),
-        // Whoever writes the secret itself in place of the variable's name must not see it printed.
+        // A person who gives the secret in place of the variable's name must not see the secret printed.
         SecretSource::Unset { .. } => {
             "a variable whose name has other characters than letters, digits and `_`".to_owned()
         }

@@ -381,7 +381,7 @@ fn overdue_by(tx: &Transaction, now: DateTime<Utc>) -> String {
     format!("OVERDUE by {}", span::long(span::between(tx.deadline().at, now)))
 }
 
-/// THE table: what to tell the customer and what to do.
+/// The only table of what to tell the customer, and what to do.
 fn situation_texts(situation: Situation) -> (&'static str, &'static str) {
     match situation {
         Situation::NotPolledYet => (
@@ -495,7 +495,7 @@ fn alert_texts(rule: Rule) -> (&'static str, &'static str) {
         Rule::ChainDisagrees => (
             "The status that we received for your transfer is unclear. We are clarifying it with the provider and will let \
              you know.",
-            "compare the block explorer with the service's answer, and report both to the provider; V asks the chain again",
+            "compare the block explorer with the service's answer, and report both to the provider; in the dashboard, V asks the chain again",
         ),
         Rule::NotFoundLong => (
             "We can't see your transfer yet. Please confirm the transaction hash and that it was sent on {source}.",

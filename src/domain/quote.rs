@@ -1,6 +1,6 @@
 //! The quote of a route: the request, the answer, and what to do about a refusal (`service.md` 4.2, 7.3, 8).
 //!
-//! Plain data and THE table of resolutions. A request that the service can only refuse must never pass.
+//! Plain data, and the only table of resolutions. A request that the service can only refuse must never pass.
 
 pub(crate) mod draft;
 

@@ -48,7 +48,7 @@ impl<const LIMIT: usize> RowWarnings<LIMIT> {
 pub(super) struct RowCollector<'a, E> {
     allows_any_chain: bool,
     on_transaction: &'a mut dyn FnMut(InputPosition, NewTransaction) -> Result<(), E>,
-    keep_error: Option<E>,
+    callback_error: Option<E>,
     is_empty: bool,
     unknown_columns: HashSet<String>,
     unknown_column_warnings: RowWarnings<COLUMN_LIMIT>,
@@ -67,7 +67,7 @@ impl<'a, E> RowCollector<'a, E> {
         Self {
             allows_any_chain,
             on_transaction,
-            keep_error: None,
+            callback_error: None,
             is_empty: true,
             unknown_columns: HashSet::new(),
             unknown_column_warnings: RowWarnings::default(),
@@ -110,7 +110,7 @@ impl<'a, E> RowCollector<'a, E> {
             return Ok(());
         }
         (self.on_transaction)(position, new).map_err(|error| {
-            self.keep_error = Some(error);
+            self.callback_error = Some(error);
             ReadStop
         })
     }
@@ -134,7 +134,7 @@ impl<'a, E> RowCollector<'a, E> {
 
     /// Returns the warnings and profiles of the file, or the errors for which the file is rejected.
     pub(super) fn finish(mut self) -> Result<FileFindings, ReadError<E>> {
-        if let Some(error) = self.keep_error {
+        if let Some(error) = self.callback_error {
             return Err(ReadError::Callback(error));
         }
         if self.error_count > self.errors.len() {

@@ -24,7 +24,7 @@ pub(crate) enum LineResult {
     /// The line is bad; later lines may be good.
     Bad(LineError),
     /// The line is bad and no later line can be read: the CSV header is invalid, or the input is a JSON array.
-    Hopeless(LineError),
+    Fatal(LineError),
 }
 
 impl LineResult {
@@ -80,7 +80,7 @@ impl LineReader {
         }
         match self.options.format {
             InputFormat::Json => {
-                vec![LineResult::Hopeless(LineError { position: InputPosition::File, message: Self::ARRAY.into() })]
+                vec![LineResult::Fatal(LineError { position: InputPosition::File, message: Self::ARRAY.into() })]
             }
             InputFormat::Csv if self.columns.is_none() => self.read_header(line),
             _ => self.read_row(line),
@@ -109,7 +109,7 @@ impl LineReader {
         self.delimiter = csv::detect_delimiter(line);
         let taken = self.read_row(line);
         let to_hopeless = |taken| match taken {
-            LineResult::Bad(error) if self.columns.is_none() => LineResult::Hopeless(error),
+            LineResult::Bad(error) if self.columns.is_none() => LineResult::Fatal(error),
             other => other,
         };
         taken.into_iter().map(to_hopeless).collect()

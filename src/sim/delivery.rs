@@ -31,7 +31,7 @@ const CUT_BODY: &[u8] = b"{\"routerTransactionStatus\":\"ongo";
 static BOMB: LazyLock<Bytes> = LazyLock::new(|| pack_bomb().unwrap_or_default().into());
 const BINARY_BODY: &[u8] = b"{\"routerTransactionStatus\":\"\xff\xfe\x9f\"}";
 
-/// Returns the body of a play and its headers. Never returns for [`FaultyAnswer::Silence`].
+/// Returns the body of a faulty answer and its headers. Never returns for [`FaultyAnswer::Silence`].
 pub(super) async fn body(play: FaultyAnswer, clock: &Clock) -> (HeaderMap, Body) {
     let mut headers = HeaderMap::new();
     let body = match play {

@@ -8,10 +8,10 @@ use serde_json::Value;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EditError {
     /// The text is not a JSON pointer.
-    #[error("`{0}` is no JSON pointer to a field; it starts with `/`, for example /toChain/blockNumber")]
+    #[error("`{0}` is not a JSON pointer to a field; it starts with `/`, for example /toChain/blockNumber")]
     Pointer(String),
     /// The value is not JSON.
-    #[error("`{pointer}`: `{text}` is no JSON ({reason}); write text in quotes of its own, for example '\"173\"'")]
+    #[error("`{pointer}`: `{text}` is not JSON ({reason}); write text in quotes of its own, for example '\"173\"'")]
     Json {
         /// The pointer to the field.
         pointer: String,
@@ -21,10 +21,10 @@ pub enum EditError {
         reason: String,
     },
     /// The record has no object or array that could hold the field.
-    #[error("`{0}`: the record has nothing there to put it into; check the pointer, or set what holds it as well")]
+    #[error("`{0}`: the record has no object or array there; check the pointer, or set what holds it as well")]
     Parent(String),
     /// The record doesn't have the field that should be removed.
-    #[error("`{0}`: the record has no such field to take out; check the pointer")]
+    #[error("`{0}`: the record has no such field to remove; check the pointer")]
     Missing(String),
 }
 
@@ -142,14 +142,14 @@ mod tests {
     fn impossible_edits_are_errors() {
         let set = |pointer, text| record_after(RecordEdit::set(pointer, text)).unwrap_err();
         let unset = |pointer| record_after(RecordEdit::unset(pointer)).unwrap_err();
-        assert!(set("a", "1").starts_with("`a` is no JSON pointer"));
-        assert!(set("a/b", "1").starts_with("`a/b` is no JSON pointer"));
-        assert!(set("/a", "nul").starts_with("`/a`: `nul` is no JSON"));
+        assert!(set("a", "1").starts_with("`a` is not a JSON pointer"));
+        assert!(set("a/b", "1").starts_with("`a/b` is not a JSON pointer"));
+        assert!(set("/a", "nul").starts_with("`/a`: `nul` is not JSON"));
         for pointer in ["/none/b", "/text/b", "/list/7", "/list/x"] {
-            assert!(set(pointer, "1").starts_with(&format!("`{pointer}`: the record has nothing there")));
+            assert!(set(pointer, "1").starts_with(&format!("`{pointer}`: the record has no object or array there")));
             assert!(unset(pointer).starts_with(&format!("`{pointer}`: the record has no such field")));
         }
-        assert!(unset("/a/b").ends_with("no such field to take out; check the pointer"));
+        assert!(unset("/a/b").ends_with("no such field to remove; check the pointer"));
     }
 
     #[test]

@@ -22,7 +22,7 @@ pub struct SimulatedResponse {
     pub status: u16,
     /// The headers, with names in lower case.
     pub headers: Headers,
-    /// The body; empty where a play replaces it.
+    /// The body; empty where a faulty answer replaces it.
     pub body: String,
     /// How a faulty service sends the response; `None` sends it immediately and as a whole.
     pub fault: Option<FaultyAnswer>,

@@ -148,7 +148,7 @@ impl Scenario {
         world.with_chain_courses(self.courses.clone())
     }
 
-    /// Returns a service that plays this scenario from `start` on.
+    /// Returns a service that follows this scenario from `start` on.
     pub fn service(&self, start: DateTime<Utc>) -> SimulatedService {
         SimulatedService::new(self.world(start), self.limits)
     }
@@ -330,7 +330,7 @@ mod tests {
             ("[service]\n\nrps = 0".to_owned(), "line 3: rps must be above 0; write"),
             ("[service]\ncounts_from = \"noon\"".to_owned(), "line 2: unknown variant `noon`, expected `start` or"),
             (format!("{HEAD}answers = []"), "line 2: transaction 0xab: answers is empty; write"),
-            (format!("{HEAD}answers = [{{ from = 0 }}]"), "line 6: transaction 0xab: it says nothing; write"),
+            (format!("{HEAD}answers = [{{ from = 0 }}]"), "line 6: transaction 0xab: the answer has no content; write"),
             (format!("{HEAD}answers = [{{ from = -1, http = 404 }}]"), "line 6: transaction 0xab: `from` must be"),
             (format!("{HEAD}answers = [{{ from = 0, http = 99 }}]"), "line 6: transaction 0xab: http = 99 can't"),
             (format!("{HEAD}answers = [{{ from = 0, http = 200 }}]"), "line 6: transaction 0xab: http = 200 needs a"),
@@ -342,7 +342,7 @@ mod tests {
             (HEAD.to_owned(), "line 1: missing field `answers`"),
             ("[service]\nwallet_limit_s = -1".to_owned(), "line 2: wallet_limit_s must be seconds"),
             ("[[route]]\nhttp = 404".to_owned(), "line 1: missing field `fromAddress`"),
-            ("[[route]]\nfromAddress = \"0xa\"".to_owned(), "line 2: route: it says nothing; write"),
+            ("[[route]]\nfromAddress = \"0xa\"".to_owned(), "line 2: route: the answer has no content; write"),
             ("[[route]]\nfromAddress = \"0xa\"\nstatus = 3".to_owned(), "line 3: unknown field `status`"),
             (format!("{ROUTE}{ROUTE}"), "line 5: a route for 0xA is there already"),
             (
@@ -373,7 +373,7 @@ mod tests {
             (r#"http = 404, unset = ["/id"]"#, "line 6: transaction 0xab: `set` and `unset` belong to `status`"),
             (r#"http = 404, body = "", play = "cut""#, "line 6: transaction 0xab: `body` and `play` exclude"),
             (r#"http = 404, play = "silence""#, "line 6: transaction 0xab: `http` says how the answer begins"),
-            (r#"body = """#, "line 6: transaction 0xab: it says nothing"),
+            (r#"body = """#, "line 6: transaction 0xab: the answer has no content"),
             (r#"play = "dance""#, "line 6: unknown variant `dance`, expected one of `silence`, `drip`"),
             (
                 r#"http = 429, headers = { Retry-After = "7" }"#,
@@ -382,8 +382,8 @@ mod tests {
             (r#"http = 500, headers = { "a b" = "7" }"#, "line 6: transaction 0xab: `headers`: `a b` is no header's"),
             (r#"http = 500, headers = { a = "\n" }"#, "line 6: transaction 0xab: the header a holds what no header"),
             (r#"http = 429, retry_after = "\u0000""#, "line 6: transaction 0xab: the header retry-after holds"),
-            ("status = \"a\",\n set = { \"/id\" = \"x\" }", "line 7: transaction 0xab: `set`: `/id`: `x` is no JSON"),
-            ("status = \"a\",\n\n unset = [\"id\"]", "line 8: transaction 0xab: `unset`: `id` is no JSON pointer"),
+            ("status = \"a\",\n set = { \"/id\" = \"x\" }", "line 7: transaction 0xab: `set`: `/id`: `x` is not JSON"),
+            ("status = \"a\",\n\n unset = [\"id\"]", "line 8: transaction 0xab: `unset`: `id` is not a JSON pointer"),
         ];
         for (keys, start) in cases {
             let error = Scenario::parse(&format!("{HEAD}answers = [{{ from = 0, {keys} }}]")).unwrap_err().to_string();

@@ -111,7 +111,7 @@ fn content(
     };
     match (http, content) {
         (None, AnswerContent::FaultyAnswer(play)) => Ok((200, AnswerContent::FaultyAnswer(play))),
-        (None, _) => Err("it says nothing; write status = \"ongoing\" or http = 404".to_owned()),
+        (None, _) => Err("the answer has no content; write status = \"ongoing\" or http = 404".to_owned()),
         (Some(_), AnswerContent::FaultyAnswer(play)) if !play.has_status() => {
             Err("`http` says how the answer begins, and this play has none; leave `http` out".to_owned())
         }

@@ -160,9 +160,9 @@ macro_rules! command_table {
             PrevTab       Move               [List Detail]                   "prev_tab"      ""         ["[" "Shift-Tab"] "show the previous tab of the detail"
                 => |model, _| { model.detail.tab = model.detail.tab.neighbor(Direction::Backwards) };
             DetailDown    Move               [List]                          "detail_down"   ""         ["^E"]           "scroll the detail beside the list down"
-                => |model, _| model.detail.move_by(DETAIL_STEP, model.geometry.detail_end);
+                => |model, _| model.detail.move_by(DETAIL_STEP, model.geometry.scroll_end);
             DetailUp      Move               [List]                          "detail_up"     ""         ["^Y"]           "scroll the detail beside the list up"
-                => |model, _| model.detail.move_by(-DETAIL_STEP, model.geometry.detail_end);
+                => |model, _| model.detail.move_by(-DETAIL_STEP, model.geometry.scroll_end);
             NextRow       Move               [Detail]                        "next_row"      ""         ["J" ">"]        "open the next transaction of the list"
                 => |model, _| model.list.move_by(1);
             PrevRow       Move               [Detail]                        "prev_row"      ""         ["K" "<"]        "open the previous transaction of the list"

@@ -37,6 +37,14 @@ pub enum AlertTarget {
 }
 
 impl AlertTarget {
+    /// The transaction whose alerts these are; `None` for a single alert.
+    pub fn transaction(self) -> Option<RowId> {
+        match self {
+            Self::Alert(_) => None,
+            Self::OfTransaction(row) => Some(row),
+        }
+    }
+
     /// The alerts of these transactions.
     pub fn of(rows: &[RowId]) -> Vec<Self> {
         rows.iter().copied().map(Self::OfTransaction).collect()
@@ -92,11 +100,7 @@ impl Write {
         match self {
             Self::Edit(Edit::Untrack { transactions }) => transactions.clone(),
             Self::Edit(Edit::Acknowledge { alerts, .. } | Edit::Snooze { alerts, .. }) => {
-                let row = |target: &AlertTarget| match target {
-                    AlertTarget::Alert(_) => None,
-                    AlertTarget::OfTransaction(row) => Some(*row),
-                };
-                alerts.iter().filter_map(row).collect()
+                alerts.iter().filter_map(|alert| alert.transaction()).collect()
             }
             Self::Edit(
                 Edit::AddNote { .. }

@@ -19,7 +19,6 @@ pub fn step(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
     // Only keys and the wheel scroll.
     if let Msg::Key(_) | Msg::Wheel(..) = message {
         geometry.scroll_end = view::scroll_end(model, now);
-        geometry.detail_end = view::detail_end(model, now);
     }
     model.set_geometry(geometry);
     update(model, message, now)
@@ -137,7 +136,7 @@ mod tests {
             let mut model = dashboard(size);
             let row = if size.0 < 100 { 2 } else { 3 };
             let age = (0..size.0).find(|column| {
-                matches!(view::target(&model, now(), (*column, row)), Some(ClickTarget::Title(own)) if own.name() == "status")
+                matches!(view::target(&model, now(), (*column, row)), Some(ClickTarget::Title(own)) if own.spec().name == "status")
             });
             mouse(&mut model, CLICK, (age.unwrap(), row));
             assert_eq!(model.list.filter_text, "sort:status", "{size:?}");
@@ -158,7 +157,7 @@ mod tests {
         let scrolled = model.detail.position();
         mouse(&mut model, MouseEventKind::ScrollDown, (100, 20));
         assert_eq!(model.list.selected, Some(RowId(4)), "the list stays");
-        assert!(model.detail.position() >= scrolled && model.geometry.detail_end >= model.detail.position());
+        assert!(model.detail.position() >= scrolled && model.geometry.scroll_end >= model.detail.position());
     }
 
     #[test]

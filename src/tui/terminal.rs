@@ -44,8 +44,8 @@ pub enum TerminalRequest<'a> {
     Title(&'a str),
     /// Copy a text to the terminal's clipboard (OSC 52). The terminal doesn't confirm it.
     Copy(&'a str),
-    /// Send a notice: a ready-made escape sequence.
-    StatusMessage(&'a str),
+    /// Send a notification: a ready-made escape sequence.
+    Notification(&'a str),
     /// Enable or disable reports of clicks and the wheel.
     Mouse(bool),
     /// Restore the terminal, as before the dashboard.
@@ -93,7 +93,7 @@ pub(crate) fn perform_request(request: TerminalRequest<'_>) -> io::Result<()> {
         TerminalRequest::EndFrame => execute!(out, EndSynchronizedUpdate),
         TerminalRequest::Title(title) => execute!(out, SetTitle(title)),
         TerminalRequest::Copy(text) => execute!(out, CopyToClipboard::to_clipboard_from(text)),
-        TerminalRequest::StatusMessage(sequence) => execute!(out, Print(sequence)),
+        TerminalRequest::Notification(sequence) => execute!(out, Print(sequence)),
         TerminalRequest::Mouse(true) => execute!(out, CLICKS),
         TerminalRequest::Mouse(false) => execute!(out, DisableMouseCapture),
         TerminalRequest::Restore => {

@@ -23,8 +23,8 @@ fn filter_hash_pipe_or_store_without_transactions_ends_with_2() {
         (&filled, &["label:batch-8"], "", "has label:batch-8"),
         (&filled, &["chain:basee"], "", "chain:basee"),
         (&filled, &["is:overdue"], "", "no tracked transaction matches"),
-        (&empty, &["-"], "", "standard input held no transaction"),
-        (&empty, &["-"], HEADER, "standard input held no transaction"),
+        (&empty, &["-"], "", "standard input contained no transaction"),
+        (&empty, &["-"], HEADER, "standard input contained no transaction"),
     ];
     for (home, words, input, sentence) in cases {
         for more in [&[][..], &["--json"], &["--until-settled"]] {

@@ -166,7 +166,7 @@ fn wrong_description_or_an_unreachable_team_sends_no_request() {
     check("42161", &["0xabcdefabcdef"]).assert_exit(2, &["describe one transaction"]);
     fixture.run(&["check", &hash, "--from", "42161"]).assert_exit(2, &["--to <CHAIN>", "--quote-id <ID>"]);
     check("42161", &["--store", "postgres://127.0.0.1:9/hoptop"])
-        .assert_exit(1, &["the team's store is away", "127.0.0.1:9 refuses"]);
+        .assert_exit(1, &["the team's store can't be reached", "127.0.0.1:9 refuses"]);
     assert_eq!(fixture.simulation.end_within_budget(), 0);
 }
 

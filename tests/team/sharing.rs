@@ -158,7 +158,7 @@ fn unreachable_database_leaves_everything_readable_and_edits_give_the_reason() {
     for mode in [ProxyMode::Cut, ProxyMode::Blackhole] {
         proxy.set_mode(mode);
         let read = home.run(&["list", "--json"]);
-        read.assert_exit(0, &["the team's store is away: ", "showing this machine's local copy"]);
+        read.assert_exit(0, &["the team's store can't be reached: ", "showing this machine's local copy"]);
         assert!(read.out.contains(&hash(1)), "{read:?}");
         let edit = add(&home, 2);
         assert_eq!(edit.code, Some(1), "{edit:?}");

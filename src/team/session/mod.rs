@@ -294,7 +294,7 @@ impl LogSession {
             };
             let is_new = status.link != link;
             if is_new {
-                tracing::warn!("the team's store is away: {reason}");
+                tracing::warn!("the team's store can't be reached: {reason}");
                 status.link = link;
             }
             is_new

@@ -32,13 +32,11 @@ pub struct Geometry {
     pub routes: usize,
     /// The rows of the scrolling area: a page of text, the detail, the list or the log.
     pub page: usize,
-    /// The largest scroll offset of a page of text, the detail or the log, in rows; measured for keys and the wheel
-    /// only.
+    /// The largest scroll offset of a page of text, or of the detail on the screen or beside the list, in rows;
+    /// measured for keys and the wheel only.
     pub scroll_end: usize,
     /// Whether the detail is shown, on the whole screen or beside the list.
     pub shows_detail: bool,
-    /// The largest scroll offset of the detail beside the list; measured for keys and the wheel only.
-    pub detail_end: usize,
     /// Whether the step of the tour is drawn.
     pub shows_tour: bool,
 }

@@ -341,11 +341,6 @@ impl Model {
         self.profile_alerts.iter().find(|alert| alert.handling.is_none())
     }
 
-    /// Marks the list as stale, so that it is read again.
-    pub fn mark_stale(&mut self) {
-        self.list.mark_stale();
-    }
-
     /// Returns the contexts in which keys are looked up, the first before the others. A text field takes keys before
     /// them.
     pub fn contexts(&self) -> &'static [KeyContext] {
@@ -396,8 +391,13 @@ impl Model {
     }
 
     /// Opens the detail of the selected transaction at the tab that was open beside the list.
-    pub fn open_detail(&mut self) {
-        self.screen = Screen::Detail;
+    pub fn open_detail(&mut self, returns_to_alerts: bool) {
+        (self.screen, self.alert_list.returns_to_alerts) = (Screen::Detail, returns_to_alerts);
+    }
+
+    /// Shows the list; Esc no longer returns to the alerts.
+    pub fn show_list(&mut self) {
+        (self.screen, self.alert_list.returns_to_alerts) = (Screen::List, false);
     }
 
     /// Selects a transaction; if the list doesn't have it, in a temporary view of all transactions.
@@ -405,7 +405,7 @@ impl Model {
         if !self.list.part.rows.contains(&row) {
             self.begin_temporary_view(row);
         }
-        self.screen = Screen::List;
+        self.show_list();
         self.list.select_when_loaded(row);
     }
 
@@ -452,11 +452,6 @@ impl Model {
         after.iter().chain(before).find(needs_somebody).copied()
     }
 
-    /// Returns the age of the oldest answer about a polled transaction of the active profile.
-    pub fn oldest_age(&self, now: DateTime<Utc>) -> Option<Duration> {
-        self.own.oldest_age(now)
-    }
-
     /// Returns the report of the active profile's poller; `None` if no poller runs, or nothing is known of it because
     /// the team's store is unreachable.
     pub fn live_poller(&self, now: DateTime<Utc>) -> Option<&PollerReport> {
@@ -468,11 +463,6 @@ impl Model {
             None | Some(TeamLink::Connecting | TeamLink::CatchingUp | TeamLink::Live) => true,
             Some(TeamLink::Away { .. } | TeamLink::Refused { .. }) => false,
         }
-    }
-
-    /// Returns the end of the active profile's pause, if a person paused polling.
-    pub fn paused_until(&self, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
-        self.own.paused_until(now)
     }
 
     /// Returns the budget of the active profile, then those of the other shown profiles.
@@ -500,7 +490,8 @@ impl Model {
     }
 
     fn open_temporary_view(&mut self, target: Option<RowId>, filter: &str) {
-        let temporary_view = TemporaryView { target, left: self.view_state_to_save(), selected: self.list.selected };
+        let temporary_view =
+            TemporaryView { target, previous: self.view_state_to_save(), selected: self.list.selected };
         // A search within a temporary view keeps the view to return to.
         self.temporary_view.get_or_insert(temporary_view).target = target;
         self.show_tab(Tab::All);
@@ -517,8 +508,8 @@ impl Model {
     /// Ends the temporary view and restores the view before it. Returns whether there was a temporary view.
     pub fn end_temporary_view(&mut self) -> bool {
         let view_state = self.view_state_to_save();
-        let Some(TemporaryView { left, selected, .. }) = self.temporary_view.take() else { return false };
-        let tab = left.tab();
+        let Some(TemporaryView { previous, selected, .. }) = self.temporary_view.take() else { return false };
+        let tab = previous.tab();
         self.view_state = view_state;
         self.restore_view(tab);
         (self.list.selected, self.list.pending_selection) = (selected, selected);
@@ -528,7 +519,7 @@ impl Model {
     /// Replaces view and filters by those before the temporary view, because a temporary view is not saved.
     fn without_temporary_view(&self, view_state: ViewState) -> ViewState {
         match &self.temporary_view {
-            Some(TemporaryView { left: ViewState { view, filters, .. }, .. }) => {
+            Some(TemporaryView { previous: ViewState { view, filters, .. }, .. }) => {
                 ViewState { view: *view, filters: filters.clone(), ..view_state }
             }
             None => view_state,

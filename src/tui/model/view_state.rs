@@ -232,7 +232,7 @@ impl ViewState {
 pub struct TemporaryView {
     /// The transaction that was searched for; `None` for the matches of a filter.
     pub(crate) target: Option<RowId>,
-    pub(crate) left: ViewState,
+    pub(crate) previous: ViewState,
     pub(crate) selected: Option<RowId>,
 }
 

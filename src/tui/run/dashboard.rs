@@ -22,7 +22,7 @@ use crate::{
         message::Msg,
         model::Model,
         screens::list::state::PageRequest,
-        system::{System, notice::DesktopNotifications, suspension::SuspendScope},
+        system::{System, notification::DesktopNotifications, suspension::SuspendScope},
         terminal::TerminalRequest,
         view_state_file::ViewStateFile,
     },
@@ -103,7 +103,7 @@ pub(super) struct SystemState {
     pub(super) is_focused: bool,
     /// Whether the terminal reports focus, as far as known.
     pub(super) reports_focus: bool,
-    pub(super) notices: DesktopNotifications,
+    pub(super) notifications: DesktopNotifications,
     /// The requested suspension.
     pub(super) suspend: Option<SuspendScope>,
     pub(super) title: String,
@@ -114,9 +114,9 @@ impl SystemState {
     pub(super) fn new(system: System) -> Self {
         Self {
             is_focused: true,
-            reports_focus: system.notices.reports_focus,
+            reports_focus: system.notifications.reports_focus,
             system,
-            notices: DesktopNotifications::default(),
+            notifications: DesktopNotifications::default(),
             suspend: None,
             title: String::new(),
             has_mouse: false,
@@ -131,7 +131,7 @@ impl SystemState {
     /// Queues notices of raised alerts, each with its subject.
     pub(super) fn queue_notifications(&mut self, raised: Vec<(Rule, String)>) {
         for (rule, about) in raised {
-            self.notices.queue(rule, about);
+            self.notifications.queue(rule, about);
         }
     }
 

@@ -8,7 +8,7 @@ use crate::{
     domain::{
         alert::Alert,
         ids::RowId,
-        operation::{Edit, LocalEdit, Operation},
+        operation::{Edit, EditTargets, LocalEdit, Operation},
         record, span, text,
     },
     store::{AlertQuery, Reversal, Store, StoreError},
@@ -79,19 +79,9 @@ pub(crate) fn edit(context: &WriteContext, edit: ScreenEdit) -> Result<String, S
 
 /// Returns the transaction whose alerts an edit handles, if it handles those of one.
 fn transaction_of_alerts(edit: &ScreenEdit) -> Option<RowId> {
-    match edit {
-        Edit::Acknowledge { alerts, .. } | Edit::Snooze { alerts, .. } | Edit::Unacknowledge { alerts } => {
-            match alerts.as_slice() {
-                [AlertTarget::OfTransaction(row)] => Some(*row),
-                _ => None,
-            }
-        }
-        Edit::Untrack { .. }
-        | Edit::AddNote { .. }
-        | Edit::RemoveNote { .. }
-        | Edit::SetTicket { .. }
-        | Edit::ChangeLabels { .. }
-        | Edit::CorrectSource { .. } => None,
+    match edit.targets() {
+        EditTargets::Alerts([alert]) => alert.transaction(),
+        EditTargets::Alerts(_) | EditTargets::Transactions(_) => None,
     }
 }
 

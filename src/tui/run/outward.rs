@@ -1,4 +1,4 @@
-//! The loop's effects outside the screen: clipboard, browser, the terminal's title and mouse, notices and suspension.
+//! The loop's effects outside the screen: clipboard, browser, the terminal's title and mouse, notifications and suspension.
 //!
 //! Programs run on the pool for blocking work. The terminal must get requests only between two frames, never within
 //! one.
@@ -59,10 +59,10 @@ impl Dashboard {
         // If the terminal doesn't report focus, a person without a recent key press counts as away.
         let is_away =
             if self.system_state.reports_focus { !self.system_state.is_focused } else { !self.pace.is_active() };
-        let settings = self.system_state.system.notices;
-        match self.system_state.notices.take(is_away, now) {
-            Some(notice) if settings.is_open() => {
-                self.system_state.request_terminal(TerminalRequest::StatusMessage(&settings.sequence(&notice)))
+        let settings = self.system_state.system.notifications;
+        match self.system_state.notifications.take(is_away, now) {
+            Some(text) if settings.is_enabled() => {
+                self.system_state.request_terminal(TerminalRequest::Notification(&settings.sequence(&text)))
             }
             _ => Ok(()),
         }

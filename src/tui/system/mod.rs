@@ -6,7 +6,7 @@
 pub(crate) mod browser;
 pub(crate) mod clipboard;
 pub(crate) mod environment;
-pub(crate) mod notice;
+pub(crate) mod notification;
 pub(crate) mod paste;
 pub(crate) mod suspension;
 
@@ -36,7 +36,7 @@ pub struct System {
     /// Whether the terminal is known to put brackets around pastes.
     pub has_brackets: bool,
     /// How a person in another window is notified of alerts.
-    pub notices: notice::NotificationSettings,
+    pub notifications: notification::NotificationSettings,
     /// The suspension of the program, if it is supported.
     pub suspension: Option<Suspension>,
     /// Signals that the first rows are drawn: work that would compete for the processor waits for it.
@@ -44,8 +44,8 @@ pub struct System {
 }
 
 impl System {
-    /// Returns a system without any outside, for tests.
-    pub fn nowhere() -> Self {
+    /// Returns a system without terminal, clipboard and browser, for tests.
+    pub fn disconnected() -> Self {
         Self {
             copy_methods: Vec::new(),
             feed: |_, _| Err(io::Error::other("there is no program")),
@@ -53,14 +53,14 @@ impl System {
             terminal: |_| Ok(()),
             has_mouse: false,
             has_brackets: false,
-            notices: notice::NotificationSettings::default(),
+            notifications: notification::NotificationSettings::default(),
             suspension: None,
             first_rows: None,
         }
     }
 
     /// Returns the system of this process. `clipboard` is the command of the config, `mode` the requested
-    /// protocol of notices, `has_bell` whether the bell rings.
+    /// protocol of notifications, `has_bell` whether the bell rings.
     pub fn process(clipboard: Option<Vec<String>>, has_mouse: bool, mode: NotificationMode, has_bell: bool) -> Self {
         let variable = |name: &str| std::env::var_os(name);
         let environment = TerminalEnvironment { variable: &variable, has_program: &program::program_exists };
@@ -71,7 +71,7 @@ impl System {
             terminal: super::terminal::perform_request,
             has_mouse,
             has_brackets: paste::has_brackets(&environment),
-            notices: notice::choose(&environment, mode, has_bell),
+            notifications: notification::choose(&environment, mode, has_bell),
             suspension: None,
             first_rows: None,
         }

@@ -1,6 +1,6 @@
 //! Notifications for a person in another window: the bell, and the terminal's desktop notifications.
 //!
-//! Pure: environment, moments and alerts in, a protocol and a line out. A notice must never disturb a person who looks
+//! Pure: environment, moments and alerts in, a protocol and a line out. A notification must never disturb a person who looks
 //! at the screen, nor come more than once a minute.
 
 use std::{collections::BTreeMap, time::Duration};
@@ -11,7 +11,7 @@ use crate::{
     domain::{alert::Rule, notification::NotificationMode, text},
 };
 
-/// The shortest interval between two notices.
+/// The shortest interval between two notifications.
 const MIN_INTERVAL: Duration = Duration::from_secs(60);
 
 /// A terminal's protocol for desktop notifications.
@@ -25,7 +25,7 @@ pub enum NotificationProtocol {
     Osc99,
 }
 
-/// How notices are sent.
+/// How notifications are sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NotificationSettings {
     /// The terminal's protocol, if it is known.
@@ -34,11 +34,11 @@ pub struct NotificationSettings {
     pub goes_through_tmux: bool,
     /// Whether the terminal is known to report a loss of focus; until such a report the person is looking.
     pub reports_focus: bool,
-    /// Whether the bell rings with a notice.
+    /// Whether the bell rings with a notification.
     pub has_bell: bool,
 }
 
-/// Returns how notices are sent to this terminal.
+/// Returns how notifications are sent to this terminal.
 pub(crate) fn choose(
     environment: &TerminalEnvironment<'_>,
     wanted: NotificationMode,
@@ -71,7 +71,7 @@ fn known(environment: &TerminalEnvironment<'_>) -> Option<NotificationProtocol> 
 }
 
 impl NotificationSettings {
-    /// Returns the escape sequence of a notice; empty if the terminal supports no protocol and the bell is off.
+    /// Returns the escape sequence of a notification; empty if the terminal supports no protocol and the bell is off.
     pub fn sequence(self, line: &str) -> String {
         // The text must not contain characters that end or divide a sequence.
         let line = text::clean(line).replace(';', ",");
@@ -88,13 +88,13 @@ impl NotificationSettings {
         format!("{asked}{}", if self.has_bell { "\x07" } else { "" })
     }
 
-    /// Whether notices are sent at all.
-    pub fn is_open(self) -> bool {
+    /// Whether notifications are sent at all.
+    pub fn is_enabled(self) -> bool {
         self.protocol.is_some() || self.has_bell
     }
 }
 
-/// Alerts for the next notice.
+/// Alerts for the next notification.
 #[derive(Debug, Default)]
 pub(crate) struct DesktopNotifications {
     /// The number of alerts by rule, the most urgent first.
@@ -111,7 +111,7 @@ impl DesktopNotifications {
         self.about = about;
     }
 
-    /// Returns the notice to send now, if one is due. A person at the screen needs no notice, so the alerts are
+    /// Returns the notification to send now, if one is due. A person at the screen needs no notification, so the alerts are
     /// dropped.
     pub(crate) fn take(&mut self, is_away: bool, now: MonotonicTime) -> Option<String> {
         if !is_away {
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn text_in_a_notice_can_not_end_its_sequence_or_begin_another() {
+    fn text_in_a_notification_can_not_end_its_sequence_or_begin_another() {
         let settings = |protocol, goes_through_tmux| NotificationSettings {
             protocol: Some(protocol),
             goes_through_tmux,
@@ -186,24 +186,26 @@ mod tests {
             "\x1bPtmux;\x1b\x1b]9;hoptop: x\x1b\x1b\\\x1b\\"
         );
         assert_eq!(NotificationSettings { has_bell: true, ..NotificationSettings::default() }.sequence("x"), "\x07");
-        assert!(!NotificationSettings::default().is_open() && NotificationSettings::default().sequence("x").is_empty());
+        assert!(
+            !NotificationSettings::default().is_enabled() && NotificationSettings::default().sequence("x").is_empty()
+        );
     }
 
     #[test]
-    fn a_person_who_is_away_gets_one_notice_a_minute_about_all_alerts() {
+    fn a_person_who_is_away_gets_one_notification_a_minute_about_all_alerts() {
         let at = |seconds| MonotonicTime(Duration::from_secs(seconds));
-        let mut notices = DesktopNotifications::default();
-        assert_eq!(notices.take(true, at(0)), None);
-        notices.queue(Rule::Overdue, "0x12...ab ARB>BASE".into());
-        assert_eq!(notices.take(true, at(1)).unwrap(), "overdue: 0x12...ab ARB>BASE");
-        notices.queue(Rule::NeedsGas, "one".into());
-        notices.queue(Rule::Overdue, "another".into());
-        notices.queue(Rule::Overdue, "a third".into());
-        assert_eq!(notices.take(true, at(60)), None);
-        assert_eq!(notices.take(true, at(61)).unwrap(), "3 alerts: 2 overdue, needs gas");
-        notices.queue(Rule::Overdue, "seen".into());
+        let mut notifications = DesktopNotifications::default();
+        assert_eq!(notifications.take(true, at(0)), None);
+        notifications.queue(Rule::Overdue, "0x12...ab ARB>BASE".into());
+        assert_eq!(notifications.take(true, at(1)).unwrap(), "overdue: 0x12...ab ARB>BASE");
+        notifications.queue(Rule::NeedsGas, "one".into());
+        notifications.queue(Rule::Overdue, "another".into());
+        notifications.queue(Rule::Overdue, "a third".into());
+        assert_eq!(notifications.take(true, at(60)), None);
+        assert_eq!(notifications.take(true, at(61)).unwrap(), "3 alerts: 2 overdue, needs gas");
+        notifications.queue(Rule::Overdue, "seen".into());
         assert_eq!(
-            (notices.take(false, at(200)), notices.take(true, at(201))),
+            (notifications.take(false, at(200)), notifications.take(true, at(201))),
             (None, None),
             "a person at the screen has seen the alert"
         );

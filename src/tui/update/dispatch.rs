@@ -132,7 +132,7 @@ fn go_back(model: &mut Model, now: MonotonicTime) -> Vec<Effect> {
     }
     model.screen = Screen::List;
     // The transaction that was open may be filtered out by now.
-    model.mark_stale();
+    model.list.mark_stale();
     count.into_iter().collect()
 }
 
@@ -144,7 +144,7 @@ fn open_side_screen(model: &mut Model, screen: Screen, now: MonotonicTime) -> Ve
     model.screen = screen;
     // From an open transfer the charts show its route.
     let of_open = model.selected().filter(|_| model.previous_screen == Screen::Detail).map(RouteKey::of);
-    (model.charts.is_stale, model.charts.chosen, model.log.asked_at) = (true, of_open, None);
+    (model.charts.is_stale, model.charts.chosen, model.log.load_requested_at) = (true, of_open, None);
     model.log.go_to_newest();
     stats::update::read_if_due(model, now).into_iter().chain(log::update::read_if_due(model, now)).collect()
 }
@@ -155,7 +155,7 @@ fn leave_side_screen(model: &mut Model, now: MonotonicTime) -> Vec<Effect> {
     match model.screen {
         Screen::Alerts => alerts::update::open(model, now),
         Screen::List => {
-            model.mark_stale();
+            model.list.mark_stale();
             Vec::new()
         }
         Screen::Detail | Screen::Stats | Screen::Log => Vec::new(),
@@ -167,8 +167,8 @@ fn open(model: &mut Model, now: MonotonicTime) {
     if model.screen == Screen::Alerts {
         alerts::update::open_selected(model, now);
     } else if model.list.selected.is_some() {
-        (model.list.is_chosen, model.alert_list.returns_to_alerts) = (true, false);
-        model.open_detail();
+        model.list.is_chosen = true;
+        model.open_detail(false);
     }
 }
 
@@ -177,9 +177,7 @@ fn full_screen(model: &mut Model, now: MonotonicTime) -> Vec<Effect> {
     if model.screen == Screen::Detail {
         return go_back(model, now);
     }
-    if model.list.selected.is_some() {
-        (model.list.is_chosen, model.alert_list.returns_to_alerts, model.screen) = (true, false, Screen::Detail);
-    }
+    open(model, now);
     Vec::new()
 }
 

@@ -84,11 +84,11 @@ fn apply(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
         Msg::Wheel(lines, pane) => pointer::on_wheel(model, lines, pane).into_effects(),
         Msg::StoreChanged(update) => store_changes::on_store_changed(model, *update, now),
         Msg::Page(read) => store_changes::on_page(model, &read.0, read.1, now),
-        Msg::Counted(counted) => store_changes::on_counted(model, counted.0, counted.1, now),
-        Msg::Statistics(read) => stats::update::on_statistics(model, read.0, read.1, now.mono),
-        Msg::Log(read) => log::update::on_log(model, read),
+        Msg::Counted(counted) => store_changes::on_counted(model, counted.0, counted.1, now).into_effects(),
+        Msg::Statistics(read) => stats::update::on_statistics(model, read.0, read.1, now.mono).into_effects(),
+        Msg::Log(read) => log::update::on_log(model, read).into_effects(),
         Msg::Known(known) => match model.screen {
-            Screen::Log => log::update::on_found(model, known.into_values().flatten().next(), now.mono),
+            Screen::Log => log::update::on_found(model, known.into_values().flatten().next(), now.mono).into_effects(),
             Screen::List | Screen::Detail | Screen::Alerts | Screen::Stats => {
                 add::update::on_known(model, known, now.mono)
             }
@@ -97,7 +97,7 @@ fn apply(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
         Msg::Imported(outcome) => add::update::on_imported(model, outcome, now),
         Msg::Copied(copied) => copy::update::on_copied(model, copied, now),
         Msg::NotOpened { link, reason } => copy::update::not_opened(model, link, &reason, now),
-        Msg::ThemeSet(outcome) => theme::on_theme_set(model, outcome, now),
+        Msg::ThemeSet(outcome) => theme::on_theme_set(model, outcome, now).into_effects(),
         Msg::Tick => on_tick(model, now),
         Msg::Resize(..) => on_resize(model).into_effects(),
         Msg::History(row, read) => store_changes::on_history(model, row, read.0, read.1).into_effects(),
@@ -162,7 +162,7 @@ fn on_tick(model: &mut Model, now: Now) -> Vec<Effect> {
         model.status_message = None;
     }
     if std::mem::take(&mut model.should_retry_page) {
-        model.mark_stale();
+        model.list.mark_stale();
     }
     let count = std::mem::take(&mut model.should_retry_count).then_some(Effect::Count);
     let quote = quote::update::on_tick(model, now);
@@ -174,25 +174,19 @@ fn on_tick(model: &mut Model, now: Now) -> Vec<Effect> {
 }
 
 /// Applies pasted text: a whole paste, or a part of one.
+#[expect(clippy::unit_arg, reason = "a dialog that changes the model alone takes one line, like the others")]
 fn on_paste(model: &mut Model, text: &str, is_whole: bool) -> Vec<Effect> {
     // The message is about an earlier paste.
     model.status_message = None;
     match &mut model.dialog {
         Dialog::Filter(_) => filter::update::on_paste(model, text),
-        Dialog::Find { .. } => detail::update::on_paste(model, text),
+        Dialog::Find { .. } => detail::update::on_paste(model, text).into_effects(),
         Dialog::Add(_) => add::update::on_paste(model, text, is_whole),
-        Dialog::Palette(_) => palette::update::on_paste(model, text),
-        Dialog::Prompt(_) => {
-            prompt::update::on_paste(model, text);
-            Vec::new()
-        }
-        Dialog::Quote(_) => {
-            quote::update::on_paste(model, text);
-            Vec::new()
-        }
+        Dialog::Palette(_) => palette::update::on_paste(model, text).into_effects(),
+        Dialog::Prompt(_) => prompt::update::on_paste(model, text).into_effects(),
+        Dialog::Quote(_) => quote::update::on_paste(model, text).into_effects(),
         Dialog::Help(page) if help::update::is_search_text(text) => {
-            help::update::on_paste(page, text, &model.setting.keys);
-            Vec::new()
+            help::update::on_paste(page, text, &model.setting.keys).into_effects()
         }
         Dialog::None | Dialog::Help(_) | Dialog::Reply { .. } | Dialog::Menu(_) | Dialog::CopyMenu(_) => {
             model.dialog = Dialog::Add(Box::default());
@@ -202,7 +196,7 @@ fn on_paste(model: &mut Model, text: &str, is_whole: bool) -> Vec<Effect> {
 }
 
 /// Performs the outcome of a key in a dialog.
-fn perform(model: &mut Model, outcome: KeyOutcome, now: Now) -> Vec<Effect> {
+fn perform(outcome: KeyOutcome, model: &mut Model, now: Now) -> Vec<Effect> {
     match outcome {
         KeyOutcome::Effects(effects) => effects,
         KeyOutcome::Command(id) => dispatch(model, id, now),
@@ -225,20 +219,11 @@ fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> Vec<Effect> {
         Dialog::Find { .. } => return detail::update::on_key(model, key),
         Dialog::Add(_) => return add::update::on_key(model, key, now),
         Dialog::CopyMenu(_) => return copy::update::on_key(model, key, now),
-        Dialog::Palette(_) => {
-            let outcome = palette::update::on_key(model, key, now);
-            return perform(model, outcome, now);
-        }
+        Dialog::Palette(_) => return perform(palette::update::on_key(model, key, now), model, now),
         Dialog::Prompt(_) => return prompt::update::on_key(model, key),
-        Dialog::Menu(_) => {
-            let outcome = menu::update::on_key(model, key, now);
-            return perform(model, outcome, now);
-        }
+        Dialog::Menu(_) => return perform(menu::update::on_key(model, key, now), model, now),
         Dialog::Quote(_) => return quote::update::on_key(model, key, now),
-        Dialog::Help(_) => {
-            let outcome = help::update::on_key(model, key);
-            return perform(model, outcome, now);
-        }
+        Dialog::Help(_) => return perform(help::update::on_key(model, key), model, now),
         Dialog::None | Dialog::Reply { .. } => {}
     }
     // The frame of the tour names this key on every screen; elsewhere than in the list the key has another command.

@@ -9,10 +9,11 @@ use super::dispatch::{dispatch, scroll};
 use crate::{
     clock::Now,
     tui::{
+        command::CommandId,
         dialogs::Dialog,
         effect::Effect,
         model::{
-            Model, Screen,
+            Model,
             geometry::{ClickTarget, WheelPane},
         },
         screens::list::update::{arrangement, views::show_tab},
@@ -26,7 +27,7 @@ const DOUBLE_CLICK: Duration = Duration::from_millis(400);
 pub(crate) fn on_wheel(model: &mut Model, lines: isize, pane: WheelPane) {
     match (&mut model.dialog, pane) {
         (Dialog::CopyMenu(menu), _) => menu.move_by(lines.signum()),
-        (Dialog::None, WheelPane::Detail) => model.detail.move_by(lines, model.geometry.detail_end),
+        (Dialog::None, WheelPane::Detail) => model.detail.move_by(lines, model.geometry.scroll_end),
         // The newest changes move by themselves.
         (Dialog::None, WheelPane::Recent) => {}
         (Dialog::None | Dialog::Help { .. } | Dialog::Reply { .. }, _) => scroll(model, lines),
@@ -57,18 +58,14 @@ pub(crate) fn on_click(model: &mut Model, target: ClickTarget, now: Now) -> Vec<
                 .take()
                 .is_some_and(|(before, at)| Some(before) == row && now.mono.since(at) <= DOUBLE_CLICK);
             if is_second {
-                model.open_detail();
-            } else {
-                model.clicked = row.map(|row| (row, now.mono));
+                return dispatch(model, CommandId::Open, now);
             }
+            model.clicked = row.map(|row| (row, now.mono));
         }
-        ClickTarget::Tab(tab) => {
-            model.screen = Screen::List;
-            return show_tab(model, tab);
-        }
+        ClickTarget::Tab(tab) => return show_tab(model, tab),
         ClickTarget::DetailTab(tab) => (model.list.is_chosen, model.detail.tab) = (true, tab),
         ClickTarget::Title(column) => {
-            return column.sort().map_or_else(Vec::new, |by| arrangement::choose_order(model, by, now));
+            return column.spec().sort.map_or_else(Vec::new, |by| arrangement::choose_order(model, by, now));
         }
         ClickTarget::Recent(index) => {
             let row = model.overview.recent.get(index).and_then(|recent| recent.change.transaction);

@@ -19,10 +19,8 @@ use crate::{
 /// Applies changes of the store. Returns the reads and notifications that follow.
 pub(crate) fn on_store_changed(model: &mut Model, update: StoreUpdate, now: Now) -> Vec<Effect> {
     let StoreUpdate { feed, own, other_profiles, mut profile_alerts, notification_errors } = update;
-    if let Some(store_fault) =
-        notification_errors.iter().find(|store_fault| !model.notification_errors.contains(store_fault))
-    {
-        model.show_message(MessageTone::Bad, format!("A notification failed: {store_fault}"), now.mono);
+    if let Some(error) = notification_errors.iter().find(|error| !model.notification_errors.contains(error)) {
+        model.show_message(MessageTone::Bad, format!("A notification failed: {error}"), now.mono);
     }
     model.notification_errors = notification_errors;
     let quote = quote::update::on_store_changed(model, &feed);
@@ -41,7 +39,7 @@ pub(crate) fn on_store_changed(model: &mut Model, update: StoreUpdate, now: Now)
     }
     leave_deleted(model, &feed, now);
     unmark_deleted(model, &feed);
-    model.mark_stale();
+    model.list.mark_stale();
     let reload = model.list.selected.filter(|row| feed.needs_resync || touched.contains(row));
     reload.iter().for_each(|_| model.detail.raw.mark_stale());
     let reload = reload.map(Effect::LoadHistory);
@@ -78,6 +76,7 @@ fn leave_deleted(model: &mut Model, feed: &Changes, now: Now) {
     let removed =
         feed.changes.iter().any(|change| matches!(change.kind, ChangeKind::Deleted { row } if is_selected(row)));
     if removed && model.is_open() {
+        model.alert_list.returns_to_alerts = false;
         if model.is_side_screen() {
             model.previous_screen = Screen::List;
         } else {
@@ -120,12 +119,11 @@ pub(crate) fn on_page(
 }
 
 /// Applies the counts, or shows the error. An error of another view is ignored: that read may have been cancelled.
-pub(crate) fn on_counted(model: &mut Model, view: u64, counted: Result<Overview, String>, now: Now) -> Vec<Effect> {
+pub(crate) fn on_counted(model: &mut Model, view: u64, counted: Result<Overview, String>, now: Now) {
     let uncounted = counted.map(|overview| model.apply_overview(overview)).err();
     let uncounted = uncounted.filter(|_| view == model.list.view());
     model.should_retry_count |= uncounted.is_some();
     uncounted.into_iter().for_each(|error| model.show_message(MessageTone::Bad, error, now.mono));
-    Vec::new()
 }
 
 pub(crate) fn on_history(model: &mut Model, row: RowId, listed: Option<ListRow>, history: TransactionHistory) {

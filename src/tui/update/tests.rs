@@ -45,7 +45,7 @@ use crate::{
     },
 };
 
-/// An hour into the Unix epoch.
+/// Returns transaction `number` with this status.
 fn in_status(number: i64, status: RouterStatus) -> Transaction {
     let mut transaction = tx::transaction(number);
     let step = |index| RouteStep { transaction_id: Some(TxHash::new(format!("0x{index:x}"))), ..RouteStep::default() };
@@ -157,7 +157,7 @@ fn position(model: &Model) -> usize {
 }
 
 fn is_prompt_for(model: &Model, title: &str, rows: Option<&[RowId]>) -> bool {
-    matches!(&model.dialog, Dialog::Prompt(prompt) if prompt.title() == title && prompt.rows().as_deref() == rows)
+    matches!(&model.dialog, Dialog::Prompt(prompt) if prompt.texts()[0] == title && prompt.rows().as_deref() == rows)
 }
 
 /// Whether the key had the effect that the help promises. `before` is the position before the key.
@@ -167,7 +167,7 @@ fn did_as_promised(id: CommandId, before: usize, model: &Model, effects: &[Effec
         (Dialog::None, Screen::List) => model.list.part.rows.len().saturating_sub(1),
         (Dialog::None, Screen::Alerts) => model.alert_list.rows().len().saturating_sub(1),
         (Dialog::None, Screen::Log) => model.log.lines().count().saturating_sub(1),
-        (Dialog::None, Screen::Stats) => model.charts.spreads().len().saturating_sub(1),
+        (Dialog::None, Screen::Stats) => model.charts.summaries().len().saturating_sub(1),
         _ => model.geometry.scroll_end,
     };
     let after = position(model);
@@ -532,10 +532,13 @@ fn each_saved_view_remembers_its_filter() {
     type_in(&mut model, "ticket:none", now());
     press(&mut model, &["Enter", "5"], now());
     assert_eq!(model.list.filter_text, "sort:hash");
-    let memory = model.view_state_to_save();
-    assert_eq!((memory.view, memory.filters[1].as_str(), memory.filters[4].as_str()), (5, "ticket:none", "sort:hash"));
+    let view_state = model.view_state_to_save();
+    assert_eq!(
+        (view_state.view, view_state.filters[1].as_str(), view_state.filters[4].as_str()),
+        (5, "ticket:none", "sort:hash")
+    );
     let mut later = blank((80, 24));
-    later.restore_view_state(memory);
+    later.restore_view_state(view_state);
     press(&mut later, &["2"], now());
     assert_eq!((later.list.tab, later.list.filter_text.as_str()), (Tab::Active, "ticket:none"));
 }

@@ -43,7 +43,7 @@ pub(crate) fn choose(model: &mut Model, name: &str, now: Now) -> Vec<Effect> {
 }
 
 /// Remembers the chosen theme, and shows a notice.
-pub(crate) fn on_theme_set(model: &mut Model, outcome: Result<Option<ChosenTheme>, String>, now: Now) -> Vec<Effect> {
+pub(crate) fn on_theme_set(model: &mut Model, outcome: Result<Option<ChosenTheme>, String>, now: Now) {
     match outcome {
         Ok(chosen) => {
             let sentence = match &chosen {
@@ -55,5 +55,4 @@ pub(crate) fn on_theme_set(model: &mut Model, outcome: Result<Option<ChosenTheme
         }
         Err(reason) => model.show_message(MessageTone::Bad, reason, now.mono),
     }
-    Vec::new()
 }

@@ -127,7 +127,7 @@ fn alert_badges(context: &DrawContext<'_>) -> Vec<Span<'static>> {
 }
 
 fn health(context: &DrawContext<'_>) -> Span<'static> {
-    let is_paused = context.model.paused_until(context.now.wall).is_some();
+    let is_paused = context.model.own.paused_until(context.now.wall).is_some();
     if context.model.setting.is_demo && !is_paused {
         return Span::styled("DEMO ", context.theme.info());
     }
@@ -137,13 +137,13 @@ fn health(context: &DrawContext<'_>) -> Span<'static> {
         }
         Some(PollerHealth::Live | PollerHealth::Paused) => Span::styled("LIVE ", context.theme.good()),
         Some(
-            store_fault @ (PollerHealth::Throttled
+            health @ (PollerHealth::Throttled
             | PollerHealth::Unreachable
             | PollerHealth::Unauthorized
             | PollerHealth::Stopped
             | PollerHealth::Waiting
             | PollerHealth::Unknown),
-        ) => Span::styled(format!("{} ", store_fault.name().to_uppercase()), context.theme.critical()),
+        ) => Span::styled(format!("{} ", health.name().to_uppercase()), context.theme.critical()),
         None => Span::styled("NOT POLLING ", context.theme.warning()),
     }
 }

@@ -20,6 +20,7 @@ mod tour;
 
 use ratatui::{Frame, buffer::Buffer, layout::Rect, style::Color, widgets::Clear};
 
+use self::layout::Panes;
 pub(crate) use self::pointer::{target, wheel_pane};
 use super::{
     dialogs::{Dialog, add, copy, help, menu, palette, prompt, quote, reply},
@@ -83,11 +84,11 @@ pub fn view(model: &Model, theme: &Theme, now: Now, frame: &mut Frame<'_>) {
 }
 
 /// Returns the pane over whose end the step of the tour is drawn: the verdict, what to say and what to do stay visible.
-fn tour_pane(panes: &layout::Panes) -> Rect {
+fn tour_pane(panes: &Panes) -> Rect {
     panes.list.unwrap_or(panes.body)
 }
 
-fn dialog(context: &DrawContext<'_>, frame: &mut Frame<'_>, panes: &layout::Panes) {
+fn dialog(context: &DrawContext<'_>, frame: &mut Frame<'_>, panes: &Panes) {
     match &context.model.dialog {
         // The text that is typed in `Find` is drawn with the tabs.
         Dialog::None | Dialog::Find { .. } => {}
@@ -130,31 +131,27 @@ pub(crate) fn measure(model: &Model, now: Now) -> Geometry {
         list: list::view::rows_in(&panes_of(Screen::List)),
         alerts: alerts::view::rows_in(&context, panes_of(Screen::Alerts).body),
         routes: stats::view::rows_in(&context, panes_of(Screen::Stats).body),
-        page: page(model, now),
+        page: page(&context, &layout::panes(model, area)),
         scroll_end: 0,
         shows_detail: layout::panes(model, area).detail.is_some(),
-        detail_end: 0,
         shows_tour: tour::is_shown(model, tour_pane(&layout::panes(model, area))),
     }
 }
 
 /// Returns the rows of the pane that scrolls now: a page of text, the detail, the list, the log.
-fn page(model: &Model, now: Now) -> usize {
-    let panes = layout::panes(model, area(model));
-    let theme = Theme::new(false, false);
-    let context = DrawContext { model, theme: &theme, now };
-    match (&model.dialog, model.screen) {
-        (Dialog::Help(_), _) => help::view::rows(&context, panes.body),
+fn page(context: &DrawContext<'_>, panes: &Panes) -> usize {
+    match (&context.model.dialog, context.model.screen) {
+        (Dialog::Help(_), _) => help::view::rows(context, panes.body),
         (Dialog::Reply { .. }, _) => usize::from(panes.body.height).saturating_sub(2),
-        (_, Screen::Detail) => panes.detail.map_or(0, |pane| detail::view::rows(&context, &panes, pane)),
-        (_, Screen::List) => list::view::rows_in(&panes),
-        (_, Screen::Alerts) => alerts::view::rows_in(&context, panes.body),
-        (_, Screen::Stats) => stats::view::rows_in(&context, panes.body),
-        (_, Screen::Log) => log::view::rows_in(&context, panes.body),
+        (_, Screen::Detail) => panes.detail.map_or(0, |pane| detail::view::rows(context, panes, pane)),
+        (_, Screen::List) => list::view::rows_in(panes),
+        (_, Screen::Alerts) => alerts::view::rows_in(context, panes.body),
+        (_, Screen::Stats) => stats::view::rows_in(context, panes.body),
+        (_, Screen::Log) => log::view::rows_in(context, panes.body),
     }
 }
 
-/// Returns how far a page of text, the detail or the log scrolls.
+/// Returns how far a page of text, or the detail on the screen or beside the list, scrolls.
 pub(crate) fn scroll_end(model: &Model, now: Now) -> usize {
     let panes = layout::panes(model, area(model));
     let theme = Theme::new(false, false);
@@ -162,19 +159,10 @@ pub(crate) fn scroll_end(model: &Model, now: Now) -> usize {
     match (&model.dialog, model.screen) {
         (Dialog::Help(page), _) => help::view::scroll_end(&context, page, panes.body),
         (Dialog::Reply { text, .. }, _) => reply::view::scroll_end(text, panes.body),
-        (_, Screen::Detail) => panes.detail.map_or(0, |pane| detail::view::scroll_end(&context, &panes, pane)),
-        (_, Screen::List | Screen::Alerts | Screen::Stats | Screen::Log) => 0,
-    }
-}
-
-/// Returns how far the detail beside the list scrolls; 0 on the other screens.
-pub(crate) fn detail_end(model: &Model, now: Now) -> usize {
-    let panes = layout::panes(model, area(model));
-    let theme = Theme::new(false, false);
-    let context = DrawContext { model, theme: &theme, now };
-    match model.screen {
-        Screen::List => panes.detail.map_or(0, |pane| detail::view::scroll_end(&context, &panes, pane)),
-        Screen::Detail | Screen::Alerts | Screen::Stats | Screen::Log => 0,
+        (_, Screen::Detail | Screen::List) => {
+            panes.detail.map_or(0, |pane| detail::view::scroll_end(&context, &panes, pane))
+        }
+        (_, Screen::Alerts | Screen::Stats | Screen::Log) => 0,
     }
 }
 

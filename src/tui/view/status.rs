@@ -377,7 +377,10 @@ fn keys(context: &DrawContext<'_>, columns: usize) -> Line<'static> {
         Dialog::Find { .. } => hints(&mut [("Enter", "apply"), ("Esc", "restore")].into_iter()),
         Dialog::Add(form) => hints(&mut form.hints().into_iter()),
         Dialog::Palette(_) => hints(&mut [("Enter", "run"), ("Tab", "complete"), ("Esc", "close")].into_iter()),
-        Dialog::Prompt(prompt) => hints(&mut [("Enter", prompt.verb()), ("Esc", "cancel")].into_iter()),
+        Dialog::Prompt(prompt) => {
+            let [_, verb, _] = prompt.texts();
+            hints(&mut [("Enter", verb), ("Esc", "cancel")].into_iter())
+        }
         Dialog::Quote(form) => hints(&mut form.stage.hints().iter().copied()),
         Dialog::Menu(menu) if menu.stays_open() => {
             hints(&mut [("j k", "move"), ("Space", "show or hide"), ("Esc", "done")].into_iter())

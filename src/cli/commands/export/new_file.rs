@@ -2,10 +2,7 @@
 //!
 //! The module must never replace an existing file, nor leave an incomplete file.
 
-use std::{
-    io::{self, BufWriter, Write},
-    path::{Path, PathBuf},
-};
+use std::io::{self, BufWriter, Write};
 
 use color_eyre::eyre::{Result, eyre};
 
@@ -15,7 +12,7 @@ use super::{
     rows::{error_reason, write_rows},
     target::OutputTarget,
 };
-use crate::{domain::text, store::Store, tui::export::ExportOrder};
+use crate::{domain::text, process::files, store::Store, tui::export::ExportOrder};
 
 /// Writes the file. Returns a sentence with the number of transactions and the path, or the reason why there is no
 /// file.
@@ -24,7 +21,7 @@ pub(crate) fn to_new_file(store: &Store, order: &ExportOrder) -> Result<String, 
 }
 
 fn write(store: &Store, order: &ExportOrder) -> Result<String> {
-    let file = expand_home(&order.file);
+    let file = files::expand_home(&order.file);
     let format = ExportFormat::of(&order.file)
         .ok_or_else(|| eyre!("the name has no known extension: end it with .csv, .json, .ndjson, .md or .html"))?;
     let target = OutputTarget::of(&file, store.path()).map_err(|reason| eyre!(reason))?;
@@ -56,10 +53,4 @@ fn write(store: &Store, order: &ExportOrder) -> Result<String> {
 
 fn already_exists() -> color_eyre::Report {
     eyre!("the file already exists; choose another name")
-}
-
-/// Returns the path of a typed name. As in a shell, `~/` stands for the home folder.
-fn expand_home(file: &str) -> PathBuf {
-    let home = file.strip_prefix("~/").zip(std::env::home_dir());
-    home.map_or_else(|| Path::new(file).to_owned(), |(rest, home)| home.join(rest))
 }

@@ -12,8 +12,22 @@ use crate::process::files::folder_of;
 /// The maximum length of a chain of symbolic links. A longer chain counts as a loop.
 const MAX_LINKS: usize = 40;
 /// The beginnings of the endings that the store's companion files add to its name.
-const COMPANIONS: [&str; 8] =
-    ["-wal", "-shm", "-journal", ".presence", ".poller-", ".damaged-", ".before-restore-", ".restoring-"];
+const COMPANIONS: [&str; 14] = [
+    "-wal",
+    "-shm",
+    "-journal",
+    ".presence",
+    ".poller-",
+    ".on_alert-",
+    ".webhook-",
+    ".log-",
+    ".lease-",
+    ".damaged-",
+    ".lost-",
+    ".mending",
+    ".before-restore-",
+    ".restoring-",
+];
 /// The folder beside a store that holds its backups.
 const BACKUPS: &str = "backups";
 

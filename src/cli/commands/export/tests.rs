@@ -289,6 +289,8 @@ fn files_of_the_store_are_never_replaced() {
         ".poller-default",
         ".damaged-20260101T000000Z",
         ".before-restore-20260101T000000Z",
+        ".lost-20260101T000000Z.jsonl",
+        ".lease-default",
     ]
     .map(|ending| {
         let mut name = store.clone().into_os_string();

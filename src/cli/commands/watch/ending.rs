@@ -108,7 +108,9 @@ impl EndState<'_> {
                 (true, 1.., _) => {
                     "the last watched transaction was deleted; --allow-empty accepts that nothing is watched"
                 }
-                (true, 0, true) => "standard input held no transaction; --allow-empty accepts that nothing is watched",
+                (true, 0, true) => {
+                    "standard input contained no transaction; --allow-empty accepts that nothing is watched"
+                }
                 (true, 0, false) => "no transaction was tracked; --allow-empty accepts that nothing is watched",
             }),
             Exit::Success

@@ -341,7 +341,7 @@ impl<'a> WatchRun<'a> {
     }
 
     /// Returns the state that decides about the end.
-    fn watched(&self) -> EndState<'_> {
+    fn end_state(&self) -> EndState<'_> {
         EndState {
             rules: self.args.end_rules(),
             chosen: &self.chosen,
@@ -362,7 +362,7 @@ impl<'a> WatchRun<'a> {
             let more = self.process_changes(clock).await?;
             if self.is_output_closed.get() {
                 // A watch without an end says nothing about its transactions.
-                let says_nothing = !self.args.until_settled && !self.watched().is_complete();
+                let says_nothing = !self.args.until_settled && !self.end_state().is_complete();
                 return Ok(says_nothing.then_some(Exit::Success));
             }
             self.check_store_fault(store.fault())?;
@@ -372,7 +372,7 @@ impl<'a> WatchRun<'a> {
             if gives_up_at.is_some_and(|at| at <= clock.now().mono) {
                 return Ok(Some(Exit::Unauthorized));
             }
-            if !more && self.watched().is_complete() || end.is_some_and(|end| end <= clock.now().mono) {
+            if !more && self.end_state().is_complete() || end.is_some_and(|end| end <= clock.now().mono) {
                 return Ok(None);
             }
             if more {
@@ -530,7 +530,7 @@ impl<'a> WatchRun<'a> {
         while self.process_changes(clock).await? {}
         self.bar.remove();
         self.print_summary(clock.now())?;
-        let watched = self.watched();
+        let watched = self.end_state();
         let exit = exit.unwrap_or_else(|| watched.exit());
         watched.reason(exit, self.args.is_piped()).into_iter().for_each(print_line);
         Ok(exit)

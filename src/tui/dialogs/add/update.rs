@@ -215,7 +215,7 @@ fn search_list(model: &mut Model) -> Vec<Effect> {
     let Dialog::Add(form) = &model.dialog else { return Vec::new() };
     let Some(wanted) = form.search_filter() else { return Vec::new() };
     model.dialog = Dialog::None;
-    (model.screen, model.alert_list.returns_to_alerts) = (Screen::List, false);
+    model.show_list();
     model.begin_search(&wanted);
     vec![Effect::Count]
 }
@@ -230,9 +230,8 @@ fn open(model: &mut Model, row: RowId) -> Vec<Effect> {
     let write = ticket
         .map(|ticket| Effect::Write(Write::Edit(Edit::SetTicket { transactions: vec![row], ticket: Some(ticket) })));
     model.dialog = Dialog::None;
-    model.open_detail();
     let effects = show_in_list(model, row);
-    model.alert_list.returns_to_alerts = is_from_alerts;
+    model.open_detail(is_from_alerts);
     effects.into_iter().chain(write).collect()
 }
 

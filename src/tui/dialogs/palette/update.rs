@@ -44,12 +44,11 @@ pub(crate) fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> KeyOutcome {
     KeyOutcome::NONE
 }
 
-pub(crate) fn on_paste(model: &mut Model, pasted: &str) -> Vec<Effect> {
+pub(crate) fn on_paste(model: &mut Model, pasted: &str) {
     if let Dialog::Palette(palette) = &mut model.dialog {
         palette.input = Input::new(format!("{}{}", palette.input.value(), text::clean(pasted)));
         palette.update_matches();
     }
-    Vec::new()
 }
 
 fn run(model: &mut Model, now: Now) -> KeyOutcome {

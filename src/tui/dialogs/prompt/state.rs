@@ -5,8 +5,12 @@
 use tui_input::Input;
 
 use crate::{
-    domain::{ids::RowId, operation::Edit, text},
-    tui::effect::{AlertTarget, Write},
+    domain::{
+        ids::RowId,
+        operation::{Edit, EditTargets},
+        text,
+    },
+    tui::effect::Write,
 };
 
 /// The state of a prompt.
@@ -66,23 +70,8 @@ impl Prompt {
         Ok(write)
     }
 
-    /// Returns the beginning of the title, before the targets of the write.
-    pub fn title(&self) -> &'static str {
-        self.texts()[0]
-    }
-
-    /// Returns the action of Enter, for the footer.
-    pub fn verb(&self) -> &'static str {
-        self.texts()[1]
-    }
-
-    /// Returns a sentence about the text to type.
-    pub fn guide(&self) -> &'static str {
-        self.texts()[2]
-    }
-
     /// Returns the beginning of the title, the action of Enter, and a sentence about the text to type.
-    fn texts(&self) -> [&'static str; 3] {
+    pub fn texts(&self) -> [&'static str; 3] {
         match &self.draft {
             Write::Edit(edit) => match edit {
                 Edit::Acknowledge { .. } => ["Acknowledge", "acknowledge", "Optional: a note for your team."],
@@ -111,20 +100,9 @@ impl Prompt {
     /// Returns the transactions that the write applies to; `None` if it applies to all shown ones or to single alerts.
     pub fn rows(&self) -> Option<Vec<RowId>> {
         match &self.draft {
-            Write::Edit(edit) => match edit {
-                Edit::Untrack { transactions }
-                | Edit::AddNote { transactions, .. }
-                | Edit::RemoveNote { transactions, .. }
-                | Edit::SetTicket { transactions, .. }
-                | Edit::CorrectSource { transactions, .. }
-                | Edit::ChangeLabels { transactions, .. } => Some(transactions.clone()),
-                Edit::Acknowledge { alerts, .. } | Edit::Snooze { alerts, .. } | Edit::Unacknowledge { alerts } => {
-                    let row = |alert: &AlertTarget| match alert {
-                        AlertTarget::OfTransaction(row) => Some(*row),
-                        AlertTarget::Alert(_) => None,
-                    };
-                    alerts.iter().map(row).collect()
-                }
+            Write::Edit(edit) => match edit.targets() {
+                EditTargets::Transactions(rows) => Some(rows.to_vec()),
+                EditTargets::Alerts(alerts) => alerts.iter().map(|alert| alert.transaction()).collect(),
             },
             Write::Export { rows, .. } => rows.clone(),
         }

@@ -27,7 +27,8 @@ pub(crate) fn draw(context: &DrawContext<'_>, prompt: &Prompt, body: Rect, frame
     let below = width::wrap(&text, columns);
     let pane = menu::view::bottom(body, below.len() + 3);
     frame.render_widget(Clear, pane);
-    let title = format!(" {} {} ", prompt.title(), targets(context, prompt));
+    let [title, ..] = prompt.texts();
+    let title = format!(" {title} {} ", targets(context, prompt));
     let title = width::cut(&title, usize::from(pane.width.saturating_sub(2)), context.theme.ellipsis);
     let block = context.titled_block(title);
     let inner = put_block(block, pane, frame);
@@ -72,9 +73,10 @@ fn guide(context: &DrawContext<'_>, prompt: &Prompt) -> String {
         },
         _ => None,
     };
+    let [_, _, guide] = prompt.texts();
     match labels {
-        _ if prompt.is_selected => format!("{} Typing replaces the text, End keeps it.", prompt.guide()),
-        Some(labels) if !labels.is_empty() => format!("{} Now: {}", prompt.guide(), labels.join(", ")),
-        _ => prompt.guide().to_owned(),
+        _ if prompt.is_selected => format!("{guide} Typing replaces the text, End keeps it."),
+        Some(labels) if !labels.is_empty() => format!("{guide} Now: {}", labels.join(", ")),
+        _ => guide.to_owned(),
     }
 }

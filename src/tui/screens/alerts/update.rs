@@ -75,8 +75,7 @@ pub(crate) fn open_selected(model: &mut Model, now: MonotonicTime) {
     // The loaded part of the list may lack this transaction. It is shown as loaded here until its history is loaded.
     model.refresh_transaction(ListRow { alerts: model.alert_list.alerts_of(id), transaction });
     (model.list.selected, model.list.is_chosen, model.list.pending_selection) = (Some(id), true, None);
-    model.alert_list.returns_to_alerts = true;
-    model.open_detail();
+    model.open_detail(true);
 }
 
 /// Opens the prompt for the note of an acknowledgement.

@@ -87,12 +87,11 @@ pub(crate) fn on_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
 }
 
 /// Appends a pasted text to the search text.
-pub(crate) fn on_paste(model: &mut Model, pasted: &str) -> Vec<Effect> {
-    let Dialog::Find { input, .. } = &mut model.dialog else { return Vec::new() };
+pub(crate) fn on_paste(model: &mut Model, pasted: &str) {
+    let Dialog::Find { input, .. } = &mut model.dialog else { return };
     *input = Input::new(format!("{}{}", input.value(), text::clean(pasted)));
     let typed = input.value().to_owned();
     search(model, &typed);
-    Vec::new()
 }
 
 /// Copies the item under the cursor: a step's hash, or a value of the body.

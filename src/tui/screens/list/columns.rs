@@ -9,19 +9,20 @@ use crate::{
 };
 
 /// The name, the title and the layout of a column.
-#[derive(Debug)]
-struct ColumnSpec {
-    column: ListColumn,
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ColumnSpec {
     /// The name that is typed.
-    name: &'static str,
-    title: &'static str,
+    pub(crate) name: &'static str,
+    /// The title above the column.
+    pub(crate) title: &'static str,
     /// The least and the most columns of the terminal.
     width: [usize; 2],
     /// The order of hiding: columns of a higher rank are hidden first.
     rank: u8,
-    is_right: bool,
+    /// Whether the column is aligned to the right.
+    pub(crate) is_right: bool,
     /// The order that a click on the title chooses.
-    sort: Option<SortBy>,
+    pub(crate) sort: Option<SortBy>,
 }
 
 macro_rules! sort {
@@ -39,19 +40,23 @@ macro_rules! columns {
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum ListColumn { $($(#[$doc])* $column,)* }
 
-        const SPECS: &[ColumnSpec] = &[$(ColumnSpec {
-            column: ListColumn::$column,
-            name: $name,
-            title: $title,
-            width: [$least, $most],
-            rank: $rank,
-            is_right: is_right!($side),
-            sort: sort!($($sort)?),
-        },)*];
-
         impl ListColumn {
             /// All columns, in the default order.
             pub const ALL: &[Self] = &[$(Self::$column,)*];
+
+            /// Returns the name, the title and the layout of the column.
+            pub(crate) fn spec(self) -> ColumnSpec {
+                match self {
+                    $(Self::$column => ColumnSpec {
+                        name: $name,
+                        title: $title,
+                        width: [$least, $most],
+                        rank: $rank,
+                        is_right: is_right!($side),
+                        sort: sort!($($sort)?),
+                    },)*
+                }
+            }
         }
     };
 }
@@ -161,40 +166,6 @@ pub(crate) struct ShownColumn {
     pub(crate) is_whole: bool,
 }
 
-impl ListColumn {
-    fn spec(self) -> Option<&'static ColumnSpec> {
-        SPECS.iter().find(|spec| spec.column == self)
-    }
-
-    /// Returns the name that is typed.
-    pub fn name(self) -> &'static str {
-        self.spec().map_or("", |spec| spec.name)
-    }
-
-    /// Returns the title above the column.
-    pub fn title(self) -> &'static str {
-        self.spec().map_or("", |spec| spec.title)
-    }
-
-    fn width(self) -> [usize; 2] {
-        self.spec().map_or([0; 2], |spec| spec.width)
-    }
-
-    /// Returns the order that a click on the column's title sets.
-    pub fn sort(self) -> Option<SortBy> {
-        self.spec()?.sort
-    }
-
-    /// Whether the column is aligned to the right.
-    pub fn is_right(self) -> bool {
-        self.spec().is_some_and(|spec| spec.is_right)
-    }
-
-    fn rank(self) -> u8 {
-        self.spec().map_or(0, |spec| spec.rank)
-    }
-}
-
 /// The chosen columns, in order; never empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListColumns(Vec<ListColumn>);
@@ -208,10 +179,10 @@ impl Default for ListColumns {
 impl ListColumns {
     /// Parses names such as `sev,tx,age`. Returns an error for an unknown name, or if there is no name.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let names = || ListColumn::ALL.iter().map(|column| column.name()).collect::<Vec<_>>().join(", ");
+        let names = || ListColumn::ALL.iter().map(|column| column.spec().name).collect::<Vec<_>>().join(", ");
         let mut columns = Vec::new();
         for word in text.split([',', ' ']).filter(|word| !word.is_empty()) {
-            let found = ListColumn::ALL.iter().find(|column| column.name() == word.to_lowercase());
+            let found = ListColumn::ALL.iter().find(|column| column.spec().name == word.to_lowercase());
             let column = found.ok_or_else(|| format!("No column `{word}`; choose from {}.", names()))?;
             if !columns.contains(column) {
                 columns.push(*column);
@@ -222,7 +193,7 @@ impl ListColumns {
 
     /// Returns the columns' names as `parse` reads them.
     pub fn written(&self) -> String {
-        self.0.iter().map(|column| column.name()).collect::<Vec<_>>().join(",")
+        self.0.iter().map(|column| column.spec().name).collect::<Vec<_>>().join(",")
     }
 
     /// Whether a column is chosen.
@@ -253,29 +224,30 @@ impl ListColumns {
         let shown = self.0.iter().filter(|column| has_several_profiles || **column != ListColumn::Profile);
         let mut shown: Vec<ShownColumn> = shown
             .filter(|column| !is_empty(column))
-            .map(|column| ShownColumn { column: *column, width: column.width()[0], is_whole: true })
+            .map(|column| ShownColumn { column: *column, width: column.spec().width[0], is_whole: true })
             .collect();
         // The last blank may be cut.
         let room = usize::from(pane) + 1;
         let used = |columns: &[ShownColumn]| 1 + columns.iter().map(|shown| shown.width + 1).sum::<usize>();
         // Full names of chains are worth more than labels and notes.
-        let full_route = content.route.min(ListColumn::Route.width()[1]).saturating_sub(ListColumn::Route.width()[0]);
+        let [least, most] = ListColumn::Route.spec().width;
+        let full_route = content.route.min(most).saturating_sub(least);
         let wanted = |columns: &[ShownColumn]| {
             let has = |wanted: &dyn Fn(ListColumn) -> bool| columns.iter().any(|shown| wanted(shown.column));
             let is_route = |column| column == ListColumn::Route;
-            let is_luxury = |column: ListColumn| column.rank() >= ListColumn::Labels.rank();
+            let is_luxury = |column: ListColumn| column.spec().rank >= ListColumn::Labels.spec().rank;
             used(columns) + if has(&is_route) && has(&is_luxury) { full_route } else { 0 }
         };
         while wanted(&shown) > room {
-            let Some(least) = shown.iter().map(|shown| shown.column.rank()).max() else { break };
-            shown.retain(|shown| shown.column.rank() < least);
+            let Some(least) = shown.iter().map(|shown| shown.column.spec().rank).max() else { break };
+            shown.retain(|shown| shown.column.spec().rank < least);
         }
         let mut free = room.saturating_sub(used(&shown));
         let mut growing: Vec<&mut ShownColumn> = shown.iter_mut().collect();
-        growing.sort_by_key(|shown| (shown.column == ListColumn::Hash, shown.column.rank()));
+        growing.sort_by_key(|shown| (shown.column == ListColumn::Hash, shown.column.spec().rank));
         for shown in growing {
             let Some(needed) = content.needed(shown.column) else { continue };
-            let [least, most] = shown.column.width();
+            let [least, most] = shown.column.spec().width;
             let missing = needed.min(most).saturating_sub(least);
             // Full names of some chains beside short names of others would be confusing.
             shown.is_whole = missing <= free;
@@ -292,10 +264,10 @@ mod tests {
 
     #[test]
     fn columns_have_ranks_of_their_own_and_room_for_their_titles() {
-        let ranks: std::collections::HashSet<_> = ListColumn::ALL.iter().map(|column| column.rank()).collect();
+        let ranks: std::collections::HashSet<_> = ListColumn::ALL.iter().map(|column| column.spec().rank).collect();
         assert_eq!(ranks.len(), ListColumn::ALL.len());
         for column in ListColumn::ALL {
-            assert!(column.title().chars().count() < column.width()[0] + 1, "{column:?}");
+            assert!(column.spec().title.chars().count() < column.spec().width[0] + 1, "{column:?}");
         }
     }
 
@@ -327,7 +299,7 @@ mod tests {
         let content = ContentWidths { labels: 5, ..ContentWidths::default() };
         let shown = |columns: &str, pane| {
             let shown = ListColumns::parse(columns).unwrap().shown(pane, false, &content);
-            shown.iter().map(|shown| shown.column.name()).collect::<Vec<_>>().join(",")
+            shown.iter().map(|shown| shown.column.spec().name).collect::<Vec<_>>().join(",")
         };
         let all = ListColumns::default().written();
         assert_eq!(shown(&all, 84), "sev,status,tx,route,progress,age,due,ticket,checked");

@@ -132,8 +132,8 @@ pub struct LogPane {
     pub cursor: usize,
     /// The number of lines above the first visible line.
     pub top: usize,
-    /// When the log was last read.
-    pub asked_at: Option<MonotonicTime>,
+    /// When the log was last loaded.
+    pub load_requested_at: Option<MonotonicTime>,
 }
 
 impl LogPane {

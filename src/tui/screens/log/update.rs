@@ -18,25 +18,24 @@ use crate::{
 };
 
 /// The time between two reads.
-const REST: Duration = Duration::from_secs(1);
+const READ_INTERVAL: Duration = Duration::from_secs(1);
 /// The number of log lines in a report.
 const REPORTED: usize = 50;
 
 /// Reads the log if it is shown and wasn't read in the last second.
 pub(crate) fn read_if_due(model: &mut Model, now: MonotonicTime) -> Option<Effect> {
-    if model.screen != Screen::Log || model.log.asked_at.is_some_and(|at| now.since(at) < REST) {
+    if model.screen != Screen::Log || model.log.load_requested_at.is_some_and(|at| now.since(at) < READ_INTERVAL) {
         return None;
     }
-    model.log.asked_at = Some(now);
+    model.log.load_requested_at = Some(now);
     Some(Effect::LoadLog(model.log.length()))
 }
 
 /// Shows the end of the log that was read; `None` if the log has nothing new.
-pub(crate) fn on_log(model: &mut Model, read: Result<Option<LogTail>, String>) -> Vec<Effect> {
+pub(crate) fn on_log(model: &mut Model, read: Result<Option<LogTail>, String>) {
     if let Some(read) = read.transpose() {
         model.log.apply_read(read);
     }
-    Vec::new()
 }
 
 /// Looks for the transaction that the line at the cursor is about.
@@ -49,12 +48,11 @@ pub(crate) fn find_transaction(model: &mut Model, now: MonotonicTime) -> Vec<Eff
 }
 
 /// Goes to the transaction that was found.
-pub(crate) fn on_found(model: &mut Model, row: Option<RowId>, now: MonotonicTime) -> Vec<Effect> {
+pub(crate) fn on_found(model: &mut Model, row: Option<RowId>, now: MonotonicTime) {
     match row {
         Some(row) => model.go_to_row(row),
         None => model.show_message(MessageTone::Bad, "The transaction of this line is no longer tracked.", now),
     }
-    Vec::new()
 }
 
 /// Copies an error report for a maintainer. The report must never contain the ID or a response body.
@@ -92,7 +90,7 @@ fn report_text(model: &Model, now: Now) -> String {
     });
     let need = model.own.poller.as_ref().and_then(|report| report.need.as_ref());
     lines.push(format!("budget: {}", need.map_or_else(|| "not known".to_owned(), |need| need.sentence())));
-    let oldest = model.oldest_age(now.wall).map_or_else(|| "-".into(), span::long);
+    let oldest = model.own.oldest_age(now.wall).map_or_else(|| "-".into(), span::long);
     lines.push(format!("oldest answer {oldest}; alerts !! {critical} ! {warning} i {info}"));
     lines.extend(model.store_fault.iter().map(|store_fault| format!("store: {store_fault}")));
     lines.push(format!("the last lines of the log, newest first, without response bodies (at most {REPORTED}):"));

@@ -98,7 +98,7 @@ fn status_rank(status: Option<&RouterStatus>) -> u8 {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Statistics {
     /// All routes together, then each route, the route with the most transactions first.
-    pub spreads: Vec<RouteSummary>,
+    pub summaries: Vec<RouteSummary>,
     /// The budget's use in the last hour, the oldest minute first.
     pub minutes: Vec<MinuteStats>,
 }
@@ -124,7 +124,7 @@ impl Statistics {
         let all = RouteSummary::new(&all, None, &durations, now);
         let each =
             routes.iter().map(|stats| RouteSummary::new(stats, Some(stats.route.clone()), &stats.past.durations, now));
-        Self { spreads: [all].into_iter().chain(each).collect(), minutes }
+        Self { summaries: [all].into_iter().chain(each).collect(), minutes }
     }
 }
 
@@ -207,15 +207,15 @@ impl RouteOrder {
 
     /// Sorts routes; routes that are equal keep the order by number.
     fn sort(self, routes: &mut [RouteSummary]) {
-        routes.sort_by_key(|spread| Reverse(spread.tracked));
+        routes.sort_by_key(|summary| Reverse(summary.tracked));
         match self {
             Self::Number => {}
-            Self::Slowest => routes.sort_by_key(|spread| Reverse(spread.slowness())),
+            Self::Slowest => routes.sort_by_key(|summary| Reverse(summary.slowness())),
             // Routes without a settled transaction come last.
             Self::Worst => routes.sort_by(|one, other| {
-                let share = |spread: &RouteSummary| match spread.settled {
+                let share = |summary: &RouteSummary| match summary.settled {
                     0 => 2.0,
-                    settled => spread.succeeded() as f64 / settled as f64,
+                    settled => summary.succeeded() as f64 / settled as f64,
                 };
                 share(one).total_cmp(&share(other))
             }),
@@ -243,23 +243,23 @@ pub struct StatsState {
     /// Whether a load is running.
     pub is_reading: bool,
     /// The earliest moment of the next load.
-    pub rest: MonotonicTime,
+    pub next_read_at: MonotonicTime,
 }
 
 impl StatsState {
     /// Returns all routes together, then each route.
-    pub fn spreads(&self) -> &[RouteSummary] {
-        self.read.as_ref().map_or(&[], |read| &read.spreads)
+    pub fn summaries(&self) -> &[RouteSummary] {
+        self.read.as_ref().map_or(&[], |read| &read.summaries)
     }
 
     /// Returns the index of the chosen route; 0 if the route is no longer in the data.
     pub fn position(&self) -> usize {
-        self.spreads().iter().position(|spread| spread.route == self.chosen).unwrap_or(0)
+        self.summaries().iter().position(|summary| summary.route == self.chosen).unwrap_or(0)
     }
 
     /// Returns the chosen route's data.
-    pub fn spread(&self) -> Option<&RouteSummary> {
-        self.spreads().get(self.position())
+    pub fn summary(&self) -> Option<&RouteSummary> {
+        self.summaries().get(self.position())
     }
 
     /// Shows the loaded data.
@@ -271,16 +271,16 @@ impl StatsState {
     /// Sorts the list of routes; all routes together stay first.
     pub fn sort_by(&mut self, order: RouteOrder) {
         self.order = order;
-        let routes = self.read.as_mut().and_then(|read| read.spreads.get_mut(1..));
+        let routes = self.read.as_mut().and_then(|read| read.summaries.get_mut(1..));
         routes.into_iter().for_each(|routes| order.sort(routes));
         self.move_by(0);
     }
 
     /// Moves the choice down by so many routes, or up; stops at the ends.
     pub fn move_by(&mut self, rows: isize) {
-        let last = self.spreads().len().saturating_sub(1);
+        let last = self.summaries().len().saturating_sub(1);
         let position = self.position().saturating_add_signed(rows).min(last);
-        self.chosen = self.spreads().get(position).and_then(|spread| spread.route.clone());
+        self.chosen = self.summaries().get(position).and_then(|summary| summary.route.clone());
         self.top = super::super::scroll(self.top, Some(position), self.height, last + 1);
     }
 }

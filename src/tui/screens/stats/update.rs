@@ -14,15 +14,15 @@ use crate::{
     },
 };
 
-/// The shortest time between two reads.
-const MIN_REST: Duration = Duration::from_secs(5);
-/// The rest after a read, as a multiple of the time that the read read_time.
-const REST_FACTOR: u32 = 50;
+/// The shortest pause between two reads.
+const MIN_PAUSE: Duration = Duration::from_secs(5);
+/// The pause after a read, as a multiple of the read's duration.
+const PAUSE_FACTOR: u32 = 50;
 
-/// Reads the charts if they are shown and stale, and the rest since the last read is over.
+/// Reads the charts if they are shown and stale, and the pause since the last read is over.
 pub(crate) fn read_if_due(model: &mut Model, now: MonotonicTime) -> Option<Effect> {
     let charts = &mut model.charts;
-    if model.screen != Screen::Stats || !charts.is_stale || charts.is_reading || now < charts.rest {
+    if model.screen != Screen::Stats || !charts.is_stale || charts.is_reading || now < charts.next_read_at {
         return None;
     }
     (charts.is_stale, charts.is_reading) = (false, true);
@@ -38,7 +38,7 @@ pub(crate) fn next_range(model: &mut Model) -> Vec<Effect> {
 
 /// Shows the transfers of the chosen route in the list, in a temporary view.
 pub(crate) fn open_route(model: &mut Model) -> Vec<Effect> {
-    let Some(route) = model.charts.spread().map(|spread| spread.route.clone()) else { return Vec::new() };
+    let Some(route) = model.charts.summary().map(|summary| summary.route.clone()) else { return Vec::new() };
     let Some(route) = route else { return views::show_tab(model, Tab::All) };
     model.begin_search(&format!("from:{} to:{}", quoted(route.from.as_str()), quoted(route.to.as_str())));
     model.screen = Screen::List;
@@ -57,8 +57,9 @@ pub(crate) fn on_statistics(
     read: Result<Statistics, String>,
     read_time: Duration,
     now: MonotonicTime,
-) -> Vec<Effect> {
-    (model.charts.is_reading, model.charts.rest) = (false, now + MIN_REST.max(read_time * REST_FACTOR));
+) {
+    model.charts.is_reading = false;
+    model.charts.next_read_at = now + MIN_PAUSE.max(read_time * PAUSE_FACTOR);
     match read {
         Ok(read) => model.charts.apply_statistics(read),
         Err(error) => {
@@ -66,5 +67,4 @@ pub(crate) fn on_statistics(
             model.show_message(MessageTone::Bad, error, now);
         }
     }
-    Vec::new()
 }

@@ -6,6 +6,7 @@ use crate::{
     tui::{
         dialogs::Dialog,
         effect::SnoozeLength,
+        model::geometry::ClickTarget,
         screens::alerts::state::{AlertPage, AlertTab},
     },
 };
@@ -71,6 +72,19 @@ fn enter_opens_the_transaction_and_esc_returns_to_the_alerts_and_then_to_the_lis
     assert_eq!(model.selected().map(|tx| tx.id), Some(RowId(30)), "the transaction stays open");
     press(&mut model, &["Esc"], now());
     assert_eq!((model.screen, model.alert_list.selected), (Screen::Alerts, Some(id(30, Rule::Regressed))));
+    press(&mut model, &["Esc"], now());
+    assert_eq!(model.screen, Screen::List);
+}
+
+#[test]
+fn esc_returns_to_the_list_after_a_way_through_the_list() {
+    let mut model = opened();
+    press(&mut model, &["j", "Enter"], now());
+    model.go_to_row(RowId(5));
+    for _ in 0..2 {
+        update(&mut model, Msg::Click(ClickTarget::Row(0)), now());
+    }
+    assert_eq!(model.screen, Screen::Detail, "a second click opens the row");
     press(&mut model, &["Esc"], now());
     assert_eq!(model.screen, Screen::List);
 }

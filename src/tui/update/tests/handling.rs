@@ -58,10 +58,11 @@ fn after(seconds: u64) -> Now {
 #[test]
 fn busiest_route_comes_first_after_the_total() {
     let read = statistics(3);
-    let shown: Vec<_> = read.spreads.iter().map(|spread| (spread.tracked, spread.timed(), spread.settled)).collect();
+    let shown: Vec<_> =
+        read.summaries.iter().map(|summary| (summary.tracked, summary.timed(), summary.settled)).collect();
     assert_eq!(shown, [(6, 6, 6), (3, 3, 3), (2, 2, 2), (1, 1, 1)]);
     let nothing = Statistics::new(Vec::new(), Vec::new(), now().wall);
-    assert_eq!((nothing.spreads[0].tracked, nothing.spreads[0].median), (0, None));
+    assert_eq!((nothing.summaries[0].tracked, nothing.summaries[0].median), (0, None));
 }
 
 #[test]
@@ -88,7 +89,7 @@ fn chart_selection_follows_the_route() {
     let mut model = dashboard_in(KeyContext::Stats, "5");
     let chosen = model.charts.chosen.clone();
     let mut other = statistics(40);
-    other.spreads.remove(1);
+    other.summaries.remove(1);
     model.apply(Msg::Statistics(Box::new((Ok(other), Duration::ZERO))), now());
     assert_eq!((model.charts.chosen.clone(), model.charts.position()), (chosen, 11));
     read(&mut model, Duration::ZERO);

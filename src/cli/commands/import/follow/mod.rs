@@ -222,7 +222,7 @@ impl ImportStream {
     fn split(&mut self, bytes: &[u8]) {
         if std::mem::take(&mut self.is_beginning) && intake::is_gzip(bytes) {
             let error = LineError { position: InputPosition::File, message: LineReader::GZIP.into() };
-            return self.results.push(LineResult::Hopeless(error));
+            return self.results.push(LineResult::Fatal(error));
         }
         for part in bytes.split_inclusive(|byte| *byte == b'\n') {
             let limit = LineReader::LINE_LIMIT.saturating_sub(self.partial.len());
@@ -302,7 +302,7 @@ impl ImportStream {
                     self.totals.bad += 1;
                     writeln!(target.err, "{error}")?;
                 }
-                LineResult::Hopeless(error) => {
+                LineResult::Fatal(error) => {
                     writeln!(target.err, "{error}")?;
                     self.exit = Some(if error.position == InputPosition::File { Exit::Usage } else { Exit::Error });
                     break;

@@ -11,7 +11,7 @@ use super::lines::time;
 use crate::{
     domain::text,
     presentation::{
-        json_tree::{ChangeMark, JsonTree, LineKind, TreeLine as Entry},
+        json_tree::{ChangeMark, JsonTree, LineKind, TreeLine},
         width,
     },
     tui::{
@@ -120,7 +120,7 @@ impl BodyView<'_> {
         first
     }
 
-    fn lines(&self, line: &Entry, is_here: bool) -> Vec<Line<'static>> {
+    fn lines(&self, line: &TreeLine, is_here: bool) -> Vec<Line<'static>> {
         let theme = self.context.theme;
         let style = match line.mark {
             ChangeMark::Same => Style::new(),
@@ -153,7 +153,7 @@ impl BodyView<'_> {
         !wanted.is_empty() && text.to_ascii_lowercase().contains(&wanted.to_ascii_lowercase())
     }
 
-    fn text(&self, line: &Entry) -> String {
+    fn text(&self, line: &TreeLine) -> String {
         let most = if self.raw.is_wrapped { WRAPPED } else { CUT };
         let mut text = self.json_tree.excerpt(line, most);
         if self.json_tree.raw(line).len() > most {

@@ -76,7 +76,7 @@ pub(crate) fn open_columns(model: &mut Model, cursor: usize) {
     let columns = &model.list.columns;
     let entry = |column: &ListColumn| {
         let mark = if columns.contains(*column) { 'x' } else { ' ' };
-        (format!("[{mark}] {}", column.name()), MenuChoice::Column(*column))
+        (format!("[{mark}] {}", column.spec().name), MenuChoice::Column(*column))
     };
     let title = format!("Columns of {}", model.view_state.titles(model.list.tab).0);
     let remark = "Each key shows or hides a column. A narrow screen hides the least important ones. To reorder: :columns tx,sev,age";

@@ -9,7 +9,7 @@ use crate::{
     tui::{
         dialogs::filter::update::set_typed,
         effect::Effect,
-        model::{MessageTone, Model, Screen},
+        model::{MessageTone, Model},
         screens::list::tab::{OwnTab, Tab},
         update::actions,
     },
@@ -80,12 +80,12 @@ pub(crate) fn show(model: &mut Model, own: OwnTab, now: Now) -> Vec<Effect> {
 
 /// Shows a saved view. The most urgent transaction is selected, unless the view contains the chosen one.
 pub(crate) fn show_tab(model: &mut Model, tab: Tab) -> Vec<Effect> {
-    (model.screen, model.alert_list.returns_to_alerts) = (Screen::List, false);
+    model.show_list();
     if model.end_temporary_view() {
         // The transaction of the temporary view is no longer wanted.
         model.list.pending_selection = None;
     }
     model.show_tab(tab);
-    model.mark_stale();
+    model.list.mark_stale();
     vec![Effect::Count]
 }

@@ -101,8 +101,8 @@ fn titles(context: &DrawContext<'_>, width: u16) -> Line<'static> {
     let glyphs = context.theme.glyphs();
     let mut spans = vec![Span::raw(" ")];
     for shown in shown(context, width) {
-        let title = shown.column.title();
-        let order = sort.filter(|key| shown.column.sort() == Some(key.by));
+        let title = shown.column.spec().title;
+        let order = sort.filter(|key| shown.column.spec().sort == Some(key.by));
         let (title, style) = match order {
             Some(key) if title.len() < shown.width => {
                 let arrow = if key.is_reversed { glyphs.choose("▲", "^") } else { glyphs.choose("▼", "v") };
@@ -129,7 +129,7 @@ pub(crate) fn title_at(context: &DrawContext<'_>, pane: Rect, x: u16) -> Option<
 
 fn aligned(shown: ShownColumn, text: &str, context: &DrawContext<'_>) -> String {
     let columns = shown.width;
-    match shown.column.is_right() {
+    match shown.column.spec().is_right {
         true => {
             let text = width::cut(text, columns, "");
             format!("{}{text}", " ".repeat(columns - width::display_width(&text)))
@@ -155,7 +155,7 @@ fn line(
             spans.extend(progress_cell(context, tx, shown.width));
         } else {
             let (text, style) = cell(context, tx, *shown, has_labels);
-            // Nobody follows an untracked transaction, so its whole row steps back.
+            // An untracked transaction isn't polled, so its whole row is dim.
             let style = if tx.is_stopped() { context.theme.dim() } else { style };
             spans.push(Span::styled(aligned(*shown, &text, context), style));
         }

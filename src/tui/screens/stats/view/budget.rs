@@ -218,7 +218,7 @@ fn draw_age(
     [line, pane]: [Rect; 2],
     frame: &mut Frame<'_>,
 ) {
-    let now = context.model.oldest_age(context.now.wall);
+    let now = context.model.own.oldest_age(context.now.wall);
     let worst = minutes.iter().filter_map(|minute| minute.oldest).max();
     let words = |age: Option<Duration>| age.map_or_else(|| "-".to_owned(), span::long);
     let target = need::TARGET.as_secs();

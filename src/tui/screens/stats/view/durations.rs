@@ -26,17 +26,17 @@ const LABEL: usize = 4;
 const WIDEST: usize = 14;
 
 /// Returns the durations in words, in at most so many columns: first the number of timed transfers is left out.
-pub(crate) fn summary(spread: &RouteSummary, columns: usize) -> String {
-    let timed = spread.timed();
-    let Some(median) = spread.median else { return " no transfer was timed yet".to_owned() };
-    let Some(most) = spread.nine_in_ten else { return format!(" 1 transfer timed: {}", span::long(median)) };
+pub(crate) fn describe(summary: &RouteSummary, columns: usize) -> String {
+    let timed = summary.timed();
+    let Some(median) = summary.median else { return " no transfer was timed yet".to_owned() };
+    let Some(most) = summary.nine_in_ten else { return format!(" 1 transfer timed: {}", span::long(median)) };
     let long = format!(" median {}, 9 in 10 within {}", span::long(median), span::long(most));
     let brief = format!(" median {}, 9 in 10 {}", span::nearest(median), span::nearest(most));
     let sentences = [format!("{long} ({timed} timed)"), long];
     sentences.into_iter().find(|text| width::display_width(text) <= columns).unwrap_or(brief)
 }
 
-pub(crate) fn draw(context: &DrawContext<'_>, spread: &RouteSummary, pane: Rect, frame: &mut Frame<'_>) {
+pub(crate) fn draw(context: &DrawContext<'_>, summary: &RouteSummary, pane: Rect, frame: &mut Frame<'_>) {
     let [words, marks, chart, counts, labels] = Layout::vertical([
         Constraint::Length(1),
         Constraint::Length(u16::from(pane.height > 6)),
@@ -45,9 +45,9 @@ pub(crate) fn draw(context: &DrawContext<'_>, spread: &RouteSummary, pane: Rect,
         Constraint::Length(1),
     ])
     .areas(pane);
-    frame.render_widget(Line::raw(summary(spread, usize::from(pane.width))), words);
+    frame.render_widget(Line::raw(describe(summary, usize::from(pane.width))), words);
     let columns = usize::from(pane.width).saturating_sub(2);
-    let buckets = spread.durations.buckets((columns / LABEL).max(1));
+    let buckets = summary.durations.buckets((columns / LABEL).max(1));
     if buckets.is_empty() {
         return empty(context, Rect { height: pane.height.saturating_sub(1), y: pane.y + 1, ..pane }, frame);
     }
@@ -55,7 +55,7 @@ pub(crate) fn draw(context: &DrawContext<'_>, spread: &RouteSummary, pane: Rect,
     let greatest = buckets.iter().map(|bucket| bucket.count).max().unwrap_or(0);
     let values: Vec<_> = buckets.iter().map(|bucket| (Some(bucket.count as f64), context.theme.info())).collect();
     let indented = |row: Rect| Rect { x: row.x + 1, width: row.width.saturating_sub(1), ..row };
-    frame.render_widget(marks_line(context, spread, &buckets, cells), indented(marks));
+    frame.render_widget(marks_line(context, summary, &buckets, cells), indented(marks));
     bars::draw(context, &values, greatest as f64, indented(chart), cells, frame);
     let cell = |text: String| width::fit(&text, cells, "");
     let count = |count: u64| cell(if count > 0 { count.to_string() } else { String::new() });
@@ -66,13 +66,13 @@ pub(crate) fn draw(context: &DrawContext<'_>, spread: &RouteSummary, pane: Rect,
 }
 
 /// Returns the line above the bars with a mark at the median and at nine in ten.
-fn marks_line(context: &DrawContext<'_>, spread: &RouteSummary, buckets: &[Bucket], cells: usize) -> Line<'static> {
+fn marks_line(context: &DrawContext<'_>, summary: &RouteSummary, buckets: &[Bucket], cells: usize) -> Line<'static> {
     let glyphs = context.theme.glyphs();
     let column = |at: Duration| {
         let index = buckets.iter().rposition(|bucket| bucket.from <= at).unwrap_or(0);
         index * cells + cells / 2
     };
-    let marks = [("median", spread.median), ("9 in 10", spread.nine_in_ten)];
+    let marks = [("median", summary.median), ("9 in 10", summary.nine_in_ten)];
     let mut text = String::new();
     for (name, at) in marks.into_iter().filter_map(|(name, at)| Some((name, at?))) {
         let gap = column(at).saturating_sub(width::display_width(&text));

@@ -69,8 +69,8 @@ fn areas(body: Rect, outcome_rows: usize) -> Option<StatsAreas> {
 
 fn areas_of(context: &DrawContext<'_>, body: Rect) -> Option<StatsAreas> {
     let columns = usize::from(body.width).saturating_sub(if body.width >= FRAMED.0 { 4 } else { 2 });
-    let spread = context.model.charts.spread();
-    areas(body, spread.map_or(1, |spread| outcomes::rows(context, spread, columns)))
+    let summary = context.model.charts.summary();
+    areas(body, summary.map_or(1, |summary| outcomes::rows(context, summary, columns)))
 }
 
 /// Returns the number of routes that fit on the screen.
@@ -86,21 +86,21 @@ pub(crate) fn draw(context: &DrawContext<'_>, body: Rect, frame: &mut Frame<'_>)
             body,
         );
     };
-    let spread = context.model.charts.spread();
-    let (Some(areas), Some(spread)) = (areas_of(context, body), spread) else {
-        return put_lines(numbers(context, spread, body), body, frame);
+    let summary = context.model.charts.summary();
+    let (Some(areas), Some(summary)) = (areas_of(context, body), summary) else {
+        return put_lines(numbers(context, summary, body), body, frame);
     };
-    let name = scope(spread, context.theme.glyphs());
+    let name = scope(summary, context.theme.glyphs());
     let range = format!("{} ({} changes the time)", context.model.charts.range.label(), context.key(CommandId::Range));
     let scope = format!("{name}{}{range}", context.theme.separator());
     let pane = draw_heading(context, "OUTCOMES", &scope, areas.outcomes, areas.is_framed, frame);
-    outcomes::draw(context, spread, pane, frame);
+    outcomes::draw(context, summary, pane, frame);
     let pane = draw_heading(context, "ROUTES", &routes_remark(context), areas.routes, areas.is_framed, frame);
     routes::draw(context, pane, frame);
     let pane = draw_heading(context, "BUDGET", &budget::remark(context), areas.budget, areas.is_framed, frame);
     budget::draw(context, &read.minutes, pane, frame);
     let pane = draw_heading(context, "DURATIONS", &name, areas.durations, areas.is_framed, frame);
-    durations::draw(context, spread, pane, frame);
+    durations::draw(context, summary, pane, frame);
 }
 
 /// Returns the order of the routes, and the key of the next order.
@@ -145,8 +145,8 @@ fn draw_heading(
 }
 
 /// Returns the name of the route, or `all routes`.
-fn scope(spread: &RouteSummary, glyphs: Glyphs) -> String {
-    spread.route.as_ref().map_or_else(|| "all routes".to_owned(), |route| routes::route(route, glyphs))
+fn scope(summary: &RouteSummary, glyphs: Glyphs) -> String {
+    summary.route.as_ref().map_or_else(|| "all routes".to_owned(), |route| routes::route(route, glyphs))
 }
 
 /// Returns the numbers that no chart below shows, in place of the filter.
@@ -155,13 +155,13 @@ pub(crate) fn headline(context: &DrawContext<'_>, columns: u16) -> Line<'static>
     let mut line = Line::from(Span::styled(format!(" Charts  {profile_prefix}"), context.theme.label()));
     let mut pieces = Vec::new();
     let charts = &context.model.charts;
-    if let [all, routes @ ..] = charts.spreads() {
+    if let [all, routes @ ..] = charts.summaries() {
         let (tracked, routes) = (text::counted(all.tracked, "transfer"), text::counted(routes.len(), "route"));
         let words = format!("{tracked} on {routes}");
         pieces.extend((all.tracked > 0).then(|| Span::raw(words)));
     }
     // While a route is chosen, the outcomes below are those of the route.
-    if let Some(all) = charts.spreads().first().filter(|_| charts.position() > 0) {
+    if let Some(all) = charts.summaries().first().filter(|_| charts.position() > 0) {
         pieces.push(Span::raw(outcomes::settled(all)));
         let needs_attention =
             |status: &RouterStatus| rule_of_status(status).is_some_and(|rule| rule.severity() > Severity::Info);
@@ -188,14 +188,14 @@ pub(crate) fn headline(context: &DrawContext<'_>, columns: u16) -> Line<'static>
 }
 
 /// Returns the numbers alone, for a screen that is too small for charts.
-fn numbers(context: &DrawContext<'_>, spread: Option<&RouteSummary>, body: Rect) -> Vec<Line<'static>> {
-    let Some(spread) = spread else { return vec![Line::raw(" nothing is tracked yet")] };
+fn numbers(context: &DrawContext<'_>, summary: Option<&RouteSummary>, body: Rect) -> Vec<Line<'static>> {
+    let Some(summary) = summary else { return vec![Line::raw(" nothing is tracked yet")] };
     let mut lines = vec![Line::styled(
-        format!(" {}: {}", scope(spread, context.theme.glyphs()), outcomes::settled(spread)),
+        format!(" {}: {}", scope(summary, context.theme.glyphs()), outcomes::settled(summary)),
         context.theme.label(),
     )];
-    lines.push(Line::raw(durations::summary(spread, usize::from(body.width))));
-    lines.extend(outcomes::lines(context, spread, usize::from(body.width)));
+    lines.push(Line::raw(durations::describe(summary, usize::from(body.width))));
+    lines.extend(outcomes::lines(context, summary, usize::from(body.width)));
     lines
 }
 

@@ -9,6 +9,7 @@ use ratatui::{
 use crate::{
     presentation::{row_text, width},
     tui::{
+        command::CommandId,
         draw::{DrawContext, put_lines},
         screens::stats::state::RouteSummary,
     },
@@ -20,33 +21,34 @@ const COUNT: usize = 7;
 const SHARE: usize = 4;
 
 /// Draws the outcomes as one stacked bar over the width, with its legend below.
-pub(crate) fn draw(context: &DrawContext<'_>, spread: &RouteSummary, pane: Rect, frame: &mut Frame<'_>) {
+pub(crate) fn draw(context: &DrawContext<'_>, summary: &RouteSummary, pane: Rect, frame: &mut Frame<'_>) {
     let columns = usize::from(pane.width).saturating_sub(2);
     let indented = Rect { x: pane.x + 1, width: pane.width.saturating_sub(2), ..pane };
-    if spread.tracked == 0 {
-        let text = "Outcomes appear here. Press n to add a transfer, or run `hoptop import`.";
-        let wrapped = width::wrap(text, columns).into_iter();
+    if summary.tracked == 0 {
+        let key = context.key(CommandId::Add);
+        let text = format!("Outcomes appear here. Press {key} to add a transfer, or run `hoptop import`.");
+        let wrapped = width::wrap(&text, columns).into_iter();
         return put_lines(wrapped.map(|text| Line::styled(text, context.theme.dim())), indented, frame);
     }
-    let mut lines = vec![stacked_bar(context, spread, columns)];
-    lines.extend(legend(context, spread, columns));
+    let mut lines = vec![stacked_bar(context, summary, columns)];
+    lines.extend(legend(context, summary, columns));
     put_lines(lines, indented, frame);
 }
 
 /// Returns the rows of the stacked bar and its legend.
-pub(crate) fn rows(context: &DrawContext<'_>, spread: &RouteSummary, columns: usize) -> usize {
-    if spread.tracked == 0 { 2 } else { 1 + legend(context, spread, columns).len() }
+pub(crate) fn rows(context: &DrawContext<'_>, summary: &RouteSummary, columns: usize) -> usize {
+    if summary.tracked == 0 { 2 } else { 1 + legend(context, summary, columns).len() }
 }
 
 /// Returns the stacked bar: each status has its share of the columns, at least one. Statuses with the same style have
 /// different symbols, also without colours.
-fn stacked_bar(context: &DrawContext<'_>, spread: &RouteSummary, columns: usize) -> Line<'static> {
+fn stacked_bar(context: &DrawContext<'_>, summary: &RouteSummary, columns: usize) -> Line<'static> {
     let fills = context.theme.glyphs().choose(["█", "▓", "▒", "░"], ["#", "=", "-", "."]);
     let mut line = Line::default();
     let mut free = columns;
-    let mut statuses = spread.outcomes.len();
-    let mut rest = spread.tracked;
-    for (status, count) in &spread.outcomes {
+    let mut statuses = summary.outcomes.len();
+    let mut rest = summary.tracked;
+    for (status, count) in &summary.outcomes {
         statuses -= 1;
         // The rest of the columns is shared among the rest of the transactions, so that no rounding is left over.
         let own = (share_of(*count, rest) * free as f64).round() as usize;
@@ -61,11 +63,11 @@ fn stacked_bar(context: &DrawContext<'_>, spread: &RouteSummary, columns: usize)
 }
 
 /// Returns the legend: each status with its symbol, its count and its share, wrapped between statuses.
-fn legend(context: &DrawContext<'_>, spread: &RouteSummary, columns: usize) -> Vec<Line<'static>> {
-    let mut lines = vec![Line::raw(settled(spread))];
-    for (status, count) in &spread.outcomes {
+fn legend(context: &DrawContext<'_>, summary: &RouteSummary, columns: usize) -> Vec<Line<'static>> {
+    let mut lines = vec![Line::raw(settled(summary))];
+    for (status, count) in &summary.outcomes {
         let word = row_text::status(status.as_ref(), context.theme.glyphs());
-        let numbers = format!(" {count} ({})", percent(*count, spread.tracked));
+        let numbers = format!(" {count} ({})", percent(*count, summary.tracked));
         let needed = 3 + width::display_width(&word) + numbers.len();
         match lines.last_mut().filter(|line| line.width() + needed <= columns) {
             Some(line) => line.push_span(Span::raw("   ")),
@@ -80,14 +82,14 @@ fn legend(context: &DrawContext<'_>, spread: &RouteSummary, columns: usize) -> V
     lines
 }
 
-pub(crate) fn lines(context: &DrawContext<'_>, spread: &RouteSummary, columns: usize) -> Vec<Line<'static>> {
+pub(crate) fn lines(context: &DrawContext<'_>, summary: &RouteSummary, columns: usize) -> Vec<Line<'static>> {
     let room = columns.saturating_sub(STATUS + COUNT + SHARE + 5);
-    let greatest = spread.outcomes.iter().map(|(_, count)| *count).max().unwrap_or(0);
+    let greatest = summary.outcomes.iter().map(|(_, count)| *count).max().unwrap_or(0);
     let line = |(status, count): &(Option<_>, u64)| {
         let style = context.theme.status(status.as_ref());
         let word =
             width::fit(&row_text::status(status.as_ref(), context.theme.glyphs()), STATUS, context.theme.ellipsis);
-        let share = percent(*count, spread.tracked);
+        let share = percent(*count, summary.tracked);
         let full = share_of(*count, greatest) * room as f64;
         // A count above zero has a bar of at least one cell.
         let bar = context.theme.bars().full.repeat((full.round() as usize).max(usize::from(*count > 0 && room > 0)));
@@ -97,7 +99,7 @@ pub(crate) fn lines(context: &DrawContext<'_>, spread: &RouteSummary, columns: u
             Span::styled(bar, style),
         ])
     };
-    spread.outcomes.iter().map(line).collect()
+    summary.outcomes.iter().map(line).collect()
 }
 
 fn share_of(part: u64, whole: u64) -> f64 {
@@ -114,16 +116,16 @@ pub(crate) fn percent(part: u64, whole: u64) -> String {
 }
 
 /// Returns the number of settled transactions, and the share of success: `41 of 60 settled, 88% of these succeeded`.
-pub(super) fn settled(spread: &RouteSummary) -> String {
-    match spread.tracked {
+pub(super) fn settled(summary: &RouteSummary) -> String {
+    match summary.tracked {
         0 => "nothing is tracked yet".to_owned(),
-        tracked => format!("{} of {tracked} settled, {} of these succeeded", spread.settled, success_share(spread)),
+        tracked => format!("{} of {tracked} settled, {} of these succeeded", summary.settled, success_share(summary)),
     }
 }
 
 /// Returns the share of success among the settled transactions; `-` if none is settled.
-pub(super) fn success_share(spread: &RouteSummary) -> String {
-    if spread.settled == 0 { "-".to_owned() } else { percent(spread.succeeded(), spread.settled) }
+pub(super) fn success_share(summary: &RouteSummary) -> String {
+    if summary.settled == 0 { "-".to_owned() } else { percent(summary.succeeded(), summary.settled) }
 }
 
 #[cfg(test)]

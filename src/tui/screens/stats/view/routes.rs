@@ -35,8 +35,8 @@ pub(crate) fn draw(context: &DrawContext<'_>, pane: Rect, frame: &mut Frame<'_>)
     let room = usize::from(pane.width);
     let mut lines = vec![titles(context, room)];
     let rows = usize::from(pane.height).saturating_sub(1);
-    let shown = charts.spreads().iter().enumerate().skip(charts.top).take(rows);
-    lines.extend(shown.map(|(index, spread)| line(context, spread, index == charts.position(), pane.width)));
+    let shown = charts.summaries().iter().enumerate().skip(charts.top).take(rows);
+    lines.extend(shown.map(|(index, summary)| line(context, summary, index == charts.position(), pane.width)));
     put_lines(lines, pane, frame);
 }
 
@@ -79,31 +79,31 @@ fn cells(columns: usize, texts: [String; 7]) -> String {
     format!("{route:<route_columns$}{all:>COUNT$} {share:>SHARE$} {median:>SPAN$} {most:>SPAN$}")
 }
 
-fn line(context: &DrawContext<'_>, spread: &RouteSummary, is_chosen: bool, pane: u16) -> Line<'static> {
+fn line(context: &DrawContext<'_>, summary: &RouteSummary, is_chosen: bool, pane: u16) -> Line<'static> {
     let columns = usize::from(pane);
     let route_columns = if columns >= AMPLE { ROUTE } else { ROUTE - 2 };
     let words = |duration: Option<Duration>| duration.map_or_else(|| "-".to_owned(), span::nearest);
     let mark = if is_chosen { ">" } else { " " };
     let texts = [
-        width::fit(&name(spread, context.theme.glyphs()), route_columns, context.theme.ellipsis),
-        spread.tracked.to_string(),
-        spread.open.to_string(),
-        outcomes::success_share(spread),
-        words(spread.median),
-        words(spread.nine_in_ten),
-        spread.oldest_open.map_or_else(|| "-".to_owned(), span::short),
+        width::fit(&name(summary, context.theme.glyphs()), route_columns, context.theme.ellipsis),
+        summary.tracked.to_string(),
+        summary.open.to_string(),
+        outcomes::success_share(summary),
+        words(summary.median),
+        words(summary.nine_in_ten),
+        summary.oldest_open.map_or_else(|| "-".to_owned(), span::short),
     ];
     let text = format!("{mark}{} ", cells(columns, texts));
     let room = columns.saturating_sub(width::display_width(&text));
-    let all = context.model.charts.spreads().first().map_or(&spread.durations, |all| &all.durations);
-    let buckets = spread.durations.buckets_beside(all, room);
+    let all = context.model.charts.summaries().first().map_or(&summary.durations, |all| &all.durations);
+    let buckets = summary.durations.buckets_beside(all, room);
     let greatest = buckets.iter().map(|bucket| bucket.count).max().unwrap_or(0);
     let chart = bars::row(context, buckets.iter().map(|bucket| bucket.count), greatest);
     columns::row(context, vec![Span::raw(text), Span::styled(chart, context.theme.info())], is_chosen, pane)
 }
 
-fn name(spread: &RouteSummary, glyphs: Glyphs) -> String {
-    spread.route.as_ref().map_or_else(|| "all".to_owned(), |key| route(key, glyphs))
+fn name(summary: &RouteSummary, glyphs: Glyphs) -> String {
+    summary.route.as_ref().map_or_else(|| "all".to_owned(), |key| route(key, glyphs))
 }
 
 pub(super) fn route(route: &RouteKey, glyphs: Glyphs) -> String {

@@ -119,11 +119,11 @@ fn slow_routes_are_sorted_by_their_median_and_routes_without_a_median_come_last(
     all.push(route(["56", "1"], 0, 0, &[("not_found", 4)]));
     let mut model = charts(WIDE, all, minutes());
     press(&mut model, &["s"], now());
-    let shown = model.charts.spreads().iter().skip(1);
-    let medians: Vec<_> = shown.clone().map(|spread| spread.median.map(|median| median.as_secs())).collect();
+    let shown = model.charts.summaries().iter().skip(1);
+    let medians: Vec<_> = shown.clone().map(|summary| summary.median.map(|median| median.as_secs())).collect();
     assert_eq!(medians, [Some(1_400), Some(619), Some(61), Some(27), None, None]);
     // Both routes have no settled transfer. The transfer from 137 is in progress for 46 minutes.
-    let sources: Vec<_> = shown.filter_map(|spread| spread.route.as_ref()).map(|route| route.from.as_str()).collect();
+    let sources: Vec<_> = shown.filter_map(|summary| summary.route.as_ref()).map(|route| route.from.as_str()).collect();
     assert_eq!(sources[4..], ["137", "56"]);
 }
 
