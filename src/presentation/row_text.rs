@@ -107,6 +107,7 @@ pub(crate) fn status_word(status: Option<&RouterStatus>, glyphs: Glyphs) -> &str
         Some(RouterStatus::NeedsGas) => glyphs.choose("needs gas", "needs_gas"),
         Some(RouterStatus::PartialSuccess) => "partial",
         Some(RouterStatus::Refund) => "refund",
+        Some(RouterStatus::Unknown(text)) if text.trim().is_empty() => "(empty)",
         Some(RouterStatus::Unknown(text)) => text,
     }
 }

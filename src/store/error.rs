@@ -208,6 +208,11 @@ impl StoreError {
         self.is_damage() || matches!(self, Self::Closed | Self::Gone { .. } | Self::ReadOnly { .. })
     }
 
+    /// Whether a read was cancelled, as by a newer one.
+    pub(in crate::store) fn is_interruption(&self) -> bool {
+        matches!(self, Self::Sql(error) if error.sqlite_error_code() == Some(ErrorCode::OperationInterrupted))
+    }
+
     /// Whether the file itself is damaged, so that nothing may be written to it any more.
     pub fn is_damage(&self) -> bool {
         matches!(self, Self::Damaged { .. } | Self::Broken(_))

@@ -78,11 +78,6 @@ pub(crate) fn simulate(args: &SimulateArgs, rps: Option<f64>) -> Result<Exit> {
         None => {}
     }
     let transfers = world.transfers();
-    if let Some(path) = &args.batch {
-        write_batch(path, &transfers).wrap_err_with(|| format!("the batch {} can't be written", path.display()))?;
-        let (count, path) = (transfers.len(), text::clean_path(path));
-        writeln!(io::stdout(), "{count} transfers written to {path}, ready for `hoptop import`")?;
-    }
     let chains = world.clone();
     let service = Arc::new(Mutex::new(SimulatedService::new(world, limits)));
     tokio_runtime::start()?.block_on(async {
@@ -90,6 +85,11 @@ pub(crate) fn simulate(args: &SimulateArgs, rps: Option<f64>) -> Result<Exit> {
         let listener = server::bind(args.listen)
             .await
             .wrap_err_with(|| format!("can't listen on {}; choose another address with --listen", args.listen))?;
+        if let Some(path) = &args.batch {
+            write_batch(path, &transfers).wrap_err_with(|| format!("the batch {} can't be written", path.display()))?;
+            let (count, path) = (transfers.len(), text::clean_path(path));
+            writeln!(io::stdout(), "{count} transfers written to {path}, ready for `hoptop import`")?;
+        }
         print_start(listen::reachable(listener.local_addr()?), transfers.len(), limits.rps)?;
         if let Some(address) = args.chain_listen {
             let listener = server::bind(address)

@@ -198,7 +198,15 @@ impl<'a> FilterParser<'a> {
             },
             None => parse_test(token.body, keyed, self.person)?,
         };
-        Ok(Expression::Test(test).negate_if(token.is_negated))
+        let expression = match &test {
+            // A label as the lists show it, unless it is a ticket or a part of another text.
+            FilterTest::Word(word) if word.len() > 1 && word.starts_with('#') => {
+                let label = FilterTest::Label(word.trim_start_matches('#').to_owned());
+                Expression::any(vec![Expression::Test(label), Expression::Test(test)])
+            }
+            _ => Expression::Test(test),
+        };
+        Ok(expression.negate_if(token.is_negated))
     }
 }
 

@@ -91,6 +91,7 @@ const MATCHING: &[&str] = &[
     "checked>59s",
     "checked<=60s",
     "label:BATCH-17",
+    "#BATCH-17",
     "label:\"two words\"",
     "ticket:sup-4412",
     "-ticket:SUP-44",

@@ -47,7 +47,10 @@ impl SearchPlan {
     /// Decides how to search for a text. Costs O(1) in the stored transactions.
     pub(in crate::store) fn plan(db: &Connection, text: &str) -> Self {
         Self::try_plan(db, &text.to_lowercase()).unwrap_or_else(|error| {
-            tracing::warn!("the search index can't be used: {error}");
+            // A query that a newer one replaces is interrupted.
+            if !error.is_interruption() {
+                tracing::warn!("the search index can't be used: {error}");
+            }
             Self::Scan
         })
     }

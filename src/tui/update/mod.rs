@@ -12,7 +12,7 @@ pub(crate) mod theme;
 
 use std::time::Duration;
 
-use crossterm::event::{KeyEvent, KeyEventKind};
+use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
 use self::dispatch::IntoEffects;
 pub(crate) use self::dispatch::dispatch;
@@ -206,6 +206,12 @@ fn perform(outcome: KeyOutcome, model: &mut Model, now: Now) -> Vec<Effect> {
 fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> Vec<Effect> {
     if key.kind == KeyEventKind::Release {
         return Vec::new();
+    }
+    // Esc and a key that follows at once arrive as one key with Alt, for example through tmux.
+    if let (KeyCode::Char(_), KeyModifiers::ALT) = (key.code, key.modifiers & !KeyModifiers::SHIFT) {
+        let mut effects = on_key(model, KeyEvent::from(KeyCode::Esc), now);
+        effects.extend(on_key(model, KeyEvent { modifiers: key.modifiers & KeyModifiers::SHIFT, ..key }, now));
+        return effects;
     }
     let name = key_text::name(key);
     // Quitting and suspending work in text fields too, unless their key is a letter.

@@ -437,6 +437,14 @@ fn the_key_of_the_help_closes_it_unless_it_is_searched_for() {
 }
 
 #[test]
+fn esc_and_a_key_that_arrive_as_one_have_both_effects() {
+    let mut model = dashboard("5");
+    press(&mut model, &["?"], now());
+    model.apply(Msg::Key(KeyEvent::new(KeyCode::Char(':'), KeyModifiers::ALT)), now());
+    assert!(matches!(model.dialog, Dialog::Palette(_)), "{:?}", model.dialog);
+}
+
+#[test]
 fn charts_open_on_the_route_of_the_open_transaction() {
     let mut model = dashboard("5");
     press(&mut model, &["%"], now());
@@ -683,7 +691,7 @@ fn pasted_rows_continue_the_typed_text() {
 fn backspace_goes_back_to_the_previous_line() {
     let mut model = dashboard("5");
     model.apply(Msg::Paste("one\ntwo\n".into()), now());
-    model.apply(Msg::Key(crossterm::event::KeyCode::Backspace.into()), now());
+    model.apply(Msg::Key(KeyCode::Backspace.into()), now());
     assert!(matches!(&model.dialog, Dialog::Add(form) if form.text() == "one\ntwo"));
 }
 

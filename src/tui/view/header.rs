@@ -233,7 +233,9 @@ pub(crate) fn filter(context: &DrawContext<'_>, width: u16) -> Line<'static> {
         };
         let used: usize = spans.iter().map(|span| width::display_width(&span.content)).sum();
         let room = usize::from(width).saturating_sub(used);
-        if room > width::display_width(&count) {
+        let short = format!("{} shown ({clear}) ", known(list.total));
+        let fitting = [count, short, format!("{} shown ", known(list.total))];
+        if let Some(count) = fitting.iter().find(|count| width::display_width(count) < room) {
             spans.push(Span::styled(format!("{count:>room$}"), context.theme.info()));
         }
     }

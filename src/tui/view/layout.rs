@@ -10,6 +10,8 @@ use crate::tui::model::{Model, Screen, view_state::Pane};
 const SPLIT_WIDTH: u16 = 100;
 /// The least rows at which the detail beside the list shows what to say and to do.
 const SIDE_HEIGHT: u16 = 20;
+/// From this many columns on, the list has room for the progress beside the detail.
+const SIDE_WIDTH: u16 = 108;
 /// The least columns at which the newest changes have a pane.
 const RECENT_WIDTH: u16 = 160;
 /// The part of the height right of the list that the newest changes take, and their least rows.
@@ -86,7 +88,7 @@ pub(crate) fn panes_of(screen: Screen, model: &Model, area: Rect) -> Panes {
     let (list, detail, preview) = match (screen, model.view_state.pane) {
         (Screen::Detail, _) => (None, Some(body), None),
         (Screen::Alerts | Screen::Stats | Screen::Log, _) => (None, None, None),
-        (Screen::List, Pane::Side) if wide && area.height >= SIDE_HEIGHT => {
+        (Screen::List, Pane::Side) if area.width >= SIDE_WIDTH && area.height >= SIDE_HEIGHT => {
             let columns = (body.width * DETAIL_SHARE / 100).min(MAX_DETAIL);
             let [list, right] = Layout::horizontal([Constraint::Fill(1), Constraint::Length(columns)]).areas(body);
             let has_room = area.width >= RECENT_WIDTH && body.height >= RECENT_ROWS + DETAIL_ROWS;

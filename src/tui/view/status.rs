@@ -316,9 +316,9 @@ fn id_span(context: &DrawContext<'_>, of: &BudgetUse<'_>) -> Vec<Span<'static>> 
     vec![Span::styled(format!("{id}  "), context.theme.dim())]
 }
 
-/// Returns a span in seconds; from 1,000 s on in a larger unit.
+/// Returns a span in seconds; from two minutes on in a larger unit.
 fn seconds(span: Duration) -> String {
-    if span < Duration::from_secs(1_000) { format!("{}s", span.as_secs()) } else { span::short(span) }
+    if span < Duration::from_secs(120) { format!("{}s", span.as_secs()) } else { span::short(span) }
 }
 
 /// Returns the members online, the polling machine, and the lag of this machine; `None` for a store of one machine.

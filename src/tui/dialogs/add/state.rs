@@ -279,6 +279,18 @@ impl AddForm {
         unknown
     }
 
+    /// Goes to the first missing value after the complete transactions were tracked. Returns the hashes to look up again.
+    pub fn keep_incomplete(&mut self) -> Vec<TxHash> {
+        self.stage = FormStage::Editing;
+        // What was tracked must not be tracked again with the rest.
+        self.findings.iter_mut().for_each(|found| found.is_marked &= found.new.is_err());
+        self.cursor = 0;
+        self.go_to_incomplete();
+        self.focus = self.at_cursor().and_then(Finding::first_missing).map_or(FormFocus::Results, FormFocus::Cell);
+        self.tracked.clear();
+        self.hashes_to_look_up()
+    }
+
     /// Applies the rows of looked-up hashes. Returns `true` if Enter was waiting and all hashes are looked up now.
     pub fn apply_known(&mut self, known: HashMap<String, Option<RowId>>) -> bool {
         self.tracked.extend(known);
@@ -325,6 +337,16 @@ impl AddForm {
         self.findings.get_mut(self.cursor)
     }
 
+    /// Returns the tracked transactions of the findings, and the filter that shows them, if there are several.
+    pub fn several_known(&self) -> Option<(Vec<RowId>, String)> {
+        /// With more hashes a filter would be too long to read and to edit.
+        const MAX_SHOWN: usize = 50;
+        let known = self.findings.iter().filter_map(|found| Some((found.row_to_open()?, found.hash()?)));
+        let (rows, hashes): (Vec<RowId>, Vec<String>) =
+            known.map(|(row, hash)| (row, regex::escape(hash.as_str()))).unzip();
+        (2..=MAX_SHOWN).contains(&rows.len()).then(|| (rows, format!("/{}/", hashes.join("|"))))
+    }
+
     /// Returns the filter that searches the list for the ticket or ID that the text names, or else for the text, if it
     /// is a single short line without a hash.
     pub fn search_filter(&self) -> Option<String> {
@@ -361,6 +383,7 @@ impl AddForm {
             (FormFocus::Results, _) if opens => "open",
             _ if counts.ready > 0 => "track",
             _ if counts.known > 0 && counts.needs_input > 0 => "open the tracked one",
+            _ if self.several_known().is_some() => "show the tracked ones",
             _ if counts.known > 0 => "open",
             _ if counts.needs_input > 0 => "fill in",
             _ if self.search_filter().is_some() => "search the list",

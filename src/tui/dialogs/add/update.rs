@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use crossterm::event::{Event, KeyCode, KeyEvent};
 use tui_input::{Input, backend::crossterm::EventHandler};
 
-use super::state::{Finding, FormFocus, FormStage, LineState, TextSource};
+use super::state::{AddForm, Finding, FormFocus, FormStage, LineState, TextSource};
 use crate::{
     clock::{MonotonicTime, Now},
     domain::{filter::Direction, ids::RowId, missing_fields, operation::Edit, text},
@@ -175,7 +175,7 @@ pub(crate) fn on_known(model: &mut Model, known: HashMap<String, Option<RowId>>,
 }
 
 /// Tracks all marked and complete transactions. Without any, opens the known transaction at the cursor or else the
-/// first one; if other findings are incomplete, only moves the cursor to it. Without known ones, goes to the first
+/// only one, or lists several known ones; if other findings are incomplete, only moves the cursor to it. Without known ones, goes to the first
 /// missing value. Text without any hash becomes a search of the list.
 fn submit(model: &mut Model) -> Vec<Effect> {
     let Dialog::Add(form) = &mut model.dialog else { return Vec::new() };
@@ -198,6 +198,10 @@ fn submit(model: &mut Model) -> Vec<Effect> {
         // The incomplete findings must not be lost: the first Enter goes to the known one, the second opens it.
         (Some(index), Some(_)) => (form.cursor, form.focus) = (index, FormFocus::Results),
         (Some(index), None) => {
+            if let Some((rows, filter)) = form.several_known() {
+                let write = write_typed_ticket(form, rows);
+                return search(model, &filter).into_iter().chain(write).collect();
+            }
             let row = form.findings.get(index).and_then(|found| found.known);
             return row.map_or_else(Vec::new, |row| open(model, row));
         }
@@ -213,22 +217,29 @@ fn submit(model: &mut Model) -> Vec<Effect> {
 /// Searches all tracked transactions for a text that is no hash.
 fn search_list(model: &mut Model) -> Vec<Effect> {
     let Dialog::Add(form) = &model.dialog else { return Vec::new() };
-    let Some(wanted) = form.search_filter() else { return Vec::new() };
+    form.search_filter().map_or_else(Vec::new, |filter| search(model, &filter))
+}
+
+/// Shows the matches of a filter among all tracked transactions until Esc.
+fn search(model: &mut Model, filter: &str) -> Vec<Effect> {
     model.dialog = Dialog::None;
     model.show_list();
-    model.begin_search(&wanted);
+    model.begin_search(filter);
     vec![Effect::Count]
+}
+
+/// Returns the write of the ticket that a person typed, which is set although the transactions are known.
+fn write_typed_ticket(form: &AddForm, transactions: Vec<RowId>) -> Option<Effect> {
+    let ticket = Some(form.own_ticket()?);
+    Some(Effect::Write(Write::Edit(Edit::SetTicket { transactions, ticket })))
 }
 
 fn open(model: &mut Model, row: RowId) -> Vec<Effect> {
     let is_from_alerts = model.screen == Screen::Alerts || model.alert_list.returns_to_alerts;
-    // A typed ticket is set although the transaction is known.
-    let ticket = match &model.dialog {
-        Dialog::Add(form) => form.own_ticket(),
+    let write = match &model.dialog {
+        Dialog::Add(form) => write_typed_ticket(form, vec![row]),
         _ => None,
     };
-    let write = ticket
-        .map(|ticket| Effect::Write(Write::Edit(Edit::SetTicket { transactions: vec![row], ticket: Some(ticket) })));
     model.dialog = Dialog::None;
     let effects = show_in_list(model, row);
     model.open_detail(is_from_alerts);
@@ -247,12 +258,22 @@ fn show_in_list(model: &mut Model, row: RowId) -> Vec<Effect> {
     if hidden { vec![Effect::Count] } else { Vec::new() }
 }
 
+/// Returns what an import left out, as the end of a sentence.
+fn left_out(form: &AddForm) -> String {
+    match (form.counts().needs_input, form.skipped_count()) {
+        (0, 0) => String::new(),
+        (0, skipped) => format!("; {skipped} skipped"),
+        (1, _) => "; 1 line still needs values".to_owned(),
+        (lines, _) => format!("; {lines} lines still need values"),
+    }
+}
+
 pub(crate) fn on_imported(model: &mut Model, outcome: Result<ImportReport, String>, now: Now) -> Vec<Effect> {
     match outcome {
         Ok(report) => {
             let ImportReport { added, updated, unchanged, .. } = &report;
             let left_out = match &model.dialog {
-                Dialog::Add(form) if form.skipped_count() > 0 => format!("; {} skipped", form.skipped_count()),
+                Dialog::Add(form) => left_out(form),
                 _ => String::new(),
             };
             let [new, changed, known] = [added.count, updated.count, unchanged.count];
@@ -267,7 +288,12 @@ pub(crate) fn on_imported(model: &mut Model, outcome: Result<ImportReport, Strin
                 1..=poll::MAX_UNCONFIRMED => vec![Effect::PollNow(added.first.clone())],
                 _ => Vec::new(),
             };
-            if let (true, Some(row)) = (is_done, report.first()) {
+            if let Dialog::Add(form) = &mut model.dialog
+                && was_sent
+                && form.counts().needs_input > 0
+            {
+                effects.push(Effect::FindKnown(form.keep_incomplete()));
+            } else if let (true, Some(row)) = (is_done, report.first()) {
                 // A single transaction that was already tracked is opened, to show its verdict.
                 let is_known = (new + changed, known) == (0, 1);
                 model.dialog = Dialog::None;

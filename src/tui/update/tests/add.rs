@@ -27,11 +27,11 @@ fn pasted(text: &str) -> TestDashboard {
 }
 
 /// Sends the result of the import, as if the dialog had sent one.
-fn tracked(model: &mut TestDashboard, report: ImportReport) {
+fn tracked(model: &mut TestDashboard, report: ImportReport) -> Vec<Effect> {
     if let Dialog::Add(form) = &mut model.dialog {
         form.stage = FormStage::Sent;
     }
-    model.apply(Msg::Imported(Ok(report)), now());
+    model.apply(Msg::Imported(Ok(report)), now())
 }
 
 fn link(number: i64) -> String {
@@ -145,7 +145,7 @@ fn no_temporary_view_begins_if_nothing_was_hidden() {
     let mut model = dashboard("5");
     press(&mut model, &["Esc"], now());
     assert_eq!((model.list.tab, model.list.filter_text.as_str()), (Tab::All, ""));
-    model.apply(Msg::Paste(link(99)), now());
+    model.apply(Msg::Paste(row(99)), now());
     tracked(&mut model, ImportReport { added: [RowId(99)].into_iter().collect(), ..ImportReport::default() });
     assert!(model.temporary_view.is_none());
     press(&mut model, &["j", "j", "Enter"], now());
@@ -194,7 +194,7 @@ fn hash_with_a_chain_is_looked_up_with_the_chain() {
 fn newly_tracked_transaction_is_shown_among_all_until_esc() {
     let mut model = dashboard("2");
     let filter = model.list.filter_text.clone();
-    model.apply(Msg::Paste(link(99)), now());
+    model.apply(Msg::Paste(row(99)), now());
     tracked(&mut model, ImportReport { added: [RowId(99)].into_iter().collect(), ..ImportReport::default() });
     assert_eq!((model.screen, model.list.tab), (Screen::List, Tab::All));
     press(&mut model, &["Esc"], now());
@@ -384,6 +384,32 @@ fn enter_goes_to_a_known_transaction_among_incomplete_ones_before_it_opens() {
         press(&mut model, &["Enter", "Tab"], now());
         assert_eq!((form(&model).focus, form(&model).cursor), (FormFocus::Cell(0), cursor));
     }
+}
+
+#[test]
+fn lines_that_need_values_stay_after_the_complete_ones_are_tracked() {
+    let mut model = pasted(&format!("0x{:064x}\n{}", 98, row(97)));
+    let report = ImportReport { added: [RowId(70)].into_iter().collect(), ..ImportReport::default() };
+    tracked(&mut model, report);
+    assert_eq!((form(&model).cursor, form(&model).focus), (0, FormFocus::Cell(0)));
+    let message = &model.status_message.as_ref().unwrap().text;
+    assert!(message.ends_with("1 line still needs values"), "{message}");
+    assert_eq!(form(&model).counts().ready, 0, "nothing is tracked twice");
+}
+
+#[test]
+fn enter_lists_several_known_transactions() {
+    let mut model = pasted(&format!("stuck: 0x{:064x}, 0x{:064x} and 0x{:064x}", 33, 21, 33));
+    assert!(form(&model).hints().contains(&("Enter", "show the tracked ones")));
+    press(&mut model, &["Tab", "Tab"], now());
+    type_in(&mut model, "SUP9", now());
+    let effects = press(&mut model, &["Enter"], now());
+    assert_eq!(model.list.filter_text, format!("/0x{:064x}|0x{:064x}/", 33, 21));
+    assert!(model.list.filter_error.is_none() && matches!(model.dialog, Dialog::None));
+    let ticket = Edit::SetTicket { transactions: vec![RowId(33), RowId(21)], ticket: Some("SUP9".into()) };
+    assert!(effects.contains(&Effect::Write(Write::Edit(ticket))), "{effects:?}");
+    press(&mut model, &["Esc"], now());
+    assert_eq!(model.list.filter_text, "sort:hash", "the view before the search is back");
 }
 
 #[test]
