@@ -44,7 +44,7 @@ use self::{
 pub use crate::runtime::crash::install_hooks;
 use crate::{
     api,
-    config::{Environment, Settings},
+    config::{CommandLineSettings, Environment, Settings},
     domain::text,
     runtime::{
         crash,
@@ -218,8 +218,13 @@ fn doctor(cli: &Cli, args: &DoctorArgs) -> Result<Exit> {
         if !is_wrong_setting(&report) {
             return Err(report);
         }
-        opening_errors.config = Some(error_line(&report));
-        let settings = crate::config::load_without_file(cli.global.flags(), &Environment::process())?;
+        let (flags, env) = (cli.global.flags(), Environment::process());
+        let tolerant = CommandLineSettings { ignores_polling_settings: true, ..flags.clone() };
+        let (settings, rest) = match crate::config::load(tolerant, &env) {
+            Ok(settings) => (settings, "all other settings"),
+            Err(_) => (crate::config::load_without_file(flags, &env)?, "no config file"),
+        };
+        opening_errors.config = Some(format!("{}; the checks below use {rest}", error_line(&report)));
         Ok(LoadedSettings { settings, team: None })
     })?;
     let LoadedSettings { settings, team } = &loaded;

@@ -49,8 +49,17 @@ type SettingValue<T> = (T, SettingSource);
 ///
 /// # Errors
 /// If a config file that was named is missing, or a value is invalid.
-pub fn load(mut flags: CommandLineSettings, env: &Environment) -> Result<Settings, ConfigError> {
-    let inputs = SettingInputs::gather(&mut flags, env)?;
+pub fn load(flags: CommandLineSettings, env: &Environment) -> Result<Settings, ConfigError> {
+    load_with(flags, env, read_file)
+}
+
+/// Loads the settings; `read` reads the config file.
+fn load_with(
+    mut flags: CommandLineSettings,
+    env: &Environment,
+    read: impl FnOnce(&SettingValue<PathBuf>) -> Result<ConfigFile, ConfigError>,
+) -> Result<Settings, ConfigError> {
+    let inputs = SettingInputs::gather(&mut flags, env, read)?;
     let store_url = inputs.shared_store_url(flags.store)?;
     let (store, store_entries) = inputs.store(store_url.as_ref())?;
     let db = inputs.db(flags.db, store.as_ref().map(|store| &store.address))?;
@@ -142,7 +151,7 @@ pub fn load(mut flags: CommandLineSettings, env: &Environment) -> Result<Setting
 pub(crate) fn load_without_file(flags: CommandLineSettings, env: &Environment) -> Result<Settings, ConfigError> {
     let rps = Some(flags.rps.filter(|rps| *rps > 0.0 && *rps <= RPS_LIMIT).unwrap_or(DEFAULT_RPS));
     let profile = Some(DEFAULT_PROFILE.to_owned());
-    load(CommandLineSettings { config: Some("/dev/null".into()), profile, beside: Vec::new(), rps, ..flags }, env)
+    load_with(CommandLineSettings { profile, beside: Vec::new(), rps, ..flags }, env, |_| Ok(ConfigFile::default()))
 }
 
 /// The sources of the settings, once the config file and the profile are known.
@@ -155,11 +164,15 @@ struct SettingInputs<'a> {
 }
 
 impl<'a> SettingInputs<'a> {
-    fn gather(flags: &mut CommandLineSettings, env: &'a Environment) -> Result<Self, ConfigError> {
+    fn gather(
+        flags: &mut CommandLineSettings,
+        env: &'a Environment,
+        read: impl FnOnce(&SettingValue<PathBuf>) -> Result<ConfigFile, ConfigError>,
+    ) -> Result<Self, ConfigError> {
         let config = from_flag(flags.config.take(), "--config")
             .or_else(|| from_variable(env.path("HOPTOP_CONFIG"), "HOPTOP_CONFIG"))
             .or_else(|| env.folders().map(|folders| (folders.config.join("config.toml"), SettingSource::Default)));
-        let file = config.as_ref().map_or_else(|| Ok(ConfigFile::default()), read_file)?;
+        let file = config.as_ref().map_or_else(|| Ok(ConfigFile::default()), read)?;
         let name = from_flag(flags.profile.take(), "--profile")
             .or(from_variable(env.text("HOPTOP_PROFILE")?, "HOPTOP_PROFILE"))
             .or_else(|| from_file(file.default_profile.clone(), "default_profile"))

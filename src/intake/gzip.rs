@@ -25,6 +25,10 @@ pub(crate) fn is_gzip(beginning: &[u8]) -> bool {
 pub(crate) fn unpacking_reader<'a>(input: &'a mut dyn Read) -> io::Result<Box<dyn Read + 'a>> {
     let mut magic = Vec::new();
     (&mut *input).take(MAGIC.len() as u64).read_to_end(&mut magic)?;
+    if magic.len() < MAGIC.len() {
+        // The input has ended: a terminal would wait for a second end.
+        return Ok(Box::new(io::Cursor::new(magic)));
+    }
     let is_packed = is_gzip(&magic);
     let whole = io::Cursor::new(magic).chain(input);
     Ok(match is_packed {

@@ -42,6 +42,9 @@ pub enum WebhookError {
     /// A header of the settings has an invalid name or value.
     #[error("webhook_headers: {0} is not a valid header, or its value contains a line break")]
     Header(String),
+    /// A header of the settings would replace one that receivers rely on.
+    #[error("webhook_headers: hoptop sets {0} itself; choose another name")]
+    OwnHeader(HeaderName),
     /// TLS can't be set up.
     #[error("can't set up TLS on this machine: {0}; check its certificate authorities")]
     Tls(String),
@@ -110,10 +113,13 @@ impl Webhook {
     /// Adds a header to each request. Its value is never shown.
     ///
     /// # Errors
-    /// If the name or the value is invalid.
+    /// If the name or the value is invalid, or the header is the event's ID or signature.
     pub(crate) fn with_header(mut self, name: &str, value: &str) -> Result<Self, WebhookError> {
         let invalid = || WebhookError::Header(text::clean(name));
         let header = HeaderName::from_bytes(name.as_bytes()).map_err(|_| invalid())?;
+        if [EVENT_ID_HEADER, SIGNATURE_HEADER].contains(&header) {
+            return Err(WebhookError::OwnHeader(header));
+        }
         let mut value = HeaderValue::from_str(value).map_err(|_| invalid())?;
         value.set_sensitive(true);
         self.headers.insert(header, value);

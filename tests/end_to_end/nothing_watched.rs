@@ -39,6 +39,11 @@ fn filter_hash_pipe_or_store_without_transactions_ends_with_2() {
             watch(home, &simulation.url, &[words, accept].concat(), input).assert_exit(0, &[]);
         }
     }
+    // A missing transaction isn't made up for by another one; another missing name is only a warning.
+    let tracked = format!("0x{:064x}", 1);
+    let or = |other| watch(&filled, &simulation.url, &[&tracked, "or", other, "--until-settled"], "");
+    or(&untracked).assert_exit(2, &[&format!("no transaction in profile default has {untracked}")]);
+    or("label:batch-8").assert_exit(0, &["warning: no transaction in profile default has label:batch-8"]);
     let words = ["--until-settled"];
     watch(&empty, &simulation.url, &words, "").assert_exit(2, &["no tracked transaction matches"]);
     // A watch over all tracked transactions, without an end, waits for the first one.

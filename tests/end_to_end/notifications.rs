@@ -87,7 +87,7 @@ fn failed_on_alert_command_is_reported() {
     let ended = home.watch(&simulation.url, &["--until-settled", "--timeout", "30s"]);
     assert_eq!(
         (ended.code, ended.err.as_str()),
-        (Some(4), "hoptop: an alert was not sent: on_alert: false: exit status: 1\n")
+        (Some(4), "hoptop: a notification was not sent: on_alert: false: exit status: 1\n")
     );
     // A command that is no longer configured causes no warning.
     fs::remove_file(home.path().join("config/hoptop/config.toml")).unwrap();

@@ -41,7 +41,7 @@ impl Pane {
     /// Returns the place in words.
     pub fn description(self) -> &'static str {
         match self {
-            Self::Side => "Detail beside the list (from 100 columns).",
+            Self::Side => "Detail beside the list (from 108 columns).",
             Self::Below => "Detail below the list (from 24 rows).",
             Self::Brief => "Verdict below the list.",
         }

@@ -4,7 +4,7 @@
 //! header        name, ID, health, saved views, time
 //! banner        only for a problem that affects the store or a whole profile
 //! filter        the filter, and how many transactions the filter hides
-//! list          | detail | just now      list and detail from 100 columns on, the newest changes from 160 on
+//! list          | detail | just now      list and detail from 108 columns on, the newest changes from 160 on
 //! preview       verdict, SAY and DO of the selected transaction, if the detail isn't shown
 //! status        polling, team, keys
 //! ```

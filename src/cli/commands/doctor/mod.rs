@@ -83,7 +83,7 @@ pub(crate) type Connect = fn(&Endpoint) -> std::result::Result<String, String>;
 /// store.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OpeningErrors {
-    /// The reason why the settings can't be loaded.
+    /// The reason why the settings can't be loaded, and the settings that the checks use.
     pub config: Option<String>,
     /// The reason why the store can't be opened.
     pub store: Option<String>,
@@ -180,7 +180,7 @@ const HOW_TO_ASK: &str = "`hoptop check TX` sends one request";
 /// Names the config file, and checks the settings that only the dashboard reads.
 fn check_config(settings: &Settings, opening_errors: &OpeningErrors) -> Diagnosis {
     if let Some(reason) = &opening_errors.config {
-        return Diagnosis::Error(format!("{reason}; the checks below use no config file"));
+        return Diagnosis::Error(reason.clone());
     }
     let of_dashboard = theme::of(settings).map_err(|error| error.to_string());
     let of_dashboard = of_dashboard.and(Keys::new(&settings.keys).map_err(|error| error.to_string()));

@@ -48,8 +48,8 @@ pub(crate) struct WatchArgs {
     /// Serve OpenMetrics text at http://ADDR/metrics as long as the watch runs; port 0 picks a free port
     #[arg(long, value_name = "ADDR", value_parser = listen::parse)]
     pub metrics: Option<SocketAddr>,
-    /// End with exit code 4 at the first transaction that settles with another status than `success`, or that can't
-    /// settle
+    /// End with exit code 4 at the first transaction that settles with another status than `success`, is refunded, or
+    /// can't settle
     #[arg(long)]
     pub fail_fast: bool,
     /// Exit with code 0 if there is nothing to watch, instead of code 2

@@ -86,7 +86,7 @@ impl WatchConditions {
             ));
         }
         let new = notify_errors.iter().filter(|error| !self.notify_errors.contains(error));
-        lines.extend(new.map(|error| format!("an alert was not sent: {error}")));
+        lines.extend(new.map(|error| format!("a notification was not sent: {error}")));
         *self = Self { is_waiting, is_paused: paused_until.is_some(), notify_errors: notify_errors.to_vec() };
         lines
     }
@@ -118,6 +118,6 @@ mod tests {
         assert_eq!(conditions.update(Some(&report), &errors, now).len(), 2);
         assert_eq!(conditions.update(Some(&report), &errors, now), [""; 0]);
         assert_eq!(conditions.update(None, &[], now), [""; 0]);
-        assert_eq!(conditions.update(None, &errors, now), ["an alert was not sent: webhook: x"]);
+        assert_eq!(conditions.update(None, &errors, now), ["a notification was not sent: webhook: x"]);
     }
 }

@@ -57,7 +57,10 @@ impl EndState<'_> {
     }
 
     fn has_failed_fast(&self) -> bool {
-        let has_failed = |progress: &TransactionOutcome| !progress.is_polled && !is_success(progress);
+        // A refund is polled for a while longer, but no longer becomes a success.
+        let has_failed = |progress: &TransactionOutcome| {
+            !progress.is_polled && !is_success(progress) || progress.status == Some(RouterStatus::Refund)
+        };
         self.rules.fail_fast && self.chosen.values().any(has_failed)
     }
 
@@ -192,6 +195,8 @@ mod tests {
             (true, Exit::NeedsAttention),
             "rejected"
         );
+        let refunded = (true, Some(RouterStatus::Refund));
+        assert_eq!(end(rules, &[open.clone(), refunded], Some(Exit::Success)), (true, Exit::NeedsAttention));
         let patient = EndRules { fail_fast: false, ..rules };
         assert_eq!(end(patient, &[open, failed], Some(Exit::Success)), (false, Exit::NotSettled));
         assert_eq!(end(patient, &[success], Some(Exit::Success)), (true, Exit::Success));

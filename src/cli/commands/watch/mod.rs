@@ -38,7 +38,7 @@ use self::{
     ending::EndState,
     piped::{PIPE, PipedTransactions},
     profiles::WatchedProfiles,
-    snapshot::{PipedMatch, SnapshotQuery, WatchSnapshot},
+    snapshot::{MissingNames, PipedMatch, SnapshotQuery, WatchSnapshot},
     summary::WatchSummary,
     team_notices::TeamNotices,
 };
@@ -122,16 +122,8 @@ pub(crate) fn watch(args: &WatchArgs, settings: &Settings, flags: &CommandLineSe
             reports,
         );
         while watching.process_changes(&clock).await? {}
-        if watching.chosen.is_empty() && !args.is_piped() {
-            let reason = snapshot::explain_no_match(&watching.feed, &watching.query(clock.now().wall))?;
-            if args.end_rules().ends_when_empty() && !args.allow_empty {
-                watching.print_line(&format!("{reason}; --allow-empty accepts that nothing is watched"));
-                if args.json {
-                    watching.print_summary(clock.now())?;
-                }
-                return Ok(Exit::Usage);
-            }
-            watching.print_line(&reason);
+        if let Some(exit) = watching.check_filter(clock.now())? {
+            return Ok(exit);
         }
         watching.is_terminal = is_terminal;
         if is_terminal {
@@ -259,6 +251,28 @@ impl<'a> WatchRun<'a> {
             fault: None,
             channels,
         })
+    }
+
+    /// Warns of what the filter names and no transaction has. Returns the exit code if a transaction is missing that the
+    /// filter names, or nothing matches.
+    fn check_filter(&self, now: Now) -> Result<Option<Exit>> {
+        if self.args.is_piped() {
+            return Ok(None);
+        }
+        let missing = MissingNames::read(&self.feed, &self.query(now.wall))?;
+        let is_incomplete = self.chosen.is_empty() || missing.has_hash();
+        if is_incomplete && self.args.end_rules().ends_when_empty() && !self.args.allow_empty {
+            self.print_line(&format!("{}; --allow-empty accepts that nothing is watched", missing.explanation()));
+            if self.args.json {
+                self.print_summary(now)?;
+            }
+            return Ok(Some(Exit::Usage));
+        }
+        match self.chosen.is_empty() {
+            true => self.print_line(&missing.explanation()),
+            false => missing.warnings().for_each(|warning| self.print_line(&warning)),
+        }
+        Ok(None)
     }
 
     /// Returns the line that a terminal shows at the start.

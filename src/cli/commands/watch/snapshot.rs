@@ -13,8 +13,9 @@ use crate::{
         duration_stats::DurationStats,
         filter::Filter,
         forecast::Quantile,
-        ids::RowId,
+        ids::{RowId, TxHash},
         notification,
+        on_chain::is_evm_hash,
         poller::PollerReport,
         record::{RecordSummary, RecordView},
         text,
@@ -144,23 +145,60 @@ impl PipedMatch {
     }
 }
 
-/// Returns a sentence for a filter that matches nothing. It names a name in the filter that no transaction has: the
-/// name may be mistyped, or its batch is missing.
-pub(crate) fn explain_no_match(feed: &FeedReader, query: &SnapshotQuery) -> Result<String, StoreError> {
-    const WAY_OUT: &str = "`hoptop list` shows tracked transactions, `hoptop import FILE` adds a batch";
-    feed.read(|reader| {
-        for (name, alone) in query.filter.iter().flat_map(Filter::named_terms) {
-            let mut count = 0;
-            for profile in &query.profiles {
-                count += reader.listing(&alone.limited_to_profile(profile), query.now).count()?;
+/// What a filter names that no transaction has: a name may be mistyped, or its batch is missing.
+pub(crate) struct MissingNames {
+    /// The watched profiles, for people.
+    profiles: String,
+    /// The names in the filter that no transaction of these profiles has.
+    names: Vec<String>,
+    /// The profiles in which nothing matches, if several are watched.
+    empty_profiles: Vec<String>,
+}
+
+impl MissingNames {
+    pub(crate) fn read(feed: &FeedReader, query: &SnapshotQuery) -> Result<Self, StoreError> {
+        feed.read(|reader| {
+            let count_in =
+                |filter: &Filter, profile: &str| reader.listing(&filter.limited_to_profile(profile), query.now).count();
+            let profiles = text::clean(&query.profiles.join(" or "));
+            let mut missing = Self { profiles, names: Vec::new(), empty_profiles: Vec::new() };
+            for (name, alone) in query.filter.iter().flat_map(Filter::named_terms) {
+                let counts = query.profiles.iter().map(|profile| count_in(&alone, profile));
+                if counts.sum::<Result<u64, StoreError>>()? == 0 {
+                    missing.names.push(text::clean(&name));
+                }
             }
-            if count == 0 {
-                let (name, profiles) = (text::clean(&name), text::clean(&query.profiles.join(" or ")));
-                return Ok(format!("no transaction in profile {profiles} has {name}; {WAY_OUT}"));
+            for profile in query.profiles.iter().filter(|_| query.profiles.len() > 1) {
+                if query.filter.as_ref().map_or(Ok(1), |filter| count_in(filter, profile))? == 0 {
+                    missing.empty_profiles.push(text::clean(profile));
+                }
             }
-        }
-        Ok(format!("no tracked transaction matches; {WAY_OUT}"))
-    })
+            Ok(missing)
+        })
+    }
+
+    /// Whether one of the names is a whole hash, whose transaction therefore isn't tracked.
+    pub(crate) fn has_hash(&self) -> bool {
+        self.names.iter().any(|name| is_evm_hash(&TxHash::new(name.as_str())))
+    }
+
+    /// Returns a sentence for a watch without one of its transactions.
+    pub(crate) fn explanation(&self) -> String {
+        let is_hash = |name: &&String| is_evm_hash(&TxHash::new(name.as_str()));
+        let missing = match self.names.iter().find(is_hash).or_else(|| self.names.first()) {
+            Some(name) => format!("no transaction in profile {} has {name}", self.profiles),
+            None => "no tracked transaction matches".to_owned(),
+        };
+        format!("{missing}; `hoptop list` shows tracked transactions, `hoptop import FILE` adds a batch")
+    }
+
+    /// Returns a warning for each missing name and each profile without a match.
+    pub(crate) fn warnings(&self) -> impl Iterator<Item = String> {
+        let names =
+            self.names.iter().map(|name| format!("warning: no transaction in profile {} has {name}", self.profiles));
+        let profiles = self.empty_profiles.iter();
+        names.chain(profiles.map(|profile| format!("warning: nothing matches in profile {profile}")))
+    }
 }
 
 /// Returns the time by which 9 in 10 transactions like this one are settled, or `None` if it isn't awaited.

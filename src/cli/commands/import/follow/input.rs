@@ -40,7 +40,7 @@ pub(crate) enum InputPiece {
 pub(crate) enum RestartReason {
     /// Another file has the name. The old file was read to its end, so its last line is complete.
     Replaced,
-    /// The file is shorter than before. The end of its incomplete last line is lost.
+    /// The file is shorter than before. Lines that were written after the last check and before the truncation are lost.
     Truncated,
     /// The file has other bytes than those that were read: it was truncated and filled again between two checks. Lines
     /// that were written after the last check and before the truncation are lost.
@@ -51,7 +51,9 @@ impl fmt::Display for RestartReason {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(match self {
             Self::Replaced => "was replaced; it is read from its start",
-            Self::Truncated => "was truncated; it is read from its start",
+            Self::Truncated => {
+                "was truncated; it is read from its start, but lines that were written just before can be missing"
+            }
             Self::Rewritten => {
                 "was truncated and filled again; it is read from its start, but lines that were written just before can be missing"
             }
