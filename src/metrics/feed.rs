@@ -4,7 +4,10 @@
 //! Counts begin when this process starts: a start never reads earlier changes. Routes are labels, so the number of
 //! routes must be bounded.
 
-use std::{collections::HashSet, sync::Arc};
+use std::{
+    collections::{BTreeSet, HashSet},
+    sync::Arc,
+};
 
 use prometheus_client::{
     encoding::EncodeLabelSet,
@@ -113,6 +116,7 @@ impl FeedMetrics {
     /// Reads the feed until its store is closed.
     pub(super) async fn watch(self, mut wakeups: watch::Receiver<u64>, feed: FeedReader) {
         let mut routes = HashSet::new();
+        self.create_known_series(&feed, &mut routes).await;
         loop {
             let (feed, profiles) = (feed.clone(), Arc::clone(&self.profiles));
             let read = spawn_blocking(move || {
@@ -141,23 +145,51 @@ impl FeedMetrics {
         }
     }
 
+    /// Creates the series of the routes that have settled transfers. A series that begins with its first transfer would
+    /// hide this transfer from a rate.
+    async fn create_known_series(&self, feed: &FeedReader, routes: &mut HashSet<(ChainId, ChainId)>) {
+        let (feed, profiles) = (feed.clone(), Arc::clone(&self.profiles));
+        let read = spawn_blocking(move || {
+            feed.read(|reader| {
+                let stats = |profile: &String| Ok((profile.clone(), reader.duration_stats(profile)?));
+                profiles.iter().map(stats).collect::<Result<Vec<_>, StoreError>>()
+            })
+        });
+        // A store that can't be read yet has its series later.
+        for (profile, stats) in read.await.ok().and_then(Result::ok).unwrap_or_default() {
+            for route in stats.routes.into_keys().collect::<BTreeSet<_>>() {
+                let (from_chain, to_chain) = route_label(route.from, route.to, routes);
+                let of = RouteLabels { profile: profile.clone(), from_chain, to_chain };
+                drop(self.durations.get_or_create(&of));
+                self.create_settled_series(&of, RouterStatus::Success.name());
+            }
+        }
+    }
+
+    /// Creates the counts of a route and status: a share needs all of them, also those that are 0.
+    fn create_settled_series(&self, route: &RouteLabels, status: &'static str) {
+        let RouteLabels { profile, from_chain, to_chain } = route;
+        for result in DeadlineResult::ALL {
+            let (profile, from_chain, to_chain) = (profile.clone(), from_chain.clone(), to_chain.clone());
+            let labels = SettledLabels { profile, from_chain, to_chain, status, deadline: result.name() };
+            drop(self.settled.get_or_create(&labels));
+        }
+    }
+
     fn count(&self, figures: PageFigures, routes: &mut HashSet<(ChainId, ChainId)>) {
         for (of, seconds) in figures.delays {
             self.delays.get_or_create(&of).observe(seconds);
         }
         for SettledTransfer { from, to, profile, status, deadline, seconds } in figures.settled {
             let (from_chain, to_chain) = route_label(from, to, routes);
+            let route = RouteLabels { profile, from_chain, to_chain };
             if let Some(seconds) = seconds {
-                let (profile, from_chain, to_chain) = (profile.clone(), from_chain.clone(), to_chain.clone());
-                self.durations.get_or_create_owned(&RouteLabels { profile, from_chain, to_chain }).observe(seconds);
+                self.durations.get_or_create_owned(&route).observe(seconds);
             }
-            let mut labels = SettledLabels { profile, from_chain, to_chain, status, deadline: deadline.name() };
+            self.create_settled_series(&route, status);
+            let RouteLabels { profile, from_chain, to_chain } = route;
+            let labels = SettledLabels { profile, from_chain, to_chain, status, deadline: deadline.name() };
             self.settled.get_or_create(&labels).inc();
-            // A share needs both counts, also where one is 0.
-            for result in DeadlineResult::ALL {
-                labels.deadline = result.name();
-                drop(self.settled.get_or_create(&labels));
-            }
         }
     }
 }

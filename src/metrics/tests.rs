@@ -270,7 +270,7 @@ async fn serve_everything(folder: &std::path::Path) -> (Store, Metrics, crate::n
 #[tokio::test]
 async fn settled_transfers_files_and_webhooks_have_metrics() {
     let folder = tempfile::tempdir().unwrap();
-    let (_store, metrics, _notifier) = serve_everything(folder.path()).await;
+    let (store, metrics, _notifier) = serve_everything(folder.path()).await;
     let failed = "hoptop_webhook_posts_total{profile=\"default\",outcome=\"failed\"} 1";
     text_with_line(&metrics, "*/*", failed).await;
     let last = "hoptop_settled_transfers_total{profile=\"default\",from_chain=\"42161\",to_chain=\"8453\",\
@@ -298,6 +298,12 @@ async fn settled_transfers_files_and_webhooks_have_metrics() {
     let size: u64 = value(&text, "hoptop_store_size_bytes{file=\"database\"}").parse().unwrap();
     assert!(size >= 4_096, "{size}");
     assert_metrics_of_the_dashboard_and_rules_are_served(&text);
+    // After a restart the series of a known route begin with 0, so that its next transfer is an increase.
+    let restarted =
+        serve_metrics(&store, &["default"], &RequestCounters::default(), &Clock::starting_at(at(9_000))).await;
+    let begun = format!("hoptop_settled_transfers_total{{{route},status=\"success\",deadline=\"met\"}} 0");
+    let text = text_with_line(&restarted, "*/*", &begun).await;
+    assert_eq!(value(&text, &format!("hoptop_transfer_duration_seconds_count{{{route}}}")), "0");
 }
 
 #[tokio::test]
