@@ -108,10 +108,13 @@ mod tests {
         assert!(examples.contains(".nf\n") && examples.lines().count() > 4, "{examples}");
         let codes = watch.split(".SH \"EXIT STATUS\"\n").nth(1).unwrap();
         assert!(codes.contains("not settled at the timeout"), "{codes}");
-        for command in Cli::command().get_subcommands().filter(|command| !command.is_hide_set()) {
-            let page = page(Some(command.get_name())).0;
+        let folder = tempfile::tempdir().unwrap();
+        let all = ManArgs { command: None, dir: Some(folder.path().to_owned()) };
+        man(&all, Cli::command(), &mut Vec::new(), &mut Vec::new()).unwrap();
+        for path in fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path()) {
+            let page = fs::read_to_string(&path).unwrap();
             for section in ["NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "EXAMPLES", "\"EXIT STATUS\""] {
-                assert_eq!(page.matches(&format!(".SH {section}\n")).count(), 1, "{section} of {}", command.get_name());
+                assert_eq!(page.matches(&format!(".SH {section}\n")).count(), 1, "{section} of {}", path.display());
             }
             assert!(!page.contains("Examples:"), "{page}");
         }

@@ -38,6 +38,7 @@ pub(crate) struct WebhookArgs {
 
 #[derive(Clone, Copy, Debug, Subcommand)]
 enum WebhookCommand {
+    #[command(after_help = EXAMPLES)]
     /// Post a test event, and print the response
     Test,
 }

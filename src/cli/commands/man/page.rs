@@ -18,7 +18,8 @@ use crate::runtime::exit;
 
 pub(super) fn render(command: &Command, out: &mut dyn Write) -> io::Result<()> {
     let version = env!("CARGO_PKG_VERSION");
-    let man = Man::new(command.clone()).source(format!("hoptop {version}")).manual("hoptop");
+    // A page has no date, so that it is the same whenever it is made. The blank keeps the source in its place.
+    let man = Man::new(command.clone()).date(" ").source(format!("hoptop {version}")).manual("hoptop");
     man.render_title(out)?;
     man.render_name_section(out)?;
     match command.get_overridden_usage() {

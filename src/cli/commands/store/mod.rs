@@ -30,6 +30,30 @@ Examples:
 
 `hoptop help team` is a guide: set-up, roles, TLS, what is guaranteed.";
 
+const INIT_EXAMPLES: &str = "\
+Examples:
+  # Create the team's store in an empty database
+  hoptop --store postgres://db/hoptop store init";
+
+const MOVE_EXAMPLES: &str = "\
+Examples:
+  # Copy one machine's transactions into the empty store
+  hoptop store move hoptop.db postgres://db/hoptop
+  # Copy the team's store to a new SQLite file
+  hoptop store move postgres://db/hoptop hoptop.db";
+
+const STATUS_EXAMPLES: &str = "\
+Examples:
+  # Show who is connected, who polls, and sizes
+  hoptop --store postgres://db/hoptop store status
+  # The same as JSON
+  hoptop --store postgres://db/hoptop store status --json";
+
+const APPEND_EXAMPLES: &str = "\
+Examples:
+  # Append the changes that a failover lost, from the file that hoptop named
+  hoptop --store postgres://db/hoptop store append hoptop.db.lost-FILE.jsonl";
+
 /// The arguments of `hoptop store`.
 #[derive(Args, Debug)]
 pub(crate) struct StoreArgs {
@@ -39,12 +63,16 @@ pub(crate) struct StoreArgs {
 
 #[derive(Subcommand, Debug)]
 enum StoreCommand {
+    #[command(after_help = INIT_EXAMPLES)]
     /// Create the tables, functions and roles of the team's store in the database
     Init,
+    #[command(after_help = MOVE_EXAMPLES)]
     /// Copy a SQLite file into an empty team's store, or a team's store into a new SQLite file
     Move(relocate::MoveArgs),
+    #[command(after_help = STATUS_EXAMPLES)]
     /// Show who is connected, who polls, the size of the log, and the last snapshot
     Status(status::StatusArgs),
+    #[command(after_help = APPEND_EXAMPLES)]
     /// Append the changes that a database failover lost, from the file that hoptop reported
     Append(append::AppendArgs),
 }
