@@ -220,12 +220,15 @@ fn doctor(cli: &Cli, args: &DoctorArgs) -> Result<Exit> {
         }
         let (flags, env) = (cli.global.flags(), Environment::process());
         let tolerant = CommandLineSettings { ignores_polling_settings: true, ..flags.clone() };
-        let (settings, rest) = match crate::config::load(tolerant, &env) {
-            Ok(settings) => (settings, "all other settings"),
-            Err(_) => (crate::config::load_without_file(flags, &env)?, "no config file"),
+        let (settings, has_file) = match crate::config::load(tolerant, &env) {
+            Ok(settings) => (settings, true),
+            Err(_) => (crate::config::load_without_file(flags, &env)?, false),
         };
+        let rest = if has_file { "all other settings" } else { "no config file" };
         opening_errors.config = Some(format!("{}; the checks below use {rest}", error_line(&report)));
-        Ok(LoadedSettings { settings, team: None })
+        use_settings(&settings);
+        let team = if has_file { TeamAccess::of(&settings, team_store::COMMAND_RANK)? } else { None };
+        Ok(LoadedSettings { settings, team })
     })?;
     let LoadedSettings { settings, team } = &loaded;
     let mut has_begun = false;
@@ -304,14 +307,19 @@ impl LoadedSettings {
             flags.store = Some(address.to_owned());
         }
         let settings = crate::config::load(flags, &Environment::process())?;
-        crash::set_folder(&settings.state_dir);
-        crate::process::program::hide_variables(settings.secret_variables.clone());
+        use_settings(&settings);
         if cli.command.is_some() {
             refuse_dashboard_options(cli)?;
         }
         let team = TeamAccess::of(&settings, team_store::COMMAND_RANK)?;
         Ok(Self { settings, team })
     }
+}
+
+/// Sets what the whole process takes from the settings.
+fn use_settings(settings: &Settings) {
+    crash::set_folder(&settings.state_dir);
+    crate::process::program::hide_variables(settings.secret_variables.clone());
 }
 
 fn refuse_dashboard_options(cli: &Cli) -> Result<(), MisplacedOption> {

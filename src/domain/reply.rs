@@ -88,7 +88,8 @@ struct ReplyInputs<'a> {
 
 type FieldReader = fn(&ReplyInputs<'_>) -> String;
 
-/// The only table of the names that a template may use, and of their values. A value is empty if there is nothing to say.
+/// The only table of the names that a template may use, and of their values. A value is empty if there is nothing to
+/// say.
 const FIELDS: &[(&str, ValueStyle, FieldReader)] = &[
     ("verdict", ValueStyle::Words, |facts| facts.advice().verdict),
     ("say", ValueStyle::Say, |facts| facts.advice().say),

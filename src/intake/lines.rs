@@ -108,11 +108,11 @@ impl LineReader {
     fn read_header(&mut self, line: &[u8]) -> Vec<LineResult> {
         self.delimiter = csv::detect_delimiter(line);
         let taken = self.read_row(line);
-        let to_hopeless = |taken| match taken {
+        let to_fatal = |taken| match taken {
             LineResult::Bad(error) if self.columns.is_none() => LineResult::Fatal(error),
             other => other,
         };
-        taken.into_iter().map(to_hopeless).collect()
+        taken.into_iter().map(to_fatal).collect()
     }
 
     fn read_row(&mut self, line: &[u8]) -> Vec<LineResult> {

@@ -4,10 +4,7 @@
 //! Counts begin when this process starts: a start never reads earlier changes. Routes are labels, so the number of
 //! routes must be bounded.
 
-use std::{
-    collections::{BTreeSet, HashSet},
-    sync::Arc,
-};
+use std::{cmp::Reverse, collections::HashSet, sync::Arc};
 
 use prometheus_client::{
     encoding::EncodeLabelSet,
@@ -157,7 +154,13 @@ impl FeedMetrics {
         });
         // A store that can't be read yet has its series later.
         for (profile, stats) in read.await.ok().and_then(Result::ok).unwrap_or_default() {
-            for route in stats.routes.into_keys().collect::<BTreeSet<_>>() {
+            let mut known: Vec<_> = stats.routes.into_iter().collect();
+            known.sort_by_key(|(_, evidence)| Reverse(evidence.durations.count));
+            for (route, _) in known {
+                // Routes that are new or used again need labels, too.
+                if routes.len() >= MAX_ROUTES / 2 {
+                    return;
+                }
                 let (from_chain, to_chain) = route_label(route.from, route.to, routes);
                 let of = RouteLabels { profile: profile.clone(), from_chain, to_chain };
                 drop(self.durations.get_or_create(&of));

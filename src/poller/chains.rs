@@ -108,6 +108,14 @@ impl QuestionSchedule {
         Some((next, self.requested.remove(&next)))
     }
 
+    /// Plans the next question by the transaction's state. A retry keeps its moment, unless nothing is left to ask.
+    fn plan(&mut self, row: RowId, at: Option<DateTime<Utc>>) {
+        let waits_for_retry = self.failures.contains_key(&row) && (at.is_some() || self.requested.contains(&row));
+        if !waits_for_retry {
+            self.set(row, at);
+        }
+    }
+
     /// Records that a question failed, and plans its retry: still as a person's request if it was one.
     fn record_failure(&mut self, row: RowId, is_requested: bool, now: DateTime<Utc>) {
         let failures = self.failures.entry(row).or_insert(0);
@@ -247,7 +255,7 @@ impl ChainPoller {
             let (planned, asked_again, requested, more) = spawn_blocking(read).await??;
             asked_again.iter().for_each(|row| _ = schedule.failures.remove(row));
             for (row, at) in planned {
-                schedule.set(row, at);
+                schedule.plan(row, at);
             }
             // The answer that is under way answers a person, too.
             let is_new = |row: &RowId| !schedule.under_way.contains(row);
@@ -396,9 +404,14 @@ mod tests {
             assert_eq!(schedule.next(at(asked_at)), Some((row, true)));
             schedule.under_way.remove(&row);
             schedule.record_failure(row, true, at(asked_at));
+            // The obstacle is stored, and read again: neither an earlier moment nor none replaces the retry.
+            schedule.plan(row, Some(at(asked_at)));
+            schedule.plan(row, None);
             assert_eq!(schedule.next(at(asked_at + pause - 1)), None);
         }
-        // The person asks again.
+        // The person asks again, and nobody asks about another transaction any more.
+        schedule.record_failure(RowId(2), false, at(90));
+        schedule.plan(RowId(2), None);
         schedule.failures.remove(&row);
         assert_eq!(schedule.next(at(91)), Some((row, true)));
         assert_eq!(schedule.next(at(1_000)), None, "one question is under way");

@@ -95,7 +95,8 @@ impl<T: ServiceTransport> RequestSender<T> {
 }
 
 /// Claims a quote that a person asked for. Returns `None` if another process has claimed the quote, nobody waits for it
-/// any more, or the lease of a team no longer permits the request.
+/// any more, or the lease of a team no longer permits the request. In the last case the quote is answered with a
+/// refusal.
 pub(super) async fn claim_quote<T>(
     setup: &PollerSetup<T>,
     quote: &QuoteKey,

@@ -166,7 +166,9 @@ impl Filter {
                 term::FilterTest::By(name) => format!("by:{name}"),
                 term::FilterTest::Chain(end, chain) => format!("{end}:{}", chain.name()),
                 term::FilterTest::Route { from, to } => format!("the route {from}>{to}"),
-                term::FilterTest::Word(text) | term::FilterTest::Exact(text) => text.clone(),
+                term::FilterTest::Word(text) | term::FilterTest::Hashtag(text) | term::FilterTest::Exact(text) => {
+                    text.clone()
+                }
                 term::FilterTest::Pattern(_)
                 | term::FilterTest::Is(_)
                 | term::FilterTest::Status(_)

@@ -198,15 +198,7 @@ impl<'a> FilterParser<'a> {
             },
             None => parse_test(token.body, keyed, self.person)?,
         };
-        let expression = match &test {
-            // A label as the lists show it, unless it is a ticket or a part of another text.
-            FilterTest::Word(word) if word.len() > 1 && word.starts_with('#') => {
-                let label = FilterTest::Label(word.trim_start_matches('#').to_owned());
-                Expression::any(vec![Expression::Test(label), Expression::Test(test)])
-            }
-            _ => Expression::Test(test),
-        };
-        Ok(expression.negate_if(token.is_negated))
+        Ok(Expression::Test(test).negate_if(token.is_negated))
     }
 }
 
@@ -243,6 +235,7 @@ fn parse_test(
             // A shortened hash, as lists show it. Two dots between other words are plain text.
             word => match TxHash::parse_short(word).filter(|_| word.starts_with("0x") || word.contains('…')) {
                 Some((head, tail)) => parse_pattern(piece, &format!("(?i)^{head}.*{tail}$")),
+                None if word.len() > 1 && word.starts_with('#') => Ok(FilterTest::Hashtag(word.to_lowercase())),
                 None => Ok(FilterTest::Word(word.to_lowercase())),
             },
         },

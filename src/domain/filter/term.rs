@@ -53,6 +53,8 @@ pub enum FilterTest {
     Profile(String),
     /// A person who wrote a part of the transaction or handled an alert, in lower case.
     By(String),
+    /// A label as the lists show it, `#vip`, or a text that contains this, such as the ticket `#4412`; in lower case.
+    Hashtag(String),
     /// Exactly this profile.
     Own(String),
 }
@@ -151,12 +153,21 @@ pub enum Comparison {
     MoreOrEqual,
 }
 
+/// Returns the label of a [`FilterTest::Hashtag`].
+pub(crate) fn hashtag_label(word: &str) -> &str {
+    word.strip_prefix('#').unwrap_or(word)
+}
+
 impl FilterTest {
     /// Whether the test holds for this transaction at `now`.
     pub(super) fn holds<R: RecordView>(&self, candidate: &FilterInput<R>, now: DateTime<Utc>) -> bool {
         let tx = candidate.tx;
         match self {
             Self::Word(word) => matches_any_text(candidate, |text| contains_ignoring_case(text, word)),
+            Self::Hashtag(word) => {
+                let is_label = |own: &String| equals_ignoring_case(own, hashtag_label(word));
+                tx.labels.iter().any(is_label) || matches_any_text(candidate, |text| contains_ignoring_case(text, word))
+            }
             Self::Exact(exact) => matches_any_text(candidate, |text| text.contains(exact.as_str())),
             Self::Pattern(pattern) => matches_any_text(candidate, |text| pattern.is_match(text)),
             Self::Is(state) => state.holds(candidate, now),

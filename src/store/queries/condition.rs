@@ -11,7 +11,7 @@ use rusqlite::types::Value;
 use crate::domain::{
     filter::{
         Expression, Filter,
-        term::{ChainTest, Comparison, FilterState, FilterTest, RouteEnd, StatusTest, TimeMeasure},
+        term::{ChainTest, Comparison, FilterState, FilterTest, RouteEnd, StatusTest, TimeMeasure, hashtag_label},
     },
     status::RouterStatus,
 };
@@ -146,6 +146,12 @@ impl SqlCondition {
                 self.push("id IN (SELECT transaction_row FROM labels WHERE ");
                 self.push_text_equality("label", label);
                 self.push(")");
+            }
+            FilterTest::Hashtag(word) => {
+                self.push("id IN (SELECT transaction_row FROM labels WHERE ");
+                self.push_text_equality("label", hashtag_label(word));
+                self.push(") OR ");
+                self.push_text_search("contains_ignoring_case", word);
             }
             FilterTest::Ticket(ticket) => {
                 self.push_text_equality("ticket", ticket);

@@ -128,7 +128,7 @@ impl SystemState {
         (self.is_focused, self.reports_focus) = (is_focused, true);
     }
 
-    /// Queues notices of raised alerts, each with its subject.
+    /// Queues notifications of raised alerts, each with its subject.
     pub(super) fn queue_notifications(&mut self, raised: Vec<(Rule, String)>) {
         for (rule, about) in raised {
             self.notifications.queue(rule, about);

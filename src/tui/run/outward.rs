@@ -1,4 +1,5 @@
-//! The loop's effects outside the screen: clipboard, browser, the terminal's title and mouse, notifications and suspension.
+//! The loop's effects outside the screen: clipboard, browser, the terminal's title and mouse, notifications and
+//! suspension.
 //!
 //! Programs run on the pool for blocking work. The terminal must get requests only between two frames, never within
 //! one.

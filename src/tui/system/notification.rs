@@ -1,7 +1,7 @@
 //! Notifications for a person in another window: the bell, and the terminal's desktop notifications.
 //!
-//! Pure: environment, moments and alerts in, a protocol and a line out. A notification must never disturb a person who looks
-//! at the screen, nor come more than once a minute.
+//! Pure: environment, moments and alerts in, a protocol and a line out. A notification must never disturb a person who
+//! looks at the screen, nor come more than once a minute.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -111,8 +111,8 @@ impl DesktopNotifications {
         self.about = about;
     }
 
-    /// Returns the notification to send now, if one is due. A person at the screen needs no notification, so the alerts are
-    /// dropped.
+    /// Returns the notification to send now, if one is due. A person at the screen needs no notification, so the alerts
+    /// are dropped.
     pub(crate) fn take(&mut self, is_away: bool, now: MonotonicTime) -> Option<String> {
         if !is_away {
             self.raised.clear();

@@ -207,8 +207,11 @@ fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> Vec<Effect> {
     if key.kind == KeyEventKind::Release {
         return Vec::new();
     }
-    // Esc and a key that follows at once arrive as one key with Alt, for example through tmux.
-    if let (KeyCode::Char(_), KeyModifiers::ALT) = (key.code, key.modifiers & !KeyModifiers::SHIFT) {
+    // Esc and a key that follows at once arrive as one key with Alt, for example through tmux. In a text field Alt may be
+    // meant.
+    if let (KeyCode::Char(_), KeyModifiers::ALT) = (key.code, key.modifiers & !KeyModifiers::SHIFT)
+        && (!model.dialog.takes_text() || matches!(model.dialog, Dialog::Help(_)))
+    {
         let mut effects = on_key(model, KeyEvent::from(KeyCode::Esc), now);
         effects.extend(on_key(model, KeyEvent { modifiers: key.modifiers & KeyModifiers::SHIFT, ..key }, now));
         return effects;

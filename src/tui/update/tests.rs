@@ -442,6 +442,12 @@ fn esc_and_a_key_that_arrive_as_one_have_both_effects() {
     press(&mut model, &["?"], now());
     model.apply(Msg::Key(KeyEvent::new(KeyCode::Char(':'), KeyModifiers::ALT)), now());
     assert!(matches!(model.dialog, Dialog::Palette(_)), "{:?}", model.dialog);
+    // A typed text isn't lost.
+    let mut model = dashboard("5");
+    press(&mut model, &["e"], now());
+    type_in(&mut model, "half a note", now());
+    model.apply(Msg::Key(KeyEvent::new(KeyCode::Char('u'), KeyModifiers::ALT)), now());
+    assert!(matches!(&model.dialog, Dialog::Prompt(prompt) if prompt.input.value() == "half a note"));
 }
 
 #[test]

@@ -107,7 +107,7 @@ pub(crate) fn doctor(
     let mut findings = vec![
         ("config", check_config(settings, opening_errors)),
         ("state", check_state(&settings.state_dir)),
-        ("base url", check_base_url(settings)),
+        ("base url", check_base_url(settings, opening_errors)),
     ];
     let (id, fingerprint) = check_id(settings);
     findings.push(("id", id));
@@ -283,8 +283,9 @@ fn check_backup(is_empty: bool, cx: &Context<'_>) -> Diagnosis {
     if cx.now.wall - newest.at > OLD { Diagnosis::Warning(line) } else { Diagnosis::Ok(line) }
 }
 
-fn check_base_url(settings: &Settings) -> Diagnosis {
+fn check_base_url(settings: &Settings, opening_errors: &OpeningErrors) -> Diagnosis {
     match &settings.base_url {
+        None if opening_errors.config.is_some() => Diagnosis::Error("none: correct the settings first".into()),
         None => Diagnosis::Error(
             "none: set the URL of the service with --base-url, HOPTOP_BASE_URL or in the profile".into(),
         ),

@@ -253,8 +253,8 @@ impl<'a> WatchRun<'a> {
         })
     }
 
-    /// Warns of what the filter names and no transaction has. Returns the exit code if a transaction is missing that the
-    /// filter names, or nothing matches.
+    /// Warns of what the filter names and no transaction has. Returns the exit code if a transaction is missing that
+    /// the filter names, or nothing matches.
     fn check_filter(&self, now: Now) -> Result<Option<Exit>> {
         if self.args.is_piped() {
             return Ok(None);

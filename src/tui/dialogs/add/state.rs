@@ -279,7 +279,8 @@ impl AddForm {
         unknown
     }
 
-    /// Goes to the first missing value after the complete transactions were tracked. Returns the hashes to look up again.
+    /// Goes to the first missing value after the complete transactions were tracked. Returns the hashes to look up
+    /// again.
     pub fn keep_incomplete(&mut self) -> Vec<TxHash> {
         self.stage = FormStage::Editing;
         // What was tracked must not be tracked again with the rest.
@@ -341,10 +342,13 @@ impl AddForm {
     pub fn several_known(&self) -> Option<(Vec<RowId>, String)> {
         /// With more hashes a filter would be too long to read and to edit.
         const MAX_SHOWN: usize = 50;
+        /// A shorter text may be a part of a hash, or another ID of the transaction.
+        const MIN_HASH: usize = 43;
         let known = self.findings.iter().filter_map(|found| Some((found.row_to_open()?, found.hash()?)));
         let (rows, hashes): (Vec<RowId>, Vec<String>) =
             known.map(|(row, hash)| (row, regex::escape(hash.as_str()))).unzip();
-        (2..=MAX_SHOWN).contains(&rows.len()).then(|| (rows, format!("/{}/", hashes.join("|"))))
+        let are_whole = hashes.iter().all(|hash| hash.len() >= MIN_HASH);
+        (are_whole && (2..=MAX_SHOWN).contains(&rows.len())).then(|| (rows, format!("/{}/", hashes.join("|"))))
     }
 
     /// Returns the filter that searches the list for the ticket or ID that the text names, or else for the text, if it

@@ -175,8 +175,8 @@ pub(crate) fn on_known(model: &mut Model, known: HashMap<String, Option<RowId>>,
 }
 
 /// Tracks all marked and complete transactions. Without any, opens the known transaction at the cursor or else the
-/// only one, or lists several known ones; if other findings are incomplete, only moves the cursor to it. Without known ones, goes to the first
-/// missing value. Text without any hash becomes a search of the list.
+/// only one, or lists several known ones. If other findings are incomplete, only moves the cursor to the known one.
+/// Without known ones, goes to the first missing value. Text without any hash becomes a search of the list.
 fn submit(model: &mut Model) -> Vec<Effect> {
     let Dialog::Add(form) = &mut model.dialog else { return Vec::new() };
     let Some(batch) = form.batch() else { return Vec::new() };

@@ -40,7 +40,8 @@ pub(crate) enum InputPiece {
 pub(crate) enum RestartReason {
     /// Another file has the name. The old file was read to its end, so its last line is complete.
     Replaced,
-    /// The file is shorter than before. Lines that were written after the last check and before the truncation are lost.
+    /// The file is shorter than before. Lines that were written after the last check and before the truncation are
+    /// lost.
     Truncated,
     /// The file has other bytes than those that were read: it was truncated and filled again between two checks. Lines
     /// that were written after the last check and before the truncation are lost.
