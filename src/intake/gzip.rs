@@ -112,6 +112,23 @@ mod tests {
         read.map(|_| text).map_err(|error| error.to_string())
     }
 
+    /// An empty input that counts how often its end is read, as a terminal does with each ^D.
+    struct EmptyInput(usize);
+
+    impl Read for EmptyInput {
+        fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+            self.0 += 1;
+            Ok(0)
+        }
+    }
+
+    #[test]
+    fn end_of_an_empty_input_is_read_once() {
+        let mut input = EmptyInput(0);
+        assert_eq!(unpacking_reader(&mut input).unwrap().read_to_end(&mut Vec::new()).unwrap(), 0);
+        assert_eq!(input.0, 1);
+    }
+
     #[test]
     fn gzip_data_is_unpacked_and_other_data_is_unchanged() {
         let text = "a,b\n".repeat(10_000);

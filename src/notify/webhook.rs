@@ -205,6 +205,15 @@ mod tests {
         assert_eq!(format!("{webhook:?}"), "Webhook { host: \"127.0.0.1\", .. }");
     }
 
+    #[test]
+    fn header_that_receivers_rely_on_can_not_be_replaced() {
+        let with_header = |name| Webhook::new("http://127.0.0.1:9/").unwrap().with_header(name, "x").map(drop);
+        for name in ["X-Hoptop-Signature", "x-hoptop-event-id"] {
+            assert!(matches!(with_header(name), Err(WebhookError::OwnHeader(_))), "{name}");
+        }
+        assert_eq!(with_header("x-team"), Ok(()));
+    }
+
     #[tokio::test]
     async fn refused_connection_is_temporary_and_its_error_hides_the_address() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();

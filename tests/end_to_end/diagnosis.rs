@@ -112,6 +112,21 @@ fn wrong_config_or_store_does_not_end_the_other_checks() {
 }
 
 #[test]
+fn wrong_setting_is_named_and_the_checks_use_the_other_settings() {
+    let (home, simulation) = (Home::new(), SimulatorProcess::start(&ScenarioBatch::new(&[SUCCESS]).scenario));
+    let mut command = home.polling_command(&simulation.url, &["doctor"]);
+    let ended = ProcessOutput::new(command.env("HOPTOP_RPS", "abc").output().unwrap());
+    assert!(ended.code == Some(1) && line(&ended, "config").contains("HOPTOP_RPS"), "{ended:?}");
+    for check in ["base", "id", "service"] {
+        assert!(line(&ended, check).starts_with("ok"), "{ended:?}");
+    }
+    home.configure("[profiles.default]\nbase_ur = \"y\"\n");
+    let ended = doctor(&home, &simulation.url, &[]);
+    assert!(line(&ended, "config").contains("base_ur"), "{ended:?}");
+    assert!(!format!("{ended:?}").contains("/dev/null"), "{ended:?}");
+}
+
+#[test]
 #[cfg(unix)]
 fn config_file_that_others_can_use_gives_a_warning() {
     use std::os::unix::fs::PermissionsExt;
