@@ -190,7 +190,7 @@ fn dispatch(cli: &Cli) -> Result<Exit> {
         Command::Stats(args) => with_store(read, &|loaded, context| stats::stats(args, loaded.settings.rps, context)),
         Command::Ticket(args) => with_store(existing, &|_, context| ticket::ticket(args, context)),
         Command::Label(args) => with_store(existing, &|_, context| label::label(args, context)),
-        Command::Note(args) => with_store(existing, &|_, context| note::note(args, context)),
+        Command::Note(args) => with_store(existing, &|_, context| note::note(args, &mut io::stdin().lock(), context)),
         Command::Untrack(args) => with_store(existing, &|_, context| untrack::untrack(args, context)),
         Command::Delete(args) => with_store(existing, &|_, context| delete::delete(args, context)),
         Command::Undo(args) => with_store(existing, &|_, context| undo::undo(args, context)),

@@ -75,7 +75,7 @@ impl<R: Read> Read for GzipReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.decoder.read(buffer).map_err(|error| match error.kind() {
             io::ErrorKind::UnexpectedEof => {
-                io::Error::other("the gzip data is incomplete: it ends too early; copy or compress the file again")
+                io::Error::other("the gzip data is incomplete, or followed by other bytes; copy or compress the file again")
             }
             io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData => {
                 io::Error::other(format!("the gzip data is damaged ({error}); copy or compress the file again"))
@@ -145,7 +145,7 @@ mod tests {
         let packed = pack("0xabc,1,10,q\n".repeat(100).as_bytes());
         for length in 2..packed.len() {
             let error = unpack(&packed[..length]).unwrap_err();
-            assert!(error.contains("incomplete: it ends too early"), "{length}: {error}");
+            assert!(error.contains("is incomplete, or followed by other bytes"), "{length}: {error}");
         }
         let mut damaged = packed.clone();
         let middle = damaged.len() / 2;

@@ -59,6 +59,12 @@ pub enum StoreError {
         /// The path of the file.
         path: PathBuf,
     },
+    /// The file is a backup, which is never changed.
+    #[error("{} is a backup, and hoptop doesn't change backups: choose another file with --db, or put the backup in the place of the store with `hoptop restore`", path.display())]
+    IsBackup {
+        /// The path of the file.
+        path: PathBuf,
+    },
     /// The disk has no space for the files that SQLite needs beside the store.
     #[error("can't open the store {} for writing: {DISK_FULL}; free some space, or choose another file with --db", path.display())]
     DiskFull {

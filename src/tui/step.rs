@@ -175,5 +175,8 @@ mod tests {
         press(&mut model, &["Esc", "y"], now());
         mouse(&mut model, MouseEventKind::ScrollDown, (0, 0));
         assert!(matches!(&model.dialog, Dialog::CopyMenu(menu) if menu.cursor == 1));
+        press(&mut model, &["Esc", ":"], now());
+        mouse(&mut model, MouseEventKind::ScrollDown, (0, 0));
+        assert!(matches!(&model.dialog, Dialog::Palette(palette) if palette.chosen == 1));
     }
 }

@@ -134,7 +134,7 @@ fn gzip_is_imported_from_a_file_and_through_a_pipe() {
     let whole = pipe(&["--db", "other.db", "import", "-"], &packed);
     assert_eq!((whole.out.as_str(), whole.err.as_str()), ("50 tracked, 0 updated, 0 already tracked\n", ""));
     let cut = pipe(&["--db", "third.db", "import", "-"], &packed[..packed.len() / 2]);
-    cut.assert_exit(1, &["standard input can't be read: the gzip data is incomplete: it ends too early"]);
+    cut.assert_exit(1, &["standard input can't be read: the gzip data is incomplete, or followed by other bytes"]);
     assert_eq!(home.run(&["--db", "third.db", "list", "--json"]).out, "[]\n");
     let followed = pipe(&["--db", "fourth.db", "import", "-", "--follow"], &packed);
     followed.assert_exit(2, &["gzip data can't be followed; unpack it first"]);

@@ -128,17 +128,18 @@ pub(crate) fn read_filter(
 
 /// Returns an argument in the filter's grammar. The shell has removed quotation marks, so an argument with blanks gets
 /// them again: all of `exact text`, but only the value of `label:two words`. An argument with several terms, such as
-/// `is:overdue chain:base`, or with quotation marks of its own stays unchanged.
+/// `is:overdue chain:base` or `0x9f3c41 or SUP-1`, or with quotation marks of its own stays unchanged.
 fn as_term(argument: &str) -> Option<String> {
     let argument = argument.trim();
     let (sign, body) = argument.strip_prefix('-').map_or(("", argument), |body| ("-", body));
     let has_marks = body.contains('"') || body.starts_with('/');
     let mut words = body.split_whitespace();
     let key = words.next().and_then(parse_key);
+    let joins_terms = |word: &str| word.eq_ignore_ascii_case("or") || parse_key(word).is_some();
     if argument.is_empty() {
         return None;
     }
-    if has_marks || !body.contains(char::is_whitespace) || words.any(|word| parse_key(word).is_some()) {
+    if has_marks || !body.contains(char::is_whitespace) || words.any(joins_terms) {
         return Some(argument.to_owned());
     }
     Some(match (key, body.split_once(':')) {
@@ -289,6 +290,7 @@ SEV  STATUS       TX           ROUTE     AGE  DUE  TICKET         CHECKED
             ("base age>30m", "base age>30m"),
             ("\"exact text\" base", "\"exact text\" base"),
             ("/two words/", "/two words/"),
+            ("0x9f3c41 or SUP-1", "0x9f3c41 or SUP-1"),
             ("status:ongoing base", "status:ongoing base"),
         ];
         for (argument, term) in table {

@@ -2,9 +2,11 @@
 //!
 //! The command must never replace a note, and never guess which note to remove if several fit.
 
+use std::io::Read;
+
 use clap::Args;
 use clap_complete::ArgValueCompleter;
-use color_eyre::eyre::Result;
+use color_eyre::eyre::{Result, WrapErr};
 
 use crate::{
     cli::{completers, context::Context},
@@ -12,11 +14,16 @@ use crate::{
     runtime::exit::Exit,
 };
 
+/// The most bytes of a note that are read from standard input.
+const INPUT_LIMIT: u64 = 64 << 10;
+
 /// The text below the options in the help.
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   # Add a note
   hoptop note 0x9f3c41 \"asked the bridge, waiting\"
+  # Add what another command prints
+  bridge-status 0x9f3c41 | hoptop note 0x9f3c41 -
   # Remove the newest note
   hoptop note 0x9f3c41 --remove
   # Remove the note that contains this text
@@ -33,7 +40,7 @@ pub(crate) struct NoteArgs {
     /// address of the sender
     #[arg(value_name = "TX", add = ArgValueCompleter::new(completers::transactions))]
     pub transaction: String,
-    /// The note; with --remove, a part of the note to remove
+    /// The note, `-` to read it from standard input; with --remove, a part of the note to remove
     #[arg(value_name = "TEXT", required_unless_present = "remove")]
     pub text: Option<String>,
     /// Remove the note that contains TEXT, or the newest note
@@ -41,9 +48,13 @@ pub(crate) struct NoteArgs {
     pub remove: bool,
 }
 
-/// Adds or removes the note.
-pub(crate) fn note(args: &NoteArgs, cx: &mut Context) -> Result<Exit> {
-    let text = args.text.as_deref().map(text::clean_or_none);
+/// Adds or removes the note. A note `-` is read from `input`.
+pub(crate) fn note(args: &NoteArgs, input: &mut dyn Read, cx: &mut Context) -> Result<Exit> {
+    let text = match args.text.as_deref() {
+        Some("-") if !args.remove => Some(read_text(input)?),
+        given => given.map(str::to_owned),
+    };
+    let text = text.as_deref().map(text::clean_or_none);
     if text == Some(None) {
         writeln!(cx.err, "the note is empty")?;
         return Ok(Exit::Usage);
@@ -75,6 +86,12 @@ pub(crate) fn note(args: &NoteArgs, cx: &mut Context) -> Result<Exit> {
     Ok(Exit::Success)
 }
 
+fn read_text(input: &mut dyn Read) -> Result<String> {
+    let mut text = Vec::new();
+    input.take(INPUT_LIMIT).read_to_end(&mut text).wrap_err("standard input can't be read")?;
+    Ok(String::from_utf8_lossy(&text).into_owned())
+}
+
 /// Returns the newest note, or the one note that contains a text. A note that equals the text comes first.
 ///
 /// # Errors
@@ -102,7 +119,7 @@ mod tests {
     };
 
     fn run_with(fixture: &mut CommandFixture, args: &NoteArgs) -> (String, String, Exit) {
-        let (out, err, exit) = fixture.run(|cx| note(args, cx));
+        let (out, err, exit) = fixture.run(|cx| note(args, &mut "a reply of\nthe bridge\n".as_bytes(), cx));
         (out, err, exit.unwrap())
     }
 
@@ -127,6 +144,14 @@ mod tests {
         assert_eq!(fixture.transactions()[0].notes, ["asked; the bridge \"waits\"", "asked again"]);
         fixture.run(|cx| undo::undo(&Default::default(), cx).unwrap());
         assert_eq!(fixture.transactions()[0].notes, ["asked; the bridge \"waits\""]);
+    }
+
+    #[test]
+    fn note_is_read_from_standard_input() {
+        let mut fixture = CommandFixture::new();
+        fixture.track(fixtures::new(1));
+        run(&mut fixture, fixtures::params(1).transaction_id.as_str(), "-");
+        assert_eq!(fixture.transactions()[0].notes, ["a reply of the bridge"]);
     }
 
     #[test]

@@ -162,11 +162,12 @@ impl FilterTest {
     /// Whether the test holds for this transaction at `now`.
     pub(super) fn holds<R: RecordView>(&self, candidate: &FilterInput<R>, now: DateTime<Utc>) -> bool {
         let tx = candidate.tx;
+        let has_label = |label: &str| tx.labels.iter().any(|own| equals_ignoring_case(own, label));
         match self {
             Self::Word(word) => matches_any_text(candidate, |text| contains_ignoring_case(text, word)),
             Self::Hashtag(word) => {
-                let is_label = |own: &String| equals_ignoring_case(own, hashtag_label(word));
-                tx.labels.iter().any(is_label) || matches_any_text(candidate, |text| contains_ignoring_case(text, word))
+                has_label(hashtag_label(word))
+                    || matches_any_text(candidate, |text| contains_ignoring_case(text, word))
             }
             Self::Exact(exact) => matches_any_text(candidate, |text| text.contains(exact.as_str())),
             Self::Pattern(pattern) => matches_any_text(candidate, |text| pattern.is_match(text)),
@@ -186,7 +187,7 @@ impl FilterTest {
                     && is_chain_called(to, tx.params.to_chain.as_str(), &tx.to_name())
             }
             Self::Span(measure, comparison, limit) => measure.holds(tx, now, |span| comparison.holds(span.cmp(limit))),
-            Self::Label(label) => tx.labels.iter().any(|own| equals_ignoring_case(own, label)),
+            Self::Label(label) => has_label(label),
             Self::Ticket(ticket) => tx.params.ticket.as_deref().is_some_and(|own| equals_ignoring_case(own, ticket)),
             Self::Profile(profile) => equals_ignoring_case(&tx.profile, profile),
             Self::By(name) => {

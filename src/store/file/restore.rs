@@ -159,6 +159,9 @@ fn keep_previous_store(store: &Path, marker: &OpenMarker, at: DateTime<Utc>) -> 
             target.sync_all()?;
         }
     }
+    if is_usable && paths::log_size(&kept) == 0 {
+        make_single_file(&kept);
+    }
     paths::sync_folder(store)?;
     if has_log() {
         // After a kill the next start checks the file without its log, and recovers it if necessary.
@@ -172,6 +175,19 @@ fn keep_previous_store(store: &Path, marker: &OpenMarker, at: DateTime<Utc>) -> 
         }
     }
     Ok(Some(kept))
+}
+
+/// Turns the copy of a store into a single file, like a backup: a file with a log can't be read without new files beside
+/// it. After a failure the copy stays as it is.
+fn make_single_file(copy: &Path) {
+    let convert = || -> rusqlite::Result<()> {
+        let connection = Connection::open(copy)?;
+        connection.pragma_update(None, "journal_mode", "delete")?;
+        connection.close().map_err(|(_, error)| error)
+    };
+    if let Err(error) = convert() {
+        tracing::warn!("{} keeps its write-ahead log: {error}", copy.display());
+    }
 }
 
 /// Removes copies that killed processes left. The caller must hold the marker alone.

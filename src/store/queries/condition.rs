@@ -142,15 +142,10 @@ impl SqlCondition {
                 self.push_parameter(to);
             }
             FilterTest::Span(measure, comparison, limit) => self.push(&measure_sql(*measure, *comparison, *limit, now)),
-            FilterTest::Label(label) => {
-                self.push("id IN (SELECT transaction_row FROM labels WHERE ");
-                self.push_text_equality("label", label);
-                self.push(")");
-            }
+            FilterTest::Label(label) => self.push_label_test(label),
             FilterTest::Hashtag(word) => {
-                self.push("id IN (SELECT transaction_row FROM labels WHERE ");
-                self.push_text_equality("label", hashtag_label(word));
-                self.push(") OR ");
+                self.push_label_test(hashtag_label(word));
+                self.push(" OR ");
                 self.push_text_search("contains_ignoring_case", word);
             }
             FilterTest::Ticket(ticket) => {
@@ -179,6 +174,12 @@ impl SqlCondition {
             false => self.push(&format!("equals_ignoring_case(?, {column})")),
         }
         self.push_parameter(lowercase);
+    }
+
+    fn push_label_test(&mut self, lowercase: &str) {
+        self.push("id IN (SELECT transaction_row FROM labels WHERE ");
+        self.push_text_equality("label", lowercase);
+        self.push(")");
     }
 
     /// Adds a search for a text, by the index if that is quicker. Returns whether it is.

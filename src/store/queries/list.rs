@@ -69,11 +69,17 @@ pub struct TransactionOutcome {
     pub status: Option<RouterStatus>,
     /// Whether the transaction is polled.
     pub is_polled: bool,
+    /// Whether the last request for the transaction got no usable answer.
+    pub is_failing: bool,
 }
 
 impl<R> From<&Transaction<R>> for TransactionOutcome {
     fn from(tx: &Transaction<R>) -> Self {
-        Self { status: tx.state.status.clone(), is_polled: tx.needs_polling() }
+        Self {
+            status: tx.state.status.clone(),
+            is_polled: tx.needs_polling(),
+            is_failing: tx.state.failures > 0,
+        }
     }
 }
 
@@ -245,10 +251,10 @@ impl TransactionList<'_> {
 
     /// Returns the progress of all rows, in no particular order.
     pub fn outcomes(&self) -> Result<Vec<(RowId, TransactionOutcome)>, StoreError> {
-        let sql = format!("SELECT id, status, {POLLED} FROM transactions WHERE {}", self.condition.sql);
+        let sql = format!("SELECT id, status, {POLLED}, failures > 0 FROM transactions WHERE {}", self.condition.sql);
         self.reader.db().all(&sql, params_from_iter(&self.condition.parameters), |row| {
             let status = columns::lenient::<Option<String>>(row, 1)?.map(RouterStatus::from);
-            Ok((RowId(row.get(0)?), TransactionOutcome { status, is_polled: row.get(2)? }))
+            Ok((RowId(row.get(0)?), TransactionOutcome { status, is_polled: row.get(2)?, is_failing: row.get(3)? }))
         })
     }
 

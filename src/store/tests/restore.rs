@@ -154,10 +154,22 @@ fn backup_is_read_where_it_lies_and_nothing_is_left_beside_it() {
     let shown = Store::open_unused_backup(&copy).unwrap().unwrap();
     assert_eq!(shown.reader().unwrap().load().unwrap().0.len(), 1);
     assert_eq!((names(folder.path()), fs::read(&copy).unwrap()), before, "while it is read");
-    assert!(testing::submit_track(&shown, "default", vec![fixtures::new(2)], at(1)).wait().is_err());
+    let refused = testing::submit_track(&shown, "default", vec![fixtures::new(2)], at(1)).wait().unwrap_err();
+    assert!(refused.to_string().contains("is a backup"), "{refused}");
     drop(shown);
     assert_eq!((names(folder.path()), fs::read(&copy).unwrap()), before);
     // A backup that was opened for writing is a store.
     testing::track(&Store::open(&copy).unwrap(), "default", vec![fixtures::new(2)], at(1));
     assert!(Store::open_unused_backup(&copy).unwrap().is_none());
+}
+
+#[test]
+fn store_that_a_restore_replaced_is_read_like_a_backup() {
+    let (folder, path, copy) = store_and_backup();
+    let kept = Store::restore(&copy, &path, at(0)).unwrap().kept.unwrap();
+    let before = names(folder.path());
+    let shown = Store::open_unused_backup(&kept).unwrap().unwrap();
+    assert_eq!(shown.reader().unwrap().load().unwrap().0.len(), 2);
+    drop(shown);
+    assert_eq!(names(folder.path()), before);
 }

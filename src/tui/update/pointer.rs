@@ -23,10 +23,12 @@ use crate::{
 /// The longest time between the two clicks of a double click.
 const DOUBLE_CLICK: Duration = Duration::from_millis(400);
 
-/// Scrolls the pane below the wheel, or moves the cursor of an open list of links and texts.
+/// Scrolls the pane below the wheel, or moves the cursor of an open menu.
 pub(crate) fn on_wheel(model: &mut Model, lines: isize, pane: WheelPane) {
     match (&mut model.dialog, pane) {
         (Dialog::CopyMenu(menu), _) => menu.move_by(lines.signum()),
+        (Dialog::Menu(menu), _) => menu.move_by(lines.signum()),
+        (Dialog::Palette(palette), _) => palette.move_by(lines.signum()),
         (Dialog::None, WheelPane::Detail) => model.detail.move_by(lines, model.geometry.scroll_end),
         // The newest changes move by themselves.
         (Dialog::None, WheelPane::Recent) => {}
@@ -35,9 +37,7 @@ pub(crate) fn on_wheel(model: &mut Model, lines: isize, pane: WheelPane) {
             Dialog::Filter(_)
             | Dialog::Find { .. }
             | Dialog::Add(_)
-            | Dialog::Palette(_)
             | Dialog::Prompt(_)
-            | Dialog::Menu(_)
             | Dialog::Quote(_),
             _,
         ) => {}

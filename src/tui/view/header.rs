@@ -228,6 +228,8 @@ pub(crate) fn filter(context: &DrawContext<'_>, width: u16) -> Line<'static> {
             true => format!("searching ... ({clear}) "),
             false => match list.hidden() {
                 None if matches!(list.tab, Tab::Own(_)) => format!("{} shown ({clear}) ", known(list.total)),
+                // The terms only sort.
+                Some(0) => format!("{} shown ({clear}) ", known(list.total)),
                 hidden => format!("{} shown, {} hidden by filter ({clear}) ", known(list.total), known(hidden)),
             },
         };

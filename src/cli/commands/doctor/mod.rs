@@ -150,7 +150,7 @@ pub(crate) fn doctor(
     ));
     findings.push(("terminal", check_terminal()));
     let base = settings.base_url.as_ref().and_then(|url| BaseUrl::parse(url).ok());
-    let not_checked = || Diagnosis::Ok(format!("not checked; {HOW_TO_ASK}"));
+    let not_checked = || Diagnosis::Warning("not checked, because there is no base URL".into());
     findings.push(("service", base.map_or_else(not_checked, |base| check_service(&base, connect))));
     if args.probe {
         findings.push(("probe", probe::probe(settings, team, cx)?));
@@ -175,7 +175,7 @@ fn print_checksums(cx: &mut Context) -> Result<Exit> {
 }
 
 /// The command that sends a request to the service.
-const HOW_TO_ASK: &str = "`hoptop check TX` sends one request";
+const HOW_TO_ASK: &str = "`hoptop doctor --probe` sends one request";
 
 /// Names the config file, and checks the settings that only the dashboard reads.
 fn check_config(settings: &Settings, opening_errors: &OpeningErrors) -> Diagnosis {

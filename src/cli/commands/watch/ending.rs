@@ -90,7 +90,10 @@ impl EndState<'_> {
         }
         match (self.is_open(), self.has_answer, self.obstacle) {
             (true, _, Some(ServiceOutage::Refused)) => Exit::Unauthorized,
-            (true, false, _) if self.requests > 0 => Exit::Unreachable,
+            // The pause after a failure lasts beyond the process that failed, so this one may have sent no request.
+            (true, false, _) if self.requests > 0 || self.chosen.values().any(|progress| progress.is_failing) => {
+                Exit::Unreachable
+            }
             (true, ..) => Exit::NotSettled,
             (false, ..) if !self.chosen.values().all(is_success) => Exit::NeedsAttention,
             (false, ..) if self.deleted_open > 0 && !self.chosen.is_empty() => Exit::Usage,
@@ -141,6 +144,7 @@ mod tests {
         let progress = |(is_polled, status): &(bool, Option<RouterStatus>)| TransactionOutcome {
             is_polled: *is_polled,
             status: status.clone(),
+            is_failing: false,
         };
         let chosen = (1..).map(RowId).zip(transactions.iter().map(progress)).collect();
         let watched = EndState {
@@ -171,8 +175,9 @@ mod tests {
 
     #[test]
     fn deleted_transaction_that_was_not_seen_to_succeed_is_no_success() {
-        let chosen =
-            HashMap::from([(RowId(1), TransactionOutcome { is_polled: false, status: Some(RouterStatus::Success) })]);
+        let success =
+            TransactionOutcome { is_polled: false, is_failing: false, status: Some(RouterStatus::Success) };
+        let chosen = HashMap::from([(RowId(1), success)]);
         let exit = |deleted_open| {
             let rules = EndRules { until_settled: true, allow_empty: true, ..EndRules::default() };
             let input_exit = Some(Exit::Success);
@@ -180,6 +185,21 @@ mod tests {
                 .exit()
         };
         assert_eq!((exit(0), exit(1)), (Exit::Success, Exit::Usage));
+    }
+
+    #[test]
+    fn open_transactions_of_a_service_that_gave_no_answer_are_unreachable() {
+        let exit = |requests, is_failing, has_answer| {
+            let open = TransactionOutcome { is_polled: true, is_failing, status: None };
+            let (chosen, input_exit) = (HashMap::from([(RowId(1), open)]), Some(Exit::Success));
+            let rules = EndRules { until_settled: true, ..EndRules::default() };
+            EndState { rules, chosen: &chosen, input_exit, has_answer, obstacle: None, requests, deleted_open: 0 }
+                .exit()
+        };
+        assert_eq!(exit(1, true, false), Exit::Unreachable);
+        assert_eq!(exit(0, true, false), Exit::Unreachable, "in the pause after a failure");
+        assert_eq!(exit(0, false, false), Exit::NotSettled, "no request was due");
+        assert_eq!(exit(1, false, true), Exit::NotSettled);
     }
 
     #[test]

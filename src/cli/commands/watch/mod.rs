@@ -260,7 +260,7 @@ impl<'a> WatchRun<'a> {
             return Ok(None);
         }
         let missing = MissingNames::read(&self.feed, &self.query(now.wall))?;
-        let is_incomplete = self.chosen.is_empty() || missing.has_hash();
+        let is_incomplete = self.chosen.is_empty() || missing.missing_hash().is_some();
         if is_incomplete && self.args.end_rules().ends_when_empty() && !self.args.allow_empty {
             self.print_line(&format!("{}; --allow-empty accepts that nothing is watched", missing.explanation()));
             if self.args.json {

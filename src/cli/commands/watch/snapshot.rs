@@ -177,15 +177,14 @@ impl MissingNames {
         })
     }
 
-    /// Whether one of the names is a whole hash, whose transaction therefore isn't tracked.
-    pub(crate) fn has_hash(&self) -> bool {
-        self.names.iter().any(|name| is_evm_hash(&TxHash::new(name.as_str())))
+    /// Returns the first name that is a whole hash. Its transaction isn't tracked.
+    pub(crate) fn missing_hash(&self) -> Option<&String> {
+        self.names.iter().find(|name| is_evm_hash(&TxHash::new(name.as_str())))
     }
 
     /// Returns a sentence for a watch without one of its transactions.
     pub(crate) fn explanation(&self) -> String {
-        let is_hash = |name: &&String| is_evm_hash(&TxHash::new(name.as_str()));
-        let missing = match self.names.iter().find(is_hash).or_else(|| self.names.first()) {
+        let missing = match self.missing_hash().or_else(|| self.names.first()) {
             Some(name) => format!("no transaction in profile {} has {name}", self.profiles),
             None => "no tracked transaction matches".to_owned(),
         };
