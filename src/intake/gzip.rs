@@ -74,9 +74,9 @@ struct GzipReader<R> {
 impl<R: Read> Read for GzipReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.decoder.read(buffer).map_err(|error| match error.kind() {
-            io::ErrorKind::UnexpectedEof => {
-                io::Error::other("the gzip data is incomplete, or followed by other bytes; copy or compress the file again")
-            }
+            io::ErrorKind::UnexpectedEof => io::Error::other(
+                "the gzip data is incomplete, or followed by other bytes; copy or compress the file again",
+            ),
             io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData => {
                 io::Error::other(format!("the gzip data is damaged ({error}); copy or compress the file again"))
             }

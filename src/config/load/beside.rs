@@ -2,7 +2,7 @@
 //!
 //! It must never give one profile's integrator ID to another one's service.
 
-use super::{DEFAULT_RPS, SettingInputs, SettingValue, check_rps, find_profile, from_file, from_flag};
+use super::inputs::{DEFAULT_RPS, SettingInputs, SettingValue, check_rps, find_profile, from_file, from_flag};
 use crate::{
     config::{
         error::ConfigError,

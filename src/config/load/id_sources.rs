@@ -2,7 +2,7 @@
 //!
 //! It must never read an ID from a file or a command: only polling needs it.
 
-use super::SettingInputs;
+use super::inputs::SettingInputs;
 use crate::{
     config::{error::ConfigError, file::ProfileEntry, secret::SecretKeys},
     process::secret_source::SecretSource,

@@ -166,8 +166,7 @@ impl FilterTest {
         match self {
             Self::Word(word) => matches_any_text(candidate, |text| contains_ignoring_case(text, word)),
             Self::Hashtag(word) => {
-                has_label(hashtag_label(word))
-                    || matches_any_text(candidate, |text| contains_ignoring_case(text, word))
+                has_label(hashtag_label(word)) || matches_any_text(candidate, |text| contains_ignoring_case(text, word))
             }
             Self::Exact(exact) => matches_any_text(candidate, |text| text.contains(exact.as_str())),
             Self::Pattern(pattern) => matches_any_text(candidate, |text| pattern.is_match(text)),

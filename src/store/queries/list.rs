@@ -75,11 +75,7 @@ pub struct TransactionOutcome {
 
 impl<R> From<&Transaction<R>> for TransactionOutcome {
     fn from(tx: &Transaction<R>) -> Self {
-        Self {
-            status: tx.state.status.clone(),
-            is_polled: tx.needs_polling(),
-            is_failing: tx.state.failures > 0,
-        }
+        Self { status: tx.state.status.clone(), is_polled: tx.needs_polling(), is_failing: tx.state.failures > 0 }
     }
 }
 

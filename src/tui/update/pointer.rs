@@ -33,14 +33,7 @@ pub(crate) fn on_wheel(model: &mut Model, lines: isize, pane: WheelPane) {
         // The newest changes move by themselves.
         (Dialog::None, WheelPane::Recent) => {}
         (Dialog::None | Dialog::Help { .. } | Dialog::Reply { .. }, _) => scroll(model, lines),
-        (
-            Dialog::Filter(_)
-            | Dialog::Find { .. }
-            | Dialog::Add(_)
-            | Dialog::Prompt(_)
-            | Dialog::Quote(_),
-            _,
-        ) => {}
+        (Dialog::Filter(_) | Dialog::Find { .. } | Dialog::Add(_) | Dialog::Prompt(_) | Dialog::Quote(_), _) => {}
     }
 }
 

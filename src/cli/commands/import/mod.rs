@@ -388,7 +388,10 @@ mod tests {
         fs::write(&path, &packed[..packed.len() - 9]).unwrap();
         let file = args(path.to_str().unwrap());
         let (out, err, exit) = fixture.run(|cx| import(&file, &mut io::empty(), cx));
-        assert!(out.is_empty() && err.contains("the gzip data is incomplete, or followed by other bytes"), "{out}{err}");
+        assert!(
+            out.is_empty() && err.contains("the gzip data is incomplete, or followed by other bytes"),
+            "{out}{err}"
+        );
         assert_eq!((exit.unwrap(), fixture.transactions().len()), (Exit::Error, 0));
         fs::write(&path, &packed).unwrap();
         let (out, err, _) = fixture.run(|cx| import(&file, &mut io::empty(), cx));

@@ -175,8 +175,7 @@ mod tests {
 
     #[test]
     fn deleted_transaction_that_was_not_seen_to_succeed_is_no_success() {
-        let success =
-            TransactionOutcome { is_polled: false, is_failing: false, status: Some(RouterStatus::Success) };
+        let success = TransactionOutcome { is_polled: false, is_failing: false, status: Some(RouterStatus::Success) };
         let chosen = HashMap::from([(RowId(1), success)]);
         let exit = |deleted_open| {
             let rules = EndRules { until_settled: true, allow_empty: true, ..EndRules::default() };
