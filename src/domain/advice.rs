@@ -122,7 +122,7 @@ pub(crate) fn conditions(tx: &Transaction, now: DateTime<Utc>) -> Vec<Rule> {
 
 /// Returns when the condition of an alert began. An alert is raised only once an answer confirms the condition, so this
 /// may be much earlier. If the beginning isn't known, returns when the alert was raised.
-pub(crate) fn condition_began(alert: &Alert, tx: Option<&Transaction>) -> DateTime<Utc> {
+pub(crate) fn condition_began<R>(alert: &Alert, tx: Option<&Transaction<R>>) -> DateTime<Utc> {
     let began = tx.and_then(|tx| match alert.rule {
         Rule::Overdue => Some(tx.deadline().at),
         Rule::NotFoundLong => Some(tx.deadline().submitted),
@@ -794,7 +794,7 @@ mod tests {
         let alert = |rule| Alert { raised_at, ..fixtures::alert(rule, AlertSubject::Transaction(tx.id)) };
         assert_eq!(condition_began(&alert(Rule::Overdue), Some(&tx)), tx.deadline().at);
         assert_eq!(condition_began(&alert(Rule::Rejected), Some(&tx)), raised_at);
-        assert_eq!(condition_began(&alert(Rule::Overdue), None), raised_at);
+        assert_eq!(condition_began(&alert(Rule::Overdue), None::<&Transaction>), raised_at);
     }
 
     #[test]

@@ -22,6 +22,13 @@ use crate::domain::{
     transaction::{Tracking, Transaction},
 };
 
+/// Returns how long the condition of an alert holds, or held until the alert was cleared; with a plus if it may hold for
+/// longer.
+pub(crate) fn condition_lasted<R>(alert: &Alert, tx: Option<&Transaction<R>>, now: DateTime<Utc>) -> String {
+    let lasted = span::between(advice::condition_began(alert, tx), alert.cleared_at.unwrap_or(now));
+    format!("{}{}", span::short(lasted), if advice::may_be_older(alert.rule) { "+" } else { "" })
+}
+
 /// Returns the mark of a severity; empty without an alert.
 pub(crate) fn mark(severity: Option<Severity>) -> &'static str {
     match severity {
@@ -163,7 +170,7 @@ pub(crate) fn status_in_words(status: Option<&RouterStatus>) -> String {
 }
 
 /// Returns a name for a transaction outside a table: its shortened hash, its route in words, its ticket.
-pub(crate) fn name_in_words(tx: &Transaction) -> String {
+pub(crate) fn name_in_words<R: RecordView>(tx: &Transaction<R>) -> String {
     let ticket = tx.params.ticket.as_ref().map_or_else(String::new, |ticket| format!(", ticket {ticket}"));
     let name = format!("{} {} to {}{ticket}", tx.params.transaction_id.short("..."), tx.from_name(), tx.to_name());
     text::clean(&name)

@@ -102,6 +102,29 @@ fn backup_is_read_without_leaving_files_beside_it() {
 }
 
 #[test]
+fn store_that_a_restore_replaced_is_read_without_leaving_files_beside_it() {
+    let home = home_with_backup();
+    assert_eq!(home.run(&["restore", "copy.db"]).code, Some(0));
+    let before = files(&home);
+    let kept = before.iter().find(|file| file.contains(".before-restore-")).unwrap().clone();
+    let list = home.run(&["--db", &kept, "list", "--json"]);
+    assert_eq!((list.code, list.out.matches("\"quoteId\":").count()), (Some(0), 3), "{list:?}");
+    assert_eq!(files(&home), before);
+}
+
+#[test]
+fn daily_backup_is_not_changed() {
+    let home = home_with_backup();
+    let backups = home.path().join("backups");
+    fs::create_dir_all(&backups).unwrap();
+    let backup = backups.join("hoptop.db.20260101T000000Z.backup");
+    fs::rename(home.path().join("copy.db"), &backup).unwrap();
+    let hash = format!("0x{:064x}", 1);
+    let refused = home.run(&["--db", backup.to_str().unwrap(), "ticket", &hash, "SUP-9"]);
+    refused.assert_exit(1, &["is a backup, and hoptop doesn't change backups", "hoptop restore"]);
+}
+
+#[test]
 fn commands_that_do_not_poll_ignore_invalid_settings_of_polling() {
     let home = home_with_backup();
     for words in [&["list"][..], &["export", "--format", "csv"], &["backup", "other.db"], &["alerts"]] {

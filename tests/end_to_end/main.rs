@@ -355,6 +355,9 @@ fn unreachable_service_ends_watch_with_6() {
     assert_eq!(unreachable.len(), 1);
     assert_eq!(unreachable[0]["error"], "127.0.0.1 refuses the connection");
     assert_eq!(ended.events().pop().unwrap()["counts"], json!({"unanswered": 10}));
+    // In the pause after the failures, which lasts beyond the process, no request is sent.
+    home.watch(&url, &["--json", "--until-settled", "--timeout", "1s"])
+        .assert_exit(6, &["no usable answer was received"]);
 }
 
 #[test]

@@ -20,8 +20,9 @@ use crate::{
     },
     domain::{
         alert::{Alert, AlertState, AlertSubject, Handling, RESOLVED_FOR},
-        span::{self, rfc3339},
+        span::rfc3339,
         text,
+        transaction::TransactionHeader,
     },
     presentation::row_text,
     runtime::exit::Exit,
@@ -117,7 +118,8 @@ fn print_json(shown: &[Alert], reader: &Reader, cx: &mut Context) -> Result<()> 
     let now = cx.now.wall;
     let mut list = JsonList::begin(cx.out);
     for alert in shown {
-        list.push(&alert_view(alert, find_hash(reader, alert)?, now))?;
+        let hash = header(reader, alert)?.map(|tx| tx.params.transaction_id.to_string());
+        list.push(&alert_view(alert, hash, now))?;
     }
     Ok(list.end()?)
 }
@@ -125,12 +127,13 @@ fn print_json(shown: &[Alert], reader: &Reader, cx: &mut Context) -> Result<()> 
 fn print_table(shown: &[Alert], reader: &Reader, cx: &mut Context) -> Result<()> {
     let mut rows = Vec::new();
     for alert in shown {
+        let tx = header(reader, alert)?;
         rows.push([
             alert.id.to_string(),
             row_text::mark(Some(alert.rule.severity())).to_owned(),
             alert.rule.name().to_owned(),
-            subject_text(reader, alert)?,
-            active_for(alert, cx),
+            subject_text(alert, tx.as_ref()),
+            row_text::condition_lasted(alert, tx.as_ref(), cx.now.wall),
             row_text::alert_state(alert, cx.now.wall, cx.zone),
             text::clean(&alert.message),
         ]);
@@ -141,35 +144,27 @@ fn print_table(shown: &[Alert], reader: &Reader, cx: &mut Context) -> Result<()>
 /// Prints one sentence per alert, for a screen reader.
 fn print_sentences(shown: &[Alert], reader: &Reader, cx: &mut Context) -> Result<()> {
     for alert in shown {
-        let (severity, rule, span) = (alert.rule.severity().name(), alert.rule, active_for(alert, cx));
+        let tx = header(reader, alert)?;
+        let (severity, rule) = (alert.rule.severity().name(), alert.rule);
+        let lasted = row_text::condition_lasted(alert, tx.as_ref(), cx.now.wall);
         let state = row_text::alert_state(alert, cx.now.wall, cx.zone);
-        let listed = match alert.subject {
-            AlertSubject::Transaction(row) => reader.list_row(row)?,
-            AlertSubject::Profile => None,
-        };
-        let subject = match listed {
-            Some(listed) => row_text::name_in_words(&listed.transaction),
-            None => subject_text(reader, alert)?,
-        };
+        let subject = tx.as_ref().map_or_else(|| subject_text(alert, None), row_text::name_in_words);
         let (id, message) = (alert.id, text::clean(&alert.message));
-        writeln!(cx.out, "alert {id}, {severity}: {rule} for {span}, {state}. {subject}. {message}")?;
+        writeln!(cx.out, "alert {id}, {severity}: {rule} for {lasted}, {state}. {subject}. {message}")?;
     }
     Ok(())
 }
 
-/// Returns how long the alert has been active, or was until it was cleared.
-fn active_for(alert: &Alert, cx: &Context) -> String {
-    span::short(span::between(alert.raised_at, alert.cleared_at.unwrap_or(cx.now.wall)))
-}
-
 /// Returns the subject of the alert as text: a hash, or a profile.
-fn subject_text(reader: &Reader, alert: &Alert) -> Result<String> {
-    Ok(text::clean(&find_hash(reader, alert)?.unwrap_or_else(|| format!("profile {}", alert.profile))))
+fn subject_text(alert: &Alert, tx: Option<&TransactionHeader>) -> String {
+    let hash = tx.map(|tx| tx.params.transaction_id.to_string());
+    text::clean(&hash.unwrap_or_else(|| format!("profile {}", alert.profile)))
 }
 
-fn find_hash(reader: &Reader, alert: &Alert) -> Result<Option<String>> {
+/// Returns the transaction of an alert; `None` for an alert of a profile.
+fn header(reader: &Reader, alert: &Alert) -> Result<Option<TransactionHeader>> {
     let AlertSubject::Transaction(row) = alert.subject else { return Ok(None) };
-    Ok(reader.header(row)?.map(|tx| tx.params.transaction_id.to_string()))
+    Ok(reader.header(row)?)
 }
 
 fn alert_view<'a>(alert: &'a Alert, transaction_id: Option<String>, now: DateTime<Utc>) -> AlertView<'a> {
@@ -229,10 +224,10 @@ mod tests {
         fixture.is_in_words = true;
         let (out, ..) = fixture.run(|cx| alerts(&AlertsArgs::default(), cx).unwrap());
         let starts = [
-            "alert 2, warning: needs_gas for 50s, firing. 0x0000...0002 Arbitrum to Base. ",
+            "alert 2, warning: needs_gas for 50s+, firing. 0x0000...0002 Arbitrum to Base. ",
             "alert 4, warning: needs_gas",
             "alert 1, info: refund",
-            "alert 3, critical: partial_success for 50s, acknowledged ",
+            "alert 3, critical: partial_success for 50s+, acknowledged ",
         ];
         for (line, start) in out.lines().zip(starts) {
             assert!(line.starts_with(start), "{out}");

@@ -256,12 +256,13 @@ fn cell(context: &DrawContext<'_>, drawn: &DrawnAlert<'_>, column: AlertColumn) 
     let AlertRow { alert, transaction } = drawn.row;
     let severity = alert.rule.severity();
     let of_transaction = transaction.as_ref();
-    let began = |row: &AlertRow| advice::condition_began(&row.alert, row.transaction.as_ref());
+    let lasted = |row: &AlertRow| row_text::condition_lasted(&row.alert, row.transaction.as_ref(), context.now.wall);
     match column {
         // A row of a folded group shows only facts that all of its alerts share.
         AlertColumn::Since if drawn.is_folded => {
-            let oldest = drawn.group.iter().map(|row| began(row)).min();
-            (oldest.map_or_else(String::new, |began| at_least(ago(context, began), alert)), Style::new())
+            let began = |row: &&AlertRow| advice::condition_began(&row.alert, row.transaction.as_ref());
+            let oldest = drawn.group.iter().copied().min_by_key(began);
+            (oldest.map_or_else(String::new, lasted), Style::new())
         }
         AlertColumn::Item if drawn.is_folded => (format!("{} alerts", drawn.group.len()), context.theme.label()),
         AlertColumn::Route | AlertColumn::By | AlertColumn::Ticket if drawn.is_folded => (String::new(), Style::new()),
@@ -275,10 +276,7 @@ fn cell(context: &DrawContext<'_>, drawn: &DrawnAlert<'_>, column: AlertColumn) 
         AlertColumn::Severity => (row_text::mark(Some(severity)).into(), context.theme.severity(severity)),
         AlertColumn::Rule => (alert.rule.label().into(), context.theme.severity(severity)),
         // How long the condition holds, or held.
-        AlertColumn::Since => {
-            let lasted = span::between(began(drawn.row), alert.cleared_at.unwrap_or(context.now.wall));
-            (at_least(span::short(lasted), alert), Style::new())
-        }
+        AlertColumn::Since => (lasted(drawn.row), Style::new()),
         AlertColumn::Item => {
             let about = match of_transaction {
                 Some(tx) => tx.params.transaction_id.short(context.theme.ellipsis),
@@ -308,11 +306,6 @@ fn cell(context: &DrawContext<'_>, drawn: &DrawnAlert<'_>, column: AlertColumn) 
             (ticket.map_or_else(|| "-".to_owned(), Cow::into_owned), context.theme.dim())
         }
     }
-}
-
-/// Returns the time for which a condition holds; with a plus if the condition may hold for longer.
-fn at_least(lasted: String, alert: &Alert) -> String {
-    if advice::may_be_older(alert.rule) { format!("{lasted}+") } else { lasted }
 }
 
 /// Returns the time of a moment of today, or the date of another day. The details below have both.

@@ -42,7 +42,7 @@ pub(crate) fn draw(context: &DrawContext<'_>, pane: Rect, frame: &mut Frame<'_>)
 
 /// Returns the row of titles; an arrow marks the column that sorts the routes.
 fn titles(context: &DrawContext<'_>, columns: usize) -> Line<'static> {
-    let texts = ["ROUTE", "ALL", "OPEN", "OK", "MEDIAN", "9IN10", "OLDEST"].map(String::from);
+    let texts = ["ROUTE", "ALL", "OPEN", "OK", "MEDIAN", "P90", "OLDEST"].map(String::from);
     let cells = format!(" {} ", cells(columns, texts));
     let spread = if cells.len() + SPREAD.len() <= columns { SPREAD } else { "" };
     let cells = width::cut(&format!("{cells}{spread}"), columns, "");
