@@ -166,6 +166,35 @@ fn growing_file_is_followed_until_a_signal() {
     assert!(ended.err.starts_with("line 3: "), "{ended:?}");
 }
 
+#[cfg(unix)]
+#[test]
+fn truncated_file_is_read_again_and_says_that_lines_can_be_missing() {
+    let cut = |path: &str| fs::write(path, [HEADER, &row(3)].concat()).unwrap();
+    // Filled again between two looks at the file, so that only its bytes differ.
+    let refilled = |path: &str| {
+        let mut file = fs::File::options().write(true).open(path).unwrap();
+        file.write_all([HEADER, &row(3), &row(4), &row(5)].concat().as_bytes()).unwrap();
+    };
+    let changes: [(&dyn Fn(&str), _); 2] = [(&cut, "was truncated; "), (&refilled, "was truncated and filled again; ")];
+    for (change, reason) in changes {
+        let home = Home::new();
+        let path = home.write("growing.csv", &[HEADER, &row(1), &row(2)].concat());
+        let mut list = home.command(&["list", "--json"]);
+        let mut wait_for_row = |number: usize| {
+            let hash = format!("{number:048x}\"");
+            while !String::from_utf8(list.output().unwrap().stdout).unwrap().contains(&hash) {}
+        };
+        let mut following = ProgramProcess::start(home.command(&["import", "--follow", &path]));
+        wait_for_row(2);
+        change(&path);
+        wait_for_row(3);
+        following.signal("TERM");
+        let ended = following.end();
+        let lines = "it is read from its start, but lines that were written just before can be missing";
+        assert!(ended.code == Some(143) && ended.err.contains(&format!("{reason}{lines}")), "{ended:?}");
+    }
+}
+
 /// Returns the peak memory of a process in KiB, or `None` once it has ended.
 fn peak_memory(child: &Child) -> Option<usize> {
     let status = fs::read_to_string(format!("/proc/{}/status", child.id())).ok()?;
