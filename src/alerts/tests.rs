@@ -53,6 +53,56 @@ fn each_status_raises_its_alert_once() {
     }
 }
 
+/// Returns a transaction for which the rule holds, and the moment; `None` for a rule about a profile.
+fn example(rule: Rule) -> Option<(Transaction, DateTime<Utc>)> {
+    let refund_after = |minutes| {
+        let (mut tx, at) = after_answer(RouterStatus::Refund, 1);
+        let later = at + TimeDelta::minutes(minutes);
+        tx.apply(&fixtures::says(RouterStatus::Refund), later);
+        (tx, later)
+    };
+    let (mut ongoing, at) = after_answer(RouterStatus::Ongoing, 5);
+    Some(match rule {
+        Rule::Overdue => after_answer(RouterStatus::Ongoing, 15),
+        Rule::PartialSuccess => after_answer(RouterStatus::PartialSuccess, 1),
+        Rule::NeedsGas => after_answer(RouterStatus::NeedsGas, 1),
+        Rule::Refund => refund_after(1),
+        Rule::RefundSlow => refund_after(16),
+        Rule::NotFoundLong => after_answer(RouterStatus::NotFound, 3),
+        Rule::Regressed => after_answer(RouterStatus::Unknown("settling".into()), 1),
+        Rule::ChainDisagrees => {
+            let reverted = ChainReading::without_node(ChainVerdict::Reverted(Mined::default()));
+            ongoing.on_chain = Some(OnChain::after(None, reverted, None, at));
+            (ongoing, at)
+        }
+        Rule::Rejected => {
+            ongoing.tracking = Tracking::Parked("fromChainId does not match".into());
+            (ongoing, at)
+        }
+        Rule::PollFailing => {
+            for minutes in 0..5 {
+                ongoing.apply(
+                    &fixtures::fails(RequestFailure::Transport("reset".into())),
+                    at + TimeDelta::minutes(minutes),
+                );
+            }
+            (ongoing, at + TimeDelta::minutes(4))
+        }
+        Rule::Unauthorized | Rule::Unreachable | Rule::Throttled | Rule::BudgetShort => return None,
+    })
+}
+
+#[test]
+fn each_rule_about_a_transaction_holds_for_one_and_says_why_and_what_to_do() {
+    for rule in Rule::ALL {
+        let Some((tx, at)) = example(*rule) else { continue };
+        assert!(advice::conditions(&tx, at).contains(rule), "{rule}");
+        assert!(!message(&tx, *rule).is_empty(), "{rule} has no message");
+        let advice = advice::advise(&tx, at, chrono::Offset::fix(&Utc));
+        assert!(!advice.verdict.is_empty() && !advice.say.is_empty() && !advice.act.is_empty(), "{rule}: {advice:?}");
+    }
+}
+
 #[test]
 fn chain_verdict_raises_and_clears_only_its_own_rule_and_an_agreeing_status_clears_it() {
     let (mut tx, at) = after_answer(RouterStatus::Ongoing, 20);

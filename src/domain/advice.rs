@@ -574,6 +574,18 @@ mod tests {
     }
 
     #[test]
+    fn only_success_tells_the_customer_that_the_funds_arrived() {
+        for status in RouterStatus::DOCUMENTED {
+            let mut tx = fixtures::transaction(1);
+            tx.apply(&fixtures::says(status.clone()), tx.first_seen_at);
+            let is_completed = situation(&tx, tx.first_seen_at) == Situation::Completed;
+            assert_eq!(is_completed, status == RouterStatus::Success, "{status}");
+            let raises_alert = rule_of_status(&status).is_some();
+            assert!(!status.is_final() || is_completed || raises_alert, "{status} ends a transfer, and nobody is told");
+        }
+    }
+
+    #[test]
     fn chain_verdict_decides_the_situation_of_a_transaction_unknown_to_the_service() {
         use RouterStatus::{NotFound, Ongoing};
         let mined = || Mined { block: 7, time: None, confirmations: 9 };
@@ -717,6 +729,7 @@ mod tests {
                 let names = text.split('{').skip(1).map(|rest| rest.split_once('}').unwrap().0);
                 names.for_each(|name| assert!(known.contains(&name), "{name} in {text}"));
             }
+            assert!(!act.is_empty(), "{situation:?}");
             // Whether a process polls isn't known here.
             assert!(!act.contains("retries") && !act.contains("keeps"), "{situation:?}: {act}");
             let is_of_profile =

@@ -443,6 +443,7 @@ mod tests {
     use serde::de::DeserializeOwned;
 
     use super::*;
+    use crate::domain::status::RouterStatus;
 
     /// Returns the names that an enum can have in a log.
     fn names<T: DeserializeOwned + std::fmt::Debug>(tag: &str) -> String {
@@ -461,5 +462,14 @@ mod tests {
             "throttled unauthorized unreachable recovered budget_short budget_sufficient",
         ];
         assert_eq!((FORMAT, kinds.each_ref().map(String::as_str)), (5, expected), "raise FORMAT");
+        // What an answer does in the store depends on them.
+        let statuses = RouterStatus::DOCUMENTED.map(|status| status.name()).join(" ");
+        let rules: Vec<_> = Rule::ALL.iter().map(|rule| rule.name()).collect();
+        let expected = (
+            "success needs_gas ongoing partial_success not_found refund",
+            "unauthorized unreachable overdue partial_success throttled needs_gas refund_slow chain_disagrees \
+             not_found_long rejected regressed poll_failing budget_short refund",
+        );
+        assert_eq!((FORMAT, (statuses.as_str(), rules.join(" ").as_str())), (5, expected), "raise FORMAT");
     }
 }

@@ -1,4 +1,4 @@
-//! The router status: six values that the service documents, and any other value that it sends (`service.md` 3).
+//! The router status: the values that the service documents, and any other value that it sends (`service.md` 3).
 //!
 //! An undocumented value must never become a documented value, except the alias of `cases.md` (3).
 
@@ -123,6 +123,14 @@ mod tests {
         for status in RouterStatus::DOCUMENTED {
             assert_eq!(RouterStatus::from(String::from(status.clone())), status);
         }
+    }
+
+    #[test]
+    fn each_status_has_its_own_place_in_the_order() {
+        let with_answer = RouterStatus::DOCUMENTED.map(Some).into_iter();
+        let all = with_answer.chain([None, Some(RouterStatus::Unknown("settling".into()))]);
+        let ranks: Vec<u8> = all.map(|status| RouterStatus::sort_rank(status.as_ref())).collect();
+        assert!(ranks.iter().enumerate().all(|(index, rank)| !ranks[..index].contains(rank)), "{ranks:?}");
     }
 
     #[test]

@@ -101,7 +101,7 @@ pub(crate) fn alert_state(alert: &Alert, now: DateTime<Utc>, zone: FixedOffset) 
 
 /// Returns the symbol and the word of a status.
 pub(crate) fn status(status: Option<&RouterStatus>, glyphs: Glyphs) -> String {
-    format!("{} {}", glyphs.status(status), status_word(status, glyphs))
+    [glyphs.status(status), " ", status_word(status, glyphs)].concat()
 }
 
 /// Returns the word of a status. An undocumented status is shown as received.
@@ -212,7 +212,7 @@ pub(crate) fn route<R>(tx: &Transaction<R>, glyphs: Glyphs) -> String {
 
 /// Returns the route as full chain names: `Arbitrum→Base`.
 pub(crate) fn full_route<R: RecordView>(tx: &Transaction<R>, glyphs: Glyphs) -> String {
-    format!("{}{}{}", tx.from_name(), glyphs.arrow(), tx.to_name())
+    [&*tx.from_name(), glyphs.arrow(), &*tx.to_name()].concat()
 }
 
 /// Returns the time until the deadline, `12m`, or since the deadline, `-8m`; `-` for a transaction that doesn't wait
@@ -271,8 +271,26 @@ mod tests {
     use super::*;
     use crate::domain::{
         alert::{Acknowledgement, AlertSubject, Rule, Snoozed},
+        filter::{Filter, FilterInput},
         fixtures::{self, at},
     };
+
+    #[test]
+    fn shown_word_of_each_status_is_short_its_own_and_a_filter() {
+        let word = |status: &RouterStatus, glyphs| status_word(Some(status), glyphs).to_owned();
+        for status in &RouterStatus::DOCUMENTED {
+            let [shown, ascii] = [Glyphs::Unicode, Glyphs::Ascii].map(|glyphs| word(status, glyphs));
+            // The column of the list has room for a symbol, a blank and nine letters.
+            assert!(shown.len() <= 9, "{shown}");
+            let filter = Filter::parse(&format!("status:{ascii}")).unwrap();
+            let matching = RouterStatus::DOCUMENTED.into_iter().filter(|other| {
+                let mut tx = fixtures::transaction(1);
+                tx.apply(&fixtures::says(other.clone()), tx.first_seen_at);
+                filter.matches(&FilterInput { tx: &tx, alerts: &[] }, at(0))
+            });
+            assert_eq!(matching.collect::<Vec<_>>(), [status.clone()], "status:{ascii}");
+        }
+    }
 
     #[test]
     fn names_for_programs_become_words_and_other_text_stays() {

@@ -2,18 +2,43 @@
 //!
 //! This module expects clean text, and must never return more columns than were asked for.
 
+use std::borrow::Cow;
+
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// Returns the number of columns that a text takes.
 pub(crate) fn display_width(text: &str) -> usize {
-    text.width()
+    // Clean text has no control characters. Most text is ASCII, and all text on the screen is measured in each frame.
+    if text.is_ascii() { text.len() } else { text.width() }
 }
 
-/// Returns exactly `columns` columns: the text cut with `ellipsis`, or padded with blanks.
+/// Returns exactly `columns` columns: the text cut with `ellipsis`, or padded with blanks at its end.
 pub(crate) fn fit(text: &str, columns: usize, ellipsis: &str) -> String {
-    let mut fitted = cut(text, columns, ellipsis);
-    fitted.extend(std::iter::repeat_n(' ', columns.saturating_sub(display_width(&fitted))));
+    let (kept, blanks) = cut_and_blanks(text, columns, ellipsis);
+    let mut fitted = String::with_capacity(kept.len() + blanks);
+    fitted.push_str(&kept);
+    fitted.extend(std::iter::repeat_n(' ', blanks));
     fitted
+}
+
+/// Like [`fit`], padded with blanks at its beginning.
+pub(crate) fn fit_right(text: &str, columns: usize, ellipsis: &str) -> String {
+    let (kept, blanks) = cut_and_blanks(text, columns, ellipsis);
+    let mut fitted = String::with_capacity(kept.len() + blanks);
+    fitted.extend(std::iter::repeat_n(' ', blanks));
+    fitted.push_str(&kept);
+    fitted
+}
+
+/// Returns the text cut to `columns`, and the number of blanks that it lacks.
+fn cut_and_blanks<'a>(text: &'a str, columns: usize, ellipsis: &str) -> (Cow<'a, str>, usize) {
+    let width = display_width(text);
+    if width <= columns {
+        return (Cow::Borrowed(text), columns - width);
+    }
+    let kept = cut(text, columns, ellipsis);
+    let blanks = columns.saturating_sub(display_width(&kept));
+    (Cow::Owned(kept), blanks)
 }
 
 /// Returns at most `columns` columns: a longer text is cut at the end, with `ellipsis`.
@@ -49,12 +74,18 @@ pub(crate) fn cut_middle(text: &str, columns: usize, ellipsis: &str) -> String {
     }
     let room = columns.saturating_sub(display_width(ellipsis));
     let head = prefix(text, room.div_ceil(2));
+    if let Some(tail) = text.get(text.len().saturating_sub(room / 2)..).filter(|_| room > 0 && text.is_ascii()) {
+        return [head, ellipsis, tail].concat();
+    }
     let tail: Vec<char> = text.chars().rev().take(room / 2).collect();
     let cut: String = head.chars().chain(ellipsis.chars()).chain(tail.into_iter().rev()).collect();
     prefix(&cut, columns).to_owned()
 }
 
 fn prefix(text: &str, columns: usize) -> &str {
+    if text.is_ascii() {
+        return text.get(..columns).unwrap_or(text);
+    }
     let mut taken = 0;
     let end = text.char_indices().find(|(_, letter)| {
         taken += letter.width().unwrap_or(0);
@@ -112,6 +143,7 @@ mod tests {
         assert_eq!(fit("ab", 4, "…"), "ab  ");
         assert_eq!(fit("abcdef", 4, "…"), "abc…");
         assert_eq!(fit("日本語", 4, "…"), "日… ");
+        assert_eq!([fit_right("ab", 4, "…"), fit_right("abcdef", 4, "")], ["  ab", "abcd"]);
         assert_eq!(cut_middle("0x9f3c41aabbe21b", 9, "…"), "0x9f…e21b");
         assert_eq!(cut("abc", 0, "…"), "");
     }

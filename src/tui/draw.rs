@@ -53,7 +53,11 @@ pub(crate) fn put_text(buffer: &mut Buffer, (x, y): (u16, u16), text: &str, room
         None => buffer.set_stringn(x, y, text, room, style).0,
         Some(cells) => {
             for (cell, letter) in cells.iter_mut().zip(text.chars()) {
-                cell.set_char(letter).set_style(style);
+                // Most letters are blanks on cells that are blank already.
+                if letter != ' ' || cell.symbol() != " " {
+                    cell.set_char(letter);
+                }
+                cell.set_style(style);
             }
             x + length as u16
         }

@@ -184,7 +184,7 @@ fn truncated_file_is_read_again_and_says_that_lines_can_be_missing() {
             let hash = format!("{number:048x}\"");
             while !String::from_utf8(list.output().unwrap().stdout).unwrap().contains(&hash) {}
         };
-        let mut following = ProgramProcess::start(home.command(&["import", "--follow", &path]));
+        let following = ProgramProcess::start(home.command(&["import", "--follow", &path]));
         wait_for_row(2);
         change(&path);
         wait_for_row(3);

@@ -106,11 +106,23 @@ fn key_commands() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::{alert::Rule, status::RouterStatus};
 
     fn print(words: [&str; 2], format: GuideFormat) -> Option<(Result<Exit>, String)> {
         let mut out = Vec::new();
         let exit = print_guide(&words.map(str::to_owned), format, &mut out)?;
         Some((exit, String::from_utf8(out).unwrap()))
+    }
+
+    #[test]
+    fn support_guide_lists_each_status_and_each_alert() {
+        let (_, guide) = print(["help", "support"], GuideFormat::Markdown).unwrap();
+        for status in RouterStatus::DOCUMENTED {
+            assert!(guide.contains(&format!("| `{}` |", status.name())), "{status} is missing in the guide");
+        }
+        let row = |rule: &Rule| format!("| `{}` | {} |", rule.name(), rule.severity().name());
+        let at = |rule| guide.find(&row(rule)).unwrap_or_else(|| panic!("{} is missing in the guide", row(rule)));
+        assert!(Rule::ALL.iter().is_sorted_by_key(at), "the alerts aren't in their order");
     }
 
     #[test]

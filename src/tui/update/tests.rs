@@ -243,7 +243,7 @@ fn did_as_promised(id: CommandId, before: usize, model: &Model, effects: &[Effec
         }
         CommandId::Unacknowledge if model.screen == Screen::Alerts => {
             effects
-                == [Effect::Write(Write::Edit(ScreenEdit::Unacknowledge { alerts: vec![AlertTarget::Alert(1_309)] }))]
+                == [Effect::Write(Write::Edit(ScreenEdit::Unacknowledge { alerts: vec![AlertTarget::Alert(1_310)] }))]
         }
         CommandId::Unacknowledge => {
             effects == [Effect::Write(Write::Edit(ScreenEdit::Unacknowledge { alerts: AlertTarget::of(&[RowId(21)]) }))]
@@ -307,7 +307,9 @@ fn did_as_promised(id: CommandId, before: usize, model: &Model, effects: &[Effec
 #[test]
 fn every_key_has_the_effect_that_the_help_promises() {
     for KeyCommand { id, name, help, keys, contexts, .. } in COMMANDS {
-        for (context, key) in contexts.iter().flat_map(|context| keys.iter().map(move |key| (*context, *key))) {
+        // A command without a key is called as the command line calls it.
+        let by_key = keys.iter().copied().map(Some).chain(keys.is_empty().then_some(None));
+        for (context, key) in contexts.iter().flat_map(|context| by_key.clone().map(move |key| (*context, key))) {
             let tab = if *id == CommandId::All { "2" } else { "5" };
             let mut model = dashboard_in(context, tab);
             if *id == CommandId::WrongChain {
@@ -316,9 +318,16 @@ fn every_key_has_the_effect_that_the_help_promises() {
                 tx.on_chain = Some(OnChain::after(None, base, None, now().wall));
             }
             let before = position(&model);
-            let effects = press(&mut model, &[key], now());
+            let effects = match key {
+                Some(key) => press(&mut model, &[key], now()),
+                None => dispatch::dispatch(&mut model, *id, now()),
+            };
             let did = did_as_promised(*id, before, &model, &effects);
-            assert!(did, "{key} in {context:?} should {name}: {help}; {before} became {}", position(&model));
+            assert!(
+                did,
+                "{key:?} in {context:?} should {name}: {help}; {before} became {}, {effects:?}",
+                position(&model)
+            );
         }
     }
 }

@@ -322,20 +322,17 @@ fn write(template: &impl Template, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out)
 }
 
-/// Returns the status in words, its colour class, and its rank: the most urgent outcome is 0.
+/// Returns the status in words, its colour class, and its rank in the order by status.
 fn outcome<R>(tx: &Transaction<R>) -> (String, &'static str, u8) {
     let status = tx.state.status.as_ref();
-    let (tone, urgency) = match status {
-        Some(RouterStatus::PartialSuccess) => ("bad", 0),
-        Some(RouterStatus::Unknown(_)) => ("bad", 1),
-        Some(RouterStatus::NeedsGas) => ("warn", 2),
-        Some(RouterStatus::Refund) => ("warn", 3),
-        Some(RouterStatus::NotFound) => ("none", 4),
-        Some(RouterStatus::Ongoing) => ("wait", 5),
-        None => ("none", 6),
-        Some(RouterStatus::Success) => ("good", 7),
+    let tone = match status {
+        Some(RouterStatus::PartialSuccess | RouterStatus::Unknown(_)) => "bad",
+        Some(RouterStatus::NeedsGas | RouterStatus::Refund) => "warn",
+        Some(RouterStatus::Ongoing) => "wait",
+        Some(RouterStatus::Success) => "good",
+        Some(RouterStatus::NotFound) | None => "none",
     };
-    (row_text::status_in_words(status), tone, urgency)
+    (row_text::status_in_words(status), tone, RouterStatus::sort_rank(status))
 }
 
 /// Returns the name of a route, `Arbitrum to Base`: the names of the well-known chains, the IDs of the others.

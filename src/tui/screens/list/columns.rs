@@ -260,13 +260,17 @@ impl ListColumns {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
     use super::*;
 
     #[test]
-    fn columns_have_ranks_of_their_own_and_room_for_their_titles() {
-        let ranks: std::collections::HashSet<_> = ListColumn::ALL.iter().map(|column| column.spec().rank).collect();
-        assert_eq!(ranks.len(), ListColumn::ALL.len());
+    fn columns_have_names_and_ranks_of_their_own_and_room_for_their_titles() {
+        let ranks: HashSet<_> = ListColumn::ALL.iter().map(|column| column.spec().rank).collect();
+        let names: HashSet<_> = ListColumn::ALL.iter().map(|column| column.spec().name).collect();
+        assert_eq!((ranks.len(), names.len()), (ListColumn::ALL.len(), ListColumn::ALL.len()));
         for column in ListColumn::ALL {
+            assert!(column.spec().width.is_sorted(), "{column:?}");
             assert!(column.spec().title.chars().count() < column.spec().width[0] + 1, "{column:?}");
         }
     }

@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     domain::{
-        alert::{self, Alert, Urgency},
+        alert::{self, Alert, Severity, Urgency},
         ids::RowId,
         settled_duration, span, text,
         transaction::Transaction,
@@ -130,10 +130,7 @@ pub(crate) fn title_at(context: &DrawContext<'_>, pane: Rect, x: u16) -> Option<
 fn aligned(shown: ShownColumn, text: &str, context: &DrawContext<'_>) -> String {
     let columns = shown.width;
     match shown.column.spec().is_right {
-        true => {
-            let text = width::cut(text, columns, "");
-            format!("{}{text}", " ".repeat(columns - width::display_width(&text)))
-        }
+        true => width::fit_right(text, columns, ""),
         false => width::fit(text, columns, context.theme.ellipsis),
     }
 }
@@ -148,13 +145,15 @@ fn line(
     let tx = context.model.transactions.get(&row)?;
     let selected = context.model.list.selected == Some(row);
     let severity = context.model.severity(row);
-    let mut spans = vec![columns::edge(context, marks::row_symbol(context, row, range), severity)];
+    // Each column has a blank after it, and the bar of the progress has several parts.
+    let mut spans = Vec::with_capacity(2 * columns.len() + 8);
+    spans.push(columns::edge(context, marks::row_symbol(context, row, range), severity));
     let has_labels = columns.iter().any(|shown| shown.column == ListColumn::Labels);
     for shown in columns {
         if shown.column == ListColumn::Progress {
             spans.extend(progress_cell(context, tx, shown.width));
         } else {
-            let (text, style) = cell(context, tx, *shown, has_labels);
+            let (text, style) = cell(context, tx, severity, *shown, has_labels);
             // An untracked transaction isn't polled, so its whole row is dim.
             let style = if tx.is_stopped() { context.theme.dim() } else { style };
             spans.push(Span::styled(aligned(*shown, &text, context), style));
@@ -207,11 +206,16 @@ pub(crate) fn zone_style(theme: &Theme, scale: &ProgressScale) -> Style {
     }
 }
 
-fn cell(context: &DrawContext<'_>, tx: &Transaction, shown: ShownColumn, has_labels: bool) -> (String, Style) {
+fn cell(
+    context: &DrawContext<'_>,
+    tx: &Transaction,
+    severity: Option<Severity>,
+    shown: ShownColumn,
+    has_labels: bool,
+) -> (String, Style) {
     let (theme, now) = (context.theme, context.now.wall);
     let glyphs = theme.glyphs();
     let status = tx.state.status.as_ref();
-    let severity = context.model.severity(tx.id);
     match shown.column {
         ListColumn::Severity => match handled_mark(context.model.alerts_of(tx.id)) {
             Some(mark) => (mark, theme.dim()),
