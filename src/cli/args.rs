@@ -97,7 +97,7 @@ pub(crate) struct GlobalArgs {
     #[arg(long, global = true, value_name = "URL")]
     base_url: Option<String>,
     /// The integrator ID's limit in requests per second [env HOPTOP_RPS; default 1]
-    #[arg(long, global = true, value_name = "N")]
+    #[arg(long, global = true, value_name = "N", value_parser = parse_rps)]
     pub rps: Option<f64>,
     /// The folder for log, budget and crash reports [env HOPTOP_STATE_DIR; default $XDG_STATE_HOME/hoptop]
     #[arg(long, global = true, value_name = "PATH", add = ArgValueCompleter::new(completers::files))]
@@ -299,6 +299,11 @@ impl GlobalArgs {
     }
 }
 
+/// The settings check the range, which applies to every source of the limit.
+fn parse_rps(text: &str) -> Result<f64, String> {
+    text.parse().map_err(|_| "give a number of requests per second, such as 1 or 10".to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;
@@ -329,5 +334,7 @@ mod tests {
         for words in [["hoptop", "--rps", "10", "list"], ["hoptop", "list", "--rps", "10"]] {
             assert_eq!(Cli::try_parse_from(words).unwrap().global.flags().rps, Some(10.0));
         }
+        let refused = Cli::try_parse_from(["hoptop", "--rps", "fast", "list"]).unwrap_err().to_string();
+        assert!(refused.contains("'fast' for '--rps <N>': give a number of requests per second"), "{refused}");
     }
 }

@@ -5,7 +5,7 @@
 
 use std::{
     fs::{self, File},
-    io::{self, Read, Seek, SeekFrom},
+    io,
     path::{Path, PathBuf},
 };
 
@@ -13,14 +13,12 @@ use chrono::{DateTime, Utc};
 
 use super::{
     backup,
+    header::FileHeader,
     open_marker::ExitState,
     paths::{self, TIMESTAMP_FORMAT},
     recovery,
 };
 use crate::process::files;
-
-/// The offset of the file format in SQLite's header, and the value there for a file with a log beside it.
-const WAL_FORMAT: (u64, u8) = (18, 2);
 
 /// Returns a notice for the person, if the store's log or file is missing.
 pub(in crate::store) fn notice(path: &Path, exit_state: &ExitState, at: DateTime<Utc>) -> Option<String> {
@@ -44,15 +42,9 @@ pub(in crate::store) fn is_log_missing(path: &Path) -> bool {
     if paths::companion(path, "-wal").exists() {
         return false;
     }
-    let format = || {
-        let (mut file, mut format) = (File::open(path)?, [0]);
-        file.seek(SeekFrom::Start(WAL_FORMAT.0))?;
-        file.read_exact(&mut format)?;
-        Ok::<_, io::Error>(format == [WAL_FORMAT.1])
-    };
     // A file that can't be written never had a log.
     let is_read_only = path.metadata().is_ok_and(|file| file.permissions().readonly());
-    !is_read_only && format().unwrap_or(false)
+    !is_read_only && FileHeader::read(path).is_ok_and(|header| header.has_log)
 }
 
 fn report_lost_log(path: &Path, at: DateTime<Utc>) -> String {

@@ -6,6 +6,7 @@ pub(super) mod backup;
 pub(super) mod backup_schedule;
 pub(super) mod connection;
 pub(crate) mod filesystem;
+mod header;
 pub(super) mod health;
 pub(super) mod integrity;
 pub(super) mod lock_wait;

@@ -4,8 +4,7 @@
 //! file that isn't known to be a hoptop store.
 
 use std::{
-    fs::{self, File},
-    io::{self, Read, Seek, SeekFrom},
+    fs, io,
     path::{self, Path, PathBuf},
     time::Duration,
 };
@@ -15,6 +14,7 @@ use rusqlite::Connection;
 
 use super::{
     backup, connection, filesystem,
+    header::FileHeader,
     health::StoreFault,
     integrity::CheckDepth,
     lock_wait, loss_report, migrate,
@@ -27,8 +27,6 @@ use crate::store::error::{DISK_FULL, StoreError};
 /// The largest file, in bytes, that is checked at once if it wasn't closed in order: a tenth of a second at most. A
 /// larger file is checked with the daily backup.
 const QUICK_CHECK_MAX_BYTES: u64 = 32 << 20;
-/// The offset of `PRAGMA application_id` in the file.
-const APPLICATION_ID_OFFSET: u64 = 68;
 
 pub(in crate::store) struct OpenStore {
     /// The path of the file, without links.
@@ -196,21 +194,11 @@ fn recover(path: &Path, reason: &str, marker: Option<OpenMarker>, at: DateTime<U
 /// Whether the file is a backup that no hoptop has opened for writing: complete in itself, and of the latest schema. No
 /// process may have the file open as its store.
 pub(in crate::store) fn is_unused_backup(path: &Path) -> bool {
-    /// The offset of the file format, and the value there for a file without a log.
-    const SINGLE_FILE: (u64, [u8; 2]) = (18, [1, 1]);
-    const SCHEMA_OFFSET: u64 = 60;
-    let has_header = || {
-        let mut file = File::open(path)?;
-        let (mut format, mut schema) = ([0; 2], [0; 4]);
-        file.seek(SeekFrom::Start(SINGLE_FILE.0))?;
-        file.read_exact(&mut format)?;
-        file.seek(SeekFrom::Start(SCHEMA_OFFSET))?;
-        file.read_exact(&mut schema)?;
-        let is_latest = i64::from(u32::from_be_bytes(schema)) == migrate::LATEST;
-        Ok::<_, io::Error>(format == SINGLE_FILE.1 && is_latest && has_application_id(path)?)
-    };
     let path = &resolve_links(path);
-    !OpenMarker::exists_for(path) && paths::log_size(path) == 0 && has_header().unwrap_or(false)
+    let is_single_file = |header: FileHeader| {
+        !header.has_log && header.schema == migrate::LATEST && header.application_id == connection::APPLICATION_ID
+    };
+    !OpenMarker::exists_for(path) && paths::log_size(path) == 0 && FileHeader::read(path).is_ok_and(is_single_file)
 }
 
 /// Opens a backup for reading. A backup is never changed, by any process.
@@ -273,13 +261,6 @@ fn is_unwritable(error: &io::Error) -> bool {
 
 /// Whether a file that can't be read as a database is still a hoptop store. No process may have the file open.
 fn is_hoptop_store(path: &Path) -> bool {
-    !backup::list(path, DateTime::UNIX_EPOCH).is_empty() || has_application_id(path).unwrap_or(false)
-}
-
-fn has_application_id(path: &Path) -> io::Result<bool> {
-    let mut id = [0; 4];
-    let mut file = File::open(path)?;
-    file.seek(SeekFrom::Start(APPLICATION_ID_OFFSET))?;
-    file.read_exact(&mut id)?;
-    Ok(i64::from(u32::from_be_bytes(id)) == connection::APPLICATION_ID)
+    !backup::list(path, DateTime::UNIX_EPOCH).is_empty()
+        || FileHeader::read(path).is_ok_and(|header| header.application_id == connection::APPLICATION_ID)
 }

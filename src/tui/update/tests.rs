@@ -320,7 +320,7 @@ fn every_key_has_the_effect_that_the_help_promises() {
             let before = position(&model);
             let effects = match key {
                 Some(key) => press(&mut model, &[key], now()),
-                None => dispatch::dispatch(&mut model, *id, now()),
+                None => dispatch(&mut model, *id, now()),
             };
             let did = did_as_promised(*id, before, &model, &effects);
             assert!(

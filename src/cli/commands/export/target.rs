@@ -12,7 +12,7 @@ use crate::process::files::folder_of;
 /// The maximum length of a chain of symbolic links. A longer chain counts as a loop.
 const MAX_LINKS: usize = 40;
 /// The beginnings of the endings that the store's companion files add to its name.
-const COMPANIONS: [&str; 14] = [
+const COMPANIONS: [&str; 15] = [
     "-wal",
     "-shm",
     "-journal",
@@ -24,6 +24,7 @@ const COMPANIONS: [&str; 14] = [
     ".lease-",
     ".damaged-",
     ".lost-",
+    ".without-log-",
     ".mending",
     ".before-restore-",
     ".restoring-",

@@ -290,6 +290,7 @@ fn files_of_the_store_are_never_replaced() {
         ".damaged-20260101T000000Z",
         ".before-restore-20260101T000000Z",
         ".lost-20260101T000000Z.jsonl",
+        ".without-log-20260101T000000Z",
         ".lease-default",
     ]
     .map(|ending| {
