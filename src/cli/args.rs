@@ -299,7 +299,7 @@ impl GlobalArgs {
     }
 }
 
-/// The settings check the range, which applies to every source of the limit.
+/// Parses the value of `--rps`. The settings check the range, for every source of the limit.
 fn parse_rps(text: &str) -> Result<f64, String> {
     text.parse().map_err(|_| "give a number of requests per second, such as 1 or 10".to_owned())
 }

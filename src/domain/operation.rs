@@ -462,7 +462,7 @@ mod tests {
             "throttled unauthorized unreachable recovered budget_short budget_sufficient",
         ];
         assert_eq!((FORMAT, kinds.each_ref().map(String::as_str)), (5, expected), "raise FORMAT");
-        // What an answer does in the store depends on them.
+        // What an answer does in the store depends on the statuses and rules.
         let statuses = RouterStatus::DOCUMENTED.map(|status| status.name()).join(" ");
         let rules: Vec<_> = Rule::ALL.iter().map(|rule| rule.name()).collect();
         let expected = (

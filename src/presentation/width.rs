@@ -74,7 +74,8 @@ pub(crate) fn cut_middle(text: &str, columns: usize, ellipsis: &str) -> String {
     }
     let room = columns.saturating_sub(display_width(ellipsis));
     let head = prefix(text, room.div_ceil(2));
-    if let Some(tail) = text.get(text.len().saturating_sub(room / 2)..).filter(|_| room > 0 && text.is_ascii()) {
+    if room > 0 && text.is_ascii() {
+        let tail = text.get(text.len() - room / 2..).unwrap_or_default();
         return [head, ellipsis, tail].concat();
     }
     let tail: Vec<char> = text.chars().rev().take(room / 2).collect();
@@ -159,6 +160,7 @@ mod tests {
         #[test]
         fn nothing_is_wider_than_asked_and_wrapping_loses_nothing(text in "[ a-z日é]{0,60}", columns in 2_usize..20) {
             prop_assert_eq!(display_width(&fit(&text, columns, "…")), columns);
+            prop_assert_eq!(display_width(&fit_right(&text, columns, "…")), columns);
             prop_assert!(display_width(&cut_middle(&text, columns, "…")) <= columns);
             let lines = wrap(&text, columns);
             prop_assert!(lines.iter().all(|line| display_width(line) <= columns));

@@ -211,7 +211,8 @@ impl StoreError {
 
     /// Whether every further write would fail too.
     pub fn is_lasting(&self) -> bool {
-        self.is_damage() || matches!(self, Self::Closed | Self::Gone { .. } | Self::ReadOnly { .. })
+        self.is_damage()
+            || matches!(self, Self::Closed | Self::Gone { .. } | Self::ReadOnly { .. } | Self::IsBackup { .. })
     }
 
     /// Whether a read was cancelled, as by a newer one.

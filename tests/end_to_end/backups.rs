@@ -122,6 +122,9 @@ fn daily_backup_is_not_changed() {
     let hash = format!("0x{:064x}", 1);
     let refused = home.run(&["--db", backup.to_str().unwrap(), "ticket", &hash, "SUP-9"]);
     refused.assert_exit(1, &["is a backup, and hoptop doesn't change backups", "hoptop restore"]);
+    // No process waits for a backup that can be written.
+    let backup = backup.to_str().unwrap();
+    home.watch("http://127.0.0.1:1", &["--db", backup]).assert_exit(1, &["is a backup"]);
 }
 
 #[test]

@@ -117,8 +117,9 @@ mod tests {
     #[test]
     fn support_guide_lists_each_status_and_each_alert() {
         let (_, guide) = print(["help", "support"], GuideFormat::Markdown).unwrap();
+        let statuses = guide.split("\n## ").find(|section| section.starts_with("Statuses")).unwrap();
         for status in RouterStatus::DOCUMENTED {
-            assert!(guide.contains(&format!("| `{}` |", status.name())), "{status} is missing in the guide");
+            assert!(statuses.contains(&format!("| `{}` |", status.name())), "{status} is missing in the guide");
         }
         let row = |rule: &Rule| format!("| `{}` | {} |", rule.name(), rule.severity().name());
         let at = |rule| guide.find(&row(rule)).unwrap_or_else(|| panic!("{} is missing in the guide", row(rule)));

@@ -116,7 +116,13 @@ pub(crate) fn read_filter(
     person: Option<&str>,
     err: &mut dyn Write,
 ) -> io::Result<Option<Filter>> {
-    let text = arguments.iter().filter_map(|argument| as_term(argument)).collect::<Vec<_>>().join(" ");
+    // All arguments must match, so an argument with alternatives is one of several only in parentheses.
+    let alone = |term: String| match arguments.len() > 1 && term.split_whitespace().any(is_or) && !term.contains('"') {
+        true => format!("({term})"),
+        false => term,
+    };
+    let terms = arguments.iter().filter_map(|argument| as_term(argument)).map(alone);
+    let text = terms.collect::<Vec<_>>().join(" ");
     match Filter::parse_for_person(&text, person) {
         Ok(filter) => Ok(Some(filter)),
         Err(error) => {
@@ -135,7 +141,8 @@ fn as_term(argument: &str) -> Option<String> {
     let has_marks = body.contains('"') || body.starts_with('/');
     let mut words = body.split_whitespace();
     let key = words.next().and_then(parse_key);
-    let joins_terms = |word: &str| word.eq_ignore_ascii_case("or") || parse_key(word).is_some();
+    let is_text = key.is_some_and(|key| TEXT_KEYS.contains(&key));
+    let joins_terms = |word: &str| !is_text && is_or(word) || parse_key(word).is_some();
     if argument.is_empty() {
         return None;
     }
@@ -144,9 +151,13 @@ fn as_term(argument: &str) -> Option<String> {
     }
     Some(match (key, body.split_once(':')) {
         (None, _) => format!("{sign}\"{body}\""),
-        (Some(key), Some((_, value))) if TEXT_KEYS.contains(&key) => format!("{sign}{key}:\"{value}\""),
+        (Some(key), Some((_, value))) if is_text => format!("{sign}{key}:\"{value}\""),
         _ => argument.to_owned(),
     })
+}
+
+fn is_or(word: &str) -> bool {
+    word.eq_ignore_ascii_case("or")
 }
 
 /// Returns the key at the start of a word: letters, followed by `:`, `<` or `>`.
@@ -291,6 +302,7 @@ SEV  STATUS       TX           ROUTE     AGE  DUE  TICKET         CHECKED
             ("\"exact text\" base", "\"exact text\" base"),
             ("/two words/", "/two words/"),
             ("0x9f3c41 or SUP-1", "0x9f3c41 or SUP-1"),
+            ("label:two or three", "label:\"two or three\""),
             ("status:ongoing base", "status:ongoing base"),
         ];
         for (argument, term) in table {

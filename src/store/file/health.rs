@@ -40,7 +40,7 @@ pub enum StoreFault {
     /// The file can only be read.
     ReadOnly(PathBuf),
     /// The file is a backup, which is never changed.
-    Backup(PathBuf),
+    IsBackup(PathBuf),
     /// The last write failed. The next write is tried all the same.
     CommitFailed(String),
     /// Another process holds the store's lock: this one, if that is known.
@@ -65,7 +65,7 @@ impl From<StoreFault> for StoreError {
             StoreFault::Gone(path) => Self::Gone { path },
             StoreFault::Broken(reason) => Self::Broken(reason),
             StoreFault::ReadOnly(path) => Self::ReadOnly { path },
-            StoreFault::Backup(path) => Self::IsBackup { path },
+            StoreFault::IsBackup(path) => Self::IsBackup { path },
             StoreFault::CommitFailed(reason) => Self::Commit(reason),
             StoreFault::Waiting(holder) => Self::Commit(lock_wait::waiting_text(holder.as_ref())),
             StoreFault::Log(reason) => Self::Log(reason),
@@ -78,7 +78,7 @@ impl StoreFault {
     fn needs_restart(&self) -> bool {
         match self {
             Self::Gone(_) | Self::Broken(_) => true,
-            Self::ReadOnly(_) | Self::Backup(_) | Self::CommitFailed(_) | Self::Waiting(_) | Self::Log(_) => false,
+            Self::ReadOnly(_) | Self::IsBackup(_) | Self::CommitFailed(_) | Self::Waiting(_) | Self::Log(_) => false,
         }
     }
 

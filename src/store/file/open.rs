@@ -204,7 +204,7 @@ pub(in crate::store) fn is_unused_backup(path: &Path) -> bool {
 /// Opens a backup for reading. A backup is never changed, by any process.
 pub(in crate::store) fn open_backup(path: &Path) -> Result<OpenStore, StoreError> {
     require_latest_schema(path)?;
-    let connection = Err(StoreFault::Backup(path.to_owned()));
+    let connection = Err(StoreFault::IsBackup(path.to_owned()));
     Ok(OpenStore { path: path.to_owned(), connection, marker: None, recovery: None, notice: None })
 }
 

@@ -180,13 +180,16 @@ fn keep_previous_store(store: &Path, marker: &OpenMarker, at: DateTime<Utc>) -> 
 /// Turns the copy of a store into a single file, like a backup: a file with a log can't be read without new files beside
 /// it. After a failure the copy stays as it is.
 fn make_single_file(copy: &Path) {
-    let convert = || -> rusqlite::Result<()> {
+    let convert = || -> rusqlite::Result<String> {
         let connection = Connection::open(copy)?;
-        connection.pragma_update(None, "journal_mode", "delete")?;
-        connection.close().map_err(|(_, error)| error)
+        let mode: String = connection.pragma_update_and_check(None, "journal_mode", "delete", |row| row.get(0))?;
+        connection.close().map_err(|(_, error)| error)?;
+        Ok(mode)
     };
-    if let Err(error) = convert() {
-        tracing::warn!("{} keeps its write-ahead log: {error}", copy.display());
+    match convert() {
+        Ok(mode) if mode == "delete" => {}
+        Ok(mode) => tracing::warn!("the copy {} keeps the journal mode {mode}", copy.display()),
+        Err(error) => tracing::warn!("the copy {} keeps its journal mode: {error}", copy.display()),
     }
 }
 

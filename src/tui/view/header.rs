@@ -224,18 +224,18 @@ pub(crate) fn filter(context: &DrawContext<'_>, width: u16) -> Line<'static> {
         let clear = || format!("{} clears", context.key(CommandId::Clear));
         let clear = if typing { "Enter applies, Esc restores".to_owned() } else { clear() };
         let known = |count: Option<u64>| count.map_or_else(|| "-".to_owned(), |count| count.to_string());
+        let short = format!("{} shown ({clear}) ", known(list.total));
         let count = match list.is_view_new {
             true => format!("searching ... ({clear}) "),
             false => match list.hidden() {
-                None if matches!(list.tab, Tab::Own(_)) => format!("{} shown ({clear}) ", known(list.total)),
-                // The terms only sort.
-                Some(0) => format!("{} shown ({clear}) ", known(list.total)),
+                // All of the view matches, or the terms only sort.
+                Some(0) => short.clone(),
+                None if matches!(list.tab, Tab::Own(_)) => short.clone(),
                 hidden => format!("{} shown, {} hidden by filter ({clear}) ", known(list.total), known(hidden)),
             },
         };
         let used: usize = spans.iter().map(|span| width::display_width(&span.content)).sum();
         let room = usize::from(width).saturating_sub(used);
-        let short = format!("{} shown ({clear}) ", known(list.total));
         let fitting = [count, short, format!("{} shown ", known(list.total))];
         if let Some(count) = fitting.iter().find(|count| width::display_width(count) < room) {
             spans.push(Span::styled(format!("{count:>room$}"), context.theme.info()));

@@ -150,7 +150,7 @@ pub(crate) fn doctor(
     ));
     findings.push(("terminal", check_terminal()));
     let base = settings.base_url.as_ref().and_then(|url| BaseUrl::parse(url).ok());
-    let not_checked = || Diagnosis::Warning("not checked, because there is no base URL".into());
+    let not_checked = || Diagnosis::Warning("not checked, because there is no valid base URL".into());
     findings.push(("service", base.map_or_else(not_checked, |base| check_service(&base, connect))));
     if args.probe {
         findings.push(("probe", probe::probe(settings, team, cx)?));

@@ -75,6 +75,15 @@ impl EndState<'_> {
         self.chosen.values().any(|progress| progress.is_polled)
     }
 
+    /// Whether each open transaction that was polled before the watch got no usable answer last. The pause after such a
+    /// failure lasts beyond the process that failed, so this one may have sent no request.
+    fn was_unreachable(&self) -> bool {
+        let is_polled =
+            |progress: &&TransactionOutcome| progress.is_polled && (progress.is_failing || progress.status.is_some());
+        let mut polled = self.chosen.values().filter(is_polled).peekable();
+        polled.peek().is_some() && polled.all(|progress| progress.is_failing)
+    }
+
     /// Returns the exit code by the state of the watched transactions.
     pub(crate) fn exit(&self) -> Exit {
         if self.has_failed_fast() {
@@ -90,10 +99,7 @@ impl EndState<'_> {
         }
         match (self.is_open(), self.has_answer, self.obstacle) {
             (true, _, Some(ServiceOutage::Refused)) => Exit::Unauthorized,
-            // The pause after a failure lasts beyond the process that failed, so this one may have sent no request.
-            (true, false, _) if self.requests > 0 || self.chosen.values().any(|progress| progress.is_failing) => {
-                Exit::Unreachable
-            }
+            (true, false, _) if self.requests > 0 || self.was_unreachable() => Exit::Unreachable,
             (true, ..) => Exit::NotSettled,
             (false, ..) if !self.chosen.values().all(is_success) => Exit::NeedsAttention,
             (false, ..) if self.deleted_open > 0 && !self.chosen.is_empty() => Exit::Usage,
@@ -188,17 +194,22 @@ mod tests {
 
     #[test]
     fn open_transactions_of_a_service_that_gave_no_answer_are_unreachable() {
-        let exit = |requests, is_failing, has_answer| {
-            let open = TransactionOutcome { is_polled: true, is_failing, status: None };
-            let (chosen, input_exit) = (HashMap::from([(RowId(1), open)]), Some(Exit::Success));
+        let open = |is_failing, status| TransactionOutcome { is_polled: true, is_failing, status };
+        let (failing, new) = (open(true, None), open(false, None));
+        let exit = |transactions: &[&TransactionOutcome], requests, has_answer| {
+            let chosen = (1..).map(RowId).zip(transactions.iter().copied().cloned()).collect();
+            let (input_exit, deleted_open) = (Some(Exit::Success), 0);
             let rules = EndRules { until_settled: true, ..EndRules::default() };
-            EndState { rules, chosen: &chosen, input_exit, has_answer, obstacle: None, requests, deleted_open: 0 }
-                .exit()
+            EndState { rules, chosen: &chosen, input_exit, has_answer, obstacle: None, requests, deleted_open }.exit()
         };
-        assert_eq!(exit(1, true, false), Exit::Unreachable);
-        assert_eq!(exit(0, true, false), Exit::Unreachable, "in the pause after a failure");
-        assert_eq!(exit(0, false, false), Exit::NotSettled, "no request was due");
-        assert_eq!(exit(1, false, true), Exit::NotSettled);
+        assert_eq!(exit(&[&failing], 1, false), Exit::Unreachable);
+        assert_eq!(exit(&[&failing, &new], 0, false), Exit::Unreachable, "in the pause after a failure");
+        assert_eq!(exit(&[&new], 0, false), Exit::NotSettled, "no request was due");
+        assert_eq!(exit(&[&new], 1, true), Exit::NotSettled);
+        let answered = open(false, Some(RouterStatus::Ongoing));
+        assert_eq!(exit(&[&failing, &answered], 0, false), Exit::NotSettled, "the service answered another one");
+        let rejected = TransactionOutcome { is_polled: false, ..failing.clone() };
+        assert_eq!(exit(&[&rejected, &new], 0, false), Exit::NotSettled, "nobody polls a rejected one");
     }
 
     #[test]
