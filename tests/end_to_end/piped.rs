@@ -97,7 +97,7 @@ fn endless_input_delays_neither_polling_nor_the_timeout() {
     let script = format!("printf '{endless}'; seq 1000000 9000000 | sed 's/.*/0xabcdef&,1,10,q/'");
     let mut generator = std::process::Command::new("sh").args(["-c", &script]).stdout(Stdio::piped()).spawn().unwrap();
     let mut command =
-        home.polling_command(&simulation.url, &["watch", "-", "--json", "--until-settled", "--timeout", "3s"]);
+        home.polling_command(&simulation.url, &["watch", "-", "--json", "--until-settled", "--timeout", "8s"]);
     command.stdin(generator.stdout.take().unwrap());
     let clock = hoptop::internals::clock::Clock::system();
     let began = clock.now().mono;

@@ -116,13 +116,7 @@ pub(crate) fn read_filter(
     person: Option<&str>,
     err: &mut dyn Write,
 ) -> io::Result<Option<Filter>> {
-    // All arguments must match, so an argument with alternatives is one of several only in parentheses.
-    let alone = |term: String| match arguments.len() > 1 && term.split_whitespace().any(is_or) && !term.contains('"') {
-        true => format!("({term})"),
-        false => term,
-    };
-    let terms = arguments.iter().filter_map(|argument| as_term(argument)).map(alone);
-    let text = terms.collect::<Vec<_>>().join(" ");
+    let text = filter_text(arguments);
     match Filter::parse_for_person(&text, person) {
         Ok(filter) => Ok(Some(filter)),
         Err(error) => {
@@ -130,6 +124,17 @@ pub(crate) fn read_filter(
             Ok(None)
         }
     }
+}
+
+/// Returns the filter that the arguments form. All of them must match, so an argument with alternatives is one of
+/// several only in parentheses.
+fn filter_text(arguments: &[String]) -> String {
+    let alone = |term: String| match arguments.len() > 1 && has_alternatives(&term) {
+        true => format!("({term})"),
+        false => term,
+    };
+    let terms = arguments.iter().filter_map(|argument| as_term(argument)).map(alone);
+    terms.collect::<Vec<_>>().join(" ")
 }
 
 /// Returns an argument in the filter's grammar. The shell has removed quotation marks, so an argument with blanks gets
@@ -154,6 +159,17 @@ fn as_term(argument: &str) -> Option<String> {
         (Some(key), Some((_, value))) if is_text => format!("{sign}{key}:\"{value}\""),
         _ => argument.to_owned(),
     })
+}
+
+/// Whether a term has alternatives within, and neither parentheses, quotation marks nor an order.
+fn has_alternatives(term: &str) -> bool {
+    let words: Vec<&str> = term.split_whitespace().collect();
+    match words.as_slice() {
+        [first, within @ .., last] if !is_or(first) && !is_or(last) => {
+            within.iter().any(|word| is_or(word)) && !term.contains(['"', '(', ')']) && !term.contains("sort:")
+        }
+        _ => false,
+    }
 }
 
 fn is_or(word: &str) -> bool {
@@ -309,6 +325,14 @@ SEV  STATUS       TX           ROUTE     AGE  DUE  TICKET         CHECKED
             assert_eq!(as_term(argument).as_deref(), Some(term));
         }
         assert_eq!(as_term("  "), None);
+        let read = |arguments: &[&str]| {
+            let arguments: Vec<String> = arguments.iter().map(ToString::to_string).collect();
+            filter_text(&arguments)
+        };
+        assert_eq!(read(&["0xa or 0xb"]), "0xa or 0xb");
+        assert_eq!(read(&["0xa or 0xb", "is:overdue"]), "(0xa or 0xb) is:overdue");
+        assert_eq!(read(&["0xa", "or", "0xb"]), "0xa or 0xb");
+        assert_eq!(read(&["0xa", "or 0xb", "0xc or"]), "0xa or 0xb 0xc or");
         assert!(run(&mut bench_with_three_transactions(), &args(&["label:two words"])).0.ends_with("1 shown of 3\n"));
     }
 
