@@ -332,7 +332,6 @@ SEV  STATUS       TX           ROUTE     AGE  DUE  TICKET         CHECKED
         assert_eq!(read(&["0xa or 0xb"]), "0xa or 0xb");
         assert_eq!(read(&["0xa or 0xb", "is:overdue"]), "(0xa or 0xb) is:overdue");
         assert_eq!(read(&["0xa", "or", "0xb"]), "0xa or 0xb");
-        assert_eq!(read(&["0xa", "or 0xb", "0xc or"]), "0xa or 0xb 0xc or");
         assert!(run(&mut bench_with_three_transactions(), &args(&["label:two words"])).0.ends_with("1 shown of 3\n"));
     }
 
