@@ -54,7 +54,7 @@ fn each_status_raises_its_alert_once() {
 }
 
 /// Returns a transaction for which the rule holds, and the moment; `None` for a rule about a profile.
-fn example(rule: Rule) -> Option<(Transaction, DateTime<Utc>)> {
+fn transaction_that_raises(rule: Rule) -> Option<(Transaction, DateTime<Utc>)> {
     let refund_after = |minutes| {
         let (mut tx, at) = after_answer(RouterStatus::Refund, 1);
         let later = at + TimeDelta::minutes(minutes);
@@ -95,7 +95,7 @@ fn example(rule: Rule) -> Option<(Transaction, DateTime<Utc>)> {
 #[test]
 fn each_rule_about_a_transaction_holds_for_one_and_says_why_and_what_to_do() {
     for rule in Rule::ALL {
-        let Some((tx, at)) = example(*rule) else { continue };
+        let Some((tx, at)) = transaction_that_raises(*rule) else { continue };
         assert!(advice::conditions(&tx, at).contains(rule), "{rule}");
         assert!(!message(&tx, *rule).is_empty(), "{rule} has no message");
         let advice = advice::advise(&tx, at, chrono::Offset::fix(&Utc));

@@ -20,7 +20,7 @@ use crate::{
         },
     },
     domain::{
-        filter::{Filter, FilterError, FilterInput},
+        filter::{self, Filter, FilterError, FilterInput},
         settled_duration, text,
     },
     presentation::{glyphs::Glyphs, row_text, width},
@@ -129,7 +129,9 @@ pub(crate) fn read_filter(
 /// Returns the filter that the arguments form. All of them must match, so an argument with alternatives is one of
 /// several only in parentheses.
 fn filter_text(arguments: &[String]) -> String {
-    let alone = |term: String| match arguments.len() > 1 && has_alternatives(&term) {
+    // A part of a term, such as `or`, isn't valid alone. An order can't stand in parentheses.
+    let is_group = |term: &str| !term.contains("sort:") && filter::has_alternatives(term).unwrap_or(false);
+    let alone = |term: String| match arguments.len() > 1 && is_group(&term) {
         true => format!("({term})"),
         false => term,
     };
@@ -159,17 +161,6 @@ fn as_term(argument: &str) -> Option<String> {
         (Some(key), Some((_, value))) if is_text => format!("{sign}{key}:\"{value}\""),
         _ => argument.to_owned(),
     })
-}
-
-/// Whether a term has alternatives within, and neither parentheses, quotation marks nor an order.
-fn has_alternatives(term: &str) -> bool {
-    let words: Vec<&str> = term.split_whitespace().collect();
-    match words.as_slice() {
-        [first, within @ .., last] if !is_or(first) && !is_or(last) => {
-            within.iter().any(|word| is_or(word)) && !term.contains(['"', '(', ')']) && !term.contains("sort:")
-        }
-        _ => false,
-    }
 }
 
 fn is_or(word: &str) -> bool {
@@ -332,6 +323,7 @@ SEV  STATUS       TX           ROUTE     AGE  DUE  TICKET         CHECKED
         assert_eq!(read(&["0xa or 0xb"]), "0xa or 0xb");
         assert_eq!(read(&["0xa or 0xb", "is:overdue"]), "(0xa or 0xb) is:overdue");
         assert_eq!(read(&["0xa", "or", "0xb"]), "0xa or 0xb");
+        assert_eq!(read(&["/a or b/", "is:overdue"]), "/a or b/ is:overdue");
         assert!(run(&mut bench_with_three_transactions(), &args(&["label:two words"])).0.ends_with("1 shown of 3\n"));
     }
 

@@ -98,12 +98,16 @@ pub(crate) fn with_order_of(text: &str, ordered: &str) -> String {
     }
 }
 
+/// Whether terms are joined by "or", so that they need parentheses beside other terms.
+pub(crate) fn has_alternatives(terms: &str) -> Result<bool, FilterError> {
+    Ok(matches!(Filter::parse_for_person(terms, Some("me"))?.expression, Expression::Any(_)))
+}
+
 /// Returns the text of a filter that requires both filters, in the order of `text`, or else of `base`.
 pub(crate) fn join_filters(base: &str, text: &str) -> Result<String, FilterError> {
     let part = |text: &str| {
         let terms = parse::strip_order(text)?;
-        let is_joined_by_or = matches!(Filter::parse_for_person(&terms, Some("me"))?.expression, Expression::Any(_));
-        Ok(if is_joined_by_or { format!("({terms})") } else { terms })
+        Ok(if has_alternatives(&terms)? { format!("({terms})") } else { terms })
     };
     let terms = format!("{} {}", part(base)?, part(text)?);
     Ok(with_order_of(&with_order_of(terms.trim(), text), base))
