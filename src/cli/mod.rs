@@ -160,11 +160,11 @@ fn dispatch(cli: &Cli) -> Result<Exit> {
         Command::Restore(args) => restore::restore(args, &LoadedSettings::new(cli)?.settings),
         Command::Add(args) => with_store(created, &|_, context| add::add(args, context)),
         Command::Import(args) if args.follow => {
-            print_terminal_hint(&args.file);
+            print_terminal_hint(args.file == "-", TRANSACTIONS_ON_TERMINAL);
             with_store(created, &|_, context| follow::follow(args, context))
         }
         Command::Import(args) => {
-            print_terminal_hint(&args.file);
+            print_terminal_hint(args.file == "-", TRANSACTIONS_ON_TERMINAL);
             let store_use = if args.dry_run { StoreUse::Examined } else { created };
             with_store(store_use, &|_, context| import::import(args, &mut io::stdin().lock(), context))
         }
@@ -190,7 +190,10 @@ fn dispatch(cli: &Cli) -> Result<Exit> {
         Command::Stats(args) => with_store(read, &|loaded, context| stats::stats(args, loaded.settings.rps, context)),
         Command::Ticket(args) => with_store(existing, &|_, context| ticket::ticket(args, context)),
         Command::Label(args) => with_store(existing, &|_, context| label::label(args, context)),
-        Command::Note(args) => with_store(existing, &|_, context| note::note(args, &mut io::stdin().lock(), context)),
+        Command::Note(args) => {
+            print_terminal_hint(args.reads_input(), "the note from the terminal");
+            with_store(existing, &|_, context| note::note(args, Some(&mut io::stdin().lock()), context))
+        }
         Command::Untrack(args) => with_store(existing, &|_, context| untrack::untrack(args, context)),
         Command::Delete(args) => with_store(existing, &|_, context| delete::delete(args, context)),
         Command::Undo(args) => with_store(existing, &|_, context| undo::undo(args, context)),
@@ -202,12 +205,13 @@ fn dispatch(cli: &Cli) -> Result<Exit> {
     }
 }
 
-/// Prints a hint if a command reads transactions from a terminal.
-fn print_terminal_hint(file: &str) {
-    if file == "-" && io::stdin().is_terminal() {
-        print_line(
-            "reading transactions from the terminal: CSV with a header row, or JSON; ^D ends the input, ^C cancels",
-        );
+/// What an import reads, if it reads from a terminal.
+const TRANSACTIONS_ON_TERMINAL: &str = "transactions from the terminal: CSV with a header row, or JSON";
+
+/// Prints a hint if a command reads standard input, and that is a terminal. `what` says what is read, and its format.
+fn print_terminal_hint(reads_input: bool, what: &str) {
+    if reads_input && io::stdin().is_terminal() {
+        print_line(&format!("reading {what}; ^D ends the input, ^C cancels"));
     }
 }
 

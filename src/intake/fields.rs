@@ -312,6 +312,9 @@ impl<'a> RowReader<'a> {
         if value.contains(' ') {
             return self.add_error(field, &format!("`{value}` contains spaces; give only the hash"));
         }
+        if TxHash::parse_on_chain(&value).is_some_and(|(_, hash)| hashes::hex_digits(hash.as_str()).is_some()) {
+            return self.add_error(field, &format!("`{value}` names a chain too; give only the hash"));
+        }
         if length < MIN_HASH_LENGTH {
             let reason = format!(
                 "`{value}` has {length} characters, but a hash has at least {MIN_HASH_LENGTH}; give the complete hash"

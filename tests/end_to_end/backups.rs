@@ -125,6 +125,11 @@ fn daily_backup_is_not_changed() {
     // No process waits for a backup that can be written.
     let backup = backup.to_str().unwrap();
     home.watch("http://127.0.0.1:1", &["--db", backup]).assert_exit(1, &["is a backup"]);
+    // One of an older schema can't be read before it is restored. The schema stands at byte 60 of a SQLite file.
+    let mut older = fs::read(backup).unwrap();
+    older[60..64].copy_from_slice(&19_u32.to_be_bytes());
+    fs::write(backup, older).unwrap();
+    home.run(&["--db", backup, "list"]).assert_exit(1, &["is a backup", "hoptop restore"]);
 }
 
 #[test]

@@ -48,11 +48,22 @@ pub(crate) struct NoteArgs {
     pub remove: bool,
 }
 
-/// Adds or removes the note. A note `-` is read from `input`.
-pub(crate) fn note(args: &NoteArgs, input: &mut dyn Read, cx: &mut Context) -> Result<Exit> {
-    let text = match args.text.as_deref() {
-        Some("-") if !args.remove => Some(read_text(input)?),
-        given => given.map(str::to_owned),
+impl NoteArgs {
+    /// Whether the note is read from standard input.
+    pub(crate) fn reads_input(&self) -> bool {
+        !self.remove && self.text.as_deref() == Some("-")
+    }
+}
+
+/// Adds or removes the note. A note `-` is read from `input`; it is `None` where commands are typed on standard input.
+pub(crate) fn note(args: &NoteArgs, input: Option<&mut dyn Read>, cx: &mut Context) -> Result<Exit> {
+    let text = match (args.reads_input(), input) {
+        (false, _) => args.text.clone(),
+        (true, Some(input)) => Some(read_text(input)?),
+        (true, None) => {
+            writeln!(cx.err, "commands are typed on standard input, so a note can't be read from it: give the text")?;
+            return Ok(Exit::Usage);
+        }
     };
     let text = text.as_deref().map(text::clean_or_none);
     if text == Some(None) {
@@ -119,7 +130,7 @@ mod tests {
     };
 
     fn run_with(fixture: &mut CommandFixture, args: &NoteArgs) -> (String, String, Exit) {
-        let (out, err, exit) = fixture.run(|cx| note(args, &mut "a reply of\nthe bridge\n".as_bytes(), cx));
+        let (out, err, exit) = fixture.run(|cx| note(args, Some(&mut "a reply of\nthe bridge\n".as_bytes()), cx));
         (out, err, exit.unwrap())
     }
 
@@ -152,6 +163,9 @@ mod tests {
         fixture.track(fixtures::new(1));
         run(&mut fixture, fixtures::params(1).transaction_id.as_str(), "-");
         assert_eq!(fixture.transactions()[0].notes, ["a reply of the bridge"]);
+        let args = NoteArgs { transaction: "0000000001".to_owned(), text: Some("-".to_owned()), remove: false };
+        let (_, err, exit) = fixture.run(|cx| note(&args, None, cx));
+        assert!(err.contains("give the text") && exit.unwrap() == Exit::Usage, "{err}");
     }
 
     #[test]

@@ -159,7 +159,7 @@ impl PlainInputs {
             TypedCommand::Add(args) => add::add(args, cx),
             TypedCommand::Ticket(args) => ticket::ticket(args, cx),
             TypedCommand::Label(args) => label::label(args, cx),
-            TypedCommand::Note(args) => note::note(args, &mut io::empty(), cx),
+            TypedCommand::Note(args) => note::note(args, None, cx),
             TypedCommand::Untrack(args) => untrack::untrack(args, cx),
             TypedCommand::Undo(args) => undo::undo(args, cx),
             TypedCommand::Stats(args) => stats::stats(args, self.rps, cx),
