@@ -159,12 +159,13 @@ fn dispatch(cli: &Cli) -> Result<Exit> {
         Command::Backup(args) => backup(cli, args),
         Command::Restore(args) => restore::restore(args, &LoadedSettings::new(cli)?.settings),
         Command::Add(args) => with_store(created, &|_, context| add::add(args, context)),
-        Command::Import(args) if args.follow => {
-            print_terminal_hint(args.file == "-", TRANSACTIONS_ON_TERMINAL);
-            with_store(created, &|_, context| follow::follow(args, context))
-        }
         Command::Import(args) => {
-            print_terminal_hint(args.file == "-", TRANSACTIONS_ON_TERMINAL);
+            if args.file == "-" {
+                print_terminal_hint("transactions from the terminal: CSV with a header row, or JSON");
+            }
+            if args.follow {
+                return with_store(created, &|_, context| follow::follow(args, context));
+            }
             let store_use = if args.dry_run { StoreUse::Examined } else { created };
             with_store(store_use, &|_, context| import::import(args, &mut io::stdin().lock(), context))
         }
@@ -191,7 +192,9 @@ fn dispatch(cli: &Cli) -> Result<Exit> {
         Command::Ticket(args) => with_store(existing, &|_, context| ticket::ticket(args, context)),
         Command::Label(args) => with_store(existing, &|_, context| label::label(args, context)),
         Command::Note(args) => {
-            print_terminal_hint(args.reads_input(), "the note from the terminal");
+            if args.reads_input() {
+                print_terminal_hint("the note from the terminal");
+            }
             with_store(existing, &|_, context| note::note(args, Some(&mut io::stdin().lock()), context))
         }
         Command::Untrack(args) => with_store(existing, &|_, context| untrack::untrack(args, context)),
@@ -205,13 +208,10 @@ fn dispatch(cli: &Cli) -> Result<Exit> {
     }
 }
 
-/// What an import reads, if it reads from a terminal.
-const TRANSACTIONS_ON_TERMINAL: &str = "transactions from the terminal: CSV with a header row, or JSON";
-
-/// Prints a hint if a command reads standard input, and that is a terminal. `what` says what is read, and its format.
-fn print_terminal_hint(reads_input: bool, what: &str) {
-    if reads_input && io::stdin().is_terminal() {
-        print_line(&format!("reading {what}; ^D ends the input, ^C cancels"));
+/// Prints what a command reads from standard input, if that is a terminal.
+fn print_terminal_hint(input_name: &str) {
+    if io::stdin().is_terminal() {
+        print_line(&format!("reading {input_name}; ^D ends the input, ^C cancels"));
     }
 }
 

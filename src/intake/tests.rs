@@ -99,6 +99,7 @@ fn error_for_a_bad_file_names_the_line_and_the_fix() {
         (row("0xabc,42161,8453,q"), "line 2: transactionId: `0xabc` has 5 characters, but a hash has at least 6"),
         (row("0xab cdef,42161,8453,q"), "contains spaces"),
         (row("42161:0xabcdef,42161,8453,q"), "names a chain too; give only the hash"),
+        (row(&format!("solana-mainnet-beta:{},42161,8453,q", "5".repeat(88))), "names a chain too; give only the hash"),
         (row("https://scan.example/address/0xabcdef,42161,8453,q"), "the URL has no hash"),
         (row(&format!("{},42161,8453,q", "x".repeat(600))), "512 characters or more"),
         (row("0xabcdef,42161,8453,q,-3"), "line 2: estimatedRouteDuration: `-3` is not a number of seconds"),

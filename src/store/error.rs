@@ -65,6 +65,14 @@ pub enum StoreError {
         /// The path of the file.
         path: PathBuf,
     },
+    /// The file is a backup of an older schema, which can't be read before it is migrated.
+    #[error("the backup {} has the older schema {found}, so it can't be read as it is: put it in the place of the store with `hoptop restore`, or open a copy of it with --db", path.display())]
+    OldBackup {
+        /// The path of the file.
+        path: PathBuf,
+        /// The schema version of the file.
+        found: i64,
+    },
     /// The disk has no space for the files that SQLite needs beside the store.
     #[error("can't open the store {} for writing: {DISK_FULL}; free some space, or choose another file with --db", path.display())]
     DiskFull {
@@ -212,7 +220,14 @@ impl StoreError {
     /// Whether every further write would fail too.
     pub fn is_lasting(&self) -> bool {
         self.is_damage()
-            || matches!(self, Self::Closed | Self::Gone { .. } | Self::ReadOnly { .. } | Self::IsBackup { .. })
+            || matches!(
+                self,
+                Self::Closed
+                    | Self::Gone { .. }
+                    | Self::ReadOnly { .. }
+                    | Self::IsBackup { .. }
+                    | Self::OldBackup { .. }
+            )
     }
 
     /// Whether a read was cancelled, as by a newer one.

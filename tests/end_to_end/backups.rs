@@ -122,14 +122,18 @@ fn daily_backup_is_not_changed() {
     let hash = format!("0x{:064x}", 1);
     let refused = home.run(&["--db", backup.to_str().unwrap(), "ticket", &hash, "SUP-9"]);
     refused.assert_exit(1, &["is a backup, and hoptop doesn't change backups", "hoptop restore"]);
-    // No process waits for a backup that can be written.
+    // `watch` ends at once, because a backup never becomes writable.
     let backup = backup.to_str().unwrap();
-    home.watch("http://127.0.0.1:1", &["--db", backup]).assert_exit(1, &["is a backup"]);
-    // One of an older schema can't be read before it is restored. The schema stands at byte 60 of a SQLite file.
-    let mut older = fs::read(backup).unwrap();
-    older[60..64].copy_from_slice(&19_u32.to_be_bytes());
-    fs::write(backup, older).unwrap();
-    home.run(&["--db", backup, "list"]).assert_exit(1, &["is a backup", "hoptop restore"]);
+    home.watch("http://127.0.0.1:1", &["--db", backup, "--timeout", "8s"]).assert_exit(1, &["is a backup"]);
+    // The number of the schema stands at byte 60 of a SQLite file.
+    let mut bytes = fs::read(backup).unwrap();
+    for (schema, reason) in
+        [(19_u32, ["older schema 19", "hoptop restore"]), (99, ["schema 99", "use the newer hoptop"])]
+    {
+        bytes[60..64].copy_from_slice(&schema.to_be_bytes());
+        fs::write(backup, &bytes).unwrap();
+        home.run(&["--db", backup, "list"]).assert_exit(1, &reason);
+    }
 }
 
 #[test]

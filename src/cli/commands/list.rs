@@ -3,7 +3,10 @@
 //! The command must never hide transactions silently: the table ends with the counts of the transactions that the
 //! filter and the limit leave out.
 
-use std::io::{self, BufWriter, Write};
+use std::{
+    io::{self, BufWriter, Write},
+    mem::take,
+};
 
 use chrono::{DateTime, Utc};
 use clap::Args;
@@ -126,22 +129,21 @@ pub(crate) fn read_filter(
     }
 }
 
-/// Returns the filter that the arguments form. All of them must match, so an argument with alternatives is one of
-/// several only in parentheses.
-fn filter_text(arguments: &[String]) -> String {
-    // A part of a term, such as `or`, isn't valid alone. An order can't stand in parentheses.
-    let is_group = |term: &str| !term.contains("sort:") && filter::has_alternatives(term).unwrap_or(false);
-    let alone = |term: String| match arguments.len() > 1 && is_group(&term) {
-        true => format!("({term})"),
-        false => term,
-    };
-    let terms = arguments.iter().filter_map(|argument| as_term(argument)).map(alone);
-    terms.collect::<Vec<_>>().join(" ")
+/// Returns the filter that the arguments form. If there are several, one that contains `or` is put into parentheses,
+/// because all arguments must match.
+pub(crate) fn filter_text(arguments: &[String]) -> String {
+    let mut terms: Vec<String> = arguments.iter().filter_map(|argument| as_term(argument)).collect();
+    if terms.len() > 1 {
+        // A part of a filter, such as `or`, isn't valid alone.
+        terms.iter_mut().for_each(|term| *term = filter::group_alternatives(term).unwrap_or_else(|_| take(term)));
+    }
+    terms.join(" ")
 }
 
 /// Returns an argument in the filter's grammar. The shell has removed quotation marks, so an argument with blanks gets
 /// them again: all of `exact text`, but only the value of `label:two words`. An argument with several terms, such as
-/// `is:overdue chain:base` or `0x9f3c41 or SUP-1`, or with quotation marks of its own stays unchanged.
+/// `is:overdue chain:base` or `0x9f3c41 or SUP-1`, or with quotation marks of its own stays unchanged. In a value that is
+/// text, `or` alone is a word of the text: `label:now or never`, but not in `label:a or label:b`.
 fn as_term(argument: &str) -> Option<String> {
     let argument = argument.trim();
     let (sign, body) = argument.strip_prefix('-').map_or(("", argument), |body| ("-", body));
@@ -149,7 +151,7 @@ fn as_term(argument: &str) -> Option<String> {
     let mut words = body.split_whitespace();
     let key = words.next().and_then(parse_key);
     let is_text = key.is_some_and(|key| TEXT_KEYS.contains(&key));
-    let joins_terms = |word: &str| !is_text && is_or(word) || parse_key(word).is_some();
+    let joins_terms = |word: &str| !is_text && word.eq_ignore_ascii_case("or") || parse_key(word).is_some();
     if argument.is_empty() {
         return None;
     }
@@ -161,10 +163,6 @@ fn as_term(argument: &str) -> Option<String> {
         (Some(key), Some((_, value))) if is_text => format!("{sign}{key}:\"{value}\""),
         _ => argument.to_owned(),
     })
-}
-
-fn is_or(word: &str) -> bool {
-    word.eq_ignore_ascii_case("or")
 }
 
 /// Returns the key at the start of a word: letters, followed by `:`, `<` or `>`.
@@ -322,6 +320,8 @@ SEV  STATUS       TX           ROUTE     AGE  DUE  TICKET         CHECKED
         };
         assert_eq!(read(&["0xa or 0xb"]), "0xa or 0xb");
         assert_eq!(read(&["0xa or 0xb", "is:overdue"]), "(0xa or 0xb) is:overdue");
+        assert_eq!(read(&["0xa or 0xb sort:age", "is:overdue"]), "(0xa or 0xb) sort:age is:overdue");
+        assert_eq!(read(&["\"a sort:age b\" or 0xb", "is:overdue"]), "(\"a sort:age b\" or 0xb) is:overdue");
         assert_eq!(read(&["0xa", "or", "0xb"]), "0xa or 0xb");
         assert_eq!(read(&["/a or b/", "is:overdue"]), "/a or b/ is:overdue");
         assert!(run(&mut bench_with_three_transactions(), &args(&["label:two words"])).0.ends_with("1 shown of 3\n"));

@@ -31,7 +31,7 @@ Examples:
   # Undo it, if it was the last change
   hoptop undo
 
-A note is one line and is kept with the transaction; `hoptop show` prints it.";
+A note is one line: the lines of a longer text are joined. It is kept with the transaction; `hoptop show` prints it.";
 
 /// The arguments of `hoptop note`.
 #[derive(Args, Clone, Debug)]
@@ -55,8 +55,13 @@ impl NoteArgs {
     }
 }
 
-/// Adds or removes the note. A note `-` is read from `input`; it is `None` where commands are typed on standard input.
+/// Adds or removes the note. A note `-` is read from `input`, which is `None` if commands are typed on standard input.
 pub(crate) fn note(args: &NoteArgs, input: Option<&mut dyn Read>, cx: &mut Context) -> Result<Exit> {
+    // Before a note is typed for a transaction that isn't tracked.
+    let Some(tx) = cx.find(&args.transaction)? else {
+        writeln!(cx.err, "nothing was changed")?;
+        return Ok(Exit::Error);
+    };
     let text = match (args.reads_input(), input) {
         (false, _) => args.text.clone(),
         (true, Some(input)) => Some(read_text(input)?),
@@ -70,10 +75,6 @@ pub(crate) fn note(args: &NoteArgs, input: Option<&mut dyn Read>, cx: &mut Conte
         writeln!(cx.err, "the note is empty")?;
         return Ok(Exit::Usage);
     }
-    let Some(tx) = cx.find(&args.transaction)? else {
-        writeln!(cx.err, "nothing was changed")?;
-        return Ok(Exit::Error);
-    };
     let (hash, transactions) = (&tx.params.transaction_id, vec![tx.key()]);
     if !args.remove {
         match cx.edit(Edit::AddNote { transactions, text: text.flatten().unwrap_or_default() })? {

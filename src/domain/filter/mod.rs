@@ -98,17 +98,18 @@ pub(crate) fn with_order_of(text: &str, ordered: &str) -> String {
     }
 }
 
-/// Whether terms are joined by "or", so that they need parentheses beside other terms.
-pub(crate) fn has_alternatives(terms: &str) -> Result<bool, FilterError> {
-    Ok(matches!(Filter::parse_for_person(terms, Some("me"))?.expression, Expression::Any(_)))
+/// Returns a filter's text as it can stand beside other terms: terms that `or` joins are in parentheses, followed by the
+/// filter's order.
+pub(crate) fn group_alternatives(text: &str) -> Result<String, FilterError> {
+    match Filter::parse_for_person(text, Some("me"))?.expression {
+        Expression::Any(_) => Ok(with_order_of(&format!("({})", parse::strip_order(text)?), text)),
+        _ => Ok(text.to_owned()),
+    }
 }
 
 /// Returns the text of a filter that requires both filters, in the order of `text`, or else of `base`.
 pub(crate) fn join_filters(base: &str, text: &str) -> Result<String, FilterError> {
-    let part = |text: &str| {
-        let terms = parse::strip_order(text)?;
-        Ok(if has_alternatives(&terms)? { format!("({terms})") } else { terms })
-    };
+    let part = |text: &str| group_alternatives(&parse::strip_order(text)?);
     let terms = format!("{} {}", part(base)?, part(text)?);
     Ok(with_order_of(&with_order_of(terms.trim(), text), base))
 }

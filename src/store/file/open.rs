@@ -201,12 +201,14 @@ pub(in crate::store) fn is_unused_backup(path: &Path) -> bool {
     !OpenMarker::exists_for(path) && paths::log_size(path) == 0 && FileHeader::read(path).is_ok_and(is_single_file)
 }
 
-/// Opens a backup for reading. A backup is never changed, by any process, so that one of an older schema can't be read.
+/// Opens a backup for reading. A backup is never migrated, so one with an older schema can't be read.
 pub(in crate::store) fn open_backup(path: &Path) -> Result<OpenStore, StoreError> {
-    require_latest_schema(path).map_err(|error| match error {
-        StoreError::ReadOnly { path } => StoreError::IsBackup { path },
-        other => other,
-    })?;
+    let connection = connection::open_for_reading(path)?;
+    connection::claim(&connection, path)?;
+    match migrate::version(&connection)? {
+        migrate::LATEST => {}
+        found => return Err(StoreError::OldBackup { path: path.to_owned(), found }),
+    }
     let connection = Err(StoreFault::IsBackup(path.to_owned()));
     Ok(OpenStore { path: path.to_owned(), connection, marker: None, recovery: None, notice: None })
 }

@@ -69,13 +69,21 @@ pub struct TransactionOutcome {
     pub status: Option<RouterStatus>,
     /// Whether the transaction is polled.
     pub is_polled: bool,
-    /// Whether the last request for the transaction got no usable answer.
-    pub is_failing: bool,
+    /// When the last answer with a status came.
+    pub last_checked_at: Option<DateTime<Utc>>,
+    /// When the first of the requests failed that got no usable answer since then.
+    pub failing_since: Option<DateTime<Utc>>,
 }
 
 impl<R> From<&Transaction<R>> for TransactionOutcome {
     fn from(tx: &Transaction<R>) -> Self {
-        Self { status: tx.state.status.clone(), is_polled: tx.needs_polling(), is_failing: tx.state.failures > 0 }
+        let state = &tx.state;
+        Self {
+            status: state.status.clone(),
+            is_polled: tx.needs_polling(),
+            last_checked_at: state.last_checked_at,
+            failing_since: state.failing_since,
+        }
     }
 }
 
@@ -247,10 +255,18 @@ impl TransactionList<'_> {
 
     /// Returns the progress of all rows, in no particular order.
     pub fn outcomes(&self) -> Result<Vec<(RowId, TransactionOutcome)>, StoreError> {
-        let sql = format!("SELECT id, status, {POLLED}, failures > 0 FROM transactions WHERE {}", self.condition.sql);
+        let sql = format!(
+            "SELECT id, status, {POLLED}, last_checked_at, failing_since FROM transactions WHERE {}",
+            self.condition.sql
+        );
         self.reader.db().all(&sql, params_from_iter(&self.condition.parameters), |row| {
-            let status = columns::lenient::<Option<String>>(row, 1)?.map(RouterStatus::from);
-            Ok((RowId(row.get(0)?), TransactionOutcome { status, is_polled: row.get(2)?, is_failing: row.get(3)? }))
+            let outcome = TransactionOutcome {
+                status: columns::lenient::<Option<String>>(row, 1)?.map(RouterStatus::from),
+                is_polled: row.get(2)?,
+                last_checked_at: columns::optional_moment(row, 3)?,
+                failing_since: columns::optional_moment(row, 4)?,
+            };
+            Ok((RowId(row.get(0)?), outcome))
         })
     }
 

@@ -375,9 +375,11 @@ fn check_state(folder: &Path) -> Diagnosis {
     let existing = folder.ancestors().find(|path| path.exists()).unwrap_or(Path::new("."));
     if !existing.is_dir() {
         let in_the_way = existing.display();
-        return Diagnosis::Error(format!(
-            "{in_the_way} is a file, but the state folder is {shown}; move the file, {way_out}"
-        ));
+        let reason = match existing == folder {
+            true => format!("{shown} is a file, not a folder"),
+            false => format!("{in_the_way} is a file, but the state folder is {shown}"),
+        };
+        return Diagnosis::Error(format!("{reason}; move the file, {way_out}"));
     }
     if let (true, Err(reason)) = (existing == folder, files::refuse_shared_folder(folder)) {
         return Diagnosis::Error(format!("{shown} can't be used: {reason}; {way_out}"));

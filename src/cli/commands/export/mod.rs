@@ -83,7 +83,7 @@ pub(crate) fn export(args: &ExportArgs, cx: &mut Context) -> Result<Exit> {
             text::clean(file)
         )?;
     }
-    let selection = ExportSelection { filter, filter_text: args.filter.join(" "), format, limit: args.limit };
+    let selection = ExportSelection { filter, filter_text: list::filter_text(&args.filter), format, limit: args.limit };
     let Some(file) = file else {
         // A signal leaves no incomplete file here, so it ends the program as usual.
         selection.write(cx, None, &|| None)?;

@@ -75,13 +75,12 @@ impl EndState<'_> {
         self.chosen.values().any(|progress| progress.is_polled)
     }
 
-    /// Whether each open transaction that was polled before the watch got no usable answer last. The pause after such a
-    /// failure lasts beyond the process that failed, so this one may have sent no request.
+    /// Whether requests for open transactions failed, and no answer about one came since then. The pause after a failure
+    /// lasts beyond the process that failed, so this one may have sent no request.
     fn was_unreachable(&self) -> bool {
-        let is_polled =
-            |progress: &&TransactionOutcome| progress.is_polled && (progress.is_failing || progress.status.is_some());
-        let mut polled = self.chosen.values().filter(is_polled).peekable();
-        polled.peek().is_some() && polled.all(|progress| progress.is_failing)
+        let open = || self.chosen.values().filter(|progress| progress.is_polled);
+        let Some(since) = open().filter_map(|progress| progress.failing_since).min() else { return false };
+        open().filter_map(|progress| progress.last_checked_at).all(|answered_at| answered_at < since)
     }
 
     /// Returns the exit code by the state of the watched transactions.
@@ -143,6 +142,8 @@ pub(crate) fn is_success(progress: &TransactionOutcome) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use chrono::DateTime;
+
     use super::*;
 
     /// Returns whether a watch over these transactions is complete, and its exit code.
@@ -150,7 +151,8 @@ mod tests {
         let progress = |(is_polled, status): &(bool, Option<RouterStatus>)| TransactionOutcome {
             is_polled: *is_polled,
             status: status.clone(),
-            is_failing: false,
+            last_checked_at: None,
+            failing_since: None,
         };
         let chosen = (1..).map(RowId).zip(transactions.iter().map(progress)).collect();
         let watched = EndState {
@@ -181,7 +183,12 @@ mod tests {
 
     #[test]
     fn deleted_transaction_that_was_not_seen_to_succeed_is_no_success() {
-        let success = TransactionOutcome { is_polled: false, is_failing: false, status: Some(RouterStatus::Success) };
+        let success = TransactionOutcome {
+            status: Some(RouterStatus::Success),
+            is_polled: false,
+            last_checked_at: None,
+            failing_since: None,
+        };
         let chosen = HashMap::from([(RowId(1), success)]);
         let exit = |deleted_open| {
             let rules = EndRules { until_settled: true, allow_empty: true, ..EndRules::default() };
@@ -194,8 +201,14 @@ mod tests {
 
     #[test]
     fn open_transactions_of_a_service_that_gave_no_answer_are_unreachable() {
-        let open = |is_failing, status| TransactionOutcome { is_polled: true, is_failing, status };
-        let (failing, new) = (open(true, None), open(false, None));
+        let at = |seconds| DateTime::from_timestamp_secs(seconds);
+        let open = |status, last_checked_at, failing_since| TransactionOutcome {
+            status,
+            is_polled: true,
+            last_checked_at,
+            failing_since,
+        };
+        let (failing, new) = (open(None, None, at(100)), open(None, None, None));
         let exit = |transactions: &[&TransactionOutcome], requests, has_answer| {
             let chosen = (1..).map(RowId).zip(transactions.iter().copied().cloned()).collect();
             let (input_exit, deleted_open) = (Some(Exit::Success), 0);
@@ -206,8 +219,9 @@ mod tests {
         assert_eq!(exit(&[&failing, &new], 0, false), Exit::Unreachable, "in the pause after a failure");
         assert_eq!(exit(&[&new], 0, false), Exit::NotSettled, "no request was due");
         assert_eq!(exit(&[&new], 1, true), Exit::NotSettled);
-        let answered = open(false, Some(RouterStatus::Ongoing));
-        assert_eq!(exit(&[&failing, &answered], 0, false), Exit::NotSettled, "the service answered another one");
+        let answered = |seconds| open(Some(RouterStatus::Ongoing), at(seconds), None);
+        assert_eq!(exit(&[&failing, &answered(99)], 0, false), Exit::Unreachable, "answered before the failure");
+        assert_eq!(exit(&[&failing, &answered(101)], 0, false), Exit::NotSettled, "the service answered another one");
         let rejected = TransactionOutcome { is_polled: false, ..failing.clone() };
         assert_eq!(exit(&[&rejected, &new], 0, false), Exit::NotSettled, "nobody polls a rejected one");
     }
