@@ -2,7 +2,7 @@
 //!
 //! Each line is exactly one row, so a bad line must never affect the next one.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, iter};
 
 use crate::domain::transaction::NewTransaction;
 
@@ -40,6 +40,8 @@ pub(crate) struct LineReader {
     line_number: usize,
     delimiter: u8,
     columns: Option<CsvColumns>,
+    /// The delimiter and the columns of the file before, if there was one.
+    previous: Option<(u8, CsvColumns)>,
     unknown_columns: HashSet<String>,
     profiles: HashSet<String>,
 }
@@ -60,9 +62,17 @@ impl LineReader {
             line_number: 0,
             delimiter: b',',
             columns: None,
+            previous: None,
             unknown_columns: HashSet::new(),
             profiles: HashSet::new(),
         }
+    }
+
+    /// Returns a reader that expects the first line of a file that continues this one under the same name. If that line
+    /// is not a CSV header, the columns of this file apply: who appends rows writes the header once.
+    pub(crate) fn next_file(self, options: ReadOptions) -> Self {
+        let own = self.columns.map(|columns| (self.delimiter, columns));
+        Self { previous: own.or(self.previous), ..Self::new(options) }
     }
 
     /// Reads the next complete line, with or without its line end.
@@ -106,6 +116,12 @@ impl LineReader {
     }
 
     fn read_header(&mut self, line: &[u8]) -> Vec<LineResult> {
+        if let Some((delimiter, columns)) = self.previous.take_if(|_| !csv::has_header(line)) {
+            (self.delimiter, self.columns) = (delimiter, Some(columns));
+            let position = InputPosition::Line(self.line_number);
+            let warning = format!("{position} is not a header, so the columns of the file before apply");
+            return iter::once(LineResult::Warning(warning)).chain(self.read_row(line)).collect();
+        }
         self.delimiter = csv::detect_delimiter(line);
         let taken = self.read_row(line);
         let to_fatal = |taken| match taken {

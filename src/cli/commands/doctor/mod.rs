@@ -148,7 +148,7 @@ pub(crate) fn doctor(
             None => Diagnosis::Ok(format!("{}", cx.now.wall.with_timezone(&cx.zone).format("%Y-%m-%d %H:%M:%S %:z"))),
         },
     ));
-    findings.push(("terminal", check_terminal()));
+    findings.push(("terminal", check_terminal(settings)));
     let base = settings.base_url.as_ref().and_then(|url| BaseUrl::parse(url).ok());
     let not_checked = || Diagnosis::Warning("not checked, because there is no valid base URL".into());
     findings.push(("service", base.map_or_else(not_checked, |base| check_service(&base, connect))));
@@ -404,12 +404,11 @@ fn check_alerting(settings: &Settings, reader: &Reader, connect: Connect) -> Res
     };
     let names = notifiers::names(&channels);
     let missing = channels.iter().find_map(|channel| match channel {
-        Channel::Command(words) => words.first().filter(|name| !program::program_exists(name)),
+        Channel::Command(words) => missing_program("on_event", words),
         Channel::Webhook(_) => None,
     });
-    if let Some(name) = missing {
-        let way_out = "write its path, or check PATH";
-        return Ok(Diagnosis::Warning(format!("on_event: there is no program {name}; {way_out}")));
+    if let Some(warning) = missing {
+        return Ok(warning);
     }
     let unreachable = channels.iter().find_map(|channel| match channel {
         Channel::Webhook(webhook) => {
@@ -438,7 +437,16 @@ fn check_alerting(settings: &Settings, reader: &Reader, connect: Connect) -> Res
     }))
 }
 
-fn check_terminal() -> Diagnosis {
+/// Returns a warning if the program of a setting's command can't be found.
+fn missing_program(setting: &str, command: &[String]) -> Option<Diagnosis> {
+    let name = command.first().filter(|name| !program::program_exists(name))?;
+    Some(Diagnosis::Warning(format!("{setting}: there is no program {name}; write its path, or check PATH")))
+}
+
+fn check_terminal(settings: &Settings) -> Diagnosis {
+    if let Some(warning) = settings.clipboard.as_deref().and_then(|command| missing_program("clipboard", command)) {
+        return warning;
+    }
     let term = std::env::var("TERM").unwrap_or_default();
     if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
         return Diagnosis::Ok("none here; the dashboard needs one, `hoptop watch` doesn't".into());
@@ -526,7 +534,7 @@ mod tests {
     }
 
     #[test]
-    fn failing_notification_channel_is_reported() {
+    fn failing_notification_channel_or_missing_program_is_reported() {
         let mut fixture = CommandFixture::new();
         let config = fixture.folder.path().join(".config/hoptop/config.toml");
         std::fs::create_dir_all(config.parent().unwrap()).unwrap();
@@ -540,6 +548,10 @@ mod tests {
         assert!(alerting("webhook = \"https://hooks.example/canary\"").0.ends_with("alerts are sent by webhook"));
         let (line, exit) = alerting("webhook = \"http://hooks.example/canary\"");
         assert!(line.starts_with("error") && exit == Exit::Error, "{line}");
+        std::fs::write(&config, "clipboard = [\"no-such-program-here\"]\n").unwrap();
+        let (out, exit) = run(&mut fixture, &ALL);
+        assert!(out.contains("warn   terminal  clipboard: there is no program no-such-program-here"), "{out}");
+        assert_eq!(exit, Exit::Success);
     }
 
     #[test]

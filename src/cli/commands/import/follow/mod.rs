@@ -201,11 +201,14 @@ struct ImportStream {
     exit: Option<Exit>,
 }
 
+fn read_options(args: &ImportArgs) -> ReadOptions {
+    ReadOptions { format: args.format.into(), allows_any_chain: args.any_chain }
+}
+
 impl ImportStream {
     fn new(args: &ImportArgs) -> Self {
-        let options = ReadOptions { format: args.format.into(), allows_any_chain: args.any_chain };
         Self {
-            reader: LineReader::new(options),
+            reader: LineReader::new(read_options(args)),
             partial: Vec::new(),
             is_skipping: false,
             is_beginning: true,
@@ -276,11 +279,11 @@ impl ImportStream {
         }
     }
 
-    /// Resets the state, except for the totals, if the next bytes are from the start of a file.
+    /// Resets the state, except for the totals and the columns, if the next bytes are from the start of a file.
     fn restart(&mut self, args: &ImportArgs) {
         if self.is_file_ended {
-            let totals = std::mem::take(&mut self.totals);
-            *self = Self { totals, ..Self::new(args) };
+            let Self { reader, totals, .. } = std::mem::replace(self, Self::new(args));
+            (self.reader, self.totals) = (reader.next_file(read_options(args)), totals);
         }
     }
 

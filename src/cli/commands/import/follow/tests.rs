@@ -140,6 +140,30 @@ fn last_line_of_a_replaced_file_is_tracked_and_a_truncated_line_is_reported() {
     );
 }
 
+#[test]
+fn file_that_is_filled_again_without_a_header_keeps_its_columns() {
+    let mut fixture = CommandFixture::new();
+    let (_, err, rows) = fixture.run(|cx| {
+        let (args, clock) = (args(), Clock::starting_at(at(60)));
+        let mut target =
+            ImportTarget { store: &cx.store, profile: &cx.profile, clock: &clock, err: cx.err, listener: None };
+        let mut stream = ImportStream::new(&args);
+        let pieces = [format!("{HEADER}{}", row(1)), row(2), row(3), format!("quoteId;note\n{}", row(4))];
+        pieces.map(|piece| {
+            stream.split(piece.as_bytes());
+            stream.end_file(RestartReason::Truncated);
+            stream.collect_batch(&mut target).unwrap();
+            let tracked = stream.batch.len();
+            stream.restart(&args);
+            tracked
+        })
+    });
+    assert_eq!(rows, [1, 1, 1, 0]);
+    let kept = "warning: line 1 is not a header, so the columns of the file before apply\n";
+    let invalid = err.strip_prefix(&kept.repeat(2)).unwrap();
+    assert!(invalid.starts_with("line 1: the header has no transactionId"), "{invalid}");
+}
+
 #[tokio::test(start_paused = true)]
 async fn write_that_fails_for_a_while_is_repeated_and_reported_once() {
     let (clock, mut err) = (Clock::starting_at(at(0)), Vec::new());
