@@ -220,14 +220,7 @@ impl StoreError {
     /// Whether every further write would fail too.
     pub fn is_lasting(&self) -> bool {
         self.is_damage()
-            || matches!(
-                self,
-                Self::Closed
-                    | Self::Gone { .. }
-                    | Self::ReadOnly { .. }
-                    | Self::IsBackup { .. }
-                    | Self::OldBackup { .. }
-            )
+            || matches!(self, Self::Closed | Self::Gone { .. } | Self::ReadOnly { .. } | Self::IsBackup { .. })
     }
 
     /// Whether a read was cancelled, as by a newer one.

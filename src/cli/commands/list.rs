@@ -3,10 +3,7 @@
 //! The command must never hide transactions silently: the table ends with the counts of the transactions that the
 //! filter and the limit leave out.
 
-use std::{
-    io::{self, BufWriter, Write},
-    mem::take,
-};
+use std::io::{self, BufWriter, Write};
 
 use chrono::{DateTime, Utc};
 use clap::Args;
@@ -134,8 +131,12 @@ pub(crate) fn read_filter(
 pub(crate) fn filter_text(arguments: &[String]) -> String {
     let mut terms: Vec<String> = arguments.iter().filter_map(|argument| as_term(argument)).collect();
     if terms.len() > 1 {
-        // A part of a filter, such as `or`, isn't valid alone.
-        terms.iter_mut().for_each(|term| *term = filter::group_alternatives(term).unwrap_or_else(|_| take(term)));
+        for term in &mut terms {
+            // A part of a filter, such as `or`, isn't valid alone, and stays as it is.
+            if let Ok(group) = filter::group_alternatives(term) {
+                *term = group;
+            }
+        }
     }
     terms.join(" ")
 }

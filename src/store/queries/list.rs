@@ -63,7 +63,7 @@ pub enum PagePosition {
 }
 
 /// The progress of a transaction.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TransactionOutcome {
     /// The status; `None` before the first answer.
     pub status: Option<RouterStatus>,

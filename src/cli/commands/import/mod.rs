@@ -70,6 +70,12 @@ pub(crate) struct ImportArgs {
     pub json: bool,
 }
 
+impl ImportArgs {
+    fn read_options(&self) -> ReadOptions {
+        ReadOptions { format: self.format.into(), allows_any_chain: self.any_chain }
+    }
+}
+
 /// The values of `--format`. The comments of the variants are the help text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum FormatArg {
@@ -166,9 +172,9 @@ fn spool(args: &ImportArgs, input: &mut dyn Read) -> Result<(Box<dyn Batch>, Fil
         }
     };
     let mut spool = ImportSpool::new().map_err(ReadError::Callback)?;
-    let options = ReadOptions { format: args.format.into(), allows_any_chain: args.any_chain };
     let mut input = intake::unpacking_reader(input).map_err(ReadError::Input)?;
-    let mut found = intake::stream(&mut input, &options, &mut |position, new| spool.put(position.to_string(), new))?;
+    let mut found =
+        intake::stream(&mut input, &args.read_options(), &mut |position, new| spool.put(position.to_string(), new))?;
     let mut duplicates = Duplicates::default();
     let on_duplicate =
         &mut |Duplicate { earlier, later, hash, is_same }| duplicates.push(&earlier, &later, &hash, is_same);

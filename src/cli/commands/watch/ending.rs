@@ -151,8 +151,7 @@ mod tests {
         let progress = |(is_polled, status): &(bool, Option<RouterStatus>)| TransactionOutcome {
             is_polled: *is_polled,
             status: status.clone(),
-            last_checked_at: None,
-            failing_since: None,
+            ..TransactionOutcome::default()
         };
         let chosen = (1..).map(RowId).zip(transactions.iter().map(progress)).collect();
         let watched = EndState {
@@ -183,12 +182,7 @@ mod tests {
 
     #[test]
     fn deleted_transaction_that_was_not_seen_to_succeed_is_no_success() {
-        let success = TransactionOutcome {
-            status: Some(RouterStatus::Success),
-            is_polled: false,
-            last_checked_at: None,
-            failing_since: None,
-        };
+        let success = TransactionOutcome { status: Some(RouterStatus::Success), ..TransactionOutcome::default() };
         let chosen = HashMap::from([(RowId(1), success)]);
         let exit = |deleted_open| {
             let rules = EndRules { until_settled: true, allow_empty: true, ..EndRules::default() };

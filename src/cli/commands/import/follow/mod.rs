@@ -25,7 +25,7 @@ use crate::{
         text,
         transaction::{NewTransaction, TransactionParams},
     },
-    intake::{self, InputPosition, LineError, LineReader, LineResult, ReadOptions},
+    intake::{self, InputPosition, LineError, LineReader, LineResult},
     runtime::{exit::Exit, signals, tokio_runtime},
     store::{Store, StoreError},
 };
@@ -201,14 +201,10 @@ struct ImportStream {
     exit: Option<Exit>,
 }
 
-fn read_options(args: &ImportArgs) -> ReadOptions {
-    ReadOptions { format: args.format.into(), allows_any_chain: args.any_chain }
-}
-
 impl ImportStream {
     fn new(args: &ImportArgs) -> Self {
         Self {
-            reader: LineReader::new(read_options(args)),
+            reader: LineReader::new(args.read_options()),
             partial: Vec::new(),
             is_skipping: false,
             is_beginning: true,
@@ -283,7 +279,7 @@ impl ImportStream {
     fn restart(&mut self, args: &ImportArgs) {
         if self.is_file_ended {
             let Self { reader, totals, .. } = std::mem::replace(self, Self::new(args));
-            (self.reader, self.totals) = (reader.next_file(read_options(args)), totals);
+            (self.reader, self.totals) = (reader.next_file(args.read_options()), totals);
         }
     }
 
