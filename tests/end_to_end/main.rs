@@ -361,6 +361,18 @@ fn unreachable_service_ends_watch_with_6() {
 }
 
 #[test]
+fn known_transaction_that_the_service_no_longer_finds_is_no_outage() {
+    let batch = ScenarioBatch::new(&[&format!("{ONGOING}, {{ from = 0.1, http = 404 }}")]);
+    let (home, simulation) = (Home::new(), SimulatorProcess::start(&batch.scenario));
+    home.import(&batch.csv);
+    let hash = format!("0x{:064x}", 1);
+    let first = ProcessOutput::new(home.polling_command(&simulation.url, &["check", &hash]).output().unwrap());
+    assert!(first.out.contains("ongoing"), "{first:?}");
+    let watch = home.watch(&simulation.url, &["--until-settled", "--timeout", "15s", "--verbose"]);
+    assert!(watch.code == Some(3) && watch.out.contains("polled"), "{watch:?}");
+}
+
+#[test]
 fn refused_integrator_id_ends_watch_with_5() {
     let batch = ScenarioBatch::repeat(3, SUCCESS);
     let (home, simulation) = (Home::new(), SimulatorProcess::start(&batch.scenario));

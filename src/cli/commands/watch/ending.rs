@@ -42,6 +42,8 @@ pub(crate) struct EndState<'a> {
     /// Whether any answer arrived.
     pub(crate) has_answer: bool,
     pub(crate) obstacle: Option<ServiceOutage>,
+    /// Whether no request may be sent for a while, because an earlier one got a 429 or failed.
+    pub(crate) is_resting: bool,
     /// The number of requests that were sent.
     pub(crate) requests: u64,
     /// The number of watched transactions that were deleted before they were seen to succeed.
@@ -75,12 +77,17 @@ impl EndState<'_> {
         self.chosen.values().any(|progress| progress.is_polled)
     }
 
-    /// Whether requests for open transactions failed, and no answer about one came since then. The pause after a failure
-    /// lasts beyond the process that failed, so this one may have sent no request.
+    /// Whether requests for an open transaction failed, and no answer about any came since then. The pause after a
+    /// failure lasts beyond the process that failed, so this one may have sent no request.
     fn was_unreachable(&self) -> bool {
-        let open = || self.chosen.values().filter(|progress| progress.is_polled);
-        let Some(since) = open().filter_map(|progress| progress.failing_since).min() else { return false };
-        open().filter_map(|progress| progress.last_checked_at).all(|answered_at| answered_at < since)
+        let open = self.chosen.values().filter(|progress| progress.is_polled);
+        let Some(since) = open.filter_map(|progress| progress.failing_since).max() else { return false };
+        self.chosen.values().filter_map(|progress| progress.last_checked_at).all(|answered_at| answered_at < since)
+    }
+
+    /// Whether transactions are open and the service gave no answer.
+    fn lacks_answers(&self) -> bool {
+        self.is_open() && !self.has_answer && (self.requests > 0 || self.is_resting || self.was_unreachable())
     }
 
     /// Returns the exit code by the state of the watched transactions.
@@ -88,22 +95,26 @@ impl EndState<'_> {
         if self.has_failed_fast() {
             return Exit::NeedsAttention;
         }
-        if self.rules.until_settled && self.input_exit.is_none() {
+        let Some(input_exit) = self.input_exit else {
             // The input hasn't ended, so more transactions could follow.
-            return if self.obstacle == Some(ServiceOutage::Refused) { Exit::Unauthorized } else { Exit::NotSettled };
-        }
+            return match self.obstacle {
+                Some(ServiceOutage::Refused) => Exit::Unauthorized,
+                Some(ServiceOutage::OutOfReach) | None if self.lacks_answers() => Exit::Unreachable,
+                Some(ServiceOutage::OutOfReach) | None => Exit::NotSettled,
+            };
+        };
         if self.chosen.is_empty() && !self.rules.allow_empty {
             // A script that releases something after success must not do so after nothing.
-            return self.input_exit.filter(|exit| *exit != Exit::Success).unwrap_or(Exit::Usage);
+            return if input_exit == Exit::Success { Exit::Usage } else { input_exit };
         }
-        match (self.is_open(), self.has_answer, self.obstacle) {
-            (true, _, Some(ServiceOutage::Refused)) => Exit::Unauthorized,
-            (true, false, _) if self.requests > 0 || self.was_unreachable() => Exit::Unreachable,
-            (true, ..) => Exit::NotSettled,
-            (false, ..) if !self.chosen.values().all(is_success) => Exit::NeedsAttention,
-            (false, ..) if self.deleted_open > 0 && !self.chosen.is_empty() => Exit::Usage,
+        match (self.is_open(), self.obstacle) {
+            (true, Some(ServiceOutage::Refused)) => Exit::Unauthorized,
+            (true, _) if self.lacks_answers() => Exit::Unreachable,
+            (true, _) => Exit::NotSettled,
+            (false, _) if !self.chosen.values().all(is_success) => Exit::NeedsAttention,
+            (false, _) if self.deleted_open > 0 && !self.chosen.is_empty() => Exit::Usage,
             // Bad lines of the input were printed and aren't watched, but make the exit code an error.
-            (false, ..) => self.input_exit.unwrap_or(Exit::Success),
+            (false, _) => input_exit,
         }
     }
 
@@ -160,6 +171,7 @@ mod tests {
             input_exit,
             has_answer: true,
             obstacle: None,
+            is_resting: false,
             requests: 1,
             deleted_open: 0,
         };
@@ -178,6 +190,9 @@ mod tests {
         assert_eq!(end(EndRules::default(), &[], done), (false, Exit::Usage), "it waits for the first transaction");
         assert_eq!(end(until_settled, &[], Some(Exit::Error)), (true, Exit::Error), "the input failed");
         assert_eq!(end(until_settled, &[], None), (false, Exit::NotSettled), "the input goes on");
+        assert_eq!(end(chosen, &[], None), (false, Exit::NotSettled), "the input goes on");
+        let success = (false, Some(RouterStatus::Success));
+        assert_eq!(end(chosen, &[success], None), (false, Exit::NotSettled), "the input goes on");
     }
 
     #[test]
@@ -187,7 +202,8 @@ mod tests {
         let exit = |deleted_open| {
             let rules = EndRules { until_settled: true, allow_empty: true, ..EndRules::default() };
             let input_exit = Some(Exit::Success);
-            EndState { rules, chosen: &chosen, input_exit, has_answer: true, obstacle: None, requests: 1, deleted_open }
+            let (has_answer, obstacle, is_resting, requests) = (true, None, false, 1);
+            EndState { rules, chosen: &chosen, input_exit, has_answer, obstacle, is_resting, requests, deleted_open }
                 .exit()
         };
         assert_eq!((exit(0), exit(1)), (Exit::Success, Exit::Usage));
@@ -203,19 +219,29 @@ mod tests {
             failing_since,
         };
         let (failing, new) = (open(None, None, at(100)), open(None, None, None));
-        let exit = |transactions: &[&TransactionOutcome], requests, has_answer| {
+        let exit_after = |transactions: &[&TransactionOutcome], is_resting, requests, has_answer| {
             let chosen = (1..).map(RowId).zip(transactions.iter().copied().cloned()).collect();
-            let (input_exit, deleted_open) = (Some(Exit::Success), 0);
+            let (input_exit, obstacle, deleted_open) = (Some(Exit::Success), None, 0);
             let rules = EndRules { until_settled: true, ..EndRules::default() };
-            EndState { rules, chosen: &chosen, input_exit, has_answer, obstacle: None, requests, deleted_open }.exit()
+            EndState { rules, chosen: &chosen, input_exit, has_answer, obstacle, is_resting, requests, deleted_open }
+                .exit()
+        };
+        let exit = |transactions: &[&TransactionOutcome], requests, has_answer| {
+            exit_after(transactions, false, requests, has_answer)
         };
         assert_eq!(exit(&[&failing], 1, false), Exit::Unreachable);
         assert_eq!(exit(&[&failing, &new], 0, false), Exit::Unreachable, "in the pause after a failure");
         assert_eq!(exit(&[&new], 0, false), Exit::NotSettled, "no request was due");
         assert_eq!(exit(&[&new], 1, true), Exit::NotSettled);
+        assert_eq!(exit_after(&[&new], true, 0, false), Exit::Unreachable, "in the pause after a 429");
+        assert_eq!(exit_after(&[&new], true, 1, true), Exit::NotSettled, "throttled after an answer");
         let answered = |seconds| open(Some(RouterStatus::Ongoing), at(seconds), None);
         assert_eq!(exit(&[&failing, &answered(99)], 0, false), Exit::Unreachable, "answered before the failure");
         assert_eq!(exit(&[&failing, &answered(101)], 0, false), Exit::NotSettled, "the service answered another one");
+        let later = open(Some(RouterStatus::Ongoing), at(101), at(106));
+        assert_eq!(exit(&[&failing, &later], 0, false), Exit::Unreachable, "each fails, since different moments");
+        let settled = TransactionOutcome { is_polled: false, ..answered(101) };
+        assert_eq!(exit(&[&failing, &settled], 0, false), Exit::NotSettled, "the service answered a settled one");
         let rejected = TransactionOutcome { is_polled: false, ..failing.clone() };
         assert_eq!(exit(&[&rejected, &new], 0, false), Exit::NotSettled, "nobody polls a rejected one");
     }

@@ -10,57 +10,35 @@ mod conditions;
 mod ending;
 mod piped;
 mod profiles;
+mod run;
 mod snapshot;
 mod summary;
 mod team_notices;
 
 use std::{
-    cell::Cell,
-    collections::HashMap,
-    io::{self, IsTerminal, Write},
+    io::{self, IsTerminal},
     pin::pin,
     time::Duration,
 };
 
-use chrono::{DateTime, FixedOffset, Utc};
-use color_eyre::eyre::{Result, eyre};
+use color_eyre::eyre::Result;
 use futures_util::FutureExt;
-use tokio::{
-    sync::{mpsc, oneshot, watch as latest},
-    task::spawn_blocking,
-};
+use tokio::sync::{mpsc, oneshot, watch as latest};
 
 pub(crate) use self::args::{EXAMPLES, WatchArgs};
 use self::{
     background_tasks::{BackgroundTasks, TaskContext},
     bar::{WatchBar, WatchBarHandle},
-    conditions::ServiceOutage,
-    ending::EndState,
     piped::{PIPE, PipedTransactions},
-    profiles::WatchedProfiles,
-    snapshot::{MissingNames, PipedMatch, SnapshotQuery, WatchSnapshot},
-    summary::WatchSummary,
-    team_notices::TeamNotices,
+    run::{WatchRun, until},
 };
 use super::list;
 use crate::{
-    cli::{
-        opening::{self, StoreUse},
-        output::json,
-    },
-    clock::{self, Clock, MonotonicTime, Now},
+    cli::opening::{self, StoreUse},
+    clock::Clock,
     config::{CommandLineSettings, Settings},
-    domain::{
-        alert::{Alert, AlertSubject, RuleKind},
-        change::{Change, ChangeKind, OutageChange},
-        filter::{Filter, FilterInput},
-        ids::RowId,
-        record::RecordSummary,
-        text,
-        transaction::TransactionHeader,
-    },
+    domain::filter::Filter,
     metrics::{Metrics, MetricsSources},
-    presentation::{glyphs::Glyphs, row_text},
     runtime::{
         exit::Exit,
         forced_end, log_file, signals,
@@ -68,7 +46,6 @@ use crate::{
         team_store::{self, TeamAccess},
         tokio_runtime,
     },
-    store::{FeedReader, ListRow, Store, StoreError, StoreFault, TransactionOutcome, WakeKind},
 };
 
 /// The longest time from the timeout to the end of the process.
@@ -185,368 +162,4 @@ fn read_filter(args: &WatchArgs, settings: &Settings) -> Result<Option<Filter>> 
     }
     let terms = if args.is_piped() { &[][..] } else { &args.filter };
     Ok(list::read_filter(terms, settings.author.as_deref(), &mut IgnoreClosedPipe(io::stderr()))?)
-}
-
-/// Waits until a moment; for ever if there is none.
-async fn until(clock: &Clock, moment: Option<MonotonicTime>) {
-    match moment {
-        Some(moment) => clock.sleep_until(moment).await,
-        None => std::future::pending().await,
-    }
-}
-
-struct WatchRun<'a> {
-    args: &'a WatchArgs,
-    filter: Filter,
-    profiles: WatchedProfiles,
-    bar: WatchBar,
-    /// The transactions from standard input, if the watch reads them there.
-    piped: Option<PipedTransactions>,
-    zone: FixedOffset,
-    started: Now,
-    feed: FeedReader,
-    /// Every transaction that has matched the filter once, and its progress. A transaction stays watched when it no
-    /// longer matches a filter such as `is:unsettled`.
-    chosen: HashMap<RowId, TransactionOutcome>,
-    requests: u64,
-    /// Whether standard error is a terminal.
-    is_terminal: bool,
-    /// The number of watched transactions that were deleted before they were seen to succeed.
-    deleted_open: u64,
-    /// Whether any answer arrived since the start.
-    has_answer: bool,
-    /// Whether the reader of standard output is gone.
-    is_output_closed: Cell<bool>,
-    /// What kept answers from being stored at the last check.
-    fault: Option<StoreFault>,
-    /// The names of the notification channels.
-    channels: latest::Receiver<Vec<&'static str>>,
-}
-
-impl<'a> WatchRun<'a> {
-    fn new(
-        args: &'a WatchArgs,
-        filter: Filter,
-        settings: &Settings,
-        store: &Store,
-        clock: &Clock,
-        bar: WatchBar,
-        channels: latest::Receiver<Vec<&'static str>>,
-    ) -> Result<Self> {
-        Ok(Self {
-            args,
-            filter,
-            profiles: WatchedProfiles::new(settings.profiles()),
-            bar,
-            piped: None,
-            zone: clock::local_offset(),
-            started: clock.now(),
-            feed: FeedReader::new(store.reader()?),
-            chosen: HashMap::new(),
-            requests: 0,
-            is_terminal: false,
-            deleted_open: 0,
-            has_answer: false,
-            is_output_closed: Cell::new(false),
-            fault: None,
-            channels,
-        })
-    }
-
-    /// Warns of what the filter names and no transaction has. Returns the exit code if a transaction is missing that
-    /// the filter names, or nothing matches.
-    fn check_filter(&self, now: Now) -> Result<Option<Exit>> {
-        if self.args.is_piped() {
-            return Ok(None);
-        }
-        let missing = MissingNames::read(&self.feed, &self.query(now.wall))?;
-        let is_incomplete = self.chosen.is_empty() || missing.missing_hash().is_some();
-        if is_incomplete && self.args.end_rules().ends_when_empty() && !self.args.allow_empty {
-            self.print_line(&format!("{}; --allow-empty accepts that nothing is watched", missing.explanation()));
-            if self.args.json {
-                self.print_summary(now)?;
-            }
-            return Ok(Some(Exit::Usage));
-        }
-        match self.chosen.is_empty() {
-            true => self.print_line(&missing.explanation()),
-            false => missing.warnings().for_each(|warning| self.print_line(&warning)),
-        }
-        Ok(None)
-    }
-
-    /// Returns the line that a terminal shows at the start.
-    fn greeting(&self) -> String {
-        match (self.args.is_piped(), self.chosen.len()) {
-            (true, _) => "watching transactions from standard input; ^C stops".to_owned(),
-            (false, 1) => "watching 1 transaction; ^C stops".to_owned(),
-            (false, count) => format!("watching {count} transactions; ^C stops"),
-        }
-    }
-
-    /// Prints a line on standard error, above the bar.
-    fn print_line(&self, line: &str) {
-        self.bar.handle.print_line(line);
-    }
-
-    fn query(&self, now: DateTime<Utc>) -> SnapshotQuery {
-        SnapshotQuery {
-            profiles: self.profiles.names(),
-            // Transactions from standard input are chosen as they arrive.
-            filter: (!self.args.is_piped()).then(|| self.filter.clone()),
-            needs_forecasts: self.bar.is_drawn(),
-            needs_records: self.args.json,
-            channels: self.channels.borrow().clone(),
-            now,
-        }
-    }
-
-    /// Applies and prints one batch of changes. Returns `true` if more are waiting.
-    async fn process_changes(&mut self, clock: &Clock) -> Result<bool> {
-        let (feed, now) = (self.feed.clone(), clock.now().wall);
-        let query = self.query(now);
-        let snapshot = spawn_blocking(move || WatchSnapshot::read(&feed, &query)).await??;
-        if let Some(piped) = &mut self.piped {
-            piped.poll_reports();
-        }
-        let mut poller = None;
-        for polling in &snapshot.polling {
-            let live = polling.poller.as_ref().filter(|report| report.is_live(now));
-            let prefix = self.profiles.prefix(&polling.profile);
-            let Some(profile) = self.profiles.get(&polling.profile) else { continue };
-            profile.is_other_polling = live.is_some_and(|report| report.process != crate::process::run_id());
-            let lines = profile.conditions.update(live, &polling.notify_errors, now);
-            lines.iter().for_each(|line| self.print_line(&format!("{prefix}{line}")));
-            poller = poller.or(live.cloned());
-        }
-        let more = snapshot.changes.has_more;
-        self.apply_snapshot(snapshot, now)?;
-        self.add_tracked(now).await?;
-        if !more {
-            let open = self.chosen.values().filter(|progress| progress.is_polled).count();
-            self.bar.draw(self.chosen.len() - open, self.chosen.len(), poller.as_ref(), now);
-        }
-        Ok(more)
-    }
-
-    /// Adds the transactions from standard input that are tracked since the last call. Prints the totals when the input
-    /// has ended.
-    async fn add_tracked(&mut self, now: DateTime<Utc>) -> Result<()> {
-        let Some(piped) = &mut self.piped else { return Ok(()) };
-        let (params, totals) = (std::mem::take(&mut piped.tracked), piped.totals.take());
-        if !params.is_empty() {
-            let (feed, query) = (self.feed.clone(), self.query(now));
-            for found in spawn_blocking(move || PipedMatch::read(&feed, &query, &params)).await?? {
-                self.bar.set_expected(found.row, found.expected);
-                self.chosen.insert(found.row, found.progress);
-            }
-        }
-        // Without a terminal the totals are printed only if a line was bad.
-        if let Some(totals) = totals.filter(|totals| self.is_terminal || totals.is_bad()) {
-            self.print_line(&format!("standard input has ended: {totals}"));
-        }
-        Ok(())
-    }
-
-    /// Returns how standard input ended, or `None` if it hasn't. Returns `Exit::Success` if the watch doesn't read
-    /// standard input.
-    fn input_exit(&self) -> Option<Exit> {
-        self.piped.as_ref().map_or(Some(Exit::Success), PipedTransactions::exit)
-    }
-
-    /// Returns the state that decides about the end.
-    fn end_state(&self) -> EndState<'_> {
-        EndState {
-            rules: self.args.end_rules(),
-            chosen: &self.chosen,
-            input_exit: self.input_exit(),
-            has_answer: self.has_answer,
-            obstacle: self.profiles.obstacle(),
-            requests: self.requests,
-            deleted_open: self.deleted_open,
-        }
-    }
-
-    /// Prints changes until the watch ends, at `end` at the latest. Returns the exit code, or `None` if the
-    /// transactions decide it.
-    async fn follow(&mut self, store: &Store, clock: &Clock, end: Option<MonotonicTime>) -> Result<Option<Exit>> {
-        let mut commits = store.subscribe(WakeKind::AnyCommit)?;
-        let mut team = TeamNotices::new(store.team(), self.profiles.names());
-        loop {
-            let more = self.process_changes(clock).await?;
-            if self.is_output_closed.get() {
-                // A watch without an end says nothing about its transactions.
-                let says_nothing = !self.args.until_settled && !self.end_state().is_complete();
-                return Ok(says_nothing.then_some(Exit::Success));
-            }
-            self.check_store_fault(store.fault())?;
-            team.update(clock.now().mono).iter().for_each(|line| self.print_line(line));
-            // A watch without an end goes on probing.
-            let gives_up_at = self.profiles.gives_up_at(clock.now().mono).filter(|_| self.args.until_settled);
-            if gives_up_at.is_some_and(|at| at <= clock.now().mono) {
-                return Ok(Some(Exit::Unauthorized));
-            }
-            if !more && self.end_state().is_complete() || end.is_some_and(|end| end <= clock.now().mono) {
-                return Ok(None);
-            }
-            if more {
-                continue;
-            }
-            let redraw = self.bar.is_drawn().then(|| clock.now().mono + bar::REDRAW_INTERVAL);
-            let reported = async {
-                match &mut self.piped {
-                    Some(piped) => piped.next_report().await,
-                    None => std::future::pending().await,
-                }
-            };
-            tokio::select! {
-                changed = commits.changed() => changed.map_err(|_| eyre!("the store's watcher has ended"))?,
-                () = reported => {}
-                () = team.wait(clock) => {}
-                () = until(clock, redraw) => {}
-                () = until(clock, gives_up_at) => {}
-                () = until(clock, end) => return Ok(None),
-            }
-        }
-    }
-
-    /// Prints once that answers can't be stored, with the reason. Returns an error if the fault is lasting.
-    fn check_store_fault(&mut self, fault: Option<StoreFault>) -> Result<()> {
-        if let Some(fault) = fault.as_ref().filter(|fault| self.fault.as_ref() != Some(*fault)) {
-            let error = StoreError::from(fault.clone());
-            if error.is_lasting() {
-                return Err(error.into());
-            }
-            self.print_line(&text::clean(&fault.to_string()));
-        }
-        self.fault = fault;
-        Ok(())
-    }
-
-    /// Whether a changed transaction is one to watch.
-    fn is_wanted(&self, listed: &ListRow<RecordSummary>, now: DateTime<Utc>) -> bool {
-        let ListRow { transaction: tx, alerts } = listed;
-        let is_match = match &self.piped {
-            Some(piped) => piped.contains(&tx.params),
-            None => self.filter.matches(&FilterInput { tx, alerts }, now),
-        };
-        self.profiles.contains(&tx.profile) && is_match
-    }
-
-    /// Returns the obstacle of a profile's alert that was active before the watch. Another process that polls doesn't
-    /// report the obstacle again.
-    fn active_obstacle(alert: &Alert) -> Option<ServiceOutage> {
-        match (alert.subject, alert.rule.kind()) {
-            (AlertSubject::Profile, RuleKind::Outage(outage)) => Some(ServiceOutage::from(outage)),
-            (AlertSubject::Profile | AlertSubject::Transaction(_), _) => None,
-        }
-    }
-
-    /// Updates the watched transactions and the obstacle from a snapshot, and prints its changes.
-    fn apply_snapshot(&mut self, mut snapshot: WatchSnapshot, now: DateTime<Utc>) -> Result<()> {
-        if snapshot.changes.needs_resync {
-            for polling in &snapshot.polling {
-                let Some(profile) = self.profiles.get(&polling.profile) else { continue };
-                let mut own = snapshot.profile_alerts.iter().filter(|alert| alert.profile == polling.profile);
-                profile.obstacle = own.find_map(Self::active_obstacle).filter(|_| profile.is_other_polling);
-            }
-            // Transactions that were chosen before stay chosen; their progress is updated.
-            self.chosen.extend(std::mem::take(&mut snapshot.chosen));
-        }
-        for listed in snapshot.changed.values() {
-            let tx = &listed.transaction;
-            let is_own = self.profiles.contains(&tx.profile);
-            self.has_answer |= is_own && tx.state.last_checked_at.is_some_and(|checked| checked >= self.started.wall);
-            if self.chosen.contains_key(&tx.id) || self.is_wanted(listed, now) {
-                self.chosen.insert(tx.id, TransactionOutcome::from(tx));
-            }
-        }
-        for (row, at) in snapshot.expected.iter().filter(|(row, _)| self.chosen.contains_key(row)) {
-            self.bar.set_expected(*row, *at);
-        }
-        for change in &snapshot.changes.changes {
-            let Some(profile) = self.profiles.get(&change.profile) else { continue };
-            self.requests += u64::from(change.kind == ChangeKind::Polled);
-            self.has_answer |= matches!(change.kind, ChangeKind::Rejected { .. });
-            if let Some(outage) = change.kind.outage() {
-                profile.obstacle = match outage {
-                    OutageChange::Began(outage) => Some(ServiceOutage::from(outage)),
-                    OutageChange::Ended => None,
-                };
-            }
-            self.print_change(change, &snapshot, now)?;
-            if let ChangeKind::Deleted { row } = change.kind {
-                let deleted = self.chosen.remove(&RowId(row));
-                self.deleted_open += u64::from(deleted.is_some_and(|progress| !ending::is_success(&progress)));
-                self.bar.set_expected(RowId(row), None);
-            }
-        }
-        Ok(())
-    }
-
-    /// Prints a change of a watched transaction or of the profile, unless the arguments hide it.
-    fn print_change(&self, change: &Change, snapshot: &WatchSnapshot, now: DateTime<Utc>) -> Result<()> {
-        let is_hidden = match change.kind {
-            ChangeKind::Polled => !self.args.verbose,
-            // A new step is printed only for scripts: people read the status.
-            ChangeKind::StepAdded { .. } => !self.args.json && !self.args.verbose,
-            ref other => other.is_routine(),
-        };
-        let is_unwatched = change.transaction.is_some_and(|row| !self.chosen.contains_key(&row));
-        if is_hidden || is_unwatched {
-            return Ok(());
-        }
-        let line = match self.args.json {
-            true => {
-                let listed = change.transaction.and_then(|row| snapshot.with_records.get(&row));
-                json::event(change, listed.map(|listed| (&listed.transaction, &listed.alerts[..])), now)?
-            }
-            false => {
-                let listed = change.transaction.and_then(|row| snapshot.changed.get(&row));
-                self.format_change(change, listed.map(|listed| &listed.transaction))
-            }
-        };
-        self.print_result(&line)
-    }
-
-    /// Prints a line on standard output. When its reader is gone, the watch ends.
-    fn print_result(&self, line: &str) -> Result<()> {
-        match self.bar.handle.print_above(|| writeln!(io::stdout(), "{line}")) {
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => self.is_output_closed.set(true),
-            printed => printed?,
-        }
-        Ok(())
-    }
-
-    /// Returns a change as a line for people: time, transaction, route and event.
-    fn format_change(&self, change: &Change, tx: Option<&TransactionHeader>) -> String {
-        let time = change.at.with_timezone(&self.zone).format("%H:%M:%S");
-        let sentence = row_text::change_sentence(change);
-        match tx {
-            Some(tx) => format!(
-                "{time}  {}  {}  {sentence}",
-                tx.params.transaction_id.short("..."),
-                row_text::route(tx, Glyphs::Ascii)
-            ),
-            None => format!("{time}  {}{sentence}", self.profiles.prefix(&change.profile)),
-        }
-    }
-
-    fn print_summary(&self, now: Now) -> Result<()> {
-        let seconds = now.mono.since(self.started.mono);
-        let summary = WatchSummary::new(self.chosen.values(), now.wall, self.requests, seconds);
-        self.print_result(&if self.args.json { serde_json::to_string(&summary)? } else { summary.to_string() })
-    }
-
-    /// Prints the summary and returns the exit code. The transactions decide the code if `exit` is `None`.
-    async fn finish(mut self, clock: &Clock, exit: Option<Exit>) -> Result<Exit> {
-        // Answers that were stored while the watch ended count too.
-        while self.process_changes(clock).await? {}
-        self.bar.remove();
-        self.print_summary(clock.now())?;
-        let watched = self.end_state();
-        let exit = exit.unwrap_or_else(|| watched.exit());
-        watched.reason(exit, self.args.is_piped()).into_iter().for_each(print_line);
-        Ok(exit)
-    }
 }

@@ -66,7 +66,7 @@ impl PipedTransactions {
         match report {
             InputReport::Arrived(params) => self.arrived.extend(params.iter().map(key)),
             InputReport::Tracked(params) => self.tracked.extend(params),
-            InputReport::End(totals, exit) => (self.totals, self.exit) = (totals, Some(exit)),
+            InputReport::End(totals, exit) => (self.totals, self.exit) = (Some(totals), Some(exit)),
         }
     }
 

@@ -14,6 +14,8 @@ pub(super) struct WatchedProfile {
     pub(super) conditions: WatchConditions,
     /// Whether another process polls.
     pub(super) is_other_polling: bool,
+    /// Whether the poller sends no request for a while, because an earlier one got a 429 or failed.
+    pub(super) is_resting: bool,
 }
 
 /// The profiles of a watch, at least one.
@@ -44,6 +46,11 @@ impl WatchedProfiles {
     pub(super) fn obstacle(&self) -> Option<ServiceOutage> {
         let obstacles = || self.0.iter().filter_map(|profile| profile.obstacle);
         obstacles().find(|obstacle| *obstacle == ServiceOutage::Refused).or(obstacles().next())
+    }
+
+    /// Whether a profile sends no request for a while, because an earlier one got a 429 or failed.
+    pub(super) fn is_resting(&self) -> bool {
+        self.0.iter().any(|profile| profile.is_resting)
     }
 
     /// Applies the present obstacles. Returns the moment from which waiting is pointless, if a profile's ID is refused:

@@ -145,6 +145,17 @@ impl PipedMatch {
     }
 }
 
+/// Reads the progress of transactions; `None` for a deleted one.
+pub(crate) fn read_progress(
+    feed: &FeedReader,
+    rows: Vec<RowId>,
+) -> Result<Vec<(RowId, Option<TransactionOutcome>)>, StoreError> {
+    feed.read(|reader| {
+        let progress = |row| Ok((row, reader.header(row)?.as_ref().map(TransactionOutcome::from)));
+        rows.into_iter().map(progress).collect()
+    })
+}
+
 /// What a filter names that no transaction has: a name may be mistyped, or its batch is missing.
 pub(crate) struct MissingNames {
     /// The watched profiles, for people.
@@ -209,7 +220,23 @@ fn expected_at<R: RecordView>(tx: &Transaction<R>, duration_stats: &DurationStat
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{fixtures, status::RouterStatus};
+    use crate::{
+        cli::context::testing::CommandFixture,
+        domain::{fixtures, status::RouterStatus},
+    };
+
+    #[test]
+    fn progress_of_a_settled_transaction_is_read_and_a_deleted_one_has_none() {
+        let fixture = CommandFixture::new();
+        let rows = [fixture.track(fixtures::new(1)), fixture.track(fixtures::new(2))];
+        fixture.observe(rows[0], fixtures::says(RouterStatus::Success), 10);
+        let feed = FeedReader::new(fixture.store.reader().unwrap());
+        let missing = RowId(i64::MAX);
+        let read = read_progress(&feed, vec![rows[0], rows[1], missing]).unwrap();
+        let statuses: Vec<_> =
+            read.iter().map(|(row, progress)| (*row, progress.clone().map(|it| it.status))).collect();
+        assert_eq!(statuses, [(rows[0], Some(Some(RouterStatus::Success))), (rows[1], Some(None)), (missing, None)]);
+    }
 
     #[test]
     fn settled_transaction_has_no_expected_time() {
