@@ -119,7 +119,7 @@ impl LineReader {
         if let Some((delimiter, columns)) = self.previous.take_if(|_| !csv::has_header(line)) {
             (self.delimiter, self.columns) = (delimiter, Some(columns));
             let position = InputPosition::Line(self.line_number);
-            let warning = format!("{position} is not a header, so the columns of the file before apply");
+            let warning = format!("{position} is not a header, so the columns of the previous file apply");
             return iter::once(LineResult::Warning(warning)).chain(self.read_row(line)).collect();
         }
         self.delimiter = csv::detect_delimiter(line);

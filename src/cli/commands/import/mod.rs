@@ -115,12 +115,8 @@ pub(crate) fn import(args: &ImportArgs, input: &mut dyn Read, cx: &mut Context) 
             return Ok(Exit::Error);
         }
         Err(ReadError::Input(fault)) => {
-            let reason = error_reason(&fault);
-            if args.json {
-                let errors = vec![format!("{name} can't be read: {reason}")];
-                ImportView { errors, ..ImportView::unchanged(args.dry_run) }.print(cx.out)?;
-            }
-            return print_unreadable(&name, &reason, cx.err);
+            refuse(args, &unreadable(&name, &error_reason(&fault)), cx)?;
+            return Ok(Exit::Error);
         }
         Err(ReadError::Callback(fault)) => return Err(fault.into()),
     };
@@ -155,10 +151,18 @@ pub(crate) fn display_name(file: &str) -> String {
     if file == "-" { "standard input".into() } else { text::clean(file) }
 }
 
-/// Prints that a file can't be read, and returns the exit code.
-pub(crate) fn print_unreadable(name: &str, reason: &str, err: &mut dyn io::Write) -> color_eyre::Result<Exit> {
-    writeln!(err, "{name} can't be read: {reason}")?;
-    Ok(Exit::Error)
+/// Returns the sentence that a file can't be read.
+fn unreadable(name: &str, reason: &str) -> String {
+    format!("{name} can't be read: {reason}")
+}
+
+/// Prints why nothing is imported, as JSON too if that is asked for.
+fn refuse(args: &ImportArgs, error: &str, cx: &mut Context) -> color_eyre::Result<()> {
+    if args.json {
+        let errors = vec![error.to_owned()];
+        ImportView { errors, ..ImportView::unchanged(args.dry_run) }.print(cx.out)?;
+    }
+    Ok(writeln!(cx.err, "{error}")?)
 }
 
 /// Reads the whole file into a spool, so that the store is written only after every line was found valid.

@@ -33,7 +33,7 @@ use crate::{
 /// Tracks transactions until the input ends or a signal comes, and prints the totals.
 pub(crate) fn follow(args: &ImportArgs, cx: &mut Context) -> Result<Exit> {
     if args.format == FormatArg::Json {
-        writeln!(cx.err, "{}", LineReader::ARRAY)?;
+        import::refuse(args, LineReader::ARRAY, cx)?;
         return Ok(Exit::Usage);
     }
     let clock = Clock::system();
@@ -42,7 +42,10 @@ pub(crate) fn follow(args: &ImportArgs, cx: &mut Context) -> Result<Exit> {
         let _backups = cx.store.schedule_backups(clock.clone())?;
         match FollowedInput::open(&args.file, &clock) {
             Ok(input) => run(args, input, signal, cx, &clock).await,
-            Err(reason) => import::print_unreadable(&import::display_name(&args.file), &reason, cx.err),
+            Err(reason) => {
+                import::refuse(args, &import::unreadable(&import::display_name(&args.file), &reason), cx)?;
+                Ok(Exit::Error)
+            }
         }
     })
 }
@@ -57,11 +60,9 @@ async fn run(
 ) -> Result<Exit> {
     let mut target = ImportTarget { store: &cx.store, profile: &cx.profile, clock, err: cx.err, listener: None };
     let (totals, exit) = track_until_end(args, input, signal, &mut target).await?;
-    if let Some(totals) = totals {
-        match args.json {
-            true => totals.view().print(cx.out)?,
-            false => writeln!(cx.out, "{totals}")?,
-        }
+    match args.json {
+        true => totals.view().print(cx.out)?,
+        false => writeln!(cx.out, "{totals}")?,
     }
     Ok(exit)
 }
@@ -87,7 +88,7 @@ pub(crate) enum InputReport {
     Arrived(Vec<TransactionParams>),
     Tracked(Vec<TransactionParams>),
     /// The input has ended: the totals and the exit code.
-    End(Option<ImportTotals>, Exit),
+    End(ImportTotals, Exit),
 }
 
 impl ImportTarget<'_> {
@@ -103,14 +104,13 @@ fn params_of(batch: &[NewTransaction]) -> Vec<TransactionParams> {
     batch.iter().map(|new| new.params.clone()).collect()
 }
 
-/// Tracks transactions until the input ends or a signal comes. Returns the totals and the exit code. An input that
-/// can't be read has no totals.
+/// Tracks transactions until the input ends or a signal comes. Returns the totals and the exit code.
 pub(crate) async fn track_until_end(
     args: &ImportArgs,
     mut input: FollowedInput,
     signal: impl Future<Output = Exit>,
     target: &mut ImportTarget<'_>,
-) -> Result<(Option<ImportTotals>, Exit)> {
+) -> Result<(ImportTotals, Exit)> {
     let name = import::display_name(&args.file);
     let mut stream = ImportStream::new(args);
     tokio::pin!(signal);
@@ -127,7 +127,8 @@ pub(crate) async fn track_until_end(
                 writeln!(target.err, "{name} {reason}")?;
             }
             Err(fault) => {
-                return Ok((None, import::print_unreadable(&name, &import::error_reason(&fault), target.err)?));
+                stream.stop(import::unreadable(&name, &import::error_reason(&fault)), Exit::Error, target)?;
+                break stream.exit;
             }
         }
         stream.collect_batch(target)?;
@@ -142,7 +143,7 @@ pub(crate) async fn track_until_end(
     if !stream.partial.is_empty() {
         writeln!(target.err, "the last line has no line end yet and was not tracked")?;
     }
-    Ok((Some(stream.totals), ended.unwrap_or(Exit::Success)))
+    Ok((stream.totals, ended.unwrap_or(Exit::Success)))
 }
 
 /// The totals of a followed input.
@@ -151,15 +152,28 @@ pub(crate) struct ImportTotals {
     tracked: usize,
     updated: usize,
     known: usize,
+    /// The number of tracked transactions that took missing values from their quotes.
+    completed: usize,
     bad: usize,
     warnings: Vec<String>,
+    /// The error that stopped the reading before the end of the input.
+    error: Option<String>,
 }
 
 impl ImportTotals {
     fn view(self) -> ImportView {
-        let Self { tracked, updated, known, bad, warnings } = self;
-        let nothing = ImportView::unchanged(false);
-        ImportView { imported: true, tracked, updated, unchanged: known, bad_lines: bad, warnings, ..nothing }
+        let Self { tracked, updated, known, completed, bad, warnings, error } = self;
+        ImportView {
+            imported: error.is_none(),
+            tracked,
+            updated,
+            unchanged: known,
+            completed,
+            warnings,
+            errors: error.into_iter().collect(),
+            bad_lines: bad,
+            ..ImportView::unchanged(false)
+        }
     }
 
     /// Whether a line was bad.
@@ -302,8 +316,8 @@ impl ImportStream {
                     writeln!(target.err, "{error}")?;
                 }
                 LineResult::Fatal(error) => {
-                    writeln!(target.err, "{error}")?;
-                    self.exit = Some(if error.position == InputPosition::File { Exit::Usage } else { Exit::Error });
+                    let exit = if error.position == InputPosition::File { Exit::Usage } else { Exit::Error };
+                    self.stop(error.to_string(), exit, target)?;
                     break;
                 }
             }
@@ -311,6 +325,13 @@ impl ImportStream {
         if self.exit == Some(Exit::Success) && self.totals.bad > 0 {
             self.exit = Some(Exit::Error);
         }
+        Ok(())
+    }
+
+    /// Prints an error, after which nothing more is read.
+    fn stop(&mut self, error: String, exit: Exit, target: &mut ImportTarget<'_>) -> std::io::Result<()> {
+        writeln!(target.err, "{error}")?;
+        (self.totals.error, self.exit) = (Some(error), Some(exit));
         Ok(())
     }
 
@@ -358,6 +379,10 @@ impl ImportStream {
         self.totals.tracked += report.added.count;
         self.totals.updated += report.updated.count;
         self.totals.known += report.unchanged.count;
+        self.totals.completed += report.completed.count;
+        if let Some(twice) = report.other_profiles_notice() {
+            self.warn(format!("{twice}; each profile polls them"), target)?;
+        }
         target.report(|| InputReport::Tracked(params_of(&batch))).await;
         Ok(None)
     }

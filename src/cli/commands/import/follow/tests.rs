@@ -3,6 +3,7 @@ use std::{fs, future, io::Write as _, time::Duration};
 use super::*;
 use crate::{
     cli::context::testing::{CommandFixture, at},
+    domain::fixtures,
     store::WakeKind,
 };
 
@@ -26,6 +27,10 @@ fn row(number: usize) -> String {
 /// Follows a stream of these pieces, which arrive one by one. Returns standard output, standard error and the exit
 /// code.
 fn follow_pieces(fixture: &mut CommandFixture, pieces: &[&str]) -> (String, String, Exit) {
+    follow_with(&args(), fixture, pieces)
+}
+
+fn follow_with(args: &ImportArgs, fixture: &mut CommandFixture, pieces: &[&str]) -> (String, String, Exit) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let (out, err, exit) = fixture.run(|cx| {
         runtime.block_on(async {
@@ -35,7 +40,7 @@ fn follow_pieces(fixture: &mut CommandFixture, pieces: &[&str]) -> (String, Stri
                 send.send(Ok(piece.as_bytes().to_vec())).await.unwrap();
             }
             drop(send);
-            run(&args(), FollowedInput::Stream(receive), future::pending(), cx, &clock).await
+            run(args, FollowedInput::Stream(receive), future::pending(), cx, &clock).await
         })
     });
     (out, err, exit.unwrap())
@@ -54,6 +59,36 @@ fn lines_are_tracked_as_they_arrive_and_bad_lines_are_skipped() {
     assert!(lines[0].starts_with("line 4: fromChainId: `mars`"), "{err}");
     assert!(lines[1].starts_with("line 6: a quotation mark is never closed"), "{err}");
     assert_eq!((lines.len(), fixture.transactions().len()), (2, 3));
+}
+
+#[test]
+fn json_result_says_whether_the_input_was_read_to_its_end() {
+    let mut fixture = CommandFixture::new();
+    let args = ImportArgs { json: true, ..args() };
+    let mut follow = |pieces: &[&str]| -> serde_json::Value {
+        serde_json::from_str(&follow_with(&args, &mut fixture, pieces).0).unwrap()
+    };
+    let whole = follow(&[HEADER, &row(1), "0xabcdef12,mars,10,q,\n"]);
+    assert_eq!((&whole["imported"], &whole["tracked"], &whole["badLines"]), (&true.into(), &1.into(), &1.into()));
+    assert_eq!(whole["errors"], serde_json::json!([]));
+    let unusable = follow(&["a,b\n"]);
+    assert_eq!((&unusable["imported"], &unusable["tracked"]), (&false.into(), &0.into()));
+    assert!(unusable["errors"][0].as_str().unwrap().contains("transactionId"), "{unusable}");
+    let missing = ImportArgs { file: "/nowhere/batch.csv".into(), ..args };
+    let (out, err, exit) = fixture.run(|cx| super::follow(&missing, cx));
+    assert_eq!(exit.unwrap(), Exit::Error);
+    assert!(out.contains("\"imported\":false") && out.contains(err.trim_end()), "{out}{err}");
+}
+
+#[test]
+fn rows_that_another_profile_polls_too_are_named() {
+    let mut fixture = CommandFixture::new();
+    follow_pieces(&mut fixture, &[HEADER, &row(1)]);
+    let params = fixture.transactions().remove(0).params;
+    let mut other = CommandFixture::new();
+    other.track_as("prod", NewTransaction { params, ..fixtures::new(1) });
+    let (_, err, _) = follow_pieces(&mut other, &[HEADER, &row(1)]);
+    assert_eq!(err, "warning: also tracked in other profiles: 1 in prod; each profile polls them\n");
 }
 
 #[test]
@@ -159,7 +194,7 @@ fn file_that_is_filled_again_without_a_header_keeps_its_columns() {
         })
     });
     assert_eq!(rows, [1, 1, 1, 0]);
-    let kept = "warning: line 1 is not a header, so the columns of the file before apply\n";
+    let kept = "warning: line 1 is not a header, so the columns of the previous file apply\n";
     let invalid = err.strip_prefix(&kept.repeat(2)).unwrap();
     assert!(invalid.starts_with("line 1: the header has no transactionId"), "{invalid}");
 }
