@@ -134,6 +134,24 @@ fn daily_backup_is_not_changed() {
         fs::write(backup, &bytes).unwrap();
         home.run(&["--db", backup, "list"]).assert_exit(1, &reason);
     }
+    fs::write(backup, "").unwrap();
+    home.run(&["--db", backup, "list"]).assert_exit(1, &["it is empty"]);
+}
+
+#[test]
+fn backup_never_replaces_a_file_of_the_store_or_a_device() {
+    let home = home_with_backup();
+    for name in ["hoptop.db", "hoptop.db-wal", "hoptop.db-shm", "hoptop.db.presence"] {
+        home.run(&["backup", name, "--force"]).assert_exit(1, &["it belongs to the store; choose another name"]);
+    }
+    home.run(&["backup", "/dev/null", "--force"]).assert_exit(1, &["it is a device"]);
+    assert_eq!(home.list().len(), 3);
+    // A file in the folder of the daily backups is allowed, and a link is kept.
+    fs::create_dir_all(home.path().join("backups")).unwrap();
+    assert_eq!(home.run(&["backup", "backups/own.db"]).code, Some(0));
+    std::os::unix::fs::symlink("backups/own.db", home.path().join("link.db")).unwrap();
+    assert_eq!(home.run(&["backup", "link.db", "--force"]).code, Some(0));
+    assert!(home.path().join("link.db").is_symlink());
 }
 
 #[test]

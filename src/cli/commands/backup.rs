@@ -15,7 +15,7 @@ use clap_complete::ArgValueCompleter;
 use color_eyre::eyre::{Result, WrapErr, bail};
 
 use crate::{
-    cli::{completers, context::Context},
+    cli::{completers, context::Context, output::target::OutputTarget},
     clock::Clock,
     domain::text,
     runtime::{exit::Exit, signals},
@@ -56,15 +56,14 @@ pub(crate) struct BackupArgs {
 pub(crate) fn backup(args: &BackupArgs, cx: &mut Context) -> Result<Exit> {
     let Some(file) = &args.file else { bail!("choose a file to write") };
     let shown = text::clean_path(file);
-    if file.is_dir() {
-        bail!("{shown} is a folder; choose a file in that folder");
-    }
-    if is_same_file(file, cx.store.path()) {
-        bail!("{shown} is the store itself; choose another name");
-    }
+    let target = match OutputTarget::of_backup(file, cx.store.path()) {
+        Ok(OutputTarget::File { path, .. }) => path,
+        Ok(OutputTarget::Device(_)) => bail!("{shown} can't be written: it is a device; choose another name"),
+        Err(reason) => bail!("{shown} can't be written: {reason}"),
+    };
     let existing = if args.force { ExistingFilePolicy::Replace } else { ExistingFilePolicy::Keep };
     let signals = signals::FirstSignal::listen()?;
-    let copied = cx.store.backup(file, existing, &|| signals.exit().is_none());
+    let copied = cx.store.backup(&target, existing, &|| signals.exit().is_none());
     if let (Err(_), Some(exit)) = (&copied, signals.exit()) {
         writeln!(cx.err, "interrupted: no backup was written to {shown}")?;
         return Ok(exit);
@@ -119,11 +118,7 @@ pub(crate) fn back_up_if_due(store: &Store) -> Result<()> {
 }
 
 fn describe(BackupReport { transactions, bytes }: &BackupReport) -> String {
-    format!("{transactions} transactions, {}, verified", size(*bytes))
-}
-
-fn is_same_file(file: &Path, store: &Path) -> bool {
-    matches!((file.canonicalize(), store.canonicalize()), (Ok(file), Ok(store)) if file == store)
+    format!("{}, {}, verified", text::counted(*transactions, "transaction"), size(*bytes))
 }
 
 /// Returns a number of bytes as text with a decimal unit, such as `12.3 MB`.
@@ -151,7 +146,7 @@ mod tests {
         let mut args = BackupArgs { file: Some(fixture.folder.path().join("copy.db")), force: false, daily: false };
         let (out, _, exit) = fixture.run(|cx| backup(&args, cx));
         assert_eq!(exit.unwrap(), Exit::Success);
-        assert!(out.contains("copy.db: 1 transactions, ") && out.ends_with(" kB, verified\n"), "{out}");
+        assert!(out.contains("copy.db: 1 transaction, ") && out.ends_with(" kB, verified\n"), "{out}");
         let refused = fixture.run(|cx| backup(&args, cx)).2.unwrap_err().to_string();
         assert!(refused.contains("already exists") && refused.contains("--force"), "{refused}");
         fixture.track(fixtures::new(2));
@@ -164,7 +159,8 @@ mod tests {
     #[test]
     fn backup_refuses_the_store_and_a_folder_as_target() {
         let mut fixture = CommandFixture::new();
-        for (file, word) in [(fixture.store.path().to_owned(), "itself"), (fixture.folder.path().to_owned(), "folder")]
+        for (file, word) in
+            [(fixture.store.path().to_owned(), "belongs to the store"), (fixture.folder.path().to_owned(), "folder")]
         {
             let refused = fixture
                 .run(|cx| backup(&BackupArgs { file: Some(file), force: true, daily: false }, cx))

@@ -51,7 +51,8 @@ pub(crate) fn restore(args: &RestoreArgs, settings: &Settings) -> Result<Exit> {
         Store::restore(&args.file, &settings.db, Clock::system().now().wall)?;
     let (file, db) = (text::clean_path(&args.file), text::clean_path(&settings.db));
     let mut out = io::stdout();
-    writeln!(out, "{db}: {transactions} transactions from {file}, {}, verified", size(bytes))?;
+    let transactions = text::counted(transactions, "transaction");
+    writeln!(out, "{db}: {transactions} from {file}, {}, verified", size(bytes))?;
     if let Some(kept) = kept {
         writeln!(out, "the previous store is kept as {}", text::clean_path(&kept))?;
     }

@@ -8,3 +8,4 @@ mod on_chain_json;
 pub(crate) mod quote_json;
 pub(crate) mod schema;
 pub(crate) mod table;
+pub(crate) mod target;

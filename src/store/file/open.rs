@@ -203,6 +203,9 @@ pub(in crate::store) fn is_unused_backup(path: &Path) -> bool {
 
 /// Opens a backup for reading. A backup is never migrated, so one with an older schema can't be read.
 pub(in crate::store) fn open_backup(path: &Path) -> Result<OpenStore, StoreError> {
+    if path.metadata().is_ok_and(|about| about.len() == 0) {
+        return Err(StoreError::Open { path: path.to_owned(), reason: "it is empty".into() });
+    }
     let connection = connection::open_for_reading(path)?;
     connection::claim(&connection, path)?;
     match migrate::version(&connection)? {

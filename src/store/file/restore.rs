@@ -101,14 +101,14 @@ fn check_source(backup: &Path, store: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Copies the backup to a private file beside the store, which is removed unless it gets the store's name.
-fn copy_to_store_folder(backup: &Path, store: &Path) -> io::Result<TempPath> {
+/// Copies a file to a private file beside the store, which is removed unless it gets another name.
+fn copy_to_store_folder(file: &Path, store: &Path) -> io::Result<TempPath> {
     let folder = files::folder_of(store);
     files::create_private_folder(folder)?;
     let mut prefix = store.file_name().unwrap_or_default().to_owned();
     prefix.push(UNFINISHED);
     let mut copy = tempfile::Builder::new().prefix(&prefix).tempfile_in(folder)?;
-    io::copy(&mut File::open(backup)?, copy.as_file_mut())?;
+    io::copy(&mut File::open(file)?, copy.as_file_mut())?;
     Ok(copy.into_temp_path())
 }
 
@@ -151,12 +151,13 @@ fn keep_previous_store(store: &Path, marker: &OpenMarker, at: DateTime<Utc>) -> 
         checkpoint_log(store);
     }
     let kept = unused_path(store, KEPT, at);
-    for ending in [""].iter().chain(&COMPANIONS) {
+    // Each file gets its name when it is whole, the log before the database that it belongs to.
+    for ending in COMPANIONS.iter().chain(&[""]) {
         let (from, to) = (paths::companion(store, ending), paths::companion(&kept, ending));
         if from.exists() {
-            let mut target = files::private_options().write(true).create_new(true).open(&to)?;
-            io::copy(&mut File::open(&from)?, &mut target)?;
-            target.sync_all()?;
+            let copy = copy_to_store_folder(&from, store)?;
+            File::open(&copy)?.sync_all()?;
+            copy.persist_noclobber(&to).map_err(|error| error.error)?;
         }
     }
     if is_usable && paths::log_size(&kept) == 0 {

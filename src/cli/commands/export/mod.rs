@@ -10,7 +10,6 @@ mod partial_file;
 mod report;
 mod rows;
 mod sheet;
-mod target;
 
 use std::{
     fs::{File, OpenOptions},
@@ -27,11 +26,10 @@ pub(crate) use self::new_file::to_new_file;
 use self::{
     format::{ExportFormat, ExportOptions},
     rows::{error_reason, write_rows},
-    target::OutputTarget,
 };
 use super::list;
 use crate::{
-    cli::{completers, context::Context},
+    cli::{completers, context::Context, output::target::OutputTarget},
     domain::{filter::Filter, text},
     runtime::{exit::Exit, signals},
 };
@@ -139,7 +137,7 @@ fn finish(written: Result<usize>, name: &str, cx: &mut Context) -> Result<Exit> 
 /// The transactions to write, and the format.
 struct ExportSelection {
     filter: Filter,
-    /// The filter as it was typed.
+    /// The filter as it is applied.
     filter_text: String,
     format: ExportFormat,
     limit: Option<usize>,

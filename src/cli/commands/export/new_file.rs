@@ -10,9 +10,8 @@ use super::{
     format::{ExportFormat, ExportOptions},
     partial_file,
     rows::{error_reason, write_rows},
-    target::OutputTarget,
 };
-use crate::{domain::text, process::files, store::Store, tui::export::ExportOrder};
+use crate::{cli::output::target::OutputTarget, domain::text, process::files, store::Store, tui::export::ExportOrder};
 
 /// Writes the file. Returns a sentence with the number of transactions and the path, or the reason why there is no
 /// file.

@@ -1,6 +1,6 @@
 //! Resolves the name of an output: a file to create or replace, or a device to write to.
 //!
-//! The output must never be the store, one of the store's companion files or one of its backups.
+//! The output must never be the store or one of the store's companion files, nor replace a daily backup with something else.
 
 use std::{
     fs, io,
@@ -31,10 +31,11 @@ const COMPANIONS: [&str; 15] = [
 ];
 /// The folder beside a store that holds its backups.
 const BACKUPS: &str = "backups";
+const BELONGS: &str = "it belongs to the store; choose another name";
 
 /// A resolved output.
 #[derive(Debug)]
-pub(super) enum OutputTarget {
+pub(crate) enum OutputTarget {
     /// A file, existing or not, and its folder.
     File { path: PathBuf, folder: PathBuf },
     /// A device that must not be replaced by a file: a terminal, a pipe, `/dev/null`.
@@ -43,7 +44,15 @@ pub(super) enum OutputTarget {
 
 impl OutputTarget {
     /// Resolves `file`, or returns the reason why it can't be written. `store` is the path of the store.
-    pub(super) fn of(file: &Path, store: &Path) -> Result<Self, &'static str> {
+    pub(crate) fn of(file: &Path, store: &Path) -> Result<Self, &'static str> {
+        match Self::of_backup(file, store)? {
+            Self::File { path, .. } if is_any(&path, store, is_in_backups) => Err(BELONGS),
+            target => Ok(target),
+        }
+    }
+
+    /// Like [`Self::of`], but a file in the folder of the daily backups is allowed.
+    pub(crate) fn of_backup(file: &Path, store: &Path) -> Result<Self, &'static str> {
         // A symbolic link is kept: its target is replaced or created.
         let path = match fs::metadata(file) {
             Ok(about) if about.is_dir() => return Err("it is a folder; choose a file in that folder"),
@@ -51,8 +60,8 @@ impl OutputTarget {
             Ok(_) => fs::canonicalize(file).unwrap_or_else(|_| file.to_owned()),
             Err(_) => follow_links(file).ok_or("its symbolic links form a loop; choose another name")?,
         };
-        if belongs_to(&path, store) || follow_links(store).is_some_and(|store| belongs_to(&path, &store)) {
-            return Err("it belongs to the store; choose another name");
+        if is_any(&path, store, is_companion) {
+            return Err(BELONGS);
         }
         Ok(Self::File { folder: folder_of(&path).to_owned(), path })
     }
@@ -75,13 +84,19 @@ fn with_canonical_folder(path: &Path) -> io::Result<PathBuf> {
     path.file_name().map_or_else(|| fs::canonicalize(path), |name| Ok(folder.join(name)))
 }
 
-/// Whether a file is the store, one of its companion files (of hoptop or SQLite), or in the folder of its backups.
-fn belongs_to(path: &Path, store: &Path) -> bool {
-    let Ok(store) = with_canonical_folder(store) else { return false };
-    if path.starts_with(folder_of(&store).join(BACKUPS)) {
-        return true;
-    }
-    let names = path.file_name().zip(store.file_name()).filter(|_| folder_of(path) == folder_of(&store));
+/// Whether `rule` is true of a file and the store, by the store's name or by the name that it links to.
+fn is_any(path: &Path, store: &Path, rule: fn(&Path, &Path) -> bool) -> bool {
+    let names = [Some(store.to_owned()), follow_links(store)];
+    names.into_iter().flatten().filter_map(|store| with_canonical_folder(&store).ok()).any(|store| rule(path, &store))
+}
+
+fn is_in_backups(path: &Path, store: &Path) -> bool {
+    path.starts_with(folder_of(store).join(BACKUPS))
+}
+
+/// Whether a file is the store or one of its companion files, of hoptop or SQLite.
+fn is_companion(path: &Path, store: &Path) -> bool {
+    let names = path.file_name().zip(store.file_name()).filter(|_| folder_of(path) == folder_of(store));
     let Some((name, store)) = names else { return false };
     let rest = name.as_encoded_bytes().strip_prefix(store.as_encoded_bytes());
     rest.is_some_and(|rest| rest.is_empty() || COMPANIONS.iter().any(|ending| rest.starts_with(ending.as_bytes())))
