@@ -63,6 +63,12 @@ pub(crate) fn is_dropped(character: char) -> bool {
     class(character) == CharClass::Drop
 }
 
+/// Whether [`clean`] cuts `raw` at [`FIELD_LIMIT`].
+pub(crate) fn is_cut(raw: &str) -> bool {
+    let kept = clean(raw);
+    kept.ends_with('…') && kept.chars().count() == FIELD_LIMIT
+}
+
 /// Like [`clean`], but `None` if nothing is left.
 pub(crate) fn clean_or_none(raw: &str) -> Option<String> {
     Some(clean(raw)).filter(|text| !text.is_empty())

@@ -69,6 +69,7 @@ fn unreachable_service_is_an_error_that_names_the_fix() {
     assert_eq!(refused.code, Some(1));
     assert!(line(&refused, "service").starts_with("error") && line(&refused, "service").contains("check the base URL"));
     assert!(line(&refused, "probe").starts_with("error"), "{refused:?}");
+    assert!(line(&refused, "probe").matches("check the base URL").count() < 2, "{refused:?}");
     let unresolved = doctor(&home, "https://no-such-host.invalid", &[]);
     assert_eq!(unresolved.code, Some(1));
     assert!(line(&unresolved, "service").contains("can't be resolved; check the base URL"), "{unresolved:?}");
@@ -87,6 +88,7 @@ fn state_folder_that_is_a_file_and_a_dead_webhook_are_errors() {
     let ended = doctor(&home, &simulation.url, &[]);
     assert_eq!(ended.code, Some(1), "{ended:?}");
     let (state, alerting) = (line(&ended, "state"), line(&ended, "alerting"));
+    assert!(line(&ended, "ledger").starts_with("warn   ledger    not checked"), "{ended:?}");
     assert!(state.starts_with("error") && state.contains("is a file") && state.contains("--state-dir"), "{state}");
     assert!(alerting.starts_with("error") && alerting.contains("check the webhook URL"), "{alerting}");
     assert!(!ended.out.contains("canary") && line(&ended, "service").starts_with("ok"), "{ended:?}");

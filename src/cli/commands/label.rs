@@ -58,7 +58,7 @@ pub(crate) fn label(args: &LabelArgs, cx: &mut Context) -> Result<Exit> {
         0 => writeln!(cx.out, "no change: the labels are already as you want them")?,
         changed => {
             let changes = text::counted(changed, "change");
-            writeln!(cx.out, "changed labels on {}:{labels} ({changes})", text::counted(count, "transaction"))?;
+            writeln!(cx.out, "labels{labels} on {}: {changes}", text::counted(count, "transaction"))?;
         }
     }
     Ok(Exit::Success)
@@ -130,10 +130,10 @@ mod tests {
     fn labels_are_added_and_removed_on_several_transactions_in_one_edit() {
         let (mut fixture, [first, second]) = tracked();
         let added = run(&mut fixture, &[&first, "--add", "vip", "--add", "vip"]);
-        assert_eq!(added.0, "changed labels on 1 transaction: +vip (1 change)\n");
+        assert_eq!(added.0, "labels +vip on 1 transaction: 1 change\n");
         let words = [&first, &second, "--add", "vip", "--remove", "old", "--add", "big\u{1b} customer"];
         let done = run(&mut fixture, &words);
-        let line = "changed labels on 2 transactions: +vip +big customer -old (5 changes)\n";
+        let line = "labels +vip +big customer -old on 2 transactions: 5 changes\n";
         assert_eq!(done, (line.into(), String::new(), Exit::Success));
         assert_eq!(labels(&fixture), [["big customer", "vip"], ["big customer", "vip"]]);
         assert_eq!(run(&mut fixture, &words).0, "no change: the labels are already as you want them\n");

@@ -193,7 +193,7 @@ fn table_row(candidate: &FilterInput, now: DateTime<Utc>, ellipsis: &str) -> [St
         row_text::route(tx, Glyphs::Ascii),
         settled_duration::short_age(tx, now),
         row_text::due(tx, now),
-        width::cut(row_text::ticket_or_label(tx).unwrap_or("-"), MAX_WIDTH, ellipsis),
+        width::cut(row_text::ticket_or_label_cell(tx).as_deref().unwrap_or("-"), MAX_WIDTH, ellipsis),
         row_text::checked(tx, now),
     ]
 }
@@ -324,6 +324,8 @@ SEV  STATUS       TX           ROUTE     AGE  DUE  TICKET         CHECKED
         assert_eq!(read(&["0xa or 0xb sort:age", "is:overdue"]), "(0xa or 0xb) sort:age is:overdue");
         assert_eq!(read(&["\"a sort:age b\" or 0xb", "is:overdue"]), "(\"a sort:age b\" or 0xb) is:overdue");
         assert_eq!(read(&["0xa", "or", "0xb"]), "0xa or 0xb");
+        // A word keeps the `)` whose `(` is inside of it.
+        assert_eq!(read(&["0xa or foo(bar", "is:overdue"]), "(0xa or foo(bar ) is:overdue");
         assert_eq!(read(&["/a or b/", "is:overdue"]), "/a or b/ is:overdue");
         assert!(run(&mut bench_with_three_transactions(), &args(&["label:two words"])).0.ends_with("1 shown of 3\n"));
     }

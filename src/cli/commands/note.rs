@@ -31,7 +31,7 @@ Examples:
   # Undo it, if it was the last change
   hoptop undo
 
-A note is one line: the lines of a longer text are joined. It is kept with the transaction; `hoptop show` prints it.";
+A note is one line of at most 512 characters: the lines of a longer text are joined. It is kept with the transaction; `hoptop show` prints it.";
 
 /// The arguments of `hoptop note`.
 #[derive(Args, Clone, Debug)]
@@ -57,7 +57,7 @@ impl NoteArgs {
 
 /// Adds or removes the note. A note `-` is read from `input`, which is `None` if commands are typed on standard input.
 pub(crate) fn note(args: &NoteArgs, input: Option<&mut dyn Read>, cx: &mut Context) -> Result<Exit> {
-    // Before a note is typed for a transaction that isn't tracked.
+    // Looked up first, so that nobody types a note for a transaction that isn't tracked.
     let Some(tx) = cx.find(&args.transaction)? else {
         writeln!(cx.err, "nothing was changed")?;
         return Ok(Exit::Error);
@@ -70,6 +70,7 @@ pub(crate) fn note(args: &NoteArgs, input: Option<&mut dyn Read>, cx: &mut Conte
             return Ok(Exit::Usage);
         }
     };
+    let is_cut = text.as_deref().is_some_and(text::is_cut);
     let text = text.as_deref().map(text::clean_or_none);
     if text == Some(None) {
         writeln!(cx.err, "the note is empty")?;
@@ -78,8 +79,14 @@ pub(crate) fn note(args: &NoteArgs, input: Option<&mut dyn Read>, cx: &mut Conte
     let (hash, transactions) = (&tx.params.transaction_id, vec![tx.key()]);
     if !args.remove {
         match cx.edit(Edit::AddNote { transactions, text: text.flatten().unwrap_or_default() })? {
-            0 => writeln!(cx.out, "no change: {hash} no longer exists")?,
+            0 => {
+                writeln!(cx.err, "no note was added: {hash} no longer exists")?;
+                return Ok(Exit::Error);
+            }
             _ => writeln!(cx.out, "added a note to {hash}")?,
+        }
+        if is_cut {
+            writeln!(cx.err, "warning: only the first {} characters of the note are kept", text::FIELD_LIMIT - 1)?;
         }
         return Ok(Exit::Success);
     }
@@ -124,15 +131,31 @@ fn note_to_remove<'a>(notes: &'a [String], part: Option<&str>) -> Result<&'a str
 
 #[cfg(test)]
 mod tests {
+    use std::io;
+
     use super::*;
     use crate::{
-        cli::{commands::undo, context::testing::CommandFixture},
-        domain::fixtures,
+        cli::{
+            commands::undo,
+            context::testing::{CommandFixture, at},
+        },
+        domain::{fixtures, ids::RowId},
+        store::{Store, testing},
     };
 
     fn run_with(fixture: &mut CommandFixture, args: &NoteArgs) -> (String, String, Exit) {
         let (out, err, exit) = fixture.run(|cx| note(args, Some(&mut "a reply of\nthe bridge\n".as_bytes()), cx));
         (out, err, exit.unwrap())
+    }
+
+    /// A standard input during which the transaction is deleted.
+    struct DeletingInput(Store, RowId);
+
+    impl Read for DeletingInput {
+        fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+            testing::delete(&self.0, vec![self.1], at(70));
+            Ok(0)
+        }
     }
 
     fn run(fixture: &mut CommandFixture, transaction: &str, text: &str) -> (String, String, Exit) {
@@ -167,6 +190,21 @@ mod tests {
         let args = NoteArgs { transaction: "0000000001".to_owned(), text: Some("-".to_owned()), remove: false };
         let (_, err, exit) = fixture.run(|cx| note(&args, None, cx));
         assert!(err.contains("give the text") && exit.unwrap() == Exit::Usage, "{err}");
+    }
+
+    #[test]
+    fn note_that_is_lost_or_cut_is_reported() {
+        let mut fixture = CommandFixture::new();
+        let row = fixture.track(fixtures::new(1));
+        let hash = fixtures::params(1).transaction_id.to_string();
+        let (out, err, exit) = run(&mut fixture, &hash, &"word ".repeat(200));
+        assert_eq!((out, exit), (format!("added a note to {hash}\n"), Exit::Success));
+        assert_eq!(err, "warning: only the first 511 characters of the note are kept\n");
+        let mut input = DeletingInput(fixture.store.clone(), row);
+        let args = NoteArgs { transaction: hash.clone(), text: Some("-".to_owned()), remove: false };
+        let empty = fixture.run(|cx| note(&args, Some(&mut (&b"text"[..]).chain(&mut input)), cx));
+        assert_eq!(empty.1, format!("no note was added: {hash} no longer exists\n"));
+        assert_eq!(empty.2.unwrap(), Exit::Error);
     }
 
     #[test]

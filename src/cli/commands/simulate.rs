@@ -90,7 +90,7 @@ pub(crate) fn simulate(args: &SimulateArgs, rps: Option<f64>) -> Result<Exit> {
             let (count, path) = (transfers.len(), text::clean_path(path));
             writeln!(io::stdout(), "{count} transfers written to {path}, ready for `hoptop import`")?;
         }
-        print_start(listen::reachable(listener.local_addr()?), transfers.len(), limits.rps)?;
+        print_start(listen::reachable(listener.local_addr()?), transfers.len(), limits.rps, args.batch.as_deref())?;
         if let Some(address) = args.chain_listen {
             let listener = server::bind(address)
                 .await
@@ -117,7 +117,7 @@ fn load_scenario(path: &Path, start: chrono::DateTime<chrono::Utc>) -> Result<(S
     Ok((scenario.world(start), scenario.limits()))
 }
 
-fn print_start(address: SocketAddr, transactions: usize, rps: f64) -> io::Result<()> {
+fn print_start(address: SocketAddr, transactions: usize, rps: f64, batch: Option<&Path>) -> io::Result<()> {
     let mut out = io::stdout().lock();
     writeln!(out, "simulated service on http://{address}: {transactions} transactions, {rps} requests/s for each ID")?;
     writeln!(
@@ -128,7 +128,8 @@ fn print_start(address: SocketAddr, transactions: usize, rps: f64) -> io::Result
         out,
         "  export HOPTOP_BASE_URL=http://{address} HOPTOP_RPS={rps} HOPTOP_DB=try.db HOPTOP_INTEGRATOR_ID=any-id"
     )?;
-    writeln!(out, "  hoptop import BATCH.csv && hoptop")?;
+    let batch = batch.map_or_else(|| "BATCH.csv".to_owned(), text::clean_path);
+    writeln!(out, "  hoptop import {batch} && hoptop")?;
     writeln!(out, "^C stops the service and prints the number of requests")?;
     out.flush()
 }

@@ -102,7 +102,14 @@ pub(crate) fn with_order_of(text: &str, ordered: &str) -> String {
 /// filter's order.
 pub(crate) fn group_alternatives(text: &str) -> Result<String, FilterError> {
     match Filter::parse_for_person(text, Some("me"))?.expression {
-        Expression::Any(_) => Ok(with_order_of(&format!("({})", parse::strip_order(text)?), text)),
+        Expression::Any(_) => {
+            let terms = parse::strip_order(text)?;
+            let closed = format!("({terms})");
+            // A last word with a `(` would take the `)` as its own.
+            let grouped =
+                if Filter::parse_for_person(&closed, Some("me")).is_ok() { closed } else { format!("({terms} )") };
+            Ok(with_order_of(&grouped, text))
+        }
         _ => Ok(text.to_owned()),
     }
 }

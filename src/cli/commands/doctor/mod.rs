@@ -104,9 +104,11 @@ pub(crate) fn doctor(
     if args.verify_replica {
         return team::verify_replica(team, cx);
     }
+    let state = check_state(&settings.state_dir);
+    let is_state_usable = !matches!(state, Diagnosis::Error(_));
     let mut findings = vec![
         ("config", check_config(settings, opening_errors)),
-        ("state", check_state(&settings.state_dir)),
+        ("state", state),
         ("base url", check_base_url(settings, opening_errors)),
     ];
     let (id, fingerprint) = check_id(settings);
@@ -135,7 +137,13 @@ pub(crate) fn doctor(
     findings
         .push(("poller", if is_good && has_full_rate { Diagnosis::Ok(polling) } else { Diagnosis::Warning(polling) }));
     let ledger = fingerprint.and_then(|fingerprint| budget::read_for_display(&settings.state_dir, &fingerprint));
-    findings.push(("ledger", check_ledger(ledger.as_ref(), settings.rps, cx)));
+    findings.push((
+        "ledger",
+        match is_state_usable {
+            true => check_ledger(ledger.as_ref(), settings.rps, cx),
+            false => Diagnosis::Warning("not checked, because the state folder can't be used".into()),
+        },
+    ));
     findings.push(("budget", if budget.need.is_lasting() { Diagnosis::Warning(need) } else { Diagnosis::Ok(need) }));
     let ahead = reader.newest_answer()?.filter(|at| *at > cx.now.wall);
     findings.push((
@@ -408,7 +416,7 @@ fn check_alerting(settings: &Settings, reader: &Reader, connect: Connect) -> Res
         Channel::Webhook(_) => None,
     });
     if let Some(warning) = missing {
-        return Ok(warning);
+        return Ok(Diagnosis::Warning(warning));
     }
     let unreachable = channels.iter().find_map(|channel| match channel {
         Channel::Webhook(webhook) => {
@@ -437,23 +445,23 @@ fn check_alerting(settings: &Settings, reader: &Reader, connect: Connect) -> Res
     }))
 }
 
-/// Returns a warning if the program of a setting's command can't be found.
-fn missing_program(setting: &str, command: &[String]) -> Option<Diagnosis> {
+/// Returns a sentence if the program of a setting's command can't be found.
+fn missing_program(setting: &str, command: &[String]) -> Option<String> {
     let name = command.first().filter(|name| !program::program_exists(name))?;
-    Some(Diagnosis::Warning(format!("{setting}: there is no program {name}; write its path, or check PATH")))
+    Some(format!("{setting}: there is no program {name}; write its path, or check PATH"))
 }
 
 fn check_terminal(settings: &Settings) -> Diagnosis {
-    if let Some(warning) = settings.clipboard.as_deref().and_then(|command| missing_program("clipboard", command)) {
-        return warning;
-    }
+    let clipboard = settings.clipboard.as_deref().and_then(|command| missing_program("clipboard", command));
+    let has_terminal = io::stdout().is_terminal() && io::stdin().is_terminal();
     let term = std::env::var("TERM").unwrap_or_default();
-    if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
-        return Diagnosis::Ok("none here; the dashboard needs one, `hoptop watch` doesn't".into());
-    }
-    match term.as_str() {
-        "" | "dumb" => Diagnosis::Warning(format!("TERM is `{term}`: the dashboard prints the list instead")),
-        term => Diagnosis::Ok(term.to_owned()),
+    let lacks_screen = has_terminal && matches!(term.as_str(), "" | "dumb");
+    let dumb = lacks_screen.then(|| format!("TERM is `{term}`: the dashboard prints the list instead"));
+    let warnings: Vec<String> = dumb.into_iter().chain(clipboard).collect();
+    match (warnings.is_empty(), has_terminal) {
+        (false, _) => Diagnosis::Warning(warnings.join("; ")),
+        (true, true) => Diagnosis::Ok(term),
+        (true, false) => Diagnosis::Ok("none here; the dashboard needs one, `hoptop watch` doesn't".into()),
     }
 }
 

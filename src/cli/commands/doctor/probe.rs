@@ -103,10 +103,11 @@ pub(super) fn probe(settings: &Settings, team: Option<&TeamAccess>, cx: &mut Con
         (_, status) => {
             let reason = match (status, failure) {
                 (_, Some(failure)) => failure.one_line(),
-                (Some(status), None) => format!("HTTP {status}"),
+                (Some(status), None) => format!("HTTP {status}; check the base URL"),
                 (None, None) => one_shot_poll::no_answer_reason(store, &settings.profile, cx.now.wall)?,
             };
-            Diagnosis::Error(format!("no usable answer: {reason}; check the base URL, the network and the service"))
+            // The check of the service says what to do about one that isn't reached.
+            Diagnosis::Error(format!("no usable answer: {reason}"))
         }
     })
 }
