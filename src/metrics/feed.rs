@@ -6,6 +6,7 @@
 
 use std::{cmp::Reverse, collections::HashSet, sync::Arc};
 
+use chrono::{DateTime, Utc};
 use prometheus_client::{
     encoding::EncodeLabelSet,
     metrics::{
@@ -83,16 +84,20 @@ struct PageFigures {
 #[derive(Clone)]
 pub(super) struct FeedMetrics {
     profiles: Arc<[String]>,
+    /// Earlier changes aren't counted, though they enter the feed of a replica later, when it reads the log from before
+    /// its start.
+    earliest: Option<DateTime<Utc>>,
     delays: Family<ProfileLabels, Histogram, fn() -> Histogram>,
     durations: Family<RouteLabels, Histogram, fn() -> Histogram>,
     settled: Family<SettledLabels, Counter>,
 }
 
 impl FeedMetrics {
-    /// Creates the metrics of these profiles, and registers them.
-    pub(super) fn new(profiles: &[String], registry: &mut Registry) -> Self {
+    /// Creates the metrics of these profiles from the moment `earliest`, and registers them.
+    pub(super) fn new(profiles: &[String], earliest: Option<DateTime<Utc>>, registry: &mut Registry) -> Self {
         let metrics = Self {
             profiles: profiles.into(),
+            earliest,
             delays: Family::new_with_constructor(|| Histogram::new(exponential_buckets(5.0, 2.0, 11))),
             durations: Family::new_with_constructor(|| Histogram::new(DURATION_BUCKETS)),
             settled: Family::default(),
@@ -115,12 +120,13 @@ impl FeedMetrics {
         let mut routes = HashSet::new();
         self.create_known_series(&feed, &mut routes).await;
         loop {
-            let (feed, profiles) = (feed.clone(), Arc::clone(&self.profiles));
+            let (feed, profiles, earliest) = (feed.clone(), Arc::clone(&self.profiles), self.earliest);
             let read = spawn_blocking(move || {
                 feed.changes_with(|page, reader| {
                     let mut figures = PageFigures { has_more: page.has_more, ..PageFigures::default() };
-                    let mut own = page.changes.iter().filter(|change| profiles.contains(&change.profile));
-                    own.try_for_each(|change| figures.add(change, reader))?;
+                    let own = page.changes.iter().filter(|change| profiles.contains(&change.profile));
+                    own.filter(|change| earliest.is_none_or(|earliest| change.at >= earliest))
+                        .try_for_each(|change| figures.add(change, reader))?;
                     Ok(figures)
                 })
             });

@@ -125,7 +125,7 @@ impl Metrics {
         requests.register(&profiles, &mut counted);
         let version = Info::new(vec![("version", env!("CARGO_PKG_VERSION"))]);
         counted.register("build", "Version of hoptop", version);
-        let feed_metrics = FeedMetrics::new(&profiles, &mut counted);
+        let feed_metrics = FeedMetrics::new(&profiles, store.team().map(|_| clock.now().wall), &mut counted);
         let state = MetricsState {
             counted,
             reader: SharedReader::new(store.reader()?),

@@ -106,7 +106,7 @@ impl Notifier {
         let (stop, stopped) = watch::channel(false);
         let mut tasks = JoinSet::new();
         let reader = SharedReader::new(setup.store.reader()?);
-        let start_reader = reader.clone();
+        let (start_reader, started_at) = (reader.clone(), setup.clock.now().wall);
         let start_seq = setup.clock.run_blocking(move || start_reader.read(Reader::last_change)).await??;
         for channel in channels {
             let active_webhook = match channel {
@@ -118,6 +118,9 @@ impl Notifier {
                 reader: reader.clone(),
                 channel: Arc::new(channel),
                 start_seq,
+                started_at,
+                earliest: None,
+                snapshot_loads: 0,
                 saved_seq: start_seq,
                 stop: stopped.clone(),
                 calls: CommandCalls::default(),
@@ -152,29 +155,22 @@ pub enum NotifierError {
     Task(#[from] JoinError),
 }
 
-#[derive(Clone, Debug, PartialEq)]
-struct NotificationEvent {
-    /// The sequence number of the event's feed entry.
-    seq: i64,
-    /// The ID of the event, equal for each attempt.
-    id: String,
-    /// The rendered event.
-    text: String,
-}
-
 /// A page of the feed.
 struct EventPage {
-    events: Vec<NotificationEvent>,
+    /// The changes that are events to send.
+    events: Vec<Change>,
     /// The sequence number of the last feed entry.
     last_seq: i64,
     /// Whether the feed has more pages.
     has_more: bool,
+    /// How often a snapshot had taken the place of the store's content, its feed included.
+    snapshot_loads: u64,
 }
 
 /// The outcome of an attempt to send events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SendOutcome {
-    /// Each event was sent, or the webhook refused the event.
+    /// Each event was sent, the webhook refused it, or its transaction was deleted.
     Done,
     /// The notifier stopped before each event was sent. The next process with the lock sends the remaining events.
     Interrupted,
@@ -185,8 +181,14 @@ struct ChannelTask {
     setup: NotifierSetup,
     reader: SharedReader,
     channel: Arc<Channel>,
-    /// The sequence number of the last feed entry when the notifier started.
+    /// The sequence number of the last feed entry when the notifier started, and the moment.
     start_seq: i64,
+    started_at: DateTime<Utc>,
+    /// Earlier events aren't sent, though they enter the feed of a replica later, when it reads the log from before its
+    /// start.
+    earliest: Option<DateTime<Utc>>,
+    /// How often a snapshot had taken the place of the store's content when the cursor was read.
+    snapshot_loads: u64,
     /// The sequence number of the cursor that was saved last.
     saved_seq: i64,
     /// Becomes `true` when the notifier must stop.
@@ -248,8 +250,14 @@ impl ChannelTask {
     async fn send_pending(&mut self, cursor: &mut NotificationCursor) -> Result<SendOutcome, NotifierError> {
         loop {
             let page = self.load_page(cursor.seq).await?;
-            for event in page.events {
-                if self.send(&event, cursor).await? == SendOutcome::Interrupted {
+            if page.snapshot_loads != self.snapshot_loads {
+                // The feed may begin again before the cursor. The saved cursor was corrected.
+                let saved = self.load_cursor().await?;
+                cursor.seq = saved.map_or(0, |saved| saved.seq);
+                continue;
+            }
+            for change in page.events {
+                if self.send(&change, cursor).await? == SendOutcome::Interrupted {
                     return Ok(SendOutcome::Interrupted);
                 }
             }
@@ -290,69 +298,100 @@ impl ChannelTask {
     /// Returns and saves the initial cursor: the position after the last event that any process has sent. A command
     /// doesn't get events from before its start. A new webhook doesn't get events from before its first start.
     async fn initialize_cursor(&mut self) -> Result<NotificationCursor, NotifierError> {
-        let (reader, profile, channel, start_seq) =
-            (self.reader.clone(), self.setup.profile.clone(), self.channel.name(), self.start_seq);
-        let read = move || reader.read(|reader| reader.notification_cursors(&profile));
-        let cursors = self.setup.clock.run_blocking(read).await??;
-        let saved = cursors.into_iter().find(|cursor| cursor.channel == channel);
+        let saved = self.load_cursor().await?;
+        let is_new = saved.is_none() || matches!(&*self.channel, Channel::Command(_));
+        if is_new && self.setup.store.team().is_some() {
+            self.earliest = Some(self.started_at);
+        }
+        let start_seq = self.start_seq;
         let seq = match (&*self.channel, saved.map(|saved| saved.seq)) {
             (_, None) => start_seq,
             (Channel::Webhook(_), Some(sent_seq)) => sent_seq,
             (Channel::Command(_), Some(sent_seq)) => sent_seq.max(start_seq),
         };
-        let cursor = NotificationCursor { channel: channel.to_owned(), seq, error: None };
+        let cursor = NotificationCursor { channel: self.channel.name().to_owned(), seq, error: None };
         self.save_cursor(cursor.clone()).await?;
         Ok(cursor)
     }
 
+    /// Returns the saved cursor, and remembers how often a snapshot was loaded before.
+    async fn load_cursor(&mut self) -> Result<Option<NotificationCursor>, NotifierError> {
+        let (reader, profile, channel) = (self.reader.clone(), self.setup.profile.clone(), self.channel.name());
+        let read = move |reader: &Reader| {
+            reader.snapshot(|| Ok((snapshot_loads(reader)?, reader.notification_cursors(&profile)?)))
+        };
+        let (loads, cursors) = self.setup.clock.run_blocking(move || reader.read(read)).await??;
+        self.snapshot_loads = loads;
+        Ok(cursors.into_iter().find(|cursor| cursor.channel == channel))
+    }
+
     /// Returns the page of the feed after `seq`.
     async fn load_page(&self, seq: i64) -> Result<EventPage, NotifierError> {
-        let (setup, reader) = (self.setup.clone(), self.reader.clone());
+        let (setup, reader, earliest) = (self.setup.clone(), self.reader.clone(), self.earliest);
         let read = move |reader: &Reader| {
-            let page = reader.changes_after(seq, PAGE_SIZE)?;
+            let (snapshot_loads, page) =
+                reader.snapshot(|| Ok((snapshot_loads(reader)?, reader.changes_after(seq, PAGE_SIZE)?)))?;
             let is_chosen =
-                |change: &&Change| change.kind.notified_event().is_some_and(|event| setup.events.contains(&event));
-            let notified = page.changes.iter().filter(|change| change.profile == setup.profile).filter(is_chosen);
-            let events = notified.map(|change| render_event(reader, change, &setup)).filter_map(Result::transpose);
+                |change: &Change| change.kind.notified_event().is_some_and(|event| setup.events.contains(&event));
+            let is_early = |change: &Change| earliest.is_some_and(|earliest| change.at < earliest);
+            let is_sent = |change: &Change| change.profile == setup.profile && is_chosen(change) && !is_early(change);
             Ok(EventPage {
-                events: events.collect::<Result<_, StoreError>>()?,
+                events: page.changes.into_iter().filter(is_sent).collect(),
                 last_seq: page.last,
                 has_more: page.is_full,
+                snapshot_loads,
             })
         };
         Ok(self.setup.clock.run_blocking(move || reader.read(read)).await??)
     }
 
     /// Sends an event through the channel.
-    async fn send(
-        &mut self,
-        event: &NotificationEvent,
-        cursor: &mut NotificationCursor,
-    ) -> Result<SendOutcome, NotifierError> {
+    async fn send(&mut self, event: &Change, cursor: &mut NotificationCursor) -> Result<SendOutcome, NotifierError> {
         let channel = Arc::clone(&self.channel);
         match &*channel {
             Channel::Command(argv) => {
                 // Saved before the call: a process that is killed during the call must not repeat the call.
                 cursor.seq = event.seq;
                 self.save_cursor(cursor.clone()).await?;
-                self.calls.start(argv, &event.text).await;
+                if let Some(text) = self.render(event).await? {
+                    self.calls.start(argv, &text).await;
+                }
                 Ok(SendOutcome::Done)
             }
             Channel::Webhook(webhook) => self.post(webhook, event, cursor).await,
         }
     }
 
+    /// Renders an event with the current state of its transaction. Returns `None` if the transaction was deleted, or,
+    /// with an error in the log, if rendering fails.
+    async fn render(&self, event: &Change) -> Result<Option<String>, NotifierError> {
+        let (reader, setup, event) = (self.reader.clone(), self.setup.clone(), event.clone());
+        let read = move |reader: &Reader| {
+            let listed = event.transaction.map(|row| reader.list_row(row)).transpose()?.flatten();
+            if event.transaction.is_some() && listed.is_none() {
+                return Ok(None);
+            }
+            let transaction = listed.as_ref().map(|listed| (&listed.transaction, &listed.alerts[..]));
+            let rendered = (setup.render)(&event, transaction, setup.clock.now().wall);
+            Ok(rendered.inspect_err(|error| tracing::error!("failed to render the event {}: {error}", event.seq)).ok())
+        };
+        Ok(self.setup.clock.run_blocking(move || reader.read(read)).await??)
+    }
+
     /// Posts an event until the webhook accepts or refuses the event.
     async fn post(
         &mut self,
         webhook: &Webhook,
-        event: &NotificationEvent,
+        event: &Change,
         cursor: &mut NotificationCursor,
     ) -> Result<SendOutcome, NotifierError> {
         let mut delay = FIRST_RETRY_DELAY;
+        // Equal for each attempt.
+        let id = format!("{}/{}", self.setup.profile, event.seq);
         loop {
             let clock = self.setup.clock.clone();
-            let posted = clock.await_outside(webhook.post(&event.id, event.text.clone(), clock.now().wall)).await;
+            let Some(text) = self.render(event).await? else { return Ok(SendOutcome::Done) };
+            let posted = clock.await_outside(webhook.post(&id, text, clock.now().wall)).await;
             match posted {
                 Ok(()) => {
                     self.count_post(|state| state.delivered += 1);
@@ -420,22 +459,9 @@ async fn wait_for_stop(stop: &mut watch::Receiver<bool>) {
     stop.wait_for(|stop| *stop).await.map(drop).unwrap_or_default();
 }
 
-/// Renders an event with the current state of its transaction. Returns `None` and logs an error if rendering fails.
-fn render_event(
-    reader: &Reader,
-    change: &Change,
-    setup: &NotifierSetup,
-) -> Result<Option<NotificationEvent>, StoreError> {
-    let listed = change.transaction.map(|row| reader.list_row(row)).transpose()?.flatten();
-    let transaction = listed.as_ref().map(|listed| (&listed.transaction, &listed.alerts[..]));
-    let id = format!("{}/{}", setup.profile, change.seq);
-    match (setup.render)(change, transaction, setup.clock.now().wall) {
-        Ok(text) => Ok(Some(NotificationEvent { seq: change.seq, id, text })),
-        Err(error) => {
-            tracing::error!("failed to render the event {id}: {error}");
-            Ok(None)
-        }
-    }
+/// Returns how often a snapshot has taken the place of the store's content.
+fn snapshot_loads(reader: &Reader) -> Result<u64, StoreError> {
+    Ok(reader.replica()?.map_or(0, |replica| replica.snapshot_loads))
 }
 
 #[cfg(test)]

@@ -11,8 +11,9 @@ use crate::{
         fixtures::{self, at},
         ids::RowId,
         status::RouterStatus,
+        team::TeamStatus,
     },
-    store::testing,
+    store::{LogQueue, testing},
 };
 
 /// Renders an event as the event's name and the transaction's ID.
@@ -176,6 +177,43 @@ async fn webhook_event_is_retried_until_accepted_and_skipped_when_refused() {
     assert!(ids[0] == ids[1] && ids[1] == ids[2] && ids[2] != ids[3], "{ids:?}");
     let bodies: Vec<_> = posts.into_iter().map(|(_, body)| body).collect();
     assert_eq!(bodies, [raised_body(1), raised_body(1), raised_body(1), raised_body(2), raised_body(3)]);
+}
+
+/// A replica that was away applies what happened meanwhile after its start.
+#[tokio::test]
+async fn event_from_before_the_start_that_enters_the_feed_later_is_not_sent() {
+    let (mut fixture, (webhook, posts)) = (NotifierFixture::new(), start_webhook(&[200]));
+    let store = fixture.setup.store.clone();
+    let raise = |row| testing::observe(&store, RowId(row), fixtures::says(RouterStatus::NeedsGas), at(row));
+    let (queue, _submissions) = tokio::sync::mpsc::unbounded_channel();
+    let log = LogQueue::new(queue, thread::spawn(|| ()), watch::channel(TeamStatus::default()).1);
+    fixture.setup =
+        NotifierSetup { store: store.clone().with_log(log), clock: Clock::starting_at(at(5)), ..fixture.setup };
+    let channels = || vec![Channel::Webhook(webhook.clone())];
+    let notifier = Notifier::start(&fixture.setup, channels()).await.unwrap();
+    fixture.wait_for_cursor("webhook", |_| true).await;
+    raise(2);
+    raise(7);
+    notifier.finish(Duration::from_secs(30)).await;
+    assert_eq!(bodies(&posts), [raised_body(7)]);
+    // A webhook that had a cursor gets the events since then.
+    raise(3);
+    Notifier::start(&fixture.setup, channels()).await.unwrap().finish(Duration::from_secs(30)).await;
+    assert_eq!(bodies(&posts), [raised_body(3)]);
+}
+
+#[tokio::test]
+async fn event_of_a_transaction_that_is_deleted_before_a_retry_is_not_sent() {
+    let (fixture, (webhook, posts)) = (NotifierFixture::new(), start_webhook(&[503, 200]));
+    let notifier = Notifier::start(&fixture.setup, vec![Channel::Webhook(webhook)]).await.unwrap();
+    fixture.wait_for_cursor("webhook", |_| true).await;
+    fixture.raise(1);
+    fixture.wait_for_cursor("webhook", |cursor| cursor.error.is_some()).await;
+    testing::delete(&fixture.setup.store, vec![RowId(1)], at(2));
+    fixture.raise(2);
+    fixture.wait_for_cursor("webhook", |cursor| cursor.error.is_none()).await;
+    notifier.finish(Duration::from_secs(30)).await;
+    assert_eq!(bodies(&posts), [raised_body(1), raised_body(2)]);
 }
 
 #[tokio::test]

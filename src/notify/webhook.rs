@@ -117,7 +117,7 @@ impl Webhook {
     pub(crate) fn with_header(mut self, name: &str, value: &str) -> Result<Self, WebhookError> {
         let invalid = || WebhookError::Header(text::clean(name));
         let header = HeaderName::from_bytes(name.as_bytes()).map_err(|_| invalid())?;
-        if [EVENT_ID_HEADER, SIGNATURE_HEADER].contains(&header) {
+        if [EVENT_ID_HEADER, SIGNATURE_HEADER, CONTENT_TYPE].contains(&header) {
             return Err(WebhookError::OwnHeader(header));
         }
         let mut value = HeaderValue::from_str(value).map_err(|_| invalid())?;
@@ -208,7 +208,7 @@ mod tests {
     #[test]
     fn header_that_receivers_rely_on_can_not_be_replaced() {
         let with_header = |name| Webhook::new("http://127.0.0.1:9/").unwrap().with_header(name, "x").map(drop);
-        for name in ["X-Hoptop-Signature", "x-hoptop-event-id"] {
+        for name in ["X-Hoptop-Signature", "x-hoptop-event-id", "Content-Type"] {
             assert!(matches!(with_header(name), Err(WebhookError::OwnHeader(_))), "{name}");
         }
         assert_eq!(with_header("x-team"), Ok(()));

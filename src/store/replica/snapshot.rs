@@ -19,6 +19,7 @@ use crate::{
         error::StoreError,
         file::{connection, migrate},
         operations,
+        tables::changes,
     },
 };
 
@@ -136,6 +137,8 @@ impl Store {
                 "DELETE FROM main.{table}; INSERT INTO main.{table} SELECT * FROM target.{table}"
             ))?;
         }
+        // The feed of the snapshot may end before the cursors: the database lost entries.
+        source.execute("UPDATE main.heralds SET seq = min(seq, ?)", [changes::last(&source)?])?;
         source.execute(
             "UPDATE main.replica SET (loads, loss, loss_is_open) = (
                  SELECT 1 + ifnull(max(loads), 0), iif(max(loss_is_open), max(loss), NULL), ifnull(max(loss_is_open), 0)

@@ -6,6 +6,7 @@ use rand_pcg::Pcg64Mcg;
 use super::{operations::refuse_label, *};
 use crate::{
     domain::{
+        notification::NotificationCursor,
         operation::Edit,
         team::{LogEntry, LogLoss, LogPosition, Nonce},
     },
@@ -128,6 +129,15 @@ fn snapshot_makes_an_equal_replica_without_the_data_of_its_machine() {
     assert_eq!((own(&store), own(&late)), (vec![4], vec![1]));
     // Readers of the feed load all data again.
     assert!(feed.changes().unwrap().needs_resync);
+    // A cursor behind the end of the feed would skip what follows.
+    let cursor = |seq| NotificationCursor { channel: "webhook".into(), seq, error: None };
+    let last = reader(&late).last_change().unwrap();
+    for (saved, kept) in [(last + 50, last), (last - 1, last - 1)] {
+        let operation = Operation::MoveNotificationCursor { profile: "default".into(), cursor: cursor(saved) };
+        testing::apply(&late, operation, at(9)).unwrap();
+        late.load_snapshot(&file, TEAM, None, false).unwrap();
+        assert_eq!(reader(&late).notification_cursors("default").unwrap(), [cursor(kept)]);
+    }
     // The log goes on after the snapshot.
     assert_eq!(replicate(&late, TEAM, vec![tracks(7)], vec![]).unwrap(), 7);
     let (_other, other) = open();
