@@ -9,6 +9,7 @@ mod inputs;
 
 use std::{collections::BTreeMap, fs, io, path::PathBuf};
 
+pub(crate) use self::inputs::check_rps_flag;
 use self::inputs::{
     DEFAULT_PROFILE, DEFAULT_RPS, RPS_LIMIT, SettingInputs, SettingValue, entry, from_file, from_switch_flag,
     from_switch_variable,
@@ -426,7 +427,7 @@ mod tests {
     fn polling_error_names_the_missing_setting() {
         const URL: (&str, &str) = ("HOPTOP_BASE_URL", "https://api.example");
         let file = "HOME/.config/hoptop/config.toml";
-        let table: [(Variables, Option<&str>, String); 5] = [
+        let table: [(Variables, Option<&str>, String); 6] = [
             (
                 &[],
                 None,
@@ -447,6 +448,14 @@ mod tests {
                 Some(FILE),
                 format!(
                     "no integrator ID: SHOP_ID is not set; set it, or change integrator_id_env under [profiles.prod] in {file}"
+                ),
+            ),
+            // The ID in the place of the variable's name isn't printed.
+            (
+                &[URL],
+                Some("[profiles.default]\nintegrator_id_env = \"prod-5f2a\""),
+                format!(
+                    "no integrator ID: a variable whose name has other characters than letters, digits and `_` is not set; set it, or change integrator_id_env under [profiles.default] in {file}"
                 ),
             ),
             (

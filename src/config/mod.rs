@@ -18,7 +18,7 @@ pub(crate) use chain_nodes::NodeReference;
 pub use environment::Environment;
 pub(crate) use error::ConfigError;
 pub use load::load;
-pub(crate) use load::load_without_file;
+pub(crate) use load::{check_rps_flag, load_without_file};
 pub(crate) use settings::{PollingSettings, ProfileConnection, SettingEntry, Settings};
 pub(crate) use team_store::{StorePassword, TeamStore};
 pub(crate) use theme_choice::ThemeChoice;

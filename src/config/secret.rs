@@ -102,18 +102,10 @@ impl<'a> SecretKeys<'a> {
     }
 }
 
-fn is_variable(name: &str) -> bool {
-    name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
-}
-
 /// Returns the source of a secret as text for people.
 pub(super) fn describe_secret(source: &SecretSource) -> String {
     match source {
-        SecretSource::Unset { name } if is_variable(name) => format!("{name}, which is not set"),
-        // A person who gives the secret in place of the variable's name must not see the secret printed.
-        SecretSource::Unset { .. } => {
-            "a variable whose name has other characters than letters, digits and `_`".to_owned()
-        }
+        SecretSource::Unset { .. } => format!("{source}, which is not set"),
         SecretSource::Variable { .. } | SecretSource::File(_) | SecretSource::Command(_) => source.to_string(),
     }
 }

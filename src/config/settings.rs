@@ -22,7 +22,7 @@ use crate::{
     },
     process::{
         files,
-        secret_source::{COMMAND_LIMIT, SecretSource},
+        secret_source::{COMMAND_LIMIT, SecretSource, variable_name},
     },
 };
 
@@ -151,7 +151,9 @@ impl Alerting {
     pub fn webhook_headers(&self) -> Result<Vec<(&str, &SecretText)>, ConfigError> {
         let value = |(name, variable, value): &'_ (String, String, Option<SecretText>)| match value {
             Some(_) => Ok(()),
-            None => Err(ConfigError::WebhookHeader { header: clean(name), variable: clean(variable) }),
+            None => {
+                Err(ConfigError::WebhookHeader { header: clean(name), variable: variable_name(variable).to_owned() })
+            }
         };
         self.webhook_headers.iter().try_for_each(value)?;
         Ok(self.webhook_headers.iter().filter_map(|(name, _, value)| Some((name.as_str(), value.as_ref()?))).collect())
@@ -267,7 +269,9 @@ impl ProfileConnection {
         let (profile, file) = (self.profile.clone(), self.file_name());
         match &self.id {
             None => Err(ConfigError::NoId { profile, file }),
-            Some(SecretSource::Unset { name }) => Err(ConfigError::UnsetId { variable: name.clone(), profile, file }),
+            Some(source @ SecretSource::Unset { .. }) => {
+                Err(ConfigError::UnsetId { variable: source.to_string(), profile, file })
+            }
             Some(source) => read_id(source, COMMAND_LIMIT),
         }
     }

@@ -46,12 +46,22 @@ pub enum SecretSource {
 impl fmt::Display for SecretSource {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Variable { name, .. } | Self::Unset { name } => out.write_str(name),
+            Self::Variable { name, .. } => out.write_str(name),
+            Self::Unset { name } => out.write_str(variable_name(name)),
             Self::File(path) => write!(out, "the file {}", path.display()),
             Self::Command(words) => {
                 write!(out, "the command `{}`", words.first().map_or("", String::as_str))
             }
         }
+    }
+}
+
+/// Returns the name of a variable as messages show it. A person who gives the secret in place of the name must not see the
+/// secret printed.
+pub(crate) fn variable_name(name: &str) -> &str {
+    match name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
+        true => name,
+        false => "a variable whose name has other characters than letters, digits and `_`",
     }
 }
 

@@ -285,6 +285,11 @@ impl<'a> SettingInputs<'a> {
     }
 }
 
+/// Checks the value of `--rps`, for a command that reads no other settings.
+pub(crate) fn check_rps_flag(rps: f64) -> Result<f64, ConfigError> {
+    check_rps(rps, SettingSource::Flag("--rps")).map(|(rps, _)| rps)
+}
+
 pub(super) fn check_rps(rps: f64, given_by: SettingSource) -> Result<SettingValue<f64>, ConfigError> {
     match rps > 0.0 && rps <= RPS_LIMIT {
         true => Ok((rps, given_by)),
