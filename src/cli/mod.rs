@@ -137,6 +137,7 @@ fn dispatch(cli: &Cli) -> Result<Exit> {
         let loaded = LoadedSettings::new(cli)?;
         with_context(&loaded.settings, loaded.team.as_ref(), store_use, |context| run(&loaded, context))
     };
+    refuse_dashboard_options(cli, command)?;
     match command {
         // These commands need no settings, so that they work with an invalid config file.
         Command::Demo(args) => match cli.global.settings_option() {
@@ -275,6 +276,12 @@ enum MisplacedOption {
     /// `--beside`.
     #[error("`--beside` works only in the dashboard; a command uses one profile (--profile)")]
     Beside,
+    /// `--no-poll`.
+    #[error("`--no-poll` works only for the dashboard, and this command polls; leave the option out")]
+    NoPoll,
+    /// `--any-chain`.
+    #[error("`--any-chain` before a command works only for the dashboard; give it after the command")]
+    AnyChain,
     /// Several times `--profile`.
     #[error("`--profile` names one profile; only `hoptop watch` takes several, and the dashboard has `--beside NAME`")]
     Profiles,
@@ -312,9 +319,6 @@ impl LoadedSettings {
         }
         let settings = crate::config::load(flags, &Environment::process())?;
         use_settings(&settings);
-        if cli.command.is_some() {
-            refuse_dashboard_options(cli)?;
-        }
         let team = TeamAccess::of(&settings, team_store::COMMAND_RANK)?;
         Ok(Self { settings, team })
     }
@@ -326,9 +330,16 @@ fn use_settings(settings: &Settings) {
     crate::process::program::hide_variables(settings.secret_variables.clone());
 }
 
-fn refuse_dashboard_options(cli: &Cli) -> Result<(), MisplacedOption> {
-    if cli.dashboard.metrics.is_some() {
-        return Err(MisplacedOption::Metrics);
+/// Refuses options of the dashboard that stand before a command and have no effect on it.
+fn refuse_dashboard_options(cli: &Cli, command: &Command) -> Result<(), MisplacedOption> {
+    let dashboard::DashboardArgs { metrics, beside, no_poll, any_chain } = &cli.dashboard;
+    match (metrics, &beside[..], no_poll, any_chain) {
+        (Some(_), ..) => Err(MisplacedOption::Metrics),
+        (None, [_, ..], ..) => Err(MisplacedOption::Beside),
+        (None, [], true, _) if matches!(command, Command::Watch(_) | Command::Check(_) | Command::Quote(_)) => {
+            Err(MisplacedOption::NoPoll)
+        }
+        (None, [], _, true) => Err(MisplacedOption::AnyChain),
+        (None, [], _, false) => Ok(()),
     }
-    if cli.dashboard.beside.is_empty() { Ok(()) } else { Err(MisplacedOption::Beside) }
 }

@@ -45,7 +45,7 @@ pub(super) fn read(source: &SharedInput, sink: &mut EventSink) -> Result<(), Rea
         let position = InputPosition::Line(source.line_at(start));
         match source.with_uncounted(reader.position().byte(), |record| check_quotes(record, delimiter)) {
             // The value with the unclosed quotation mark extends to the end of the file.
-            Quoting::Unclosed if source.has_ended() && source.with_uncounted(u64::MAX, is_multiline) => {
+            Quoting::Unclosed if source.has_ended() => {
                 return sink(ParseEvent::Bad(position, UNCLOSED_QUOTE.into()));
             }
             Quoting::Misplaced if columns.is_none() => return sink(ParseEvent::Bad(position, MISPLACED_QUOTE.into())),

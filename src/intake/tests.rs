@@ -109,6 +109,7 @@ fn error_for_a_bad_file_names_the_line_and_the_fix() {
         (row("0xabcdef,42161,8453,q,9,,extra"), "line 2: 7 values for 6 columns"),
         (row("0xabcdef,42161,8453,\0"), "line 2: column 4 contains a NUL byte"),
         (row("\"0xabcdef,42161,8453,q\n0xbcdefa,42161,8453,q"), "line 2: a quotation mark is never closed"),
+        (row("0xabcdef,42161,8453,\"q"), "line 2: a quotation mark is never closed"),
         (row("\"0xabcdef,42161,8453,q\n0xbcdefa\",42161,8453,q"), "transactionId spans several lines"),
         (row("0xabcdef,42161,8453,\"q\"x"), "line 2: a quotation mark closes in the middle of a value"),
         ("[{\"transactionId\":\n }]".to_owned(), "line 2: invalid JSON at column 2"),

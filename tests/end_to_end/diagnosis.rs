@@ -83,7 +83,9 @@ fn unreachable_service_is_an_error_that_names_the_fix() {
 #[test]
 fn state_folder_that_is_a_file_and_a_dead_webhook_are_errors() {
     let (home, simulation) = (Home::new(), SimulatorProcess::start(&ScenarioBatch::new(&[SUCCESS]).scenario));
-    home.configure(&format!("webhook = \"http://127.0.0.1:{}/canary\"\n", closed_port()));
+    // The warning of a missing program doesn't hide the error.
+    let program = "on_event = \"no-such-program\"";
+    home.configure(&format!("{program}\nwebhook = \"http://127.0.0.1:{}/canary\"\n", closed_port()));
     fs::write(home.path().join("state"), "not a folder").unwrap();
     let ended = doctor(&home, &simulation.url, &[]);
     assert_eq!(ended.code, Some(1), "{ended:?}");

@@ -338,6 +338,11 @@ fn unknown_arguments_are_usage_errors() {
     home.run(&["list", "--frobnicate"]).assert_exit(2, &["--frobnicate", "--help"]);
     home.run(&["frobnicate"]).assert_exit(2, &["frobnicate", "--help"]);
     home.run(&["watch", "--timeout", "soon"]).assert_exit(2, &["--timeout", "soon"]);
+    home.run(&["simulate", "--rps", "0"]).assert_exit(2, &["0 is not a valid rate", "--rps"]);
+    home.run(&["store", "move", "a.db", "b.db"]).assert_exit(2, &["needs a file and a team's store"]);
+    home.run(&["--no-poll", "watch"]).assert_exit(2, &["`--no-poll` works only for the dashboard"]);
+    home.run(&["--any-chain", "import", "a.csv"]).assert_exit(2, &["give it after the command"]);
+    assert_eq!(home.run(&["--no-poll", "list"]).code, Some(0));
     home.run(&["list", "status:bogus"]).assert_exit(2, &["invalid filter", "bogus", "ongoing"]);
     home.watch("http://127.0.0.1:1", &["is:bogus"]).assert_exit(2, &["invalid filter", "bogus", "overdue"]);
 }

@@ -12,11 +12,12 @@ use std::{
 
 use clap::Args;
 use clap_complete::ArgValueCompleter;
-use color_eyre::eyre::{Result, WrapErr, bail};
+use color_eyre::eyre::{Result, WrapErr};
 
 use crate::{
     cli::{completers, listen},
     clock::Clock,
+    config,
     domain::{text, transaction::NewTransaction},
     runtime::{exit::Exit, signals, tokio_runtime},
     sim::{
@@ -70,12 +71,8 @@ pub(crate) fn simulate(args: &SimulateArgs, rps: Option<f64>) -> Result<Exit> {
         Some(path) => load_scenario(path, start)?,
         None => (SimulatedWorld::seeded(args.seed, args.transactions as usize, start), ServiceLimits::default()),
     };
-    match rps {
-        Some(rps) if !(rps > 0.0 && rps <= 1_000.0) => {
-            bail!("--rps {rps} is out of range; give a number above 0 and up to 1000")
-        }
-        Some(rps) => limits.rps = rps,
-        None => {}
+    if let Some(rps) = rps {
+        limits.rps = config::check_rps_flag(rps)?;
     }
     let transfers = world.transfers();
     let chains = world.clone();

@@ -116,9 +116,12 @@ fn read_typed_lines() -> mpsc::Receiver<String> {
     let read = move || {
         let mut input = io::stdin().lock();
         loop {
-            let mut line = String::new();
-            match input.by_ref().take(MAX_LINE_BYTES).read_line(&mut line) {
-                Ok(1..) if sender.blocking_send(line.trim_end().to_owned()).is_ok() => {}
+            let mut line = Vec::new();
+            let read = input.by_ref().take(MAX_LINE_BYTES).read_until(b'\n', &mut line);
+            // Bytes that aren't UTF-8 make a wrong command, and don't end the input.
+            let line = String::from_utf8_lossy(&line).trim_end().to_owned();
+            match read {
+                Ok(1..) if sender.blocking_send(line).is_ok() => {}
                 _ => return,
             }
         }

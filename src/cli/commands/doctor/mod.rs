@@ -411,13 +411,6 @@ fn check_alerting(settings: &Settings, reader: &Reader, connect: Connect) -> Res
         Err(error) => return Ok(Diagnosis::Error(error.to_string())),
     };
     let names = notifiers::names(&channels);
-    let missing = channels.iter().find_map(|channel| match channel {
-        Channel::Command(words) => missing_program("on_event", words),
-        Channel::Webhook(_) => None,
-    });
-    if let Some(warning) = missing {
-        return Ok(Diagnosis::Warning(warning));
-    }
     let unreachable = channels.iter().find_map(|channel| match channel {
         Channel::Webhook(webhook) => {
             let endpoint = webhook.endpoint();
@@ -427,6 +420,13 @@ fn check_alerting(settings: &Settings, reader: &Reader, connect: Connect) -> Res
     });
     if let Some(reason) = unreachable {
         return Ok(Diagnosis::Error(format!("webhook: {reason}")));
+    }
+    let missing = channels.iter().find_map(|channel| match channel {
+        Channel::Command(words) => missing_program("on_event", words),
+        Channel::Webhook(_) => None,
+    });
+    if let Some(warning) = missing {
+        return Ok(Diagnosis::Warning(warning));
     }
     if let [first, ..] =
         notification::delivery_errors(&reader.notification_cursors(&settings.profile)?, &names).as_slice()

@@ -13,7 +13,7 @@ use color_eyre::eyre::{Result, eyre};
 use crate::{
     cli::opening::{StoreUse, with_context},
     config::Settings,
-    runtime::{exit::Exit, team_store::TeamAccess},
+    runtime::{exit::Exit, stderr::print_line, team_store::TeamAccess},
 };
 
 /// The text below the options in the help.
@@ -92,7 +92,15 @@ pub(crate) fn store(args: &StoreArgs, settings: &Settings, team: Option<&TeamAcc
     let access = || team.ok_or_else(|| eyre!("no team's store is set; name it with --store postgres://HOST/DATABASE"));
     match &args.command {
         StoreCommand::Init => initialise::initialise(access()?),
-        StoreCommand::Move(args) => relocate::relocate(args, access()?),
+        StoreCommand::Move(args) => match args.direction() {
+            Some(direction) => relocate::relocate(args, &direction, access()?),
+            None => {
+                print_line(
+                    "`hoptop store move` needs a file and a team's store (postgres://HOST/DATABASE), in either order",
+                );
+                Ok(Exit::Usage)
+            }
+        },
         StoreCommand::Status(args) => status::status(args, access()?),
         StoreCommand::Append(args) => {
             with_context(settings, Some(access()?), StoreUse::Created, |context| append::append(args, context))

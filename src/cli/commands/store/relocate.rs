@@ -9,7 +9,7 @@ use std::{
 };
 
 use clap::Args;
-use color_eyre::eyre::{Result, WrapErr, bail, ensure};
+use color_eyre::eyre::{Result, WrapErr, ensure};
 use sha2::{Digest, Sha256};
 use tempfile::TempPath;
 
@@ -48,6 +48,21 @@ impl MoveArgs {
     pub(super) fn address(&self) -> Option<&str> {
         [&self.from, &self.to].into_iter().find(|location| is_address(location)).map(String::as_str)
     }
+
+    /// Returns the direction; `None` unless the arguments are a file and an address.
+    pub(super) fn direction(&self) -> Option<MoveDirection<'_>> {
+        match (is_address(&self.from), is_address(&self.to)) {
+            (false, true) => Some(MoveDirection::IntoTeam(Path::new(&self.from))),
+            (true, false) => Some(MoveDirection::OutOfTeam(Path::new(&self.to))),
+            (true, true) | (false, false) => None,
+        }
+    }
+}
+
+/// The direction of a copy, with the path of the file.
+pub(super) enum MoveDirection<'a> {
+    IntoTeam(&'a Path),
+    OutOfTeam(&'a Path),
 }
 
 fn is_address(location: &str) -> bool {
@@ -62,13 +77,10 @@ struct StoreContent {
 }
 
 /// Copies a store, and compares the copy with it.
-pub(super) fn relocate(args: &MoveArgs, team: &TeamAccess) -> Result<Exit> {
-    let (from, to) = match (is_address(&args.from), is_address(&args.to)) {
-        (false, true) => move_into_team(Path::new(&args.from), team)?,
-        (true, false) => move_out_of_team(team, Path::new(&args.to))?,
-        (true, true) | (false, false) => {
-            bail!("`hoptop store move` needs a file and a team's store (postgres://HOST/DATABASE), in either order")
-        }
+pub(super) fn relocate(args: &MoveArgs, direction: &MoveDirection<'_>, team: &TeamAccess) -> Result<Exit> {
+    let (from, to) = match direction {
+        MoveDirection::IntoTeam(file) => move_into_team(file, team)?,
+        MoveDirection::OutOfTeam(file) => move_out_of_team(team, file)?,
     };
     ensure!(from.digest == to.digest, "the copy differs from {}; don't use it", text::clean(&args.from));
     writeln!(
