@@ -36,10 +36,12 @@ pub(crate) fn evaluate_answer(tx: &Transaction, active: &[Alert], at: DateTime<U
     let (own, of_profile): (Vec<&Alert>, Vec<&Alert>) =
         active.iter().partition(|alert| alert.subject == AlertSubject::Transaction(tx.id));
     let has_outage = of_profile.iter().any(|alert| alert.rule.is_outage());
-    let is_clean = tx.state.last_checked_at == Some(at);
+    let has_status = tx.state.last_checked_at == Some(at);
+    // An answer "not found" about a known transaction says nothing about its status, but isn't a failure.
+    let is_clean = tx.state.last_error.is_none();
     let can_be_raised = |rule: &Rule| match rule.kind() {
         RuleKind::Delay => !has_outage,
-        RuleKind::LastingState => is_clean,
+        RuleKind::LastingState => has_status,
         RuleKind::Outage(_) | RuleKind::Budget | RuleKind::Answer => true,
     };
     let is_new = |rule: &Rule| can_be_raised(rule) && own.iter().all(|alert| alert.rule != *rule);

@@ -189,7 +189,9 @@ impl Client {
         // The ID is redacted before decoding, so that shortening a long message can't leave a part of the ID.
         let is_text = std::str::from_utf8(&answer.body).is_ok();
         let whole = answer.body.len() < BODY_LIMIT;
-        let lossy = redact::body(&self.id, String::from_utf8_lossy(&answer.body).into_owned());
+        let received = String::from_utf8_lossy(&answer.body).into_owned();
+        let received = if answer.cut.is_some() { redact::cut_end(&self.id, received) } else { received };
+        let lossy = redact::body(&self.id, received);
         let is_read_as_text = is_text || answer.status != 200;
         let bytes = if is_read_as_text { lossy.clone().into_bytes() } else { answer.body };
         let kept = if whole { lossy } else { truncate_body(lossy) };

@@ -25,8 +25,10 @@ use super::{
 ///
 /// 2: what the chains say, and the correction of a source chain. 3: the removal of a note. 4: a transaction that isn't
 /// polled raises no alert, and every ID of a repeated answer is kept. 5: the status of a transaction that isn't tracked,
-/// and the alert of a transaction that failed on its source chain.
-pub(crate) const FORMAT: u16 = 5;
+/// and the alert of a transaction that failed on its source chain. 6: a transaction that is tracked again has its alerts
+/// again, an answer "not found" about a known transaction is a clean one, a request for a quote whose poller died isn't
+/// waited for, and new identifiers of a record are added up to the limit.
+pub(crate) const FORMAT: u16 = 6;
 
 /// The key of an alert in every store.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -461,7 +463,7 @@ mod tests {
             "untrack add_note remove_note set_ticket change_labels acknowledge snooze unacknowledge correct_source",
             "throttled unauthorized unreachable recovered budget_short budget_sufficient",
         ];
-        assert_eq!((FORMAT, kinds.each_ref().map(String::as_str)), (5, expected), "raise FORMAT");
+        assert_eq!((FORMAT, kinds.each_ref().map(String::as_str)), (6, expected), "raise FORMAT");
         // What an answer does in the store depends on the statuses and rules.
         let statuses = RouterStatus::DOCUMENTED.map(|status| status.name()).join(" ");
         let rules: Vec<_> = Rule::ALL.iter().map(|rule| rule.name()).collect();
@@ -470,6 +472,6 @@ mod tests {
             "unauthorized unreachable overdue partial_success throttled needs_gas refund_slow chain_disagrees \
              not_found_long rejected regressed poll_failing budget_short refund",
         );
-        assert_eq!((FORMAT, (statuses.as_str(), rules.join(" ").as_str())), (5, expected), "raise FORMAT");
+        assert_eq!((FORMAT, (statuses.as_str(), rules.join(" ").as_str())), (6, expected), "raise FORMAT");
     }
 }

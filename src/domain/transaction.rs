@@ -381,10 +381,7 @@ impl Transaction {
         state.last_checked_at = Some(at);
         (state.failures, state.failing_since, state.last_error) = (0, None, None);
         let mut changes = vec![ChangeKind::Polled];
-        if let Tracking::Parked(_) = self.tracking {
-            self.tracking = Tracking::Active;
-            changes.push(ChangeKind::edited(vec!["tracking".into()]));
-        }
+        changes.extend(Self::resume(&mut self.tracking));
         if state.settled_at.is_some() && state.status.as_ref() != Some(status) {
             let settled = state.status.as_ref().map_or("", RouterStatus::raw);
             state.conflict = Some(format!("settled as {settled}, and now the service says {status}"));
@@ -402,7 +399,19 @@ impl Transaction {
 
     /// Applies an answer that contains less than the known state. The time still counts as watching a refund.
     fn apply_empty_answer(&mut self, at: DateTime<Utc>) -> Vec<ChangeKind> {
-        std::iter::once(ChangeKind::Polled).chain(self.settle(at)).collect()
+        let resumed = Self::resume(&mut self.tracking);
+        std::iter::once(ChangeKind::Polled).chain(resumed).chain(self.settle(at)).collect()
+    }
+
+    /// Resumes the polling if the service refused the transaction before.
+    fn resume(tracking: &mut Tracking) -> Option<ChangeKind> {
+        match tracking {
+            Tracking::Active | Tracking::Untracked => None,
+            Tracking::Parked(_) => {
+                *tracking = Tracking::Active;
+                Some(ChangeKind::edited(vec!["tracking".into()]))
+            }
+        }
     }
 
     /// Settles the transaction if its status is final, or if its refund was watched for long enough.

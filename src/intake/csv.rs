@@ -147,11 +147,6 @@ fn is_blank(record: &ByteRecord) -> bool {
     record.iter().all(|value| value.trim_ascii().is_empty())
 }
 
-/// Whether a record spans several lines.
-fn is_multiline(record: &[u8]) -> bool {
-    record.trim_ascii_end().iter().any(|byte| matches!(byte, b'\n' | b'\r'))
-}
-
 /// Returns the values of a single row without a header, or no values if they can't be read as text.
 pub(super) fn split_values(line: &str, delimiter: u8) -> Vec<String> {
     let mut reader =

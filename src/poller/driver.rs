@@ -23,8 +23,9 @@ use super::{
     core::{EndedRequest, PollerAction, PollerCore, RequestCounts, ServiceRequest},
     journal,
     poll_plan::{PlanContext, PollPlan, PollTarget, StoreChanges},
+    profile_events::ProfileEvents,
     report::{self, REPORT_VALIDITY, Reporter, SavingReport},
-    requests::{self, RequestResult, RequestSender, apply_operation},
+    requests::{self, RequestResult, RequestSender},
     setup::{LeasePermit, PollScope, PollerError, PollerSetup},
     shortage::Shortage,
     takeover::{self, UnrecordedRequests},
@@ -39,7 +40,7 @@ use crate::{
         ids::RowId,
         need::Need,
         observation::RequestFailure,
-        operation::{Operation, ProfileEvent, QuoteKey, StatusRequestKey},
+        operation::{ProfileEvent, QuoteKey, StatusRequestKey},
         poller::{PollerHealth, PollerReport},
         record::RecordView,
         team::Drain,
@@ -95,7 +96,9 @@ async fn poll<T: ServiceTransport>(
         driver.setup.heartbeat.beat();
         let now = driver.setup.clock.now();
         driver.update_shortage(now).await?;
-        driver.report(now, false);
+        if driver.report(now, false).is_some() {
+            driver.events.save(&driver.setup, now).await;
+        }
         let may_begin = driver.setup.lease.as_ref().is_none_or(|lease| lease.is_granted(&driver.setup.clock));
         let action = if may_begin { driver.core.next(now) } else { PollerAction::WaitForEvent };
         let wake = match action {
@@ -170,6 +173,7 @@ struct PollerDriver<T> {
     /// The inputs of every poll plan.
     context: PlanContext,
     shortage: Shortage,
+    events: ProfileEvents,
     jitter: Pcg64Mcg,
     reporter: Reporter,
     unrecorded: UnrecordedRequests,
@@ -207,6 +211,7 @@ impl<T: ServiceTransport> PollerDriver<T> {
                 duration_stats: Arc::default(),
             },
             shortage: Shortage::default(),
+            events: ProfileEvents::default(),
             jitter: Pcg64Mcg::seed_from_u64(setup.seed),
             reporter: Reporter::default(),
             unrecorded: UnrecordedRequests::new(now),
@@ -377,8 +382,8 @@ impl<T: ServiceTransport> PollerDriver<T> {
             let ledger = self.core.budget.ledger();
             journal::log_throttling(&self.setup.profile, &ledger.pace, ledger.limit(), at.mono);
         }
-        if let (ServiceRequest::Status(id), Some(observed)) = (request, observed) {
-            self.replan(id, *observed, has_changed).await?;
+        if let ServiceRequest::Status(id) = request {
+            self.replan(id, observed.map(|observed| *observed), has_changed).await?;
         }
         match event {
             Some(event) => self.record_event(event, at).await,
@@ -387,17 +392,24 @@ impl<T: ServiceTransport> PollerDriver<T> {
     }
 
     /// Updates the plan and the duration statistics after an answer of this poller. If the feed changed the transaction
-    /// since the send, the plan follows the store's present state.
-    async fn replan(&mut self, id: RowId, observed: AppliedObservation, has_changed: bool) -> Result<(), PollerError> {
-        if !observed.samples.is_empty() {
+    /// since the send, the plan follows the store's present state. `observed` is `None` if the answer isn't stored.
+    async fn replan(
+        &mut self,
+        id: RowId,
+        observed: Option<AppliedObservation>,
+        has_changed: bool,
+    ) -> Result<(), PollerError> {
+        if let Some(AppliedObservation { samples, .. }) =
+            observed.as_ref().filter(|observed| !observed.samples.is_empty())
+        {
             let duration_stats = Arc::make_mut(&mut self.context.duration_stats);
-            observed.samples.iter().for_each(|sample| duration_stats.add(sample));
+            samples.iter().for_each(|sample| duration_stats.add(sample));
         }
         if has_changed {
             // The change may be older or newer than the answer, so only the store's present state is right.
             let header = self.read(move |reader| reader.header(id)).await?;
             self.replan_from(id, header.as_ref());
-        } else {
+        } else if let Some(observed) = observed {
             self.replan_from(id, observed.transaction.as_ref());
         }
         Ok(())
@@ -425,10 +437,8 @@ impl<T: ServiceTransport> PollerDriver<T> {
     async fn record_event(&mut self, event: ProfileEvent, at: Now) -> Result<(), PollerError> {
         journal::log_event(&self.setup.profile, &event);
         let has_recovered = event == ProfileEvent::Recovered;
-        let operation = Operation::RecordProfileEvent { profile: self.setup.profile.clone(), event };
-        if let Err(error) = apply_operation(&self.setup.store, &self.setup.clock, operation, at).await {
-            tracing::error!(profile = self.setup.profile, "failed to store an event of the profile: {error}");
-        }
+        self.events.add(event);
+        self.events.save(&self.setup, at).await;
         if has_recovered { self.confirm_overdue(at).await } else { Ok(()) }
     }
 

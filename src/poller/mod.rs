@@ -10,6 +10,7 @@ mod health;
 mod heartbeat;
 mod journal;
 mod poll_plan;
+mod profile_events;
 mod report;
 mod requests;
 mod setup;

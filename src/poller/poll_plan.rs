@@ -161,7 +161,9 @@ fn poll_context<R: RecordView>(
 ) -> PollContext {
     let deadline = tx.deadline();
     let last_answer = tx.state.last_checked_at;
-    let confirmed = last_answer.is_some_and(|answer| answer >= deadline.at) || !tx.is_waiting();
+    // An answer "not found" about a known transaction leaves the moment of its last check, and is one all the same.
+    let is_answered = last_answer.is_some_and(|answer| answer >= deadline.at) || tx.state.conflict.is_some();
+    let confirmed = is_answered || !tx.is_waiting();
     let weight = tx.labels.iter().filter_map(|label| weights.get(label)).copied().reduce(f64::max).unwrap_or(1.0);
     let (forecast, first_answer) = forecasts(tx, duration_stats);
     PollContext {

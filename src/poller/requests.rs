@@ -9,6 +9,7 @@ use crate::{
     budget::SlotPermit,
     clock::{Clock, Now},
     domain::{
+        ids::TransactionKey,
         observation::{Observation, RequestFailure},
         operation::{Operation, QuoteKey, StatusRequestKey},
         quote::{QuoteObservation, QuoteRequest},
@@ -25,7 +26,8 @@ pub(super) struct RequestResult {
     /// When the answer arrived, or when the request was given up.
     pub(super) at: Now,
     pub(super) failure: Option<RequestFailure>,
-    /// The result of storing the answer; `None` for a request that polls no tracked transaction.
+    /// The result of storing the answer; `None` for a request that polls no tracked transaction, and for an answer about
+    /// parameters that were corrected meanwhile.
     pub(super) stored: Result<Option<Box<AppliedObservation>>, StoreError>,
 }
 
@@ -49,9 +51,23 @@ impl<T: ServiceTransport> RequestSender<T> {
         let (observation, at) = self.observe(&params, status.as_ref()).await;
         let failure = observation.outcome.failure().cloned();
         let transaction = params.key(&self.profile);
+        if let Some(RequestFailure::Rejected(_)) = &failure
+            && self.is_corrected(&transaction, &params).await
+        {
+            // The answer is about the parameters of before: those of now are asked for next.
+            return self.end(at, failure, Ok(None));
+        }
         let operation = Operation::Observe { transaction, observation: Box::new(observation) };
         let stored = apply_operation(&self.store, &self.clock, operation, at).await;
         self.end(at, failure, stored.and_then(|outcome| outcome.observed().map(Some)))
+    }
+
+    /// Whether the parameters of a transaction were corrected since the request.
+    async fn is_corrected(&self, transaction: &TransactionKey, sent: &TransactionParams) -> bool {
+        let (store, key) = (self.store.clone(), transaction.clone());
+        let header = self.clock.run_blocking(move || store.reader()?.header_of(&key)).await;
+        // If that isn't known, the answer counts.
+        header.is_ok_and(|header| header.is_ok_and(|header| header.is_some_and(|header| header.params != *sent)))
     }
 
     /// Asks for the status of a transaction that isn't tracked.

@@ -11,6 +11,7 @@ use rusqlite::{
 };
 
 use super::{
+    alerts as alert_changes,
     import_report::ImportReport,
     indexes::{self, Novelty},
 };
@@ -501,6 +502,10 @@ impl TransactionUpdate {
         let params = transactions::write_params(db, before, &self.params, author)?;
         if self.is_resumed {
             db.run("UPDATE transactions SET untracked = 0, parked_reason = NULL WHERE id = ?", [row.0])?;
+        }
+        if self.is_resumed && before.tracking == Tracking::Untracked {
+            // No later answer would raise the alert of a settled transaction.
+            alert_changes::reactivate(db, row, stamp.at)?;
         }
         let labels: Vec<(RowId, String)> = self.labels.iter().map(|label| (row, label.clone())).collect();
         insert_labels(db, &labels, author)?;

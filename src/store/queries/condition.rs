@@ -185,7 +185,10 @@ impl SqlCondition {
     /// Adds a search for a text, by the index if that is quicker. Returns whether it is.
     fn push_planned_search(&mut self, function: &str, wanted: &str, context: TestContext<'_>) -> bool {
         let lower = wanted.to_lowercase();
-        let search = if context.is_negated { SearchPlan::Scan } else { (context.plan)(wanted) };
+        let search = match (context.plan)(wanted) {
+            SearchPlan::Index(_) if context.is_negated => SearchPlan::Scan,
+            plan => plan,
+        };
         let is_selective = matches!(search, SearchPlan::Index(_));
         if let SearchPlan::Index(expression) = &search {
             self.push(&format!("id IN ({MAY_CONTAIN}) AND ("));
@@ -199,10 +202,10 @@ impl SqlCondition {
                 );
             }
             // Reads the identifiers once.
-            SearchPlan::Scan if could_be_in_hash(wanted) => {
+            SearchPlan::Scan => {
                 self.push(" OR id IN (SELECT transaction_row FROM identifiers WHERE instr(value, ?) > 0)");
             }
-            SearchPlan::Scan | SearchPlan::ScanForChain => {
+            SearchPlan::ScanForChain => {
                 self.push(" OR id IN (SELECT transaction_row FROM identifiers WHERE value = ?)");
             }
         }
@@ -281,13 +284,6 @@ impl SqlCondition {
             self.push_parameter(chain.name());
         }
     }
-}
-
-/// Whether a text may be a part of a hash: of six or more letters and digits.
-fn could_be_in_hash(text: &str) -> bool {
-    text.len() >= 6
-        && text.bytes().all(|byte| byte.is_ascii_alphanumeric())
-        && text.bytes().any(|byte| byte.is_ascii_digit())
 }
 
 fn state_sql(state: FilterState, now: i64) -> Cow<'static, str> {

@@ -42,9 +42,10 @@ pub(in crate::store) fn write(
     values.dedup();
     let tracked = tracked.as_str().to_lowercase();
     values.retain(|value| is_specific(value) && *value != tracked);
-    let known = "SELECT count(*) FROM identifiers WHERE transaction_row = ?";
-    let known: usize = db.prepare_cached(known)?.query_row([transaction.0], |row| row.get(0))?;
-    values.truncate(MAX_IDENTIFIERS.saturating_sub(known));
+    let known = "SELECT value FROM identifiers WHERE transaction_row = ?";
+    let known: Vec<String> = db.all(known, [transaction.0], |row| row.get(0))?;
+    values.retain(|value| !known.contains(value));
+    values.truncate(MAX_IDENTIFIERS.saturating_sub(known.len()));
     let mut statement =
         db.prepare_cached("INSERT OR IGNORE INTO identifiers (value, transaction_row) VALUES (?, ?)")?;
     for value in values {

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use rusqlite::{Connection, Row, params};
 
 use super::columns;
@@ -97,7 +97,11 @@ pub(in crate::store) fn find_fresh(
     db.first(&sql, values, read)
 }
 
-/// Extends the wait for an equal request that is not answered. Returns its number and when it was asked for.
+/// The longest time from the sending of a request to its answer. After this its poller has died.
+const ANSWER_LIMIT: TimeDelta = TimeDelta::seconds(15);
+
+/// Extends the wait for an equal request that is not answered, and may still be. Returns its number and when it was asked
+/// for.
 pub(in crate::store) fn extend_wait(
     db: &Connection,
     profile: &str,
@@ -107,11 +111,12 @@ pub(in crate::store) fn extend_wait(
 ) -> Result<Option<(i64, DateTime<Utc>)>, StoreError> {
     let sql = format!(
         "UPDATE quotes SET {} WHERE id = (SELECT max(id) FROM quotes WHERE profile = ?1 AND request = ?2
-             AND asked_at <= ?3 AND answered_at IS NULL AND wanted_until > ?3)
+             AND asked_at <= ?3 AND answered_at IS NULL AND wanted_until > ?3 AND ifnull(sent_at > ?5, true))
          RETURNING id, asked_at",
         assignments(&[("wanted_until", "max(wanted_until, ?4)")])
     );
-    let values = params![profile, columns::to_json(request, 1)?, columns::moment(at), columns::moment(wanted_until)];
+    let [at, wanted_until, sent_since] = [at, wanted_until, at - ANSWER_LIMIT].map(columns::moment);
+    let values = params![profile, columns::to_json(request, 1)?, at, wanted_until, sent_since];
     let read = |row: &Row<'_>| Ok((row.get(0)?, columns::moment_from(row.get(1)?)));
     db.first(&sql, values, read)
 }

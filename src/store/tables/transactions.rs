@@ -458,6 +458,11 @@ pub(in crate::store) fn write_source(db: &Connection, row: RowId, chain: &ChainI
         &format!("UPDATE transactions SET from_chain = ?1, checksum = {checksum} WHERE id = ?2"),
         params![chain.as_str(), row.0],
     )?;
+    // The triggers of the search index don't watch this column.
+    db.run(
+        "INSERT OR IGNORE INTO search_outdated SELECT ?1 WHERE ?1 <= (SELECT indexed_to FROM search_progress)",
+        [row.0],
+    )?;
     records::remove(db, row)?;
     let changed = [ColumnGroup::Poll, ColumnGroup::Status, ColumnGroup::Tracking, ColumnGroup::Parameters];
     TransactionRow::from_transaction(&after, RecordSummary::default()).update(db, &changed)
