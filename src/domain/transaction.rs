@@ -527,6 +527,10 @@ mod tests {
             assert!(tx.state.conflict.as_deref().unwrap().contains("needs_gas"));
             tx.apply(&says(RouterStatus::Ongoing), at(11));
             assert_eq!((&tx.state.status, &tx.state.conflict), (&Some(RouterStatus::Ongoing), &None));
+            tx.apply(&fails(RequestFailure::Rejected("quoteId is unknown".into())), at(16));
+            assert!(matches!(tx.tracking, Tracking::Parked(_)));
+            tx.apply(&lost, at(21));
+            assert_eq!(tx.tracking, Tracking::Active, "the service accepts the parameters");
         }
     }
 

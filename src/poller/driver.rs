@@ -26,7 +26,7 @@ use super::{
     profile_events::ProfileEvents,
     report::{self, REPORT_VALIDITY, Reporter, SavingReport},
     requests::{self, RequestResult, RequestSender},
-    setup::{LeasePermit, PollScope, PollerError, PollerSetup},
+    setup::{self, PollScope, PollerError, PollerSetup},
     shortage::Shortage,
     takeover::{self, UnrecordedRequests},
     transport::ServiceTransport,
@@ -134,23 +134,11 @@ async fn poll<T: ServiceTransport>(
             () = &mut stop => break,
             _ = driver.wakeups.changed() => driver.apply_pending_changes().await?,
             Some(done) = driver.requests.join_next() => driver.finish_request(done?).await?,
-            () = permit_change(driver.setup.lease.as_mut()) => {}
+            () = setup::permit_change(driver.setup.lease.as_mut()) => {}
             () = clock.sleep_until(wake) => {}
         }
     }
     driver.drain().await
-}
-
-/// Waits until the lease permits something else; forever without a lease.
-async fn permit_change(lease: Option<&mut LeasePermit>) {
-    let changed = match lease {
-        Some(lease) => lease.may_send_until.changed().await,
-        None => std::future::pending().await,
-    };
-    if changed.is_err() {
-        // The lease's thread has ended, and its last permission expires by itself.
-        std::future::pending().await
-    }
 }
 
 struct PollerDriver<T> {
@@ -435,10 +423,8 @@ impl<T: ServiceTransport> PollerDriver<T> {
 
     /// Records an event of the whole profile.
     async fn record_event(&mut self, event: ProfileEvent, at: Now) -> Result<(), PollerError> {
-        journal::log_event(&self.setup.profile, &event);
         let has_recovered = event == ProfileEvent::Recovered;
-        self.events.add(event);
-        self.events.save(&self.setup, at).await;
+        self.events.record(event, &self.setup, at).await;
         if has_recovered { self.confirm_overdue(at).await } else { Ok(()) }
     }
 

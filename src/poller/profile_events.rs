@@ -3,7 +3,7 @@
 //! An event is told once, when the state changes. It must never be lost because the store couldn't be written: an alert
 //! would stay for ever, or never be raised.
 
-use super::{requests::apply_operation, setup::PollerSetup};
+use super::{journal, requests::apply_operation, setup::PollerSetup};
 use crate::{
     clock::Now,
     domain::operation::{Operation, ProfileEvent},
@@ -29,13 +29,19 @@ fn is_about_budget(event: &ProfileEvent) -> bool {
 }
 
 impl ProfileEvents {
-    /// Adds an event that just happened.
-    pub(super) fn add(&mut self, event: ProfileEvent) {
+    /// Logs and stores an event that happened at `at`.
+    pub(super) async fn record<T>(&mut self, event: ProfileEvent, setup: &PollerSetup<T>, at: Now) {
+        journal::log_event(&setup.profile, &event);
+        self.add(event);
+        self.save(setup, at).await;
+    }
+
+    fn add(&mut self, event: ProfileEvent) {
         self.waiting.retain(|older| is_about_budget(older) != is_about_budget(&event));
         self.waiting.push(event);
     }
 
-    /// Stores the events as having happened at `at`. Events that can't be stored stay for the next attempt.
+    /// Stores the waiting events as having happened at `at`. Events that can't be stored stay for the next attempt.
     pub(super) async fn save<T>(&mut self, setup: &PollerSetup<T>, at: Now) {
         while let Some(event) = self.waiting.first().cloned() {
             let operation = Operation::RecordProfileEvent { profile: setup.profile.clone(), event };

@@ -95,3 +95,15 @@ pub enum PollerError {
     #[error("internal error: a task of the poller failed: {0}")]
     Task(#[from] JoinError),
 }
+
+/// Waits until the lease permits something else; forever without a lease.
+pub(super) async fn permit_change(lease: Option<&mut LeasePermit>) {
+    let changed = match lease {
+        Some(lease) => lease.may_send_until.changed().await,
+        None => std::future::pending().await,
+    };
+    if changed.is_err() {
+        // The lease's thread has ended, and its last permission expires by itself.
+        std::future::pending().await
+    }
+}

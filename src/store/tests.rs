@@ -621,6 +621,11 @@ fn quote_request_is_claimed_at_most_once() {
     let late = quote_observation(QuoteAnswer::WalletLimited { message: "Too many".into(), retry_after: FRESH });
     testing::answer_quote(&store, id, late, at(36));
     assert!(matches!(store.reader().unwrap().quote(id).unwrap().unwrap().answer, Some(QuoteAnswer::Route(_))));
+    // A sent request whose poller died gets no answer: an equal one isn't the same then.
+    let dead = pending_id(ask(&store, true, "0xDe", 40));
+    claim(&store, dead, 41).unwrap();
+    assert_eq!(pending_id(ask(&store, true, "0xDe", 50)), dead);
+    assert_ne!(pending_id(ask(&store, true, "0xDe", 57)), dead);
     let (gone, given_up) = (pending_id(ask(&store, true, "0xCd", 40)), pending_id(ask(&store, true, "0xEf", 40)));
     testing::withdraw_quote(&store, given_up, at(70), at(41));
     assert_eq!((claim(&store, gone, 70), claim(&store, given_up, 42)), (None, None));
@@ -873,6 +878,13 @@ fn search_index_finds_what_a_scan_finds_after_every_change() {
     for (text, expected) in [("escalated", 6), ("bridgewater", 6), ("other-9", 6), ("case-3", 10), ("xdeed0000", 5)] {
         assert_eq!(count(text), expected, "{text}");
     }
+    // A corrected source chain.
+    observe(&store, rows[9], fixtures::answer(StatusOutcome::NotFound(None)), 2);
+    let correct = Edit::CorrectSource { transactions: vec![rows[9]], chain: ChainId::new("98765") };
+    edit(correct);
+    assert_eq!((is_indexed("98765"), count("98765"), count("-98765")), (true, 1, 39));
+    // A short part of an identifier is found, and is not among the others.
+    assert_eq!((count("deed"), count("-deed")), (5, 35));
     // Nothing of a deleted transaction is found, and the other rows still are.
     testing::delete(&store, vec![rows[17], rows[2]], at(3));
     assert_eq!((reader.find(&part).unwrap(), count("escalated")), (Lookup::None, 5));

@@ -39,6 +39,27 @@ async fn open_transaction_is_polled_every_five_seconds() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn known_transactions_that_are_not_found_after_their_deadline_starve_nobody() {
+    let lost = format!("{ONGOING}, {{ from = 30, http = 404 }}");
+    let text = scenario(5, "", &lost);
+    let others = scenario(25, "", ONGOING);
+    let others = others.split("[[transaction]]").skip(6).map(|other| format!("[[transaction]]{other}"));
+    let fixture = PollerFixture::new(&(text + &others.collect::<String>()), 1.0).await;
+    let poller = fixture.start(|_| ConnectionBehavior::Fine);
+    fixture.advance(Duration::from_secs(60 * 60)).await;
+    let asked = poller.by_transaction();
+    let late = |times: &[MonotonicTime]| {
+        let end = *times.last().unwrap();
+        times.iter().filter(|at| end.since(**at) < Duration::from_secs(20 * 60)).count()
+    };
+    let counts: Vec<usize> = asked.values().map(|times| late(times)).collect();
+    assert_eq!(counts.len(), 25);
+    let (least, most) = (counts.iter().min().unwrap(), counts.iter().max().unwrap());
+    assert!(*least > 5 && *most < 3 * *least, "{counts:?}");
+    poller.stop().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
 async fn label_weight_applies_after_every_answer() {
     let mut fixture = PollerFixture::empty(&scenario(40, "", ONGOING), 1.0);
     fixture.weights = BTreeMap::from([("vip".to_owned(), 100.0)]);

@@ -28,7 +28,7 @@ use super::{
     body_storage::BodyStorage,
     error::StoreError,
     tables::{
-        identifiers, notification_cursors, pollers, quotes as quotes_table, search_index,
+        changes, identifiers, notification_cursors, pollers, quotes as quotes_table, search_index,
         status_requests::{self, StatusRequest},
     },
 };
@@ -194,3 +194,9 @@ pub(in crate::store) fn extend_search_index(db: &mut Connection) -> Result<bool,
 }
 
 pub(in crate::store) use self::{light::leave_bodies_out, rebuild::rebuild_records, track::track_batch};
+
+/// Moves the notification cursors of a snapshot back to the end of its feed: the database may have lost entries that
+/// this machine had applied.
+pub(in crate::store) fn end_cursors_with_the_feed(snapshot: &Connection) -> Result<(), StoreError> {
+    notification_cursors::limit(snapshot, changes::last(snapshot)?)
+}

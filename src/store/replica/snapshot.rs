@@ -19,7 +19,6 @@ use crate::{
         error::StoreError,
         file::{connection, migrate},
         operations,
-        tables::changes,
     },
 };
 
@@ -138,7 +137,7 @@ impl Store {
             ))?;
         }
         // The feed of the snapshot may end before the cursors: the database lost entries.
-        source.execute("UPDATE main.heralds SET seq = min(seq, ?)", [changes::last(&source)?])?;
+        operations::end_cursors_with_the_feed(&source)?;
         source.execute(
             "UPDATE main.replica SET (loads, loss, loss_is_open) = (
                  SELECT 1 + ifnull(max(loads), 0), iif(max(loss_is_open), max(loss), NULL), ifnull(max(loss_is_open), 0)

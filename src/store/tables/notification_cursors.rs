@@ -26,3 +26,8 @@ pub(in crate::store) fn write(db: &Connection, profile: &str, cursor: &Notificat
                ON CONFLICT DO UPDATE SET seq = ?3, error = ?4";
     db.run(sql, params![profile, cursor.channel, cursor.seq, cursor.error])
 }
+
+/// Moves the cursors behind an entry back to it.
+pub(in crate::store) fn limit(db: &Connection, seq: i64) -> Result<(), StoreError> {
+    db.run("UPDATE heralds SET seq = ?1 WHERE seq > ?1", [seq])
+}

@@ -177,6 +177,19 @@ fn untracked_transaction_has_no_alerts() {
 }
 
 #[test]
+fn settled_transaction_that_is_tracked_again_has_its_alert_again() {
+    let (_folder, store) = open();
+    let row = import_one(&store);
+    observe(&store, row, fixtures::says(RouterStatus::PartialSuccess), 1);
+    let active = || store.reader().unwrap().alerts(AlertQuery::OfTransaction(row)).unwrap().len();
+    testing::edit(&store, "default", Edit::Untrack { transactions: vec![row] }, at(2));
+    assert_eq!(active(), 0);
+    let new = store.reader().unwrap().transaction(row).unwrap().unwrap().params;
+    testing::track(&store, "default", vec![NewTransaction { params: new, ..fixtures::new(1) }], at(3));
+    assert_eq!(active(), 1, "it is settled, so no later answer would raise the alert");
+}
+
+#[test]
 fn answer_that_came_after_the_undo_of_an_import_counts_with_its_redo() {
     let (_folder, store) = open();
     let row = import_one(&store);
