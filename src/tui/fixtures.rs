@@ -18,6 +18,7 @@ use super::{
     model::{DashboardSettings, ListCounts, Model, Overview},
     screens::{
         alerts::state::{AlertPage, AlertRow},
+        detail::history::TransactionHistory,
         list::{
             marks::{self, Marks},
             state::PageRequest,
@@ -117,6 +118,15 @@ impl TestDashboard {
             }
         }
         remaining
+    }
+
+    /// Applies a history of a loaded transaction.
+    pub(super) fn show_history(&mut self, row: RowId, history: TransactionHistory, now: Now) {
+        let listed = self.transactions.get(&row).map(|transaction| ListRow {
+            transaction: transaction.clone(),
+            alerts: self.alerts.get(&row).cloned().unwrap_or_default(),
+        });
+        self.apply(Msg::History(row, Box::new((listed, history))), now);
     }
 
     fn read(&self, effect: &Effect, now: Now) -> Option<Msg> {

@@ -19,7 +19,7 @@ use super::{
         detail::{history::TransactionHistory, raw::ResponseBody},
         list::state::PageRequest,
         log::state::LogTail,
-        stats::state::Statistics,
+        stats::state::{ChartRange, Statistics},
     },
 };
 use crate::{
@@ -65,8 +65,8 @@ pub enum Msg {
     FoundAlert(Option<RowId>),
     /// The list of alerts, or the error.
     Alerts(Result<AlertPage, String>),
-    /// The statistics for the charts or the error, and the duration of the read.
-    Statistics(Box<(Result<Statistics, String>, Duration)>),
+    /// The statistics for the charts of this time or the error, and the duration of the read.
+    Statistics(Box<(ChartRange, Result<Statistics, String>, Duration)>),
     /// The end of the log, or the error; `None` if the log has nothing new.
     Log(Result<Option<LogTail>, String>),
     /// The transactions to mark; `None` if there are too many.

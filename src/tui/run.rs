@@ -331,17 +331,21 @@ impl Dashboard {
     fn apply_message(&mut self, message: Msg) {
         let store_fault = self.store.fault().map(|store_fault| store_fault.to_string());
         if store_fault != self.model.store_fault {
-            step(&mut self.model, Msg::StoreFault(store_fault), self.clock.now());
+            self.step(Msg::StoreFault(store_fault));
         }
         if let Some(team) = self.team.as_mut().filter(|team| team.has_changed().unwrap_or(false)) {
             let status = Box::new(team.borrow_and_update().clone());
-            step(&mut self.model, Msg::Team(status, self.store.author()), self.clock.now());
+            self.step(Msg::Team(status, self.store.author()));
         }
+        self.step(message);
+        self.read_page_if_due(self.clock.now().mono);
+        self.count_if_due(self.clock.now().mono);
+    }
+
+    fn step(&mut self, message: Msg) {
         for effect in step(&mut self.model, message, self.clock.now()) {
             self.perform_effect(effect);
         }
-        self.read_page_if_due(self.clock.now().mono);
-        self.count_if_due(self.clock.now().mono);
     }
 
     fn perform_effect(&mut self, effect: Effect) {

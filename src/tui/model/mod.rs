@@ -185,6 +185,8 @@ pub struct Model {
     pub copied: Option<Result<String, String>>,
     /// The ticket that the last paste named for this transaction, for the prompt of the ticket.
     pub named_ticket: Option<(RowId, String)>,
+    /// The transactions that the question about their deletion named.
+    pub deletion_asked: Option<Vec<RowId>>,
     /// The tour of the demo.
     pub tour: Tour,
     /// The terminal's columns and rows.
@@ -233,6 +235,7 @@ impl Model {
             clicked: None,
             copied: None,
             named_ticket: None,
+            deletion_asked: None,
             tour: Tour::default(),
             size,
             geometry: Geometry::default(),
@@ -277,6 +280,12 @@ impl Model {
         let mut view_state = self.view_state.clone();
         view_state.save_tab(self.list.tab, &self.list.filter_text, &self.list.columns);
         self.without_temporary_view(view_state)
+    }
+
+    /// Forgets what the numbers of rows mean: a snapshot took the place of the store's content.
+    pub fn forget_rows(&mut self) {
+        self.marks.clear();
+        self.as_of = 0;
     }
 
     /// Applies a loaded part of the list; ignores a part of another view.

@@ -47,7 +47,7 @@ impl Dashboard {
             let began = clock.now();
             let read = reader.read(|reader| queries::statistics(reader, &profile, range, began.wall));
             let read_time = clock.now().mono.since(began.mono);
-            Msg::Statistics(Box::new((read.map_err(|error| error.to_string()), read_time)))
+            Msg::Statistics(Box::new((range, read.map_err(|error| error.to_string()), read_time)))
         });
     }
 

@@ -77,8 +77,12 @@ pub(crate) fn on_written(model: &mut Model, write: &Write, outcome: Result<Strin
     }
 }
 
-/// Asks before the undo of an import of so many transactions.
+/// Asks before the undo of an import of so many transactions. A dialog that was opened meanwhile stays open, and nothing is
+/// undone.
 pub(crate) fn confirm_undo(model: &mut Model, count: u64) {
+    if !matches!(model.dialog, Dialog::None) {
+        return;
+    }
     let yes = (format!("yes, stop polling all {count}"), MenuChoice::UndoImport(count));
     let title = format!("Undo the import of {count} transactions?");
     model.dialog =
@@ -170,9 +174,10 @@ pub(crate) fn acknowledge(model: &mut Model, now: MonotonicTime) {
     }
 }
 
-/// Returns the prompt for the acknowledgement of alerts, with the present note of this one if it has one.
+/// Returns the prompt for the acknowledgement of alerts, with the present note if it is one alert and has one.
 pub(crate) fn note_prompt(alert: &Alert, targets: Vec<i64>) -> Prompt {
-    let note = alert.acknowledged().and_then(|acknowledgement| acknowledgement.note.clone());
+    let acknowledged = alert.acknowledged().filter(|_| targets.len() == 1);
+    let note = acknowledged.and_then(|acknowledgement| acknowledgement.note.clone());
     let alerts = targets.into_iter().map(AlertTarget::Alert).collect();
     Prompt::new(Write::Edit(Edit::Acknowledge { alerts, note: None }), note.unwrap_or_default())
 }
@@ -231,7 +236,8 @@ pub(crate) fn ticket(model: &mut Model, now: MonotonicTime) {
     let present = match rows.as_slice() {
         [] => return,
         [row] => {
-            let named = model.named_ticket.as_ref().filter(|(of, _)| of == row).map(|(_, ticket)| ticket.clone());
+            // Offered once: later the prompt begins with the present ticket.
+            let named = model.named_ticket.take_if(|(of, _)| of == row).map(|(_, ticket)| ticket);
             named.or_else(|| model.transactions.get(row)?.params.ticket.clone())
         }
         _ => None,

@@ -85,11 +85,13 @@ fn apply(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
         Msg::StoreChanged(update) => store_changes::on_store_changed(model, *update, now),
         Msg::Page(read) => store_changes::on_page(model, &read.0, read.1, now),
         Msg::Counted(counted) => store_changes::on_counted(model, counted.0, counted.1, now).into_effects(),
-        Msg::Statistics(read) => stats::update::on_statistics(model, read.0, read.1, now.mono).into_effects(),
+        Msg::Statistics(read) => stats::update::on_statistics(model, *read, now.mono).into_effects(),
         Msg::Log(read) => log::update::on_log(model, read).into_effects(),
-        Msg::Known(known) => match model.screen {
-            Screen::Log => log::update::on_found(model, known.into_values().flatten().next(), now.mono).into_effects(),
-            Screen::List | Screen::Detail | Screen::Alerts | Screen::Stats => {
+        Msg::Known(known) => match (&model.dialog, model.screen) {
+            (Dialog::None, Screen::Log) => {
+                log::update::on_found(model, known.into_values().flatten().next(), now.mono).into_effects()
+            }
+            (_, Screen::List | Screen::Detail | Screen::Alerts | Screen::Stats | Screen::Log) => {
                 add::update::on_known(model, known, now.mono)
             }
         },
@@ -100,7 +102,7 @@ fn apply(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
         Msg::ThemeSet(outcome) => theme::on_theme_set(model, outcome, now).into_effects(),
         Msg::Tick => on_tick(model, now),
         Msg::Resize(..) => on_resize(model).into_effects(),
-        Msg::History(row, read) => store_changes::on_history(model, row, read.0, read.1).into_effects(),
+        Msg::History(row, read) => store_changes::on_history(model, row, *read, now.mono).into_effects(),
         Msg::Body(row, body) => detail::update::on_body(model, row, *body).into_effects(),
         Msg::ForTexts(transactions, wanted) => reply::update::on_loaded(model, &transactions, wanted, now),
         Msg::FoundAlert(Some(row)) => model.list.select_when_loaded(row).into_effects(),

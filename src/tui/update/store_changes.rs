@@ -3,7 +3,7 @@
 //! Decides which reads follow. Must never move the selection, unless the selected transaction is gone.
 
 use crate::{
-    clock::Now,
+    clock::{MonotonicTime, Now},
     domain::{alert::Severity, change::ChangeKind, ids::RowId, transaction::Transaction},
     presentation::{glyphs::Glyphs, row_text},
     store::{Changes, ListPage, ListRow},
@@ -39,6 +39,9 @@ pub(crate) fn on_store_changed(model: &mut Model, update: StoreUpdate, now: Now)
     }
     leave_deleted(model, &feed, now);
     unmark_deleted(model, &feed);
+    if feed.needs_resync {
+        model.forget_rows();
+    }
     model.list.mark_stale();
     let reload = model.list.selected.filter(|row| feed.needs_resync || touched.contains(row));
     reload.iter().for_each(|_| model.detail.raw.mark_stale());
@@ -75,7 +78,14 @@ fn leave_deleted(model: &mut Model, feed: &Changes, now: Now) {
     let is_selected = |row: i64| model.list.selected == Some(RowId(row));
     let removed =
         feed.changes.iter().any(|change| matches!(change.kind, ChangeKind::Deleted { row } if is_selected(row)));
-    if removed && model.is_open() {
+    if removed {
+        leave_detail(model, now.mono);
+    }
+}
+
+/// Leaves the detail, whose transaction was deleted.
+fn leave_detail(model: &mut Model, now: MonotonicTime) {
+    if model.is_open() {
         model.alert_list.returns_to_alerts = false;
         if model.is_side_screen() {
             model.previous_screen = Screen::List;
@@ -85,7 +95,7 @@ fn leave_deleted(model: &mut Model, feed: &Changes, now: Now) {
         if let Dialog::Find { .. } = model.dialog {
             model.dialog = Dialog::None;
         }
-        model.show_message(MessageTone::Bad, "The transaction was deleted.", now.mono);
+        model.show_message(MessageTone::Bad, "The transaction was deleted.", now);
     }
 }
 
@@ -126,13 +136,20 @@ pub(crate) fn on_counted(model: &mut Model, view: u64, counted: Result<Overview,
     uncounted.into_iter().for_each(|error| model.show_message(MessageTone::Bad, error, now.mono));
 }
 
-pub(crate) fn on_history(model: &mut Model, row: RowId, listed: Option<ListRow>, history: TransactionHistory) {
+/// Applies the history of the selected transaction, and the transaction as it was with it; `None` if it was deleted.
+pub(crate) fn on_history(
+    model: &mut Model,
+    row: RowId,
+    (listed, history): (Option<ListRow>, TransactionHistory),
+    now: MonotonicTime,
+) {
     // Another transaction is selected by now, and its own history is being read.
     if model.list.selected != Some(row) {
         return;
     }
-    if let Some(listed) = listed {
-        model.refresh_transaction(listed);
+    match listed {
+        Some(listed) => model.refresh_transaction(listed),
+        None => return leave_detail(model, now),
     }
     model.history = Some((row, history));
 }

@@ -22,14 +22,15 @@ use crate::{
     },
     intake::Field,
     presentation::{filter_completion::NameMatches, json_tree::JsonTree},
-    store::ImportReport,
+    store::{Changes, ImportReport},
     tui::{
         command::{COMMANDS, KeyCommand, KeyContext},
         dialogs::{Dialog, add::state::FormFocus, copy, help::state::HelpPage},
-        effect::{AlertTarget, ScreenEdit, Write},
+        effect::{AlertTarget, ScreenEdit, TextUse, Write},
         fixtures::{
             TestDashboard, alert, blank, change_store, changed, everything, live_report, moment, now, press, type_in,
         },
+        message::StoreUpdate,
         model::view_state,
         screens::{
             alerts::state::AlertTab,
@@ -102,7 +103,7 @@ fn dashboard_in(context: KeyContext, tab: &str) -> TestDashboard {
                 text: "answer: ongoing".into(),
             };
             let history = TransactionHistory { entries: vec![entry; 40], ..TransactionHistory::default() };
-            model.apply(Msg::History(RowId(21), Box::new((None, history))), now());
+            model.show_history(RowId(21), history, now());
             press(&mut model, &["j"; 12], now());
         }
         KeyContext::Raw => {
@@ -126,7 +127,7 @@ fn dashboard_in(context: KeyContext, tab: &str) -> TestDashboard {
         KeyContext::Stats => {
             press(&mut model, &["%"], now());
             let read = Ok(handling::statistics(40));
-            model.apply(Msg::Statistics(Box::new((read, Duration::ZERO))), now());
+            model.apply(Msg::Statistics(Box::new((ChartRange::All, read, Duration::ZERO))), now());
             press(&mut model, &["j"; 12], now());
         }
         KeyContext::Log => {
@@ -579,6 +580,46 @@ fn delete_needs_the_argument_yes() {
 }
 
 #[test]
+fn deletion_is_confirmed_for_the_transactions_that_the_question_named() {
+    let mut model = dashboard("5");
+    let run = |model: &mut TestDashboard, text: &str| {
+        press(model, &[":"], now());
+        type_in(model, text, now());
+        press(model, &["Enter"], now())
+    };
+    assert_eq!(run(&mut model, "delete"), []);
+    press(&mut model, &["j"], now());
+    assert_eq!(run(&mut model, "delete yes"), [], "another transaction is selected since");
+    assert_eq!(run(&mut model, "delete yes"), [Effect::Delete(vec![RowId(22)])]);
+}
+
+#[test]
+fn marks_and_the_open_transaction_end_with_a_snapshot_that_lacks_them() {
+    let mut model = dashboard("5");
+    press(&mut model, &["Space", "Enter"], now());
+    assert!(model.is_open() && model.marks.count() == 1);
+    let row = model.list.selected.unwrap();
+    let feed = Changes { needs_resync: true, ..Changes::default() };
+    model.apply(Msg::StoreChanged(Box::new(StoreUpdate { feed, ..StoreUpdate::default() })), now());
+    assert!(model.marks.is_empty());
+    model.apply(Msg::History(row, Box::new((None, TransactionHistory::default()))), now());
+    assert!(!model.is_open());
+    assert_eq!(model.status_message.as_ref().unwrap().text, "The transaction was deleted.");
+}
+
+#[test]
+fn late_results_leave_an_open_dialog_alone() {
+    let mut model = dashboard("5");
+    press(&mut model, &["e"], now());
+    type_in(&mut model, "asked", now());
+    model.apply(Msg::UndoesImport(60), now());
+    let read = vec![tx::transaction(21), tx::transaction(22)];
+    assert_eq!(model.apply(Msg::ForTexts(read, TextUse::Menu), now()), []);
+    let Dialog::Prompt(prompt) = &model.dialog else { panic!("{:?}", model.dialog) };
+    assert_eq!(prompt.input.value(), "asked");
+}
+
+#[test]
 fn delete_confirmation_names_its_target() {
     let mut model = dashboard("5");
     // Transaction 21 is marked, and the next one is selected.
@@ -809,7 +850,7 @@ fn change_of_the_selected_transaction_reloads_its_history() {
 #[test]
 fn new_selection_loads_its_own_history() {
     let mut model = dashboard("5");
-    model.apply(Msg::History(RowId(21), Box::default()), now());
+    model.show_history(RowId(21), TransactionHistory::default(), now());
     assert_eq!(press(&mut model, &["j"], now()), [Effect::LoadHistory(RowId(22))]);
     assert_eq!(model.history, None);
 }

@@ -188,6 +188,12 @@ pub(crate) fn filter(context: &DrawContext<'_>, width: u16) -> Line<'static> {
     let list = &context.model.list;
     let typing = matches!(context.model.dialog, Dialog::Filter(_));
     let mut spans = vec![Span::styled(PROMPT, if typing { context.theme.key() } else { context.theme.dim() })];
+    if let Dialog::Filter(line) = &context.model.dialog
+        && let Some((typed, _)) = scrolled(&line.input, width)
+    {
+        spans.push(Span::raw(typed));
+        return Line::from(spans);
+    }
     match &list.filter_error {
         Some(error) => {
             let (before, wrong, after) = split(&list.filter_text, error.at.start, error.at.end);
@@ -279,6 +285,14 @@ fn split(text: &str, start: usize, end: usize) -> (String, String, String) {
     (piece(0, start), piece(start, end), piece(end, text.len()))
 }
 
+/// Returns the part of the typed filter around the cursor, and the cursor's column in it, if the filter is longer than the
+/// line.
+fn scrolled(input: &Input, width: u16) -> Option<(String, usize)> {
+    let room = usize::from(width).saturating_sub(width::display_width(PROMPT));
+    (width::display_width(input.value()) >= room).then(|| field::window(input, room))
+}
+
 pub(crate) fn place_cursor(frame: &mut Frame<'_>, row: Rect, input: &Input) {
-    field::place_cursor(width::display_width(PROMPT) + input.visual_cursor(), row, frame);
+    let column = scrolled(input, row.width).map_or_else(|| input.visual_cursor(), |(_, column)| column);
+    field::place_cursor(width::display_width(PROMPT) + column, row, frame);
 }

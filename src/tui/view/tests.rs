@@ -208,7 +208,7 @@ pub(crate) fn history() -> TransactionHistory {
 pub(crate) fn detail(size: (u16, u16)) -> TestDashboard {
     let mut model = dashboard(size);
     press(&mut model, &["Enter"], now());
-    model.apply(Msg::History(RowId(1), Box::new((None, history()))), now());
+    model.show_history(RowId(1), history(), now());
     model
 }
 
@@ -291,7 +291,7 @@ pub(crate) const SMALL: (u16, u16) = (80, 24);
 #[test]
 fn list_and_detail_side_by_side() {
     let mut model = dashboard((120, 36));
-    model.apply(Msg::History(RowId(1), Box::new((None, history()))), now());
+    model.show_history(RowId(1), history(), now());
     insta::assert_snapshot!(screen(&model));
 }
 
@@ -362,6 +362,17 @@ fn add_dialog_with_nothing_typed() {
 #[test]
 fn filter_with_an_error() {
     insta::assert_snapshot!(screen(&filter_error(SMALL)));
+}
+
+#[test]
+fn end_of_a_long_filter_is_visible_while_it_is_typed() {
+    let mut model = dashboard(SMALL);
+    press(&mut model, &["/"], now());
+    let filter = "is:firing or (is:overdue -label:test) status:ongoing,not_found chain:base age>30m";
+    model.apply(Msg::Paste(filter.into()), now());
+    assert!(screen(&model).contains("chain:base age>30m"), "{}", screen(&model));
+    press(&mut model, &["Home"], now());
+    assert!(screen(&model).contains("/ is:firing or ("), "{}", screen(&model));
 }
 
 #[test]

@@ -268,6 +268,12 @@ impl AddForm {
         written.and_then(|field| text::clean_or_none(field.value()))
     }
 
+    /// Returns the labels that a person has typed.
+    pub fn own_labels(&self) -> Vec<String> {
+        let typed = self.extras.get(ExtraField::Labels as usize).map_or("", Input::value);
+        typed.split([' ', ',', ';']).filter_map(text::clean_or_none).collect()
+    }
+
     /// Returns the hashes to look up in the store. The caller must pass the answers to
     /// [`apply_known`](Self::apply_known).
     pub fn hashes_to_look_up(&mut self) -> Vec<TxHash> {
@@ -500,8 +506,7 @@ impl AddForm {
     pub fn batch(&mut self) -> Option<Vec<NewTransaction>> {
         let value = |extra: ExtraField| self.extras.get(extra as usize).map_or("", Input::value);
         let ticket = text::clean_or_none(value(ExtraField::Ticket));
-        let labels = value(ExtraField::Labels).split([' ', ',', ';']).filter_map(text::clean_or_none);
-        let labels: Vec<String> = labels.collect();
+        let labels = self.own_labels();
         let estimate = match value(ExtraField::Estimate).trim() {
             "" => None,
             typed => {

@@ -199,8 +199,8 @@ fn submit(model: &mut Model) -> Vec<Effect> {
         (Some(index), Some(_)) => (form.cursor, form.focus) = (index, FormFocus::Results),
         (Some(index), None) => {
             if let Some((rows, filter)) = form.several_known() {
-                let write = write_typed_ticket(form, rows);
-                return search(model, &filter).into_iter().chain(write).collect();
+                let writes = write_typed_values(form, rows);
+                return search(model, &filter).into_iter().chain(writes).collect();
             }
             let row = form.findings.get(index).and_then(|found| found.known);
             return row.map_or_else(Vec::new, |row| open(model, row));
@@ -228,22 +228,28 @@ fn search(model: &mut Model, filter: &str) -> Vec<Effect> {
     vec![Effect::Count]
 }
 
-/// Returns the write of the ticket that a person typed, which is set although the transactions are known.
-fn write_typed_ticket(form: &AddForm, transactions: Vec<RowId>) -> Option<Effect> {
-    let ticket = Some(form.own_ticket()?);
-    Some(Effect::Write(Write::Edit(Edit::SetTicket { transactions, ticket })))
+/// Returns the writes of the ticket and the labels that a person typed, which are set although the transactions are known.
+fn write_typed_values(form: &AddForm, transactions: Vec<RowId>) -> Vec<Effect> {
+    let (ticket, labels) = (form.own_ticket(), form.own_labels());
+    let labels = (!labels.is_empty()).then(|| Edit::ChangeLabels {
+        transactions: transactions.clone(),
+        add: labels,
+        remove: Vec::new(),
+    });
+    let ticket = ticket.map(|ticket| Edit::SetTicket { transactions, ticket: Some(ticket) });
+    ticket.into_iter().chain(labels).map(|edit| Effect::Write(Write::Edit(edit))).collect()
 }
 
 fn open(model: &mut Model, row: RowId) -> Vec<Effect> {
     let is_from_alerts = model.screen == Screen::Alerts || model.alert_list.returns_to_alerts;
-    let write = match &model.dialog {
-        Dialog::Add(form) => write_typed_ticket(form, vec![row]),
-        _ => None,
+    let writes = match &model.dialog {
+        Dialog::Add(form) => write_typed_values(form, vec![row]),
+        _ => Vec::new(),
     };
     model.dialog = Dialog::None;
     let effects = show_in_list(model, row);
     model.open_detail(is_from_alerts);
-    effects.into_iter().chain(write).collect()
+    effects.into_iter().chain(writes).collect()
 }
 
 /// Selects a transaction in the list. If the view or the filter hides it, a temporary view shows it until Esc. A

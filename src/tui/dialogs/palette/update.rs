@@ -90,7 +90,8 @@ fn run_with_argument(model: &mut Model, of: CommandWithArgument, argument: &str,
     }
 }
 
-/// Deletes the targets permanently if the argument is `yes`; otherwise asks for this confirmation.
+/// Deletes the targets permanently if the argument is `yes`; otherwise asks for this confirmation. Asks again if the question
+/// was about other transactions: the selection may have moved since.
 fn delete(model: &mut Model, confirmation: &str, now: Now) -> Vec<Effect> {
     let rows = actions::targets(model, now.mono);
     let subject = match rows.as_slice() {
@@ -99,9 +100,11 @@ fn delete(model: &mut Model, confirmation: &str, now: Now) -> Vec<Effect> {
         rows => Some(format!("the {} marked transactions", rows.len())),
     };
     let subject = subject.unwrap_or_else(|| "the marked transaction".into());
-    if confirmation == "yes" {
+    let asked = model.deletion_asked.take();
+    if confirmation == "yes" && asked.is_none_or(|asked| asked == rows) {
         return vec![Effect::Delete(rows)];
     }
+    model.deletion_asked = Some(rows);
     let [colon, untrack] = [CommandId::CommandLine, CommandId::Untrack].map(|id| model.setting.keys.shown(id));
     let ask = format!(
         "This deletes {subject} permanently, with all history: type {colon}delete yes to confirm. {untrack} only stops polling."

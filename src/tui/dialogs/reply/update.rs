@@ -79,9 +79,9 @@ fn load(model: &mut Model, wanted: TextUse, now: Now) -> Vec<Effect> {
     }
 }
 
-/// Uses the transactions that were read.
+/// Uses the transactions that were read. A dialog that was opened meanwhile stays open.
 pub(crate) fn on_loaded(model: &mut Model, read: &[Transaction], wanted: TextUse, now: Now) -> Vec<Effect> {
-    if read.is_empty() {
+    if read.is_empty() || !matches!(model.dialog, Dialog::None | Dialog::CopyMenu(_)) {
         return Vec::new();
     }
     let (zone, own) = (model.setting.zone, &model.setting.templates);

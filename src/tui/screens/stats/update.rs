@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use super::state::Statistics;
+use super::state::{ChartRange, Statistics};
 use crate::{
     clock::MonotonicTime,
     tui::{
@@ -51,13 +51,16 @@ fn quoted(id: &str) -> String {
     if is_plain { id.to_owned() } else { format!("\"{}\"", id.replace('"', "")) }
 }
 
-/// Shows the statistics that were read, or the error; `read_time` is the duration of the read.
+/// Shows the statistics that were read for a time, or the error, with the duration of the read. Statistics of another time
+/// than the chosen one are ignored: those of the chosen one are being read.
 pub(crate) fn on_statistics(
     model: &mut Model,
-    read: Result<Statistics, String>,
-    read_time: Duration,
+    (range, read, read_time): (ChartRange, Result<Statistics, String>, Duration),
     now: MonotonicTime,
 ) {
+    if range != model.charts.range {
+        return;
+    }
     model.charts.is_reading = false;
     model.charts.next_read_at = now + MIN_PAUSE.max(read_time * PAUSE_FACTOR);
     match read {

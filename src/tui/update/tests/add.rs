@@ -82,7 +82,12 @@ fn ticket_is_guessed_from_the_text_until_a_person_types_one() {
     go_to(&mut model, FormFocus::Extra(ExtraField::Ticket));
     type_in(&mut model, "OPS-7", now());
     let edit = ScreenEdit::SetTicket { transactions: vec![RowId(21)], ticket: Some("OPS-7".into()) };
-    assert!(press(&mut model, &["Enter"], now()).contains(&Effect::Write(Write::Edit(edit))));
+    go_to(&mut model, FormFocus::Extra(ExtraField::Labels));
+    type_in(&mut model, "vip", now());
+    let labels =
+        ScreenEdit::ChangeLabels { transactions: vec![RowId(21)], add: vec!["vip".into()], remove: Vec::new() };
+    let effects = press(&mut model, &["Enter"], now());
+    assert!([edit, labels].into_iter().all(|edit| effects.contains(&Effect::Write(Write::Edit(edit)))), "{effects:?}");
     assert_eq!(model.screen, Screen::Detail);
     // A row carries its own ticket.
     let row = "0x".to_owned() + &"9".repeat(64) + ",42161,8453,quote-12";
@@ -337,8 +342,16 @@ fn known_hash_that_is_pasted_alone_opens_at_once() {
             press(&mut model, &["t"], now());
             let Dialog::Prompt(prompt) = &model.dialog else { panic!("{:?}", model.dialog) };
             assert_eq!(prompt.input.value(), "SUP-4412", "the prompt begins with the named ticket");
+            press(&mut model, &["Esc", "t"], now());
+            let Dialog::Prompt(prompt) = &model.dialog else { panic!("{:?}", model.dialog) };
+            assert_ne!(prompt.input.value(), "SUP-4412", "the named ticket is offered once");
         }
     }
+    // On each screen.
+    let mut model = dashboard("5");
+    press(&mut model, &["@"], now());
+    model.apply(Msg::Paste(known.clone()), now());
+    assert_eq!((model.screen, model.list.selected), (Screen::Detail, Some(RowId(33))));
     // A known hash waits for Enter if it is typed, if another one is beside it, or if an import would change it.
     for more in [format!("{known}\n{}", link(99)), format!("{known}\n0x{:064x}", 21), row(21)] {
         assert!(!form(&pasted(&more)).findings.is_empty(), "{more}");

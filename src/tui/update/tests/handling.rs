@@ -48,7 +48,7 @@ pub(super) fn tail(lines: u32) -> LogTail {
 const CANARY: &str = "canary-c0ffee-integrator-5e2d";
 
 fn read(model: &mut TestDashboard, read_time: Duration) {
-    model.apply(Msg::Statistics(Box::new((Ok(statistics(3)), read_time))), now());
+    model.apply(Msg::Statistics(Box::new((ChartRange::All, Ok(statistics(3)), read_time))), now());
 }
 
 fn after(seconds: u64) -> Now {
@@ -75,7 +75,10 @@ fn charts_are_read_again_after_a_change_and_a_pause() {
     change_store(&mut model, changed(vec![in_status(30, RouterStatus::Success)]), Some(live_report(now().wall)), now());
     assert_eq!(model.apply(Msg::Tick, after(99)), [], "the pause is fifty times the duration of the read");
     assert_eq!(model.apply(Msg::Tick, after(100)), [Effect::LoadStatistics(ChartRange::All)]);
-    model.apply(Msg::Statistics(Box::new((Err("the disk is full".into()), Duration::ZERO))), after(101));
+    model.apply(
+        Msg::Statistics(Box::new((ChartRange::All, Err("the disk is full".into()), Duration::ZERO))),
+        after(101),
+    );
     assert!(model.status_message.as_ref().is_some_and(|notice| notice.text == "the disk is full"));
     assert_eq!(
         model.apply(Msg::Tick, after(106)),
@@ -85,12 +88,23 @@ fn charts_are_read_again_after_a_change_and_a_pause() {
 }
 
 #[test]
+fn statistics_of_another_time_than_the_chosen_one_are_ignored() {
+    let mut model = dashboard("5");
+    press(&mut model, &["%"], now());
+    assert_eq!(press(&mut model, &["t"], now()), [Effect::LoadStatistics(ChartRange::Week)]);
+    read(&mut model, Duration::ZERO);
+    assert!(model.charts.read.is_none() && model.charts.is_reading);
+    model.apply(Msg::Statistics(Box::new((ChartRange::Week, Ok(statistics(3)), Duration::ZERO))), now());
+    assert!(model.charts.read.is_some() && !model.charts.is_reading);
+}
+
+#[test]
 fn chart_selection_follows_the_route() {
     let mut model = dashboard_in(KeyContext::Stats, "5");
     let chosen = model.charts.chosen.clone();
     let mut other = statistics(40);
     other.summaries.remove(1);
-    model.apply(Msg::Statistics(Box::new((Ok(other), Duration::ZERO))), now());
+    model.apply(Msg::Statistics(Box::new((ChartRange::All, Ok(other), Duration::ZERO))), now());
     assert_eq!((model.charts.chosen.clone(), model.charts.position()), (chosen, 11));
     read(&mut model, Duration::ZERO);
     assert_eq!(model.charts.chosen, None, "the selected route is gone");

@@ -42,7 +42,7 @@ fn full(size: (u16, u16)) -> TestDashboard {
         note(3_000, "opened by the customer's own support; they have the hash and nothing else"),
         note(20, "user asked, told to wait until 14:18"),
     ]);
-    dashboard.apply(Msg::History(RowId(1), Box::new((None, history))), now());
+    dashboard.show_history(RowId(1), history, now());
     dashboard.apply(body(AFTER, Some(BEFORE)), now());
     dashboard
 }
@@ -67,7 +67,7 @@ fn bare(size: (u16, u16)) -> TestDashboard {
         now(),
     );
     press(&mut dashboard, &["Enter"], now());
-    dashboard.apply(Msg::History(RowId(1), Box::default()), now());
+    dashboard.show_history(RowId(1), TransactionHistory::default(), now());
     dashboard.apply(Msg::Body(RowId(1), Box::new(None)), now());
     dashboard
 }
@@ -90,7 +90,7 @@ fn strange(size: (u16, u16)) -> TestDashboard {
     let (profile, transaction) = ("default".into(), Some(RowId(1)));
     let change = Change { seq: 1, at: ago(9, 0), profile, transaction, kind, observation: None, author: None };
     let history = TransactionHistory::new(&[HistoryLine::Change(change)], Default::default()).with_notes(vec![note]);
-    dashboard.apply(Msg::History(RowId(1), Box::new((None, history))), now());
+    dashboard.show_history(RowId(1), history, now());
     let raw = "{\"注意\u{9b}[31m\u{202e}\":\"e\u{301}\u{302}\u{303}\u{304}\u{305}\u{306} 資金が届かない\",\"deep\":[[[[[[1]]]]]]}";
     dashboard.apply(body(raw, None), now());
     dashboard
@@ -156,7 +156,7 @@ fn named(size: (u16, u16)) -> TestDashboard {
     let note = |minutes, text: &str, author| Note { at: ago(minutes, 0), text: text.into(), author };
     let notes = vec![note(20, "user asked", None), note(7, "told to wait", bob)];
     let history = TransactionHistory::new(&lines, Default::default()).with_notes(notes);
-    dashboard.apply(Msg::History(RowId(1), Box::new((None, history))), now());
+    dashboard.show_history(RowId(1), history, now());
     dashboard
 }
 
@@ -183,7 +183,7 @@ fn the_history_names_the_step_and_shows_a_raised_alert_in_the_colour_of_its_seve
     ];
     let history = TransactionHistory::new(&lines, Default::default());
     let mut dashboard = at_tab(detail, WIDE, DetailTab::History);
-    dashboard.apply(Msg::History(RowId(1), Box::new((None, history))), now());
+    dashboard.show_history(RowId(1), history, now());
     let shown = screen(&dashboard);
     assert!(shown.contains("step 3 added: ongoing on Base") && shown.contains("not found → ongoing"), "{shown}");
     let theme = Theme::new(true, false);
@@ -336,10 +336,7 @@ fn timing_of_one_that_settled_long_ago() {
     press(&mut dashboard, &["5", "Enter", "]", "]"], now());
     let phase = |status: &str, minutes| (status.to_owned(), ago(minutes, 0));
     let phases = vec![phase("ongoing", 2_990), phase("success", 2_975)];
-    dashboard.apply(
-        Msg::History(RowId(1), Box::new((None, TransactionHistory { phases, ..TransactionHistory::default() }))),
-        now(),
-    );
+    dashboard.show_history(RowId(1), TransactionHistory { phases, ..TransactionHistory::default() }, now());
     insta::assert_snapshot!(screen(&dashboard));
 }
 

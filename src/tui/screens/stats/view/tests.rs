@@ -74,7 +74,7 @@ fn charts(size: (u16, u16), routes: Vec<RouteStats>, minutes: Vec<MinuteStats>) 
     let mut model = dashboard(size);
     press(&mut model, &["%"], now());
     let read = Statistics::new(routes, minutes, now().wall);
-    model.apply(Msg::Statistics(Box::new((Ok(read), Duration::ZERO))), now());
+    model.apply(Msg::Statistics(Box::new((ChartRange::All, Ok(read), Duration::ZERO))), now());
     model
 }
 
