@@ -47,7 +47,7 @@ pub(crate) use self::{
         store_files::StoreFiles,
     },
     operations::{
-        AppliedEntries, AppliedObservation, DecodeRecord, DroppedBodies, ImportPreview, OperationResult,
+        AppliedEntries, AppliedObservation, DecodeRecord, DroppedBodies, ImportPreview, ImportToUndo, OperationResult,
         QuoteSubmission, Reversal,
     },
     queries::{

@@ -7,14 +7,17 @@ use super::{
     screens::{list::state::PageRequest, stats::state::ChartRange},
     theme::ShippedTheme,
 };
-use crate::domain::{
-    alert::{Rule, Snooze},
-    filter::{Direction, NameKind},
-    ids::{RowId, TxHash},
-    operation::Edit,
-    quote::QuoteRequest,
-    reply::Audience,
-    transaction::NewTransaction,
+use crate::{
+    domain::{
+        alert::{Rule, Snooze},
+        filter::{Direction, NameKind},
+        ids::{RowId, TxHash},
+        operation::Edit,
+        quote::QuoteRequest,
+        reply::Audience,
+        transaction::NewTransaction,
+    },
+    store::ImportToUndo,
 };
 
 /// The transactions that a person wants to mark.
@@ -194,11 +197,10 @@ pub enum Effect {
     Write(Write),
     /// Delete these transactions permanently.
     Delete(Vec<RowId>),
-    /// Undo the last edit. An import of several transactions is undone only if a person has confirmed this number of
-    /// transactions.
+    /// Undo the last edit. An import of several transactions is undone only if a person has confirmed it.
     Undo {
-        /// The confirmed number of transactions of the import; `None` without a confirmation.
-        confirmed: Option<u64>,
+        /// The import that a person confirmed; `None` without a confirmation.
+        confirmed: Option<ImportToUndo>,
     },
     /// Redo the edit that was undone last.
     Redo,

@@ -25,7 +25,7 @@ use super::{
 use crate::{
     domain::{alert::Alert, ids::RowId, polling::PollingState, team::TeamStatus, transaction::Transaction},
     presentation::filter_completion::NameMatches,
-    store::{Changes, ImportReport, ListPage, ListRow, QuoteSubmission, StoredQuote},
+    store::{Changes, ImportReport, ImportToUndo, ListPage, ListRow, QuoteSubmission, StoredQuote},
 };
 
 /// A message: input, a result of an effect, or a tick.
@@ -93,7 +93,7 @@ pub enum Msg {
     /// The result of a write, in words.
     Written(Write, Result<String, String>),
     /// Undoing the last edit would stop the polling of this many imported transactions; a person must confirm.
-    UndoesImport(u64),
+    UndoesImport(ImportToUndo),
     /// A request of a person succeeded; a sentence about the result.
     Done(String),
     /// A failure to show to the person, in words.

@@ -20,6 +20,7 @@ mod undo;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 pub use self::import_report::ImportReport;
+pub(crate) use self::undo::ImportToUndo;
 pub(crate) use self::{
     delete::DroppedBodies, poll::AppliedObservation, quotes::QuoteSubmission, rebuild::DecodeRecord,
     track::ImportPreview, undo::Reversal,

@@ -107,11 +107,19 @@ pub(super) fn redo(db: &Connection, profile: &str, stamp: &Stamp) -> Result<Opti
     edit.map(|edit| replay(db, profile, edit, UndoDirection::Redo, stamp)).transpose()
 }
 
+/// The edit that an undo would reverse.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ImportToUndo {
+    /// The number of the edit in this store.
+    pub edit: i64,
+    /// How many transactions the edit imported; 0 if it is no import.
+    pub transactions: u64,
+}
+
 impl Reader {
-    /// Returns how many transactions the edit that `undo` would reverse imported; 0 if that edit is no import or there
-    /// is none.
-    pub fn last_import(&self, profile: &str, author: Option<&str>) -> Result<u64, StoreError> {
-        let Some(edit) = undo_history::last_applied(self.db(), profile, author)? else { return Ok(0) };
+    /// Returns the edit that `undo` would reverse, as an import; `None` if there is none.
+    pub fn last_import(&self, profile: &str, author: Option<&str>) -> Result<Option<ImportToUndo>, StoreError> {
+        let Some(edit) = undo_history::last_applied(self.db(), profile, author)? else { return Ok(None) };
         let imported = |step: &EditStep| match step {
             EditStep::Tracked { first, last, .. } => u64::try_from(last - first + 1).unwrap_or_default(),
             EditStep::Params { .. }
@@ -122,7 +130,7 @@ impl Reader {
             | EditStep::Source { .. }
             | EditStep::Acknowledged { .. } => 0,
         };
-        Ok(edit.steps.iter().map(imported).sum())
+        Ok(Some(ImportToUndo { edit: edit.id, transactions: edit.steps.iter().map(imported).sum() }))
     }
 }
 

@@ -370,10 +370,10 @@ fn tickets_labels_and_profiles_are_found_by_prefix_once_each() {
 #[test]
 fn the_size_of_the_import_that_undo_would_reverse_is_known() {
     let (_folder, store) = open();
-    let size = || store.reader().unwrap().last_import("default", None).unwrap();
+    let size = || store.reader().unwrap().last_import("default", None).unwrap().map_or(0, |edit| edit.transactions);
     assert_eq!(size(), 0);
     let rows = testing::track(&store, "default", (1..=4).map(fixtures::new).collect(), at(0)).added.first;
-    assert_eq!((size(), store.reader().unwrap().last_import("other", None).unwrap()), (4, 0));
+    assert_eq!((size(), store.reader().unwrap().last_import("other", None).unwrap()), (4, None));
     testing::edit(&store, "default", Edit::Untrack { transactions: vec![rows[0]] }, at(1));
     assert_eq!(size(), 0, "the last edit is no import");
     testing::undo(&store, "default", at(2));

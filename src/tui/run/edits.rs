@@ -11,7 +11,7 @@ use crate::{
         operation::{Edit, EditTargets, LocalEdit, Operation},
         record, span, text,
     },
-    store::{AlertQuery, Reversal, Store, StoreError},
+    store::{AlertQuery, ImportToUndo, Reversal, Store, StoreError},
     tui::{
         command::CommandId,
         effect::{AlertTarget, ScreenEdit},
@@ -157,8 +157,8 @@ fn on_many(count: usize) -> String {
     if count == 1 { String::new() } else { format!(" on {count} transactions") }
 }
 
-/// Returns how many transactions the last edit that can be undone imported; 0 if it is no import.
-pub(crate) fn last_import(context: &WriteContext) -> Result<u64, StoreError> {
+/// Returns the last edit that can be undone, if there is one.
+pub(crate) fn last_import(context: &WriteContext) -> Result<Option<ImportToUndo>, StoreError> {
     context.store.reader()?.last_import(&context.profile, context.store.author().as_deref())
 }
 

@@ -16,7 +16,7 @@ use crate::{
         operation::Operation,
         transaction::NewTransaction,
     },
-    store::{OpenMark, OperationResult, StoreError},
+    store::{ImportToUndo, OpenMark, OperationResult, StoreError},
     tui::{
         effect::{QuoteWork, Write},
         export::ExportOrder,
@@ -117,12 +117,12 @@ impl Dashboard {
         WriteContext { store: self.store.clone(), profile: profile.clone(), profile_prefix, at, keys: keys.clone() }
     }
 
-    /// Undoes the last edit. If that is an import of several transactions, a person must confirm their number first.
-    pub(super) fn undo(&mut self, at: DateTime<Utc>, confirmed: Option<u64>) {
+    /// Undoes the last edit. If that is an import of several transactions, a person must confirm that import first.
+    pub(super) fn undo(&mut self, at: DateTime<Utc>, confirmed: Option<ImportToUndo>) {
         let context = self.context(at);
         self.spawn(move || match edits::last_import(&context) {
-            Ok(count) if count > 1 && confirmed != Some(count) => Msg::UndoesImport(count),
-            Ok(count) if confirmed.is_some_and(|confirmed| confirmed != count) => {
+            Ok(Some(import)) if import.transactions > 1 && confirmed != Some(import) => Msg::UndoesImport(import),
+            Ok(import) if confirmed.is_some() && confirmed != import => {
                 Msg::Failed("Nothing was undone: another change was made in the meantime.".into())
             }
             Ok(_) => outcome_message(edits::undo(&context)),

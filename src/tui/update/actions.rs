@@ -5,6 +5,7 @@
 use crate::{
     clock::{MonotonicTime, Now},
     domain::{alert::Alert, ids::RowId, operation::Edit},
+    store::ImportToUndo,
     tui::{
         command::{CommandId, TargetKind},
         dialogs::{
@@ -77,13 +78,14 @@ pub(crate) fn on_written(model: &mut Model, write: &Write, outcome: Result<Strin
     }
 }
 
-/// Asks before the undo of an import of so many transactions. A dialog that was opened meanwhile stays open, and nothing is
+/// Asks before the undo of an import of several transactions. A dialog that was opened meanwhile stays open, and nothing is
 /// undone.
-pub(crate) fn confirm_undo(model: &mut Model, count: u64) {
+pub(crate) fn confirm_undo(model: &mut Model, import: ImportToUndo) {
     if !matches!(model.dialog, Dialog::None) {
         return;
     }
-    let yes = (format!("yes, stop polling all {count}"), MenuChoice::UndoImport(count));
+    let count = import.transactions;
+    let yes = (format!("yes, stop polling all {count}"), MenuChoice::UndoImport(import));
     let title = format!("Undo the import of {count} transactions?");
     model.dialog =
         Dialog::Menu(Menu::confirm(title, "They are kept, but no longer polled. Redo polls them again.", yes));

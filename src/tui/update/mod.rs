@@ -118,7 +118,7 @@ fn apply(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
         }
         Msg::Team(status, author) => on_team(model, *status, author, now).into_effects(),
         Msg::Written(write, outcome) => actions::on_written(model, &write, outcome, now.mono).into_effects(),
-        Msg::UndoesImport(count) => actions::confirm_undo(model, count).into_effects(),
+        Msg::UndoesImport(import) => actions::confirm_undo(model, import).into_effects(),
         Msg::Done(text) => model.show_message(MessageTone::Good, text, now.mono).into_effects(),
         Msg::Failed(text) | Msg::NotRead(text) => model.show_message(MessageTone::Bad, text, now.mono).into_effects(),
         // The loop copies the text itself, and sends `Copied` instead.

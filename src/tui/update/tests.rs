@@ -22,7 +22,7 @@ use crate::{
     },
     intake::Field,
     presentation::{filter_completion::NameMatches, json_tree::JsonTree},
-    store::{Changes, ImportReport},
+    store::{Changes, ImportReport, ImportToUndo},
     tui::{
         command::{COMMANDS, KeyCommand, KeyContext},
         dialogs::{Dialog, add::state::FormFocus, copy, help::state::HelpPage},
@@ -612,7 +612,7 @@ fn late_results_leave_an_open_dialog_alone() {
     let mut model = dashboard("5");
     press(&mut model, &["e"], now());
     type_in(&mut model, "asked", now());
-    model.apply(Msg::UndoesImport(60), now());
+    model.apply(Msg::UndoesImport(ImportToUndo { edit: 7, transactions: 60 }), now());
     let read = vec![tx::transaction(21), tx::transaction(22)];
     assert_eq!(model.apply(Msg::ForTexts(read, TextUse::Menu), now()), []);
     let Dialog::Prompt(prompt) = &model.dialog else { panic!("{:?}", model.dialog) };

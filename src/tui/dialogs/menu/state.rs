@@ -4,6 +4,7 @@
 
 use crate::{
     domain::{filter::SortBy, ids::RowId, reply::Audience},
+    store::ImportToUndo,
     tui::{
         command::CommandId,
         effect::{AlertTarget, SnoozeLength},
@@ -58,7 +59,7 @@ pub enum MenuChoice {
     /// Stop polling these transactions.
     Untrack(Vec<RowId>),
     /// Undo the import of this many transactions.
-    UndoImport(u64),
+    UndoImport(ImportToUndo),
     /// Pause polling for this many minutes.
     Pause(i64),
     /// Only close the menu.

@@ -58,7 +58,7 @@ fn choose(model: &mut Model, choice: MenuChoice, now: Now) -> KeyOutcome {
             Vec::new()
         }
         MenuChoice::Untrack(transactions) => vec![Effect::Write(Write::Edit(Edit::Untrack { transactions }))],
-        MenuChoice::UndoImport(count) => vec![Effect::Undo { confirmed: Some(count) }],
+        MenuChoice::UndoImport(import) => vec![Effect::Undo { confirmed: Some(import) }],
         MenuChoice::Pause(minutes) => vec![Effect::Pause(Some(minutes))],
         MenuChoice::Close => Vec::new(),
     })

@@ -10,7 +10,7 @@ use crate::{
         operation::{Edit, EditTargets},
         text,
     },
-    tui::effect::Write,
+    tui::effect::{AlertTarget, Write},
 };
 
 /// The state of a prompt.
@@ -106,6 +106,16 @@ impl Prompt {
             },
             Write::Export { rows, .. } => rows.clone(),
         }
+    }
+
+    /// Returns the number of the first alert that the write applies to; `None` if it applies to no single alert.
+    pub fn alert(&self) -> Option<i64> {
+        let Write::Edit(edit) = &self.draft else { return None };
+        let EditTargets::Alerts(alerts) = edit.targets() else { return None };
+        alerts.iter().find_map(|alert| match alert {
+            AlertTarget::Alert(id) => Some(*id),
+            AlertTarget::OfTransaction(_) => None,
+        })
     }
 }
 

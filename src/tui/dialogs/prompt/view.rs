@@ -7,12 +7,13 @@ use ratatui::{Frame, layout::Rect, style::Style, text::Line, widgets::Clear};
 
 use super::state::Prompt;
 use crate::{
-    domain::operation::Edit,
+    domain::{operation::Edit, transaction::Transaction},
     presentation::width,
     tui::{
         dialogs::menu,
         draw::{DrawContext, put_block, put_lines},
         effect::Write,
+        model::Model,
         widgets::field,
     },
 };
@@ -49,9 +50,10 @@ fn targets(context: &DrawContext<'_>, prompt: &Prompt) -> String {
                 format!("{} alerts", alerts.len())
             }
             (Write::Edit(_), _) => {
-                let transaction =
-                    model.current_transaction().map(|tx| tx.params.transaction_id.short(context.theme.ellipsis));
-                transaction.unwrap_or_else(|| "this alert".into())
+                // The selection may have moved since the prompt was opened.
+                let transaction = prompt.alert().map_or_else(|| model.current_transaction(), |id| subject(model, id));
+                let hash = transaction.map(|tx| tx.params.transaction_id.short(context.theme.ellipsis));
+                hash.unwrap_or_else(|| "this alert".into())
             }
         };
     };
@@ -62,6 +64,16 @@ fn targets(context: &DrawContext<'_>, prompt: &Prompt) -> String {
             .map_or_else(|| "1 marked".into(), |tx| tx.params.transaction_id.short(context.theme.ellipsis)),
         rows => format!("{} marked", rows.len()),
     }
+}
+
+/// Returns the transaction that an alert is about, if it is loaded.
+fn subject(model: &Model, id: i64) -> Option<&Transaction> {
+    let mut listed = model.alert_list.page.iter().flat_map(|page| &page.rows);
+    let listed = listed.find(|row| row.alert.id == id).and_then(|row| row.transaction.as_ref());
+    listed.or_else(|| {
+        let (row, _) = model.alerts.iter().find(|(_, alerts)| alerts.iter().any(|alert| alert.id == id))?;
+        model.transactions.get(row)
+    })
 }
 
 /// Returns the hint, with the present labels of a single transaction.

@@ -308,9 +308,10 @@ fn stopping_several_and_undoing_an_import_ask_first_with_the_number() {
     assert_eq!(menu(&model).title, "Stop polling 2 transactions?");
     assert_eq!(press(&mut model, &["n"], now()), []);
     assert_eq!(press(&mut model, &["u"], now()), [Effect::Undo { confirmed: None }]);
-    model.apply(Msg::UndoesImport(60), now());
+    let import = ImportToUndo { edit: 7, transactions: 60 };
+    model.apply(Msg::UndoesImport(import), now());
     assert_eq!(menu(&model).title, "Undo the import of 60 transactions?");
-    assert_eq!(press(&mut model, &["y"], now()), [Effect::Undo { confirmed: Some(60) }]);
+    assert_eq!(press(&mut model, &["y"], now()), [Effect::Undo { confirmed: Some(import) }]);
     assert!(matches!(model.dialog, Dialog::None));
 }
 
