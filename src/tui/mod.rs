@@ -18,6 +18,7 @@ pub(crate) mod key_text;
 pub(crate) mod keys;
 pub(crate) mod message;
 pub(crate) mod model;
+mod pasted_text;
 pub(crate) mod run;
 pub(crate) mod screens;
 pub(crate) mod step;

@@ -183,7 +183,10 @@ fn polling_line(context: &DrawContext<'_>, of: &BudgetUse<'_>, label_columns: us
     if let Some(report) = of.report {
         pieces.extend(poller_owner(context, report));
         if report.throttled > 0 {
-            pieces.push(Span::styled(format!("{} times HTTP 429   ", report.throttled), theme.warning()));
+            pieces.push(Span::styled(
+                format!("{} with HTTP 429   ", text::counted(report.throttled, "answer")),
+                theme.warning(),
+            ));
         }
         if !has_error && verdict.obstacle.is_none() {
             pieces.push(Span::styled("no errors", theme.dim()));

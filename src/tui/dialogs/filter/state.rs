@@ -11,6 +11,7 @@ use crate::{
         ids::RowId,
     },
     presentation::filter_completion::{Completion, NameMatches, complete, requested_names},
+    tui::pasted_text,
 };
 
 /// The state of the filter line.
@@ -61,6 +62,12 @@ impl FilterLine {
     /// Replaces the text, as if a person had typed the new one.
     pub fn set_text(&mut self, text: String) {
         (self.input, self.recalled) = (Input::new(text), None);
+    }
+
+    /// Inserts a pasted text.
+    pub fn paste(&mut self, pasted: &str) {
+        pasted_text::insert(&mut self.input, pasted);
+        self.recalled = None;
     }
 
     /// Returns the kind and the beginning of the names to read from the store, if the known names don't suffice. Drops

@@ -5,7 +5,7 @@ use crossterm::event::{KeyCode, KeyEvent};
 use super::state::FilterLine;
 use crate::{
     clock::Now,
-    domain::{filter::Filter, text},
+    domain::filter::Filter,
     presentation::filter_completion::NameMatches,
     tui::{
         dialogs::Dialog,
@@ -108,9 +108,6 @@ pub(crate) fn on_names(model: &mut Model, names: NameMatches) {
 
 pub(crate) fn on_paste(model: &mut Model, pasted: &str) -> Vec<Effect> {
     let Dialog::Filter(line) = &mut model.dialog else { return Vec::new() };
-    let typed = line.input.value();
-    // `clean` trims the space that separates the pasted text from the typed text.
-    let gap = if pasted.starts_with(char::is_whitespace) && !typed.is_empty() { " " } else { "" };
-    line.set_text(format!("{typed}{gap}{}", text::clean(pasted)));
+    line.paste(pasted);
     apply_change(model)
 }

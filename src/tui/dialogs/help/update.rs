@@ -2,19 +2,17 @@
 //! does `?` without a search.
 
 use crossterm::event::{Event, KeyCode, KeyEvent};
-use tui_input::{Input, backend::crossterm::EventHandler};
+use tui_input::backend::crossterm::EventHandler;
 
 use super::state::HelpPage;
-use crate::{
-    domain::text,
-    tui::{
-        command::{CommandId, KeyContext},
-        dialogs::Dialog,
-        effect::KeyOutcome,
-        key_text,
-        keys::Keys,
-        model::Model,
-    },
+use crate::tui::{
+    command::{CommandId, KeyContext},
+    dialogs::Dialog,
+    effect::KeyOutcome,
+    key_text,
+    keys::Keys,
+    model::Model,
+    pasted_text,
 };
 
 pub(crate) fn on_key(model: &mut Model, key: KeyEvent) -> KeyOutcome {
@@ -39,7 +37,7 @@ pub(crate) fn is_search_text(pasted: &str) -> bool {
 }
 
 pub(crate) fn on_paste(page: &mut HelpPage, pasted: &str, keys: &Keys) {
-    page.input = Input::new(format!("{}{}", page.input.value(), text::clean(pasted)));
+    pasted_text::insert(&mut page.input, pasted);
     page.search(keys);
 }
 

@@ -1,7 +1,7 @@
 //! The keys of the command line: typing matches commands, Enter runs the chosen one with its argument.
 
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
-use tui_input::{Input, backend::crossterm::EventHandler};
+use tui_input::backend::crossterm::EventHandler;
 
 use super::state::{CommandPalette, Suggestion};
 use crate::{
@@ -12,6 +12,7 @@ use crate::{
         dialogs::{Dialog, filter},
         effect::{Effect, KeyOutcome},
         model::{MessageTone, Model},
+        pasted_text,
         screens::list::update::{arrangement, views},
         update::{actions, poll, theme},
     },
@@ -46,7 +47,7 @@ pub(crate) fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> KeyOutcome {
 
 pub(crate) fn on_paste(model: &mut Model, pasted: &str) {
     if let Dialog::Palette(palette) = &mut model.dialog {
-        palette.input = Input::new(format!("{}{}", palette.input.value(), text::clean(pasted)));
+        pasted_text::insert(&mut palette.input, pasted);
         palette.update_matches();
     }
 }

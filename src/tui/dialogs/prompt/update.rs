@@ -2,16 +2,14 @@
 //! succeeded.
 
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
-use tui_input::{Input, backend::crossterm::EventHandler};
+use tui_input::backend::crossterm::EventHandler;
 
 use super::state::Prompt;
-use crate::{
-    domain::text,
-    tui::{
-        dialogs::Dialog,
-        effect::{Effect, Write},
-        model::Model,
-    },
+use crate::tui::{
+    dialogs::Dialog,
+    effect::{Effect, Write},
+    model::Model,
+    pasted_text,
 };
 
 pub(crate) fn on_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
@@ -37,7 +35,7 @@ pub(crate) fn on_paste(model: &mut Model, pasted: &str) {
     let Dialog::Prompt(prompt) = &mut model.dialog else { return };
     if prompt.sent.is_none() {
         prompt.end_selection(true);
-        prompt.input = Input::new(format!("{}{}", prompt.input.value(), text::clean(pasted)));
+        pasted_text::insert(&mut prompt.input, pasted);
         prompt.error = None;
     }
 }

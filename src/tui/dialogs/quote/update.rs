@@ -16,6 +16,7 @@ use crate::{
         effect::{Effect, QuoteWork},
         message::QuoteProgress,
         model::{MessageTone, Model},
+        pasted_text,
     },
 };
 
@@ -87,21 +88,20 @@ fn on_answer_key(model: &mut Model, answer: QuoteOutcome, code: KeyCode, now: No
 
 pub(crate) fn on_paste(model: &mut Model, pasted: &str) {
     let Dialog::Quote(form) = &mut model.dialog else { return };
-    let pasted = text::clean(pasted);
     match &mut form.stage {
         QuoteStage::Asking { .. } | QuoteStage::Waiting { .. } | QuoteStage::Tracking { is_sent: true, .. } => {}
         QuoteStage::Tracking { hash, error, .. } => {
-            *hash = Input::new(format!("{}{pasted}", hash.value()));
+            pasted_text::insert(hash, pasted);
             *error = None;
         }
         // A hash that is pasted while an answer is shown is the hash to track.
         QuoteStage::Answered(answer) if answer.quote_id().is_some() => {
-            let (answer, hash) = (answer.clone(), Input::new(pasted));
+            let (answer, hash) = (answer.clone(), Input::new(text::clean(pasted)));
             form.stage = QuoteStage::Tracking { answer, hash, error: None, is_sent: false };
         }
         _ => {
             if let Some(input) = form.inputs.get_mut(form.cursor) {
-                *input = Input::new(format!("{}{pasted}", input.value()));
+                pasted_text::insert(input, pasted);
                 form.on_value_changed();
             }
         }

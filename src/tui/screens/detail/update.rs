@@ -14,6 +14,7 @@ use crate::{
         dialogs::Dialog,
         effect::Effect,
         model::{MessageTone, Model, Screen},
+        pasted_text,
         update::actions,
     },
 };
@@ -86,10 +87,10 @@ pub(crate) fn on_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Appends a pasted text to the search text.
+/// Inserts a pasted text into the search text.
 pub(crate) fn on_paste(model: &mut Model, pasted: &str) {
     let Dialog::Find { input, .. } = &mut model.dialog else { return };
-    *input = Input::new(format!("{}{}", input.value(), text::clean(pasted)));
+    pasted_text::insert(input, pasted);
     let typed = input.value().to_owned();
     search(model, &typed);
 }

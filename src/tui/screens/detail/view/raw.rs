@@ -68,7 +68,10 @@ fn head(context: &DrawContext<'_>, body: &ResponseBody, columns: usize) -> Line<
         (_, _) if !body.json_tree.is_json() => "   not JSON: shown line by line".to_owned(),
         (None, _) => "   no earlier body to compare with".to_owned(),
         (Some(before), 0) => format!("   nothing changed since {}", time(context, before)),
-        (Some(before), count) => format!("   {count} changes since {}: +new ~changed -removed", time(context, before)),
+        (Some(before), count) => {
+            let changes = text::counted(count, "change");
+            format!("   {changes} since {}: +new ~changed -removed", time(context, before))
+        }
     };
     let changes = width::cut(&changes, columns.saturating_sub(width::display_width(&head)), context.theme.ellipsis);
     Line::from(vec![
