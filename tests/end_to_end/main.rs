@@ -14,6 +14,8 @@ mod batch_delay;
 mod beside;
 mod common;
 mod concurrent_processes;
+#[cfg(target_os = "linux")]
+mod container;
 mod damaged_values;
 mod diagnosis;
 #[cfg(unix)]
