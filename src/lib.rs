@@ -24,12 +24,13 @@
 //!
 //! | to find | read |
 //! | --- | --- |
-//! | what a key does | `tui/command.rs`: the table of commands, each with its function |
+//! | what a key does | `tui/command.rs`: the table of commands, each with its function; most are in `tui/update/actions.rs` |
 //! | how a 429 is handled | `api/answer.rs` recognises it; `budget/pace.rs` (rest and rate), `poller/health.rs` (the profile's state), `store/operations/profile.rs` (its alert) |
 //! | how an acknowledged alert fires again | `domain/alert/life.rs` has the condition, `alerts/mod.rs` decides, `store/operations/alerts.rs` applies the decision |
 //! | who wrote what | `domain/people.rs` (names and authors), `store/operations/undo.rs` (each person's undo) |
-//! | the words of a notification | `cli/output/json.rs` (`event`, for commands and webhooks), `tui/system/notice.rs` (on the desktop) |
-//! | what a replica has to apply | `domain/operation.rs`, `store/operations/mod.rs` (`apply`) |
+//! | the words of a notification | `cli/output/json.rs` (`event`, for commands and webhooks), `tui/system/notification.rs` (on the desktop) |
+//! | what a replica has to apply | `domain/operation.rs`, `store/operations/mod.rs` (`apply`), `store/replica/mod.rs` (entries of the log) |
+//! | where a column of the list gets its width | `tui/screens/list/columns.rs` |
 //! | what a row of a table holds | `store/tables`; `mod.rs` says which file has which tables |
 //! | budget, schedule and forecast for another poller | `engine.rs` |
 //! | how the domain is shown as text, in the dashboard and on the command line | `presentation` |

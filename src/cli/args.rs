@@ -162,7 +162,7 @@ pub(crate) enum Command {
     /// Print the reply for a ticket: verdict, what to say, times, links
     Answer(AnswerArgs),
     #[command(after_help = quote::EXAMPLES)]
-    /// Request a route and store the quote, so that `add --quote-id` finds its estimate
+    /// Request a quote for a route and store it; `add --quote-id` then uses its estimated duration
     Quote(QuoteArgs),
     #[command(after_help = stats::EXAMPLES)]
     /// Show statistics by route (outcomes, durations) and the use of the budget

@@ -48,7 +48,7 @@ pub(super) fn transactions(typed: &OsStr) -> Vec<CompletionCandidate> {
     let candidate = |tx: TransactionHeader| {
         let help = format!(
             "{} {} {}",
-            row_text::status_of(&tx, Glyphs::Ascii),
+            row_text::transaction_status_cell(&tx, Glyphs::Ascii),
             row_text::route(&tx, Glyphs::Ascii),
             row_text::ticket_or_label(&tx).unwrap_or("-")
         );

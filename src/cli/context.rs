@@ -132,7 +132,8 @@ impl Context<'_> {
 
     /// Prints a transaction and the advice about it, with this action.
     pub(crate) fn print_advice(&mut self, tx: &Transaction, advice: &Advice, act: &str) -> io::Result<()> {
-        let (route, status) = (row_text::route(tx, Glyphs::Ascii), row_text::status_of(tx, Glyphs::Ascii));
+        let (route, status) =
+            (row_text::route(tx, Glyphs::Ascii), row_text::transaction_status_cell(tx, Glyphs::Ascii));
         writeln!(self.out, "{}  {route}  {status}", tx.params.transaction_id)?;
         writeln!(self.out, "  VERDICT  {}", advice.verdict)?;
         if let Some(chain) = &advice.chain {

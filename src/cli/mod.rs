@@ -69,7 +69,7 @@ pub fn main() -> Exit {
     {
         Ok(exit) => exit,
         // Nobody can read the error, and the end of the terminal caused it.
-        Err(_) if hang_up::is_any_gone() => Exit::HungUp,
+        Err(_) if hang_up::is_any_stream_hung_up() => Exit::HungUp,
         Err(report) if is_closed_pipe(&report) => Exit::Success,
         Err(report) => {
             print_line(&error_line(&report));

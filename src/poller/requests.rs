@@ -54,7 +54,7 @@ impl<T: ServiceTransport> RequestSender<T> {
         if let Some(RequestFailure::Rejected(_)) = &failure
             && self.is_corrected(&transaction, &params).await
         {
-            // The answer is about the parameters of before: those of now are asked for next.
+            // This answer is for the old parameters. The next poll sends the corrected ones.
             return self.end(at, failure, Ok(None));
         }
         let operation = Operation::Observe { transaction, observation: Box::new(observation) };
@@ -66,7 +66,7 @@ impl<T: ServiceTransport> RequestSender<T> {
     async fn is_corrected(&self, transaction: &TransactionKey, sent: &TransactionParams) -> bool {
         let (store, key) = (self.store.clone(), transaction.clone());
         let header = self.clock.run_blocking(move || store.reader()?.header_of(&key)).await;
-        // If that isn't known, the answer counts.
+        // If the store can't be read, assume that nothing was corrected, so that the answer is stored.
         header.is_ok_and(|header| header.is_ok_and(|header| header.is_some_and(|header| header.params != *sent)))
     }
 

@@ -100,7 +100,7 @@ pub(crate) fn alert_state(alert: &Alert, now: DateTime<Utc>, zone: FixedOffset) 
 }
 
 /// Returns the symbol and the word of a status.
-pub(crate) fn status(status: Option<&RouterStatus>, glyphs: Glyphs) -> String {
+pub(crate) fn status_cell(status: Option<&RouterStatus>, glyphs: Glyphs) -> String {
     [glyphs.status(status), " ", status_word(status, glyphs)].concat()
 }
 
@@ -120,10 +120,10 @@ pub(crate) fn status_word(status: Option<&RouterStatus>, glyphs: Glyphs) -> &str
 }
 
 /// Returns the status cell of a transaction. A transaction that was parked before its first answer is `rejected`.
-pub(crate) fn status_of<R>(tx: &Transaction<R>, glyphs: Glyphs) -> String {
+pub(crate) fn transaction_status_cell<R>(tx: &Transaction<R>, glyphs: Glyphs) -> String {
     match (&tx.state.status, &tx.tracking) {
         (None, Tracking::Parked(_)) => rejected(glyphs),
-        (known, _) => status(known.as_ref(), glyphs),
+        (known, _) => status_cell(known.as_ref(), glyphs),
     }
 }
 
@@ -134,11 +134,11 @@ pub(crate) fn rejected(glyphs: Glyphs) -> String {
 
 /// Returns the status cell in a list: `damaged` instead of a status that may be wrong, `untracked` for a transaction
 /// that isn't polled any more.
-pub(crate) fn listed_status<R>(tx: &Transaction<R>, glyphs: Glyphs) -> String {
+pub(crate) fn list_status_cell<R>(tx: &Transaction<R>, glyphs: Glyphs) -> String {
     if tx.is_damaged {
         return "! damaged".to_owned();
     }
-    if tx.is_stopped() { format!("{} untracked", glyphs.untracked()) } else { status_of(tx, glyphs) }
+    if tx.is_stopped() { format!("{} untracked", glyphs.untracked()) } else { transaction_status_cell(tx, glyphs) }
 }
 
 /// Returns a name that the service writes for programs in words: `source_gateway_called` and `CrossMulticallExecuted`
@@ -165,7 +165,7 @@ pub(crate) fn in_words(name: &str) -> String {
 }
 
 /// Returns the full word of a status, without the symbol.
-pub(crate) fn status_in_words(status: Option<&RouterStatus>) -> String {
+pub(crate) fn full_status_name(status: Option<&RouterStatus>) -> String {
     status.map_or_else(|| "no answer".to_owned(), ToString::to_string)
 }
 
@@ -188,7 +188,7 @@ pub(crate) fn row_in_words(tx: &Transaction, alerts: &[Alert], now: DateTime<Utc
         Some(at) => format!("checked {} ago", span::short(span::between(at, now))),
         None => "not checked yet".to_owned(),
     };
-    let status = text::clean(&status_in_words(tx.state.status.as_ref()));
+    let status = text::clean(&full_status_name(tx.state.status.as_ref()));
     let (urgency, name, age) = (urgency_in_words(alerts), name_in_words(tx), span::short(tx.age(now)));
     let age = match &tx.state.status {
         _ if !tx.is_settled() => format!("{age} old"),
@@ -258,7 +258,7 @@ pub(crate) fn ticket_or_label<R>(tx: &Transaction<R>) -> Option<&str> {
     tx.params.ticket.as_deref().or(tx.labels.first().map(String::as_str))
 }
 
-/// Returns the ticket, or else the first label as `#label`, for a column that is titled as the ticket.
+/// Returns the ticket, or else the first label as `#label`, for the TICKET column.
 pub(crate) fn ticket_or_label_cell<R>(tx: &Transaction<R>) -> Option<Cow<'_, str>> {
     let tag = || tx.labels.first().map(|label| Cow::Owned(format!("#{label}")));
     tx.params.ticket.as_deref().map(Cow::Borrowed).or_else(tag)
@@ -342,7 +342,7 @@ mod tests {
     fn every_status_has_its_own_symbol() {
         let unknown = RouterStatus::Unknown("X".into());
         let all = RouterStatus::DOCUMENTED.iter().chain([&unknown]).map(Some).chain([None]);
-        let cells = all.map(|own| status(own, Glyphs::Ascii)).chain([rejected(Glyphs::Ascii)]);
+        let cells = all.map(|own| status_cell(own, Glyphs::Ascii)).chain([rejected(Glyphs::Ascii)]);
         let symbols: std::collections::HashSet<_> = cells.map(|cell| cell.chars().next()).collect();
         assert_eq!(symbols.len(), RouterStatus::DOCUMENTED.len() + 3);
     }

@@ -1,5 +1,4 @@
-//! Detects that the terminal was closed. Not every hang-up comes with a signal, and an event reader would spin for
-//! ever.
+//! Detects that the terminal was closed. Some hang-ups send no signal, and the event reader would then loop for ever.
 //!
 //! The module must never read from or write to the terminal.
 
@@ -15,14 +14,14 @@ use tokio::sync::oneshot;
 /// as one.
 static TERMINALS: OnceLock<[bool; 3]> = OnceLock::new();
 
-/// Remembers which standard streams are terminals, for [`is_any_gone`].
+/// Remembers which standard streams are terminals, for [`is_any_stream_hung_up`].
 pub(crate) fn remember_terminals() {
     TERMINALS.get_or_init(|| [io::stdin().is_terminal(), io::stdout().is_terminal(), io::stderr().is_terminal()]);
 }
 
 /// Whether the terminal of a standard stream was closed since the start.
 #[cfg(unix)]
-pub(crate) fn is_any_gone() -> bool {
+pub(crate) fn is_any_stream_hung_up() -> bool {
     let [input, output, error] = TERMINALS.get().copied().unwrap_or_default();
     input && is_hung_up(io::stdin(), false)
         || output && is_hung_up(io::stdout(), false)
@@ -30,7 +29,7 @@ pub(crate) fn is_any_gone() -> bool {
 }
 
 #[cfg(not(unix))]
-pub(crate) fn is_any_gone() -> bool {
+pub(crate) fn is_any_stream_hung_up() -> bool {
     false
 }
 
@@ -38,7 +37,7 @@ pub(crate) fn is_any_gone() -> bool {
 pub(crate) fn listen() -> impl Future<Output = ()> {
     let (sender, hung_up) = oneshot::channel();
     let watch = move || {
-        if is_gone(true) {
+        if wait_for_input_hang_up() {
             // Fails if the receiver was dropped.
             sender.send(()).ok();
         }
@@ -52,14 +51,19 @@ pub(crate) fn listen() -> impl Future<Output = ()> {
     }
 }
 
-/// Whether standard input's terminal is closed. With `should_wait`, blocks until it is closed.
-#[cfg(unix)]
-pub(crate) fn is_gone(should_wait: bool) -> bool {
-    is_hung_up(io::stdin(), should_wait)
+/// Whether standard input's terminal is closed.
+pub(crate) fn is_input_hung_up() -> bool {
+    #[cfg(unix)]
+    return is_hung_up(io::stdin(), false);
+    #[cfg(not(unix))]
+    false
 }
 
-#[cfg(not(unix))]
-pub(crate) fn is_gone(_: bool) -> bool {
+/// Blocks until standard input's terminal is closed. Returns `false` if that can't be observed.
+fn wait_for_input_hang_up() -> bool {
+    #[cfg(unix)]
+    return is_hung_up(io::stdin(), true);
+    #[cfg(not(unix))]
     false
 }
 

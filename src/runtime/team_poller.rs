@@ -209,7 +209,7 @@ impl TeamPoller {
             None => Ok(Some(RESTART_PAUSE)),
             Some(code) if code == i32::from(Exit::Success.code()) => Ok(Some(LONG_RESTART_PAUSE)),
             Some(code) if code == i32::from(WRONG_PASSWORD.code()) => {
-                // A password that expires was replaced by now.
+                // If the password was temporary, its source may have a new one.
                 self.access.connector.forget_password();
                 bail!("the team's database refuses the poller's login")
             }
@@ -315,11 +315,12 @@ async fn run_order(order: PollOrder, clock: &Clock) -> Result<Exit> {
     let options = SessionOptions { connector, presence, is_light: order.is_light, fence: Some(fence) };
     let store = team::start(store, options, clock.clone())?;
     let mut status = store.team().ok_or_else(|| eyre!("the store isn't a replica"))?;
-    let is_settled = |status: &TeamStatus| matches!(status.link, TeamLink::Live | TeamLink::Refused { .. });
+    let is_connected_or_refused =
+        |status: &TeamStatus| matches!(status.link, TeamLink::Live | TeamLink::Refused { .. });
     // A machine that can't keep an answer is no candidate.
     tokio::select! {
         () = ended.clone() => return Ok(Exit::Success),
-        settled = status.wait_for(is_settled) => if let TeamLink::Refused { reason } = &settled?.link {
+        reached = status.wait_for(is_connected_or_refused) => if let TeamLink::Refused { reason } = &reached?.link {
             bail!("{reason}");
         },
     }
@@ -339,8 +340,8 @@ async fn run_order(order: PollOrder, clock: &Clock) -> Result<Exit> {
         }
         let handover =
             lease_status.inherited.as_deref().and_then(|pace| serde_json::from_str::<PaceHandover>(pace).ok());
-        let budget = lease_status.fence.as_ref().map(|fence| fence.budget.clone()).unwrap_or_default();
-        Ok(Some((handover.unwrap_or_default(), budget)))
+        let lease_key = lease_status.fence.as_ref().map(|fence| fence.lease_key.clone()).unwrap_or_default();
+        Ok(Some((handover.unwrap_or_default(), lease_key)))
     };
     let inherited = tokio::select! {
         () = ended.clone() => None,
@@ -350,8 +351,8 @@ async fn run_order(order: PollOrder, clock: &Clock) -> Result<Exit> {
         },
     };
     let mut drain = Ok(Drain::Complete);
-    if let Some((inherited, budget)) = inherited {
-        let lease = LeasePermit { may_send_until, key: budget, inherited: Some(inherited), pace };
+    if let Some((inherited, lease_key)) = inherited {
+        let lease = LeasePermit { may_send_until, key: lease_key, inherited: Some(inherited), pace };
         let setup = PollerSetup { lease: Some(lease), ..poller_setup(order, integrator_id, &store, clock)? };
         let draining = async {
             tokio::select! {

@@ -90,7 +90,7 @@ pub(crate) struct SnapshotInfo {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fence {
     /// The keyed hash of the base URL and the ID.
-    pub budget: String,
+    pub lease_key: String,
     /// The holder.
     pub holder: HolderId,
     /// The epoch.
@@ -312,7 +312,7 @@ impl TeamDatabase {
                     (&nonce.to_string(), Type::TEXT),
                     (&i32::from(FORMAT), Type::INT4),
                     (&payload, Type::BYTEA),
-                    (&fence.map(|fence| fence.budget.as_str()), Type::TEXT),
+                    (&fence.map(|fence| fence.lease_key.as_str()), Type::TEXT),
                     (&fence.map(|fence| Nonce(fence.holder.0).to_string()), Type::TEXT),
                     (&fence.map(|fence| signed(fence.epoch)), Type::INT8),
                 ],

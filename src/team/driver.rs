@@ -163,8 +163,8 @@ impl LeaseDriver {
     ) {
         self.status.send_if_modified(|status| {
             let budget = link.map(|(_, budget)| budget.clone());
-            let budget = budget.or_else(|| status.fence.as_ref().map(|fence| fence.budget.clone()));
-            let fence = lease.epoch().zip(budget).map(|(epoch, budget)| Fence { budget, holder: self.id, epoch });
+            let budget = budget.or_else(|| status.fence.as_ref().map(|fence| fence.lease_key.clone()));
+            let fence = lease.epoch().zip(budget).map(|(epoch, lease_key)| Fence { lease_key, holder: self.id, epoch });
             let new = LeaseStatus { permission, fence, inherited: inherited.clone(), fault: fault.clone() };
             let is_new = *status != new;
             *status = new;

@@ -242,7 +242,7 @@ fn figures_of_answers_through_the_log() {
     let holder_id: u128 = rand::random();
     let lease = format!("insert into hoptop.lease values ('bench', '{}', 1, 0, null, null)", Nonce(holder_id));
     cluster.execute(&lease);
-    let fence = Fence { budget: "bench".into(), holder: HolderId(holder_id), epoch: 1 };
+    let fence = Fence { lease_key: "bench".into(), holder: HolderId(holder_id), epoch: 1 };
     let folders = [(); 2].map(|()| tempfile::tempdir().unwrap());
     let [holder_path, follower_path] = folders.each_ref().map(|folder| folder.path().join("hoptop.db"));
     let (holder, follower) = (replica(&cluster, &holder_path, Some(fence)), replica(&cluster, &follower_path, None));

@@ -50,7 +50,7 @@ pub(crate) enum ReplyReader {
     Customer,
     /// The provider's support: hash, chains, quoteId, requestId, times and links.
     Provider,
-    /// The own team: verdict, what to say, times and links.
+    /// Your team: verdict, what to say, times and links.
     Team,
 }
 

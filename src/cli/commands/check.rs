@@ -48,8 +48,8 @@ sent on another chain, 6 no node answered.";
 /// The arguments of `hoptop check`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct CheckArgs {
-    /// Transactions, each by a hash, six or more of its characters, a URL with a hash, a ticket, a quote or request ID,
-    /// or the address of the sender. With --from, --to and --quote-id: one complete hash or URL
+    /// One or more transactions. Name each by its hash, six or more characters of it, a URL that contains it, a ticket, a
+    /// quote or request ID, or the sender's address. With --from, --to and --quote-id: one complete hash or URL
     #[arg(value_name = "TX", required = true, add = ArgValueCompleter::new(completers::transactions))]
     pub transactions: Vec<String>,
     /// Print a JSON array with one transaction per line

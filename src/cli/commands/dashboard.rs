@@ -196,7 +196,7 @@ pub(crate) async fn run_screen(
         },
     );
     match ended {
-        Err(RunError::Terminal(_)) if hang_up::is_gone(false) => stop_poller(poller, Exit::HungUp).await,
+        Err(RunError::Terminal(_)) if hang_up::is_input_hung_up() => stop_poller(poller, Exit::HungUp).await,
         Err(error) => Err(error.into()),
         Ok(Some(EndReason::Fault(fault))) => Err(fault),
         Ok(Some(EndReason::Signal(exit))) => stop_poller(poller, exit).await,

@@ -24,8 +24,8 @@ transaction; hoptop keeps the last seven daily backups.";
 /// The arguments of `hoptop delete`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct DeleteArgs {
-    /// Transactions, each by a hash, six or more of its characters, a URL with a hash, a ticket, a quote or request ID,
-    /// or the address of the sender
+    /// One or more transactions. Name each by its hash, six or more characters of it, a URL that contains it, a ticket, a
+    /// quote or request ID, or the sender's address
     #[arg(value_name = "TX", required = true, add = ArgValueCompleter::new(completers::transactions))]
     pub transactions: Vec<String>,
     /// Confirm the deletion, which can't be undone

@@ -188,7 +188,7 @@ fn table_row(candidate: &FilterInput, now: DateTime<Utc>, ellipsis: &str) -> [St
     let tx = candidate.tx;
     [
         row_text::urgency_mark(candidate.alerts).into(),
-        width::cut(&row_text::listed_status(tx, Glyphs::Ascii), MAX_WIDTH, ellipsis),
+        width::cut(&row_text::list_status_cell(tx, Glyphs::Ascii), MAX_WIDTH, ellipsis),
         tx.params.transaction_id.short(ellipsis),
         row_text::route(tx, Glyphs::Ascii),
         settled_duration::short_age(tx, now),

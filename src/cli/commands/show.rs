@@ -263,7 +263,7 @@ impl TransactionPage<'_> {
         let state = &self.tx.state;
         let since = state.status_since.map_or_else(String::new, |at| format!(", since {}", self.clock_time(at)));
         writeln!(self.out)?;
-        self.write_field("status", &format!("{}{since}", row_text::status_of(self.tx, Glyphs::Ascii)))?;
+        self.write_field("status", &format!("{}{since}", row_text::transaction_status_cell(self.tx, Glyphs::Ascii)))?;
         self.write_optional("message", state.message.as_deref())?;
         if let Some(record) = &self.tx.record {
             self.write_answer(record)?;

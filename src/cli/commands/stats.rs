@@ -63,8 +63,8 @@ Examples:
 IN TIME is the share that settled within the deadline. The deadline is the submission time plus the larger of 15 \
 minutes and twice the estimate. A transfer is late if an answer after its deadline shows it unsettled. A transfer \
 isn't counted if its submission time is unknown, or if no answer shows whether it settled before or after its \
-deadline. Weeks are those of the submission; if it is unknown, of the time when hoptop first saw the transaction \
-(UTC). TIMED counts transfers with a known duration: submittedAt was given, and the polls before and after the end \
+deadline. A transfer counts in the week of its submission or, if that is unknown, in the week when hoptop first saw \
+it (UTC). TIMED counts transfers with a known duration: submittedAt was given, and the polls before and after the end \
 were close together.";
 
 /// The arguments of `hoptop stats`.

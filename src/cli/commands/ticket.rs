@@ -31,8 +31,9 @@ pub(crate) const USAGE: &str = "hoptop ticket [OPTIONS] <TX>... <ID|--remove>";
 /// The arguments of `hoptop ticket`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct TicketArgs {
-    /// Transactions, each by a hash, six or more of its characters, a URL with a hash, a ticket, a quote or request ID,
-    /// or the address of the sender; then the ticket, unless --remove is given
+    /// One or more transactions. Name each by its hash, six or more characters of it, a URL that contains it, a ticket, a
+    /// quote or request ID, or the sender's address. The last argument is the new ticket; with --remove there is
+    /// none
     #[arg(value_name = "TX", required = true, add = ArgValueCompleter::new(completers::transactions_and_tickets))]
     pub words: Vec<String>,
     /// Remove the ticket of each transaction

@@ -50,7 +50,7 @@ pub(super) async fn show(parts: PlainInputs, clients: Vec<(ServiceClient, Poller
     };
     let exit = tokio::select! {
         // A terminal that is gone ends the input, too.
-        ended = run(parts) => ended.map(|()| if hang_up::is_any_gone() { Exit::HungUp } else { Exit::Success }),
+        ended = run(parts) => ended.map(|()| if hang_up::is_any_stream_hung_up() { Exit::HungUp } else { Exit::Success }),
         exit = signal => Ok(exit),
         fault = fault => return Err(fault),
     };

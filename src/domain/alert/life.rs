@@ -30,7 +30,7 @@ pub enum AlertState {
 }
 
 impl AlertState {
-    /// Returns the name in JSON and on screen.
+    /// Returns the name in JSON. The screen shows `resolved` for a cleared alert.
     pub fn name(self) -> &'static str {
         match self {
             Self::Firing => "firing",
@@ -59,7 +59,7 @@ impl Handling {
         }
     }
 
-    /// Whether the handling is over at `at`. `change` says whether the status changed or the severity rose. A snooze
+    /// Whether the handling is over at `at`. `has_changed`: the status changed or the severity rose. A snooze
     /// until a moment ends at that moment only.
     pub fn is_over(&self, at: DateTime<Utc>, has_changed: bool) -> bool {
         match self {

@@ -126,13 +126,13 @@ fn dashboard_in(context: KeyContext, tab: &str) -> TestDashboard {
         }
         KeyContext::Stats => {
             press(&mut model, &["%"], now());
-            let read = Ok(handling::statistics(40));
+            let read = Ok(charts_and_log::statistics(40));
             model.apply(Msg::Statistics(Box::new((ChartRange::All, read, Duration::ZERO))), now());
             press(&mut model, &["j"; 12], now());
         }
         KeyContext::Log => {
             press(&mut model, &["@"], now());
-            model.apply(Msg::Log(Ok(Some(handling::tail(60)))), now());
+            model.apply(Msg::Log(Ok(Some(charts_and_log::tail(60)))), now());
             press(&mut model, &["j"; 12], now());
         }
     }
@@ -704,8 +704,8 @@ fn row(number: i64) -> String {
 mod act;
 mod add;
 mod alerts;
+mod charts_and_log;
 mod columns;
-mod handling;
 mod log;
 mod marks;
 mod quote;

@@ -332,7 +332,7 @@ fn outcome<R>(tx: &Transaction<R>) -> (String, &'static str, u8) {
         Some(RouterStatus::Success) => "good",
         Some(RouterStatus::NotFound) | None => "none",
     };
-    (row_text::status_in_words(status), tone, RouterStatus::sort_rank(status))
+    (row_text::full_status_name(status), tone, RouterStatus::sort_rank(status))
 }
 
 /// Returns the name of a route, `Arbitrum to Base`: the names of the well-known chains, the IDs of the others.

@@ -233,7 +233,7 @@ const FILTERS: [&str; 8] = [
 fn legend(context: &DrawContext<'_>, columns: usize) -> Vec<Line<'static>> {
     let glyphs = context.theme.glyphs();
     let all = RouterStatus::DOCUMENTED.iter().map(Some).chain([None]);
-    let statuses: Vec<_> = all.map(|status| row_text::status(status, glyphs)).collect();
+    let statuses: Vec<_> = all.map(|status| row_text::status_cell(status, glyphs)).collect();
     let facts = [
         ("Status", {
             let unknown = glyphs.status(Some(&RouterStatus::Unknown(String::new())));

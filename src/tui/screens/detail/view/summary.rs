@@ -41,7 +41,7 @@ pub(crate) fn lines(context: &DrawContext<'_>, tx: &Transaction, columns: usize)
 fn progress(context: &DrawContext<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'static>> {
     let state = &tx.state;
     let record = tx.record.as_ref();
-    let status = row_text::status_of(tx, context.theme.glyphs());
+    let status = row_text::transaction_status_cell(tx, context.theme.glyphs());
     let bridge = record.and_then(|record| non_empty(record.bridge_status.as_deref()));
     let bridge = bridge.map_or_else(String::new, |status| format!(", bridge says: {}", row_text::in_words(&status)));
     let history = context.model.selected_history();

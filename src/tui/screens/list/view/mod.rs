@@ -223,7 +223,7 @@ fn cell(
                 (row_text::mark(severity).into(), severity.map_or_else(Style::new, |severity| theme.severity(severity)))
             }
         },
-        ListColumn::Status => (row_text::listed_status(tx, glyphs), theme.status(status)),
+        ListColumn::Status => (row_text::list_status_cell(tx, glyphs), theme.status(status)),
         ListColumn::Hash => {
             (width::cut_middle(tx.params.transaction_id.as_str(), shown.width.min(66), theme.ellipsis), Style::new())
         }

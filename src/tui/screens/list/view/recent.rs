@@ -61,9 +61,9 @@ fn change_spans(context: &DrawContext<'_>, kind: &ChangeKind, author: Option<&st
             let before = previous.as_deref().map(|before| RouterStatus::from(text::clean(before)));
             let before = before.map(|before| {
                 let arrow = glyphs.choose("→", ">");
-                Span::styled(format!("{} {arrow} ", row_text::status(Some(&before), glyphs)), theme.dim())
+                Span::styled(format!("{} {arrow} ", row_text::status_cell(Some(&before), glyphs)), theme.dim())
             });
-            let status = Span::styled(row_text::status(Some(&status), glyphs), theme.status(Some(&status)));
+            let status = Span::styled(row_text::status_cell(Some(&status), glyphs), theme.status(Some(&status)));
             before.into_iter().chain([status]).collect()
         }
         ChangeKind::AlertRaised { rule, severity } => {

@@ -167,7 +167,7 @@ pub(crate) fn headline(context: &DrawContext<'_>, columns: u16) -> Line<'static>
             |status: &RouterStatus| rule_of_status(status).is_some_and(|rule| rule.severity() > Severity::Info);
         for (status, count) in &all.outcomes {
             if let Some(status) = status.as_ref().filter(|status| needs_attention(status)) {
-                let word = row_text::status(Some(status), context.theme.glyphs());
+                let word = row_text::status_cell(Some(status), context.theme.glyphs());
                 pieces.push(Span::styled(format!("{word} {count}"), context.theme.status(Some(status))));
             }
         }

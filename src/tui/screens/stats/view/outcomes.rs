@@ -66,7 +66,7 @@ fn stacked_bar(context: &DrawContext<'_>, summary: &RouteSummary, columns: usize
 fn legend(context: &DrawContext<'_>, summary: &RouteSummary, columns: usize) -> Vec<Line<'static>> {
     let mut lines = vec![Line::raw(settled(summary))];
     for (status, count) in &summary.outcomes {
-        let word = row_text::status(status.as_ref(), context.theme.glyphs());
+        let word = row_text::status_cell(status.as_ref(), context.theme.glyphs());
         let numbers = format!(" {count} ({})", percent(*count, summary.tracked));
         let needed = 3 + width::display_width(&word) + numbers.len();
         match lines.last_mut().filter(|line| line.width() + needed <= columns) {
@@ -88,7 +88,7 @@ pub(crate) fn lines(context: &DrawContext<'_>, summary: &RouteSummary, columns: 
     let line = |(status, count): &(Option<_>, u64)| {
         let style = context.theme.status(status.as_ref());
         let word =
-            width::fit(&row_text::status(status.as_ref(), context.theme.glyphs()), STATUS, context.theme.ellipsis);
+            width::fit(&row_text::status_cell(status.as_ref(), context.theme.glyphs()), STATUS, context.theme.ellipsis);
         let share = percent(*count, summary.tracked);
         let full = share_of(*count, greatest) * room as f64;
         // A count above zero has a bar of at least one cell.

@@ -88,7 +88,7 @@ fn charts_are_read_again_after_a_change_and_a_pause() {
 }
 
 #[test]
-fn statistics_of_another_time_than_the_chosen_one_are_ignored() {
+fn statistics_for_another_range_are_ignored() {
     let mut model = dashboard("5");
     press(&mut model, &["%"], now());
     assert_eq!(press(&mut model, &["t"], now()), [Effect::LoadStatistics(ChartRange::Week)]);
