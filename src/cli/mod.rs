@@ -280,7 +280,9 @@ enum MisplacedOption {
     #[error("`--no-poll` works only for the dashboard, and this command polls; leave the option out")]
     NoPoll,
     /// `--any-chain`.
-    #[error("`--any-chain` before a command works only for the dashboard; give it after the command")]
+    #[error(
+        "`--any-chain` before a command works only for the dashboard; leave it out, or give it after a command that takes chains"
+    )]
     AnyChain,
     /// Several times `--profile`.
     #[error("`--profile` names one profile; only `hoptop watch` takes several, and the dashboard has `--beside NAME`")]

@@ -107,7 +107,8 @@ impl Notifier {
         let mut tasks = JoinSet::new();
         let reader = SharedReader::new(setup.store.reader()?);
         let (start_reader, started_at) = (reader.clone(), setup.clock.now().wall);
-        let start_seq = setup.clock.run_blocking(move || start_reader.read(Reader::last_change)).await??;
+        let read = |reader: &Reader| reader.snapshot(|| Ok((reader.last_change()?, snapshot_loads(reader)?)));
+        let (start_seq, start_loads) = setup.clock.run_blocking(move || start_reader.read(read)).await??;
         for channel in channels {
             let active_webhook = match channel {
                 Channel::Command(_) => None,
@@ -120,7 +121,8 @@ impl Notifier {
                 start_seq,
                 started_at,
                 earliest: None,
-                snapshot_loads: 0,
+                start_loads,
+                snapshot_loads: start_loads,
                 saved_seq: start_seq,
                 stop: stopped.clone(),
                 calls: CommandCalls::default(),
@@ -170,8 +172,10 @@ struct EventPage {
 /// The outcome of an attempt to send events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SendOutcome {
-    /// Each event was sent, the webhook refused it, or its transaction was deleted.
+    /// Each event was sent, the webhook refused it, its transaction was deleted, or it can't be rendered.
     Done,
+    /// A snapshot took the place of the store's content, its feed included: the cursor must be read again.
+    Outdated,
     /// The notifier stopped before each event was sent. The next process with the lock sends the remaining events.
     Interrupted,
 }
@@ -187,7 +191,9 @@ struct ChannelTask {
     /// Earlier events aren't sent, though they enter the feed of a replica later, when it reads the log from before its
     /// start.
     earliest: Option<DateTime<Utc>>,
-    /// How often a snapshot had taken the place of the store's content when the cursor was read.
+    /// How often a snapshot had taken the place of the store's content when the notifier started, and when the cursor was
+    /// read.
+    start_loads: u64,
     snapshot_loads: u64,
     /// The sequence number of the cursor that was saved last.
     saved_seq: i64,
@@ -250,16 +256,19 @@ impl ChannelTask {
     async fn send_pending(&mut self, cursor: &mut NotificationCursor) -> Result<SendOutcome, NotifierError> {
         loop {
             let page = self.load_page(cursor.seq).await?;
-            if page.snapshot_loads != self.snapshot_loads {
-                // The feed may begin again before the cursor. The saved cursor was corrected.
-                let saved = self.load_cursor().await?;
-                cursor.seq = saved.map_or(0, |saved| saved.seq);
-                continue;
-            }
-            for change in page.events {
-                if self.send(&change, cursor).await? == SendOutcome::Interrupted {
-                    return Ok(SendOutcome::Interrupted);
+            let outcome = match page.snapshot_loads == self.snapshot_loads {
+                true => self.send_events(&page.events, cursor).await?,
+                false => SendOutcome::Outdated,
+            };
+            match outcome {
+                SendOutcome::Done => {}
+                SendOutcome::Outdated => {
+                    // The feed may end before the cursor now. The saved cursor was corrected.
+                    let saved = self.load_cursor().await?;
+                    cursor.seq = saved.map_or(0, |saved| saved.seq);
+                    continue;
                 }
+                SendOutcome::Interrupted => return Ok(SendOutcome::Interrupted),
             }
             cursor.seq = cursor.seq.max(page.last_seq);
             if cursor.seq - self.saved_seq > CURSOR_SAVE_INTERVAL {
@@ -269,6 +278,21 @@ impl ChannelTask {
                 return Ok(SendOutcome::Done);
             }
         }
+    }
+
+    /// Sends events in order, up to the first one that can't be sent now.
+    async fn send_events(
+        &mut self,
+        events: &[Change],
+        cursor: &mut NotificationCursor,
+    ) -> Result<SendOutcome, NotifierError> {
+        for event in events {
+            let outcome = self.send(event, cursor).await?;
+            if outcome != SendOutcome::Done {
+                return Ok(outcome);
+            }
+        }
+        Ok(SendOutcome::Done)
     }
 
     /// Waits for the lock that lets this process notify. Returns `None` if the notifier stops first.
@@ -303,7 +327,8 @@ impl ChannelTask {
         if is_new && self.setup.store.team().is_some() {
             self.earliest = Some(self.started_at);
         }
-        let start_seq = self.start_seq;
+        // After a snapshot the number at the start has another meaning.
+        let start_seq = if self.snapshot_loads == self.start_loads { self.start_seq } else { 0 };
         let seq = match (&*self.channel, saved.map(|saved| saved.seq)) {
             (_, None) => start_seq,
             (Channel::Webhook(_), Some(sent_seq)) => sent_seq,
@@ -350,10 +375,11 @@ impl ChannelTask {
         let channel = Arc::clone(&self.channel);
         match &*channel {
             Channel::Command(argv) => {
+                let Some(text) = self.render(event).await? else { return Ok(SendOutcome::Outdated) };
                 // Saved before the call: a process that is killed during the call must not repeat the call.
                 cursor.seq = event.seq;
                 self.save_cursor(cursor.clone()).await?;
-                if let Some(text) = self.render(event).await? {
+                if let Some(text) = text {
                     self.calls.start(argv, &text).await;
                 }
                 Ok(SendOutcome::Done)
@@ -362,18 +388,26 @@ impl ChannelTask {
         }
     }
 
-    /// Renders an event with the current state of its transaction. Returns `None` if the transaction was deleted, or,
-    /// with an error in the log, if rendering fails.
-    async fn render(&self, event: &Change) -> Result<Option<String>, NotifierError> {
+    /// Renders an event with the current state of its transaction. Returns `None` if a snapshot was loaded since the
+    /// event was read, and `Some(None)` if the transaction was deleted or, with an error in the log, if rendering fails.
+    async fn render(&self, event: &Change) -> Result<Option<Option<String>>, NotifierError> {
         let (reader, setup, event) = (self.reader.clone(), self.setup.clone(), event.clone());
+        let loads = self.snapshot_loads;
         let read = move |reader: &Reader| {
-            let listed = event.transaction.map(|row| reader.list_row(row)).transpose()?.flatten();
-            if event.transaction.is_some() && listed.is_none() {
+            let read = || Ok((snapshot_loads(reader)?, event.transaction.map(|row| reader.list_row(row)).transpose()?));
+            let (loads_now, listed) = reader.snapshot(read)?;
+            if loads_now != loads {
                 return Ok(None);
+            }
+            let listed = listed.flatten();
+            if event.transaction.is_some() && listed.is_none() {
+                return Ok(Some(None));
             }
             let transaction = listed.as_ref().map(|listed| (&listed.transaction, &listed.alerts[..]));
             let rendered = (setup.render)(&event, transaction, setup.clock.now().wall);
-            Ok(rendered.inspect_err(|error| tracing::error!("failed to render the event {}: {error}", event.seq)).ok())
+            let failed =
+                |error: &serde_json::Error| tracing::error!("failed to render the event {}: {error}", event.seq);
+            Ok(Some(rendered.inspect_err(failed).ok()))
         };
         Ok(self.setup.clock.run_blocking(move || reader.read(read)).await??)
     }
@@ -390,7 +424,13 @@ impl ChannelTask {
         let id = format!("{}/{}", self.setup.profile, event.seq);
         loop {
             let clock = self.setup.clock.clone();
-            let Some(text) = self.render(event).await? else { return Ok(SendOutcome::Done) };
+            let Some(text) = self.render(event).await? else { return Ok(SendOutcome::Outdated) };
+            let Some(text) = text else {
+                // The error was about an event that is no longer sent.
+                (cursor.seq, cursor.error) = (event.seq, None);
+                self.save_cursor(cursor.clone()).await?;
+                return Ok(SendOutcome::Done);
+            };
             let posted = clock.await_outside(webhook.post(&id, text, clock.now().wall)).await;
             match posted {
                 Ok(()) => {

@@ -405,7 +405,7 @@ impl<T: ServiceTransport> PollerDriver<T> {
 
     fn replan_from<R: RecordView>(&mut self, id: RowId, transaction: Option<&Transaction<R>>) {
         let now = self.setup.clock.now();
-        match transaction.and_then(|transaction| self.context.plan(transaction)) {
+        match transaction.and_then(|transaction| self.context.plan(transaction, now.wall)) {
             Some(plan) => self.schedule(plan, now),
             None => self.forget(id),
         }

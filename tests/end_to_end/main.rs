@@ -343,7 +343,7 @@ fn unknown_arguments_are_usage_errors() {
     home.run(&["simulate", "--rps", "0"]).assert_exit(2, &["0 is not a valid rate", "--rps"]);
     home.run(&["store", "move", "a.db", "b.db"]).assert_exit(2, &["needs a file and a team's store"]);
     home.run(&["--no-poll", "watch"]).assert_exit(2, &["`--no-poll` works only for the dashboard"]);
-    home.run(&["--any-chain", "import", "a.csv"]).assert_exit(2, &["give it after the command"]);
+    home.run(&["--any-chain", "import", "a.csv"]).assert_exit(2, &["give it after a command that takes chains"]);
     assert_eq!(home.run(&["--no-poll", "list"]).code, Some(0));
     home.run(&["list", "status:bogus"]).assert_exit(2, &["invalid filter", "bogus", "ongoing"]);
     home.watch("http://127.0.0.1:1", &["is:bogus"]).assert_exit(2, &["invalid filter", "bogus", "overdue"]);
@@ -365,6 +365,19 @@ fn unreachable_service_ends_watch_with_6() {
     // In the pause after the failures, which lasts beyond the process, no request is sent.
     home.watch(&url, &["--json", "--until-settled", "--timeout", "1s"])
         .assert_exit(6, &["no usable answer was received"]);
+}
+
+#[test]
+fn watch_in_the_pause_after_a_429_ends_with_6_too() {
+    let batch = ScenarioBatch::new(&["{ from = 0, http = 429 }"]);
+    let (home, simulation) = (Home::new(), SimulatorProcess::start(&batch.scenario));
+    home.import(&batch.csv);
+    let hash = format!("0x{:064x}", 1);
+    let check = ProcessOutput::new(home.polling_command(&simulation.url, &["check", &hash]).output().unwrap());
+    assert_eq!(check.code, Some(6), "{check:?}");
+    let watch = home.watch(&simulation.url, &["--until-settled", "--timeout", "1s"]);
+    watch.assert_exit(6, &["no usable answer was received"]);
+    assert!(watch.out.contains("0 requests"), "{watch:?}");
 }
 
 #[test]

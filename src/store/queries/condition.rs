@@ -185,7 +185,10 @@ impl SqlCondition {
     /// Adds a search for a text, by the index if that is quicker. Returns whether it is.
     fn push_planned_search(&mut self, function: &str, wanted: &str, context: TestContext<'_>) -> bool {
         let lower = wanted.to_lowercase();
-        let search = match (context.plan)(wanted) {
+        let plan = (context.plan)(wanted);
+        // Whatever the plan, a negation lists the other rows.
+        let finds_parts = matches!(plan, SearchPlan::Index(_)) || could_be_in_hash(wanted);
+        let search = match plan {
             SearchPlan::Index(_) if context.is_negated => SearchPlan::Scan,
             plan => plan,
         };
@@ -202,10 +205,10 @@ impl SqlCondition {
                 );
             }
             // Reads the identifiers once.
-            SearchPlan::Scan => {
+            SearchPlan::Scan if finds_parts => {
                 self.push(" OR id IN (SELECT transaction_row FROM identifiers WHERE instr(value, ?) > 0)");
             }
-            SearchPlan::ScanForChain => {
+            SearchPlan::Scan | SearchPlan::ScanForChain => {
                 self.push(" OR id IN (SELECT transaction_row FROM identifiers WHERE value = ?)");
             }
         }
@@ -284,6 +287,13 @@ impl SqlCondition {
             self.push_parameter(chain.name());
         }
     }
+}
+
+/// Whether a text may be a part of a hash: of six or more letters and digits.
+fn could_be_in_hash(text: &str) -> bool {
+    text.len() >= 6
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric())
+        && text.bytes().any(|byte| byte.is_ascii_digit())
 }
 
 fn state_sql(state: FilterState, now: i64) -> Cow<'static, str> {

@@ -285,6 +285,7 @@ impl Model {
     /// Forgets what the numbers of rows mean: a snapshot took the place of the store's content.
     pub fn forget_rows(&mut self) {
         self.marks.clear();
+        (self.named_ticket, self.deletion_asked) = (None, None);
         self.as_of = 0;
     }
 

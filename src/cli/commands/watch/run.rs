@@ -161,7 +161,9 @@ impl<'a> WatchRun<'a> {
             let prefix = self.profiles.prefix(&polling.profile);
             let Some(profile) = self.profiles.get(&polling.profile) else { continue };
             profile.is_other_polling = live.is_some_and(|report| report.process != crate::process::run_id());
-            profile.is_resting = live.and_then(|report| report.resting_until).is_some_and(|until| until > now);
+            // A poller that has stopped leaves its rest to the next one.
+            let resting_until = polling.poller.as_ref().and_then(|report| report.resting_until);
+            profile.is_resting = resting_until.is_some_and(|until| until > now);
             let lines = profile.conditions.update(live, &polling.notify_errors, now);
             lines.iter().for_each(|line| self.print_line(&format!("{prefix}{line}")));
             poller = poller.or(live.cloned());
