@@ -11,9 +11,9 @@ use crate::{
         fixtures::{self, at},
         ids::RowId,
         status::RouterStatus,
-        team::TeamStatus,
+        team::{Nonce, TeamStatus},
     },
-    store::{LogQueue, testing},
+    store::{LogEntries, LogQueue, testing},
 };
 
 /// Renders an event as the event's name and the transaction's ID.
@@ -200,6 +200,39 @@ async fn event_from_before_the_start_that_enters_the_feed_later_is_not_sent() {
     raise(3);
     Notifier::start(&fixture.setup, channels()).await.unwrap().finish(Duration::from_secs(30)).await;
     assert_eq!(bodies(&posts), [raised_body(3)]);
+}
+
+/// The database lost entries: the feed of the snapshot ends before the event that is being sent.
+#[tokio::test]
+async fn event_after_a_snapshot_is_sent_though_the_feed_of_before_was_longer() {
+    const TEAM: Nonce = Nonce(7);
+    let (mut fixture, (webhook, posts)) = (NotifierFixture::new(), start_webhook(&[503, 200]));
+    let open = |name: &str| Store::open(&fixture.folder.path().join(name)).unwrap();
+    let (store, early) = (open("replica.db"), open("early.db"));
+    let replicate = |store: &Store, seq, operation| {
+        let entries = vec![testing::log_entry(seq, vec![operation], at(1))];
+        store.replicate(LogEntries { team: TEAM, entries, own: vec![], is_light: false }).wait().unwrap();
+    };
+    let track = || Operation::Track { profile: "default".into(), transactions: (1..=9).map(fixtures::new).collect() };
+    let answer = |number| Operation::Observe {
+        transaction: fixtures::transaction(number).key(),
+        observation: Box::new(fixtures::says(RouterStatus::NeedsGas)),
+    };
+    for replica in [&store, &early] {
+        replicate(replica, 1, track());
+    }
+    let file = fixture.folder.path().join("snapshot.db");
+    early.write_snapshot(&file).unwrap();
+    fixture.setup.store = store.clone();
+    let notifier = Notifier::start(&fixture.setup, vec![Channel::Webhook(webhook)]).await.unwrap();
+    fixture.wait_for_cursor("webhook", |_| true).await;
+    replicate(&store, 2, answer(1));
+    fixture.wait_for_cursor("webhook", |cursor| cursor.error.is_some()).await;
+    store.load_snapshot(&file, TEAM, None, false).unwrap();
+    replicate(&store, 2, answer(2));
+    fixture.wait_for_cursor("webhook", |cursor| cursor.error.is_none()).await;
+    notifier.finish(Duration::from_secs(30)).await;
+    assert_eq!(bodies(&posts), [raised_body(1), raised_body(2)]);
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 
 use super::{
     AlertQuery, AppliedObservation, ImportReport, OpenMark, OperationResult, QuoteSubmission, Reader, Receipt,
-    Reversal, Store, StoreError,
+    Reversal, Store, StoreError, payload,
     tables::{alerts, transactions},
     writer::WriteJob,
 };
@@ -13,9 +13,10 @@ use crate::domain::{
     ids::{RowId, TransactionKey},
     observation::Observation,
     on_chain::OnChain,
-    operation::{LocalEdit, Operation, ProfileEvent, QuoteKey},
+    operation::{Envelope, LocalEdit, Operation, ProfileEvent, QuoteKey, Stamp},
     poller::PollerReport,
     quote::{QuoteObservation, QuoteRequest},
+    team::{LogEntry, LogPosition, Nonce},
     transaction::{NewTransaction, Transaction},
 };
 
@@ -37,6 +38,14 @@ impl Reader {
 /// Applies an operation and waits for its outcome.
 pub(crate) fn apply(store: &Store, operation: Operation, at: DateTime<Utc>) -> Result<OperationResult, StoreError> {
     store.apply(operation, at).wait()
+}
+
+/// Returns an entry of a team's log with these operations.
+pub(crate) fn log_entry(seq: u64, operations: Vec<Operation>, at: DateTime<Utc>) -> LogEntry {
+    let stamped = operations.into_iter().map(|operation| Envelope::new(operation, Stamp::new(at, None)));
+    let envelopes: Vec<Envelope> = stamped.collect();
+    let payload = payload::encode(&envelopes.iter().collect::<Vec<_>>()).unwrap();
+    LogEntry { position: LogPosition { seq, nonce: Nonce(seq.into()) }, author: Some("ana".into()), payload }
 }
 
 pub(crate) fn track(

@@ -16,10 +16,7 @@ use crate::{
 const TEAM: Nonce = Nonce(7);
 
 fn entry(seq: u64, operations: Vec<Operation>) -> LogEntry {
-    let envelopes: Vec<Envelope> =
-        operations.into_iter().map(|operation| Envelope::new(operation, Stamp::new(at(seq as i64), None))).collect();
-    let payload = payload::encode(&envelopes.iter().collect::<Vec<_>>()).unwrap();
-    LogEntry { position: LogPosition { seq, nonce: Nonce(seq.into()) }, author: Some("ana".into()), payload }
+    testing::log_entry(seq, operations, at(seq as i64))
 }
 
 fn tracks(seq: u64) -> LogEntry {
