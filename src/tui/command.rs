@@ -156,13 +156,13 @@ macro_rules! command_table {
             Back          Move               [Detail Alerts Page Stats Log]  "back"          "back"     ["Esc" "q" "h" "Left"] "go back"
                 => |model, now| back(model, now.mono);
             NextTab       Move               [List Detail]                   "next_tab"      ""         ["]" "Tab"]      "show the next tab of the detail"
-                => |model, _| { model.detail.tab = model.detail.tab.neighbor(Direction::Forwards) };
+                => |model, _| detail::update::show_neighbor_tab(model, Direction::Forwards);
             PrevTab       Move               [List Detail]                   "prev_tab"      ""         ["[" "Shift-Tab"] "show the previous tab of the detail"
-                => |model, _| { model.detail.tab = model.detail.tab.neighbor(Direction::Backwards) };
+                => |model, _| detail::update::show_neighbor_tab(model, Direction::Backwards);
             DetailDown    Move               [List]                          "detail_down"   ""         ["^E"]           "scroll the detail beside the list down"
-                => |model, _| model.detail.move_by(DETAIL_STEP, model.geometry.scroll_end);
+                => |model, _| detail::update::scroll_beside_list(model, DETAIL_STEP);
             DetailUp      Move               [List]                          "detail_up"     ""         ["^Y"]           "scroll the detail beside the list up"
-                => |model, _| model.detail.move_by(-DETAIL_STEP, model.geometry.scroll_end);
+                => |model, _| detail::update::scroll_beside_list(model, -DETAIL_STEP);
             NextRow       Move               [Detail]                        "next_row"      ""         ["J" ">"]        "open the next transaction of the list"
                 => |model, _| model.list.move_by(1);
             PrevRow       Move               [Detail]                        "prev_row"      ""         ["K" "<"]        "open the previous transaction of the list"

@@ -608,6 +608,16 @@ fn marks_and_the_open_transaction_end_with_a_snapshot_that_lacks_them() {
 }
 
 #[test]
+fn transaction_whose_detail_is_read_beside_the_list_counts_as_chosen() {
+    for key in ["]", "[", "^E", "^Y"] {
+        let mut model = dashboard("5");
+        model.list.is_chosen = false;
+        press(&mut model, &[key], now());
+        assert!(model.list.is_chosen, "{key}");
+    }
+}
+
+#[test]
 fn late_results_leave_an_open_dialog_alone() {
     let mut model = dashboard("5");
     press(&mut model, &["e"], now());
