@@ -55,7 +55,7 @@ pub(super) fn cut_end(id: &IntegratorId, mut body: String) -> String {
     }
     let spellings = spellings(id);
     let first = body.len().saturating_sub((id.expose().len() + 1) * MAX_ESCAPE);
-    let starts = body.char_indices().map(|(start, _)| start).filter(|start| *start >= first);
+    let mut starts = body.char_indices().map(|(start, _)| start).filter(|start| *start >= first);
     let is_part = |start: &usize| {
         let end = body.get(*start..).unwrap_or_default();
         // An escape that is cut itself tells nothing either.
@@ -66,7 +66,7 @@ pub(super) fn cut_end(id: &IntegratorId, mut body: String) -> String {
             .map(reveal)
             .any(|part| part.len() >= MIN_PART && spellings.iter().any(|spelling| spelling.starts_with(&part)))
     };
-    if let Some(start) = starts.into_iter().find(is_part) {
+    if let Some(start) = starts.find(is_part) {
         body.truncate(start);
     }
     body

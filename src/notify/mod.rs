@@ -107,7 +107,7 @@ impl Notifier {
         let mut tasks = JoinSet::new();
         let reader = SharedReader::new(setup.store.reader()?);
         let (start_reader, started_at) = (reader.clone(), setup.clock.now().wall);
-        let read = |reader: &Reader| reader.snapshot(|| Ok((reader.last_change()?, snapshot_loads(reader)?)));
+        let read = |reader: &Reader| reader.snapshot(|| Ok((reader.last_change()?, reader.snapshot_loads()?)));
         let (start_seq, start_loads) = setup.clock.run_blocking(move || start_reader.read(read)).await??;
         for channel in channels {
             let active_webhook = match channel {
@@ -167,6 +167,15 @@ struct EventPage {
     has_more: bool,
     /// How often a snapshot had taken the place of the store's content, its feed included.
     snapshot_loads: u64,
+}
+
+/// An event with the current state of its transaction.
+enum RenderedEvent {
+    Text(String),
+    /// Nothing is sent: the transaction was deleted, or the event can't be rendered.
+    Nothing,
+    /// A snapshot was loaded since the event was read.
+    Outdated,
 }
 
 /// The outcome of an attempt to send events.
@@ -343,7 +352,7 @@ impl ChannelTask {
     async fn load_cursor(&mut self) -> Result<Option<NotificationCursor>, NotifierError> {
         let (reader, profile, channel) = (self.reader.clone(), self.setup.profile.clone(), self.channel.name());
         let read = move |reader: &Reader| {
-            reader.snapshot(|| Ok((snapshot_loads(reader)?, reader.notification_cursors(&profile)?)))
+            reader.snapshot(|| Ok((reader.snapshot_loads()?, reader.notification_cursors(&profile)?)))
         };
         let (loads, cursors) = self.setup.clock.run_blocking(move || reader.read(read)).await??;
         self.snapshot_loads = loads;
@@ -355,7 +364,7 @@ impl ChannelTask {
         let (setup, reader, earliest) = (self.setup.clone(), self.reader.clone(), self.earliest);
         let read = move |reader: &Reader| {
             let (snapshot_loads, page) =
-                reader.snapshot(|| Ok((snapshot_loads(reader)?, reader.changes_after(seq, PAGE_SIZE)?)))?;
+                reader.snapshot(|| Ok((reader.snapshot_loads()?, reader.changes_after(seq, PAGE_SIZE)?)))?;
             let is_chosen =
                 |change: &Change| change.kind.notified_event().is_some_and(|event| setup.events.contains(&event));
             let is_early = |change: &Change| earliest.is_some_and(|earliest| change.at < earliest);
@@ -375,7 +384,11 @@ impl ChannelTask {
         let channel = Arc::clone(&self.channel);
         match &*channel {
             Channel::Command(argv) => {
-                let Some(text) = self.render(event).await? else { return Ok(SendOutcome::Outdated) };
+                let text = match self.render(event).await? {
+                    RenderedEvent::Text(text) => Some(text),
+                    RenderedEvent::Nothing => None,
+                    RenderedEvent::Outdated => return Ok(SendOutcome::Outdated),
+                };
                 // Saved before the call: a process that is killed during the call must not repeat the call.
                 cursor.seq = event.seq;
                 self.save_cursor(cursor.clone()).await?;
@@ -388,26 +401,24 @@ impl ChannelTask {
         }
     }
 
-    /// Renders an event with the current state of its transaction. Returns `None` if a snapshot was loaded since the
-    /// event was read, and `Some(None)` if the transaction was deleted or, with an error in the log, if rendering fails.
-    async fn render(&self, event: &Change) -> Result<Option<Option<String>>, NotifierError> {
+    /// Renders an event with the current state of its transaction. An error of rendering is logged.
+    async fn render(&self, event: &Change) -> Result<RenderedEvent, NotifierError> {
         let (reader, setup, event) = (self.reader.clone(), self.setup.clone(), event.clone());
         let loads = self.snapshot_loads;
         let read = move |reader: &Reader| {
-            let read = || Ok((snapshot_loads(reader)?, event.transaction.map(|row| reader.list_row(row)).transpose()?));
-            let (loads_now, listed) = reader.snapshot(read)?;
+            let listed = || event.transaction.map(|row| reader.list_row(row)).transpose();
+            let (loads_now, listed) = reader.snapshot(|| Ok((reader.snapshot_loads()?, listed()?.flatten())))?;
             if loads_now != loads {
-                return Ok(None);
+                return Ok(RenderedEvent::Outdated);
             }
-            let listed = listed.flatten();
             if event.transaction.is_some() && listed.is_none() {
-                return Ok(Some(None));
+                return Ok(RenderedEvent::Nothing);
             }
             let transaction = listed.as_ref().map(|listed| (&listed.transaction, &listed.alerts[..]));
             let rendered = (setup.render)(&event, transaction, setup.clock.now().wall);
             let failed =
                 |error: &serde_json::Error| tracing::error!("failed to render the event {}: {error}", event.seq);
-            Ok(Some(rendered.inspect_err(failed).ok()))
+            Ok(rendered.inspect_err(failed).map_or(RenderedEvent::Nothing, RenderedEvent::Text))
         };
         Ok(self.setup.clock.run_blocking(move || reader.read(read)).await??)
     }
@@ -424,12 +435,15 @@ impl ChannelTask {
         let id = format!("{}/{}", self.setup.profile, event.seq);
         loop {
             let clock = self.setup.clock.clone();
-            let Some(text) = self.render(event).await? else { return Ok(SendOutcome::Outdated) };
-            let Some(text) = text else {
-                // The error was about an event that is no longer sent.
-                (cursor.seq, cursor.error) = (event.seq, None);
-                self.save_cursor(cursor.clone()).await?;
-                return Ok(SendOutcome::Done);
+            let text = match self.render(event).await? {
+                RenderedEvent::Text(text) => text,
+                RenderedEvent::Nothing => {
+                    // The error was about an event that is no longer sent.
+                    (cursor.seq, cursor.error) = (event.seq, None);
+                    self.save_cursor(cursor.clone()).await?;
+                    return Ok(SendOutcome::Done);
+                }
+                RenderedEvent::Outdated => return Ok(SendOutcome::Outdated),
             };
             let posted = clock.await_outside(webhook.post(&id, text, clock.now().wall)).await;
             match posted {
@@ -497,11 +511,6 @@ impl ChannelTask {
 async fn wait_for_stop(stop: &mut watch::Receiver<bool>) {
     // A dropped sender also stops the notifier.
     stop.wait_for(|stop| *stop).await.map(drop).unwrap_or_default();
-}
-
-/// Returns how often a snapshot has taken the place of the store's content.
-fn snapshot_loads(reader: &Reader) -> Result<u64, StoreError> {
-    Ok(reader.replica()?.map_or(0, |replica| replica.snapshot_loads))
 }
 
 #[cfg(test)]

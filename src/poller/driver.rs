@@ -387,8 +387,8 @@ impl<T: ServiceTransport> PollerDriver<T> {
         observed: Option<AppliedObservation>,
         has_changed: bool,
     ) -> Result<(), PollerError> {
-        if let Some(AppliedObservation { samples, .. }) =
-            observed.as_ref().filter(|observed| !observed.samples.is_empty())
+        if let Some(AppliedObservation { samples, .. }) = &observed
+            && !samples.is_empty()
         {
             let duration_stats = Arc::make_mut(&mut self.context.duration_stats);
             samples.iter().for_each(|sample| duration_stats.add(sample));

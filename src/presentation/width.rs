@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 
-use unicode_width::UnicodeWidthStr;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// Returns the number of columns that a text takes.
 pub(crate) fn display_width(text: &str) -> usize {
@@ -87,11 +87,19 @@ fn prefix(text: &str, columns: usize) -> &str {
     if text.is_ascii() {
         return text.get(..columns).unwrap_or(text);
     }
+    let mut taken = 0;
+    let end = text.char_indices().find(|(_, letter)| {
+        taken += letter.width().unwrap_or(0);
+        taken > columns
+    });
+    let mut kept = text.get(..end.map_or(text.len(), |(end, _)| end)).unwrap_or_default();
     // The width of a text may be more than the widths of its characters: U+FE0F makes some symbols wider.
-    let ends = text.char_indices().map(|(start, letter)| start + letter.len_utf8());
-    let fits = |end: &usize| display_width(text.get(..*end).unwrap_or_default()) <= columns;
-    let end = ends.take_while(fits).last().unwrap_or(0);
-    text.get(..end).unwrap_or_default()
+    while display_width(kept) > columns {
+        let mut letters = kept.chars();
+        letters.next_back();
+        kept = letters.as_str();
+    }
+    kept
 }
 
 /// Returns lines of at most `columns` columns, broken between words. A word longer than a line is broken inside.

@@ -20,7 +20,6 @@ pub(crate) fn remember_terminals() {
 }
 
 /// Whether the terminal of a standard stream was closed since the start.
-#[cfg(unix)]
 pub(crate) fn is_any_stream_hung_up() -> bool {
     let [input, output, error] = TERMINALS.get().copied().unwrap_or_default();
     input && is_hung_up(io::stdin(), false)
@@ -28,16 +27,11 @@ pub(crate) fn is_any_stream_hung_up() -> bool {
         || error && is_hung_up(io::stderr(), false)
 }
 
-#[cfg(not(unix))]
-pub(crate) fn is_any_stream_hung_up() -> bool {
-    false
-}
-
 /// Starts to watch standard input's terminal. The returned future resolves when the terminal is closed.
 pub(crate) fn listen() -> impl Future<Output = ()> {
     let (sender, hung_up) = oneshot::channel();
     let watch = move || {
-        if wait_for_input_hang_up() {
+        if is_hung_up(io::stdin(), true) {
             // Fails if the receiver was dropped.
             sender.send(()).ok();
         }
@@ -53,20 +47,10 @@ pub(crate) fn listen() -> impl Future<Output = ()> {
 
 /// Whether standard input's terminal is closed.
 pub(crate) fn is_input_hung_up() -> bool {
-    #[cfg(unix)]
-    return is_hung_up(io::stdin(), false);
-    #[cfg(not(unix))]
-    false
+    is_hung_up(io::stdin(), false)
 }
 
-/// Blocks until standard input's terminal is closed. Returns `false` if that can't be observed.
-fn wait_for_input_hang_up() -> bool {
-    #[cfg(unix)]
-    return is_hung_up(io::stdin(), true);
-    #[cfg(not(unix))]
-    false
-}
-
+/// Whether a terminal is closed. With `should_wait`, blocks until it is closed. Returns `false` if that can't be observed.
 #[cfg(unix)]
 fn is_hung_up(terminal: impl std::os::fd::AsFd, should_wait: bool) -> bool {
     use rustix::{
@@ -83,6 +67,11 @@ fn is_hung_up(terminal: impl std::os::fd::AsFd, should_wait: bool) -> bool {
             Ok(count) => return count > 0,
         }
     }
+}
+
+#[cfg(not(unix))]
+fn is_hung_up<T>(_: T, _: bool) -> bool {
+    false
 }
 
 #[cfg(all(test, unix))]

@@ -162,9 +162,10 @@ impl LeaseDriver {
         fault: &Option<TeamError>,
     ) {
         self.status.send_if_modified(|status| {
-            let budget = link.map(|(_, budget)| budget.clone());
-            let budget = budget.or_else(|| status.fence.as_ref().map(|fence| fence.lease_key.clone()));
-            let fence = lease.epoch().zip(budget).map(|(epoch, lease_key)| Fence { lease_key, holder: self.id, epoch });
+            let lease_key = link.map(|(_, budget)| budget.clone());
+            let lease_key = lease_key.or_else(|| status.fence.as_ref().map(|fence| fence.lease_key.clone()));
+            let fence =
+                lease.epoch().zip(lease_key).map(|(epoch, lease_key)| Fence { lease_key, holder: self.id, epoch });
             let new = LeaseStatus { permission, fence, inherited: inherited.clone(), fault: fault.clone() };
             let is_new = *status != new;
             *status = new;

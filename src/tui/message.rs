@@ -92,7 +92,7 @@ pub enum Msg {
     },
     /// The result of a write, in words.
     Written(Write, Result<String, String>),
-    /// Undoing the last edit would stop the polling of this many imported transactions; a person must confirm.
+    /// Undoing the last edit would stop the polling of the transactions of this import; a person must confirm.
     UndoesImport(ImportToUndo),
     /// A request of a person succeeded; a sentence about the result.
     Done(String),

@@ -46,7 +46,7 @@ impl OutputTarget {
     /// Resolves `file`, or returns the reason why it can't be written. `store` is the path of the store.
     pub(crate) fn of(file: &Path, store: &Path) -> Result<Self, &'static str> {
         match Self::of_backup(file, store)? {
-            Self::File { path, .. } if is_any(&path, store, is_in_backups) => Err(BELONGS),
+            Self::File { path, .. } if applies_to_store(&path, store, is_in_backups) => Err(BELONGS),
             target => Ok(target),
         }
     }
@@ -60,7 +60,7 @@ impl OutputTarget {
             Ok(_) => fs::canonicalize(file).unwrap_or_else(|_| file.to_owned()),
             Err(_) => follow_links(file).ok_or("its symbolic links form a loop; choose another name")?,
         };
-        if is_any(&path, store, is_companion) {
+        if applies_to_store(&path, store, is_companion) {
             return Err(BELONGS);
         }
         Ok(Self::File { folder: folder_of(&path).to_owned(), path })
@@ -84,8 +84,8 @@ fn with_canonical_folder(path: &Path) -> io::Result<PathBuf> {
     path.file_name().map_or_else(|| fs::canonicalize(path), |name| Ok(folder.join(name)))
 }
 
-/// Whether `rule` is true of a file and the store, by the store's name or by the name that it links to.
-fn is_any(path: &Path, store: &Path, rule: fn(&Path, &Path) -> bool) -> bool {
+/// Whether a rule about a file and the store applies, by the store's name or by the name that it links to.
+fn applies_to_store(path: &Path, store: &Path, rule: fn(&Path, &Path) -> bool) -> bool {
     let names = [Some(store.to_owned()), follow_links(store)];
     names.into_iter().flatten().filter_map(|store| with_canonical_folder(&store).ok()).any(|store| rule(path, &store))
 }

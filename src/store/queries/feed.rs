@@ -75,7 +75,7 @@ impl FeedReader {
     ) -> Result<T, StoreError> {
         let mut cursor = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (seq, loads, done) = cursor.reader.snapshot(|| {
-            let loads = cursor.reader.replica()?.map_or(0, |replica| replica.snapshot_loads);
+            let loads = cursor.reader.snapshot_loads()?;
             let (seq, changes) = match cursor.seq.filter(|_| loads == cursor.loads) {
                 None => (cursor.reader.last_change()?, Changes { needs_resync: true, ..Changes::default() }),
                 Some(seq) => cursor.catch_up(seq)?,

@@ -239,6 +239,11 @@ impl Reader {
         is_blank(self.db())
     }
 
+    /// How often a snapshot has taken the place of the store's content, its feed included.
+    pub(crate) fn snapshot_loads(&self) -> Result<u64, StoreError> {
+        Ok(self.replica()?.map_or(0, |replica| replica.snapshot_loads))
+    }
+
     /// The state of the replica; `None` if the store is no replica.
     pub(crate) fn replica(&self) -> Result<Option<ReplicaState>, StoreError> {
         state(self.db())

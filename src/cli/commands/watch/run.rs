@@ -175,7 +175,9 @@ impl<'a> WatchRun<'a> {
             unread.extend(self.chosen.keys().filter(|row| !read.contains(row)));
         }
         self.apply_snapshot(snapshot, now)?;
-        self.refresh(unread).await?;
+        if !unread.is_empty() {
+            self.refresh(unread).await?;
+        }
         self.add_tracked(now).await?;
         if !more {
             let open = self.chosen.values().filter(|progress| progress.is_polled).count();

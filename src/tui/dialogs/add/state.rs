@@ -264,14 +264,16 @@ impl AddForm {
 
     /// Returns the ticket that a person has typed.
     pub fn own_ticket(&self) -> Option<String> {
-        let written = self.extras.get(ExtraField::Ticket as usize).filter(|_| self.has_own_ticket);
-        written.and_then(|field| text::clean_or_none(field.value()))
+        text::clean_or_none(self.extra_value(ExtraField::Ticket)).filter(|_| self.has_own_ticket)
+    }
+
+    fn extra_value(&self, extra: ExtraField) -> &str {
+        self.extras.get(extra as usize).map_or("", Input::value)
     }
 
     /// Returns the labels that a person has typed.
     pub fn own_labels(&self) -> Vec<String> {
-        let typed = self.extras.get(ExtraField::Labels as usize).map_or("", Input::value);
-        typed.split([' ', ',', ';']).filter_map(text::clean_or_none).collect()
+        self.extra_value(ExtraField::Labels).split([' ', ',', ';']).filter_map(text::clean_or_none).collect()
     }
 
     /// Returns the hashes to look up in the store. The caller must pass the answers to
@@ -504,10 +506,9 @@ impl AddForm {
     /// Returns the transactions to track, with the values for all of them; nothing if a value is invalid. A line's own
     /// value has precedence.
     pub fn batch(&mut self) -> Option<Vec<NewTransaction>> {
-        let value = |extra: ExtraField| self.extras.get(extra as usize).map_or("", Input::value);
-        let ticket = text::clean_or_none(value(ExtraField::Ticket));
+        let ticket = text::clean_or_none(self.extra_value(ExtraField::Ticket));
         let labels = self.own_labels();
-        let estimate = match value(ExtraField::Estimate).trim() {
+        let estimate = match self.extra_value(ExtraField::Estimate).trim() {
             "" => None,
             typed => {
                 match typed.parse::<u32>().map_or_else(|_| span::parse(typed), |n| span::parse(&format!("{n}s"))) {

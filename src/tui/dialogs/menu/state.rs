@@ -58,7 +58,7 @@ pub enum MenuChoice {
     GoTo(RowId),
     /// Stop polling these transactions.
     Untrack(Vec<RowId>),
-    /// Undo the import of this many transactions.
+    /// Undo this import.
     UndoImport(ImportToUndo),
     /// Pause polling for this many minutes.
     Pause(i64),
