@@ -193,16 +193,9 @@ impl<F: Fn(f64) -> Budget> BudgetSimulation<F> {
 }
 
 /// Returns the processor time of this process.
-#[cfg(unix)]
 fn processor_time() -> Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
     Duration::new(time.tv_sec.try_into().unwrap(), time.tv_nsec.try_into().unwrap())
-}
-
-/// Returns elapsed time instead, which is comparable only on an otherwise idle machine.
-#[cfg(not(unix))]
-fn processor_time() -> Duration {
-    hoptop::internals::clock::Clock::system().now().mono.0
 }
 
 /// Runs a simulation and returns the processor time per request, in microseconds.

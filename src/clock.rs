@@ -221,7 +221,6 @@ pub struct ClockHold {
 
 /// Returns the time since the machine started, by its monotonic clock. The clock is shifted in a time namespace, which
 /// a container may have. The result doesn't contain this shift, so that processes of all namespaces can share moments.
-#[cfg(unix)]
 fn since_boot() -> MonotonicTime {
     static SHIFT: OnceLock<i128> = OnceLock::new();
     let shift = *SHIFT.get_or_init(|| {
@@ -234,14 +233,12 @@ fn since_boot() -> MonotonicTime {
 }
 
 /// Returns by how many nanoseconds a time namespace shifts the monotonic clock; `None` if the text doesn't say so.
-#[cfg(unix)]
 fn monotonic_shift(shifts: &str) -> Option<i128> {
     let mut words = shifts.lines().find_map(|line| line.strip_prefix("monotonic"))?.split_whitespace();
     let (seconds, nanos): (i128, i128) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
     Some(seconds * 1_000_000_000 + nanos)
 }
 
-#[cfg(unix)]
 fn read(clock: rustix::time::ClockId) -> MonotonicTime {
     let time = rustix::time::clock_gettime(clock);
     let seconds = u64::try_from(time.tv_sec).unwrap_or_default();
@@ -258,13 +255,6 @@ fn including_suspension() -> MonotonicTime {
 #[cfg(not(target_os = "linux"))]
 fn including_suspension() -> MonotonicTime {
     since_boot()
-}
-
-/// Returns the time since the first call in this process: here no clock is common to all processes.
-#[cfg(not(unix))]
-fn since_boot() -> MonotonicTime {
-    static ORIGIN: std::sync::OnceLock<std::time::Instant> = std::sync::OnceLock::new();
-    MonotonicTime(ORIGIN.get_or_init(std::time::Instant::now).elapsed())
 }
 
 /// Returns the identifier of the machine's current boot; empty where the system provides none. A process whose clock is
@@ -298,7 +288,6 @@ mod tests {
         assert_eq!(clock.now().mono, MonotonicTime(Duration::from_secs(90)));
     }
 
-    #[cfg(unix)]
     #[test]
     fn shift_of_a_time_namespace_is_read() {
         let shifts = "monotonic           0         0\nboottime            0         0\n";

@@ -191,7 +191,6 @@ pub mod tui {
 
     pub mod input {
         pub use crate::tui::input::events;
-        #[cfg(unix)]
         pub use crate::tui::input::framer::{InputFrame, InputFramer};
     }
 

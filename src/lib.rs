@@ -62,6 +62,9 @@
 //!
 //! `store` imports `alerts` because the rules must come with the store: only then is applying an answer deterministic.
 
+#[cfg(not(unix))]
+compile_error!("hoptop needs a Unix system: it ends by signals, and shares its budget through kernel locks");
+
 mod alerts;
 mod api;
 mod budget;

@@ -524,7 +524,6 @@ async fn end_of_input_ends_the_loop_with_an_error() {
     assert!(matches!(ended.await, Err(RunError::Terminal(why)) if why == "its input has ended"));
 }
 
-#[cfg(unix)]
 #[tokio::test(start_paused = true)]
 async fn missing_store_is_reported_and_the_screen_still_responds() {
     let fixture = LoopFixture::new(&scenario(&[('a', "q-a", ONGOING)]), |_| TimeDelta::seconds(30));

@@ -8,8 +8,6 @@
     clippy::print_stdout,
     reason = "a test fails by panicking, and prints its figures"
 )]
-#![cfg(unix)]
-
 mod material;
 
 use std::{

@@ -1,8 +1,6 @@
 //! The program in a real pseudo-terminal: what a user sees, and that the terminal is restored at the end.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
-#![cfg(unix)]
-
 mod session;
 
 use std::{

@@ -40,7 +40,6 @@ struct Usage {
 
 impl Usage {
     /// Returns the total of all child processes that have ended.
-    #[cfg(unix)]
     fn of_children() -> Self {
         use nix::sys::resource::{UsageWho, getrusage};
         let usage = getrusage(UsageWho::RUSAGE_CHILDREN).unwrap();
@@ -52,11 +51,6 @@ impl Usage {
             involuntary: usage.involuntary_context_switches() as f64,
             elapsed: 0.0,
         }
-    }
-
-    #[cfg(not(unix))]
-    fn of_children() -> Self {
-        panic!("the accounting of child processes is read on Unix only")
     }
 
     fn combine(self, other: Self, with: impl Fn(f64, f64) -> f64) -> Self {

@@ -547,7 +547,6 @@ fn altered_file_counts_as_lost() {
     assert_eq!((budget.take(at(60_000)), budget.ledger().limit()), (Err(SlotRefusal::Until(at(61_000))), 5.0));
 }
 
-#[cfg(unix)]
 #[test]
 fn folder_that_all_users_can_write_and_link_in_place_of_the_file_are_refused() {
     use std::os::unix::fs::{PermissionsExt, symlink};

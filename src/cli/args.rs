@@ -2,45 +2,16 @@
 //!
 //! This module must never run a command.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 use clap_complete::ArgValueCompleter;
 
 use super::{
     commands::{
-        ack::AckArgs,
-        add::{self, AddArgs},
-        alerts::{self, AlertsArgs},
-        answer::{self, AnswerArgs},
-        backup::{self, BackupArgs},
-        check::{self, CheckArgs},
-        completions::{self, CompletionsArgs},
-        config::{self, ConfigArgs},
-        dashboard::DashboardArgs,
-        delete::{self, DeleteArgs},
-        demo::{self, DemoArgs},
-        doctor::{self, DoctorArgs},
-        export::{self, ExportArgs},
-        import::{self, ImportArgs},
-        label::{self, LabelArgs},
-        list::{self, ListArgs},
-        man::{self, ManArgs},
-        note::{self, NoteArgs},
-        quote::{self, QuoteArgs},
-        restore::{self, RestoreArgs},
-        schema::{self, SchemaArgs},
-        show::{self, ShowArgs},
-        simulate::{self, SimulateArgs},
-        snooze::{self, SnoozeArgs},
-        stats::{self, StatsArgs},
-        store::{self, StoreArgs},
-        ticket::{self, TicketArgs},
-        unack::UnackArgs,
-        undo::{self, UndoArgs},
-        untrack::{self, UntrackArgs},
-        watch::{self, WatchArgs},
-        webhook::{self, WebhookArgs},
+        ack, add, alerts, answer, backup, check, completions, config, dashboard, delete, demo, doctor, export, import,
+        label, list, man, note, quote, restore, schema, show, simulate, snooze, stats, store, ticket, unack, undo,
+        untrack, watch, webhook,
     },
     completers,
 };
@@ -71,7 +42,7 @@ pub(crate) struct Cli {
     pub global: GlobalArgs,
     /// The options that only the dashboard has.
     #[command(flatten)]
-    pub dashboard: DashboardArgs,
+    pub dashboard: dashboard::DashboardArgs,
     /// The command; `None` opens the dashboard.
     #[command(subcommand)]
     pub command: Option<Command>,
@@ -83,7 +54,7 @@ pub(crate) struct Cli {
 pub(crate) struct GlobalArgs {
     /// The file of the store [env HOPTOP_DB; default $XDG_DATA_HOME/hoptop/hoptop.db]
     #[arg(long, global = true, value_name = "PATH", add = ArgValueCompleter::new(completers::files))]
-    db: Option<PathBuf>,
+    pub db: Option<PathBuf>,
     /// The team's store in PostgreSQL, like postgres://HOST/DATABASE; --db is then its local copy [env HOPTOP_STORE]
     #[arg(long, global = true, value_name = "URL")]
     store: Option<String>,
@@ -127,11 +98,6 @@ impl GlobalArgs {
         ];
         given.into_iter().find(|(_, is_given)| *is_given).map(|(option, _)| option)
     }
-
-    /// Returns the value of `--db`, if given.
-    pub(crate) fn db(&self) -> Option<&Path> {
-        self.db.as_deref()
-    }
 }
 
 /// A subcommand.
@@ -139,100 +105,100 @@ impl GlobalArgs {
 pub(crate) enum Command {
     #[command(after_help = demo::EXAMPLES)]
     /// Open the dashboard with a simulated service and a temporary store: no account, no network
-    Demo(DemoArgs),
+    Demo(demo::DemoArgs),
     #[command(after_help = add::EXAMPLES)]
     /// Track one transaction
-    Add(AddArgs),
+    Add(add::AddArgs),
     #[command(after_help = import::EXAMPLES)]
     /// Track a batch from a CSV, JSON or NDJSON file, all or nothing
-    Import(ImportArgs),
+    Import(import::ImportArgs),
     #[command(after_help = list::EXAMPLES)]
     /// List tracked transactions
-    List(ListArgs),
+    List(list::ListArgs),
     #[command(after_help = export::EXAMPLES)]
     /// Export tracked transactions as CSV, JSON, NDJSON, Markdown or HTML
-    Export(ExportArgs),
+    Export(export::ExportArgs),
     #[command(after_help = show::EXAMPLES)]
     /// Show one transaction with its history
-    Show(ShowArgs),
+    Show(show::ShowArgs),
     #[command(after_help = check::EXAMPLES)]
     /// Poll transactions once, tracked or not, and print the results
-    Check(CheckArgs),
+    Check(check::CheckArgs),
     #[command(after_help = answer::EXAMPLES)]
     /// Print the reply for a ticket: verdict, what to say, times, links
-    Answer(AnswerArgs),
+    Answer(answer::AnswerArgs),
     #[command(after_help = quote::EXAMPLES)]
     /// Request a quote for a route and store it; `add --quote-id` then uses its estimated duration
-    Quote(QuoteArgs),
+    Quote(quote::QuoteArgs),
     #[command(after_help = stats::EXAMPLES)]
     /// Show statistics by route (outcomes, durations) and the use of the budget
-    Stats(StatsArgs),
+    Stats(stats::StatsArgs),
     #[command(after_help = alerts::EXAMPLES)]
     /// List active alerts
-    Alerts(AlertsArgs),
+    Alerts(alerts::AlertsArgs),
     #[command(after_help = alerts::EXAMPLES)]
     /// Acknowledge alerts
-    Ack(AckArgs),
+    Ack(ack::AckArgs),
     #[command(after_help = snooze::EXAMPLES)]
     /// Snooze alerts for a while, or until the status changes
-    Snooze(SnoozeArgs),
+    Snooze(snooze::SnoozeArgs),
     #[command(after_help = alerts::EXAMPLES)]
     /// Undo an acknowledgement or a snooze
-    Unack(UnackArgs),
+    Unack(unack::UnackArgs),
     #[command(after_help = ticket::EXAMPLES, override_usage = ticket::USAGE)]
     /// Set the ticket of transactions, or remove it
-    Ticket(TicketArgs),
+    Ticket(ticket::TicketArgs),
     #[command(after_help = label::EXAMPLES)]
     /// Add labels to transactions, or remove labels
-    Label(LabelArgs),
+    Label(label::LabelArgs),
     #[command(after_help = note::EXAMPLES)]
     /// Add a note to a transaction
-    Note(NoteArgs),
+    Note(note::NoteArgs),
     #[command(after_help = untrack::EXAMPLES)]
     /// Stop polling transactions; they are kept
-    Untrack(UntrackArgs),
+    Untrack(untrack::UntrackArgs),
     #[command(after_help = delete::EXAMPLES)]
     /// Delete transactions permanently, with all their history
-    Delete(DeleteArgs),
+    Delete(delete::DeleteArgs),
     #[command(after_help = undo::EXAMPLES)]
     /// Undo the last change, or redo it; the history keeps both
-    Undo(UndoArgs),
+    Undo(undo::UndoArgs),
     #[command(after_help = backup::EXAMPLES)]
     /// Write a verified copy of the store to a file
-    Backup(BackupArgs),
+    Backup(backup::BackupArgs),
     #[command(after_help = restore::EXAMPLES)]
     /// Restore a backup; the previous store is kept
-    Restore(RestoreArgs),
+    Restore(restore::RestoreArgs),
     /// Check configuration, store, budget, clock, terminal and connection, and say what to do
     #[command(after_help = doctor::EXAMPLES)]
-    Doctor(DoctorArgs),
+    Doctor(doctor::DoctorArgs),
     /// Poll without a screen and print what changes
     #[command(after_help = watch::EXAMPLES)]
-    Watch(WatchArgs),
+    Watch(watch::WatchArgs),
     #[command(after_help = webhook::EXAMPLES)]
     /// Test the webhook of the config file
-    Webhook(WebhookArgs),
+    Webhook(webhook::WebhookArgs),
     #[command(after_help = simulate::EXAMPLES)]
     /// Serve the simulated service over HTTP, with its rate limit, for testing any client
-    Simulate(SimulateArgs),
+    Simulate(simulate::SimulateArgs),
     #[command(after_help = store::EXAMPLES)]
     /// Set up the team's store, move a store into it or out of it, or show its state
-    Store(StoreArgs),
+    Store(store::StoreArgs),
     /// Internal: poll for a team, configured through standard input
     #[command(hide = true, name = team_poller::COMMAND)]
     PollForTeam,
     #[command(after_help = config::EXAMPLES)]
     /// Show every setting and its source, or print a config file template
-    Config(ConfigArgs),
+    Config(config::ConfigArgs),
     #[command(after_help = schema::EXAMPLES)]
     /// Print the JSON Schema of an output
-    Schema(SchemaArgs),
+    Schema(schema::SchemaArgs),
     #[command(after_help = completions::EXAMPLES)]
     /// Print the completion script for a shell
-    Completions(CompletionsArgs),
+    Completions(completions::CompletionsArgs),
     #[command(after_help = man::EXAMPLES)]
     /// Print the manual page of hoptop, or of one command
-    Man(ManArgs),
+    Man(man::ManArgs),
 }
 
 impl Command {

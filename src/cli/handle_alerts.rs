@@ -8,10 +8,7 @@ use color_eyre::eyre::Result;
 
 use crate::{
     cli::context::Context,
-    domain::{
-        operation::{LocalEdit, Operation},
-        text,
-    },
+    domain::{operation::LocalEdit, text},
     runtime::exit::Exit,
     store::AlertQuery,
 };
@@ -33,8 +30,7 @@ pub(crate) fn handle_alerts(
     };
     let (count, edit) = (alerts.len(), edit(alerts));
     let edit = cx.store.reader()?.resolve(edit)?;
-    let operation = Operation::Edit { profile: cx.profile.clone(), edit };
-    let changed = cx.store.apply(operation, cx.now.wall).wait()?.changed()?;
+    let changed = cx.edit(edit)?;
     match count - changed {
         0 => writeln!(cx.out, "{changed} {done}")?,
         unchanged => writeln!(cx.out, "{changed} {done}; {unchanged} unchanged")?,

@@ -28,18 +28,12 @@ use color_eyre::eyre::{Result, bail};
 use self::{
     args::{Cli, Command},
     commands::{
-        ack, add, alerts, answer,
-        backup::{self, BackupArgs},
-        check, completions, config, dashboard, delete, demo,
-        doctor::{self, DoctorArgs, OpeningErrors},
-        export,
-        guide::{self, UnknownTopic},
-        import::{self, follow},
-        label, list, man, note, quote, restore, schema, show, simulate, snooze, stats, store, ticket, unack, undo,
-        untrack, watch, webhook,
+        ack, add, alerts, answer, backup, check, completions, config, dashboard, delete, demo, doctor, export, guide,
+        import, label, list, man, note, quote, restore, schema, show, simulate, snooze, stats, store, ticket, unack,
+        undo, untrack, watch, webhook,
     },
     context::Context,
-    opening::{StoreUse, with_context},
+    opening::{LoadedSettings, StoreUse, with_context},
 };
 pub use crate::runtime::crash::install_hooks;
 use crate::{
@@ -48,7 +42,7 @@ use crate::{
     domain::text,
     runtime::{
         crash,
-        exit::Exit,
+        exit::{Exit, UsageError},
         hang_up, signals,
         stderr::{error_line, is_closed_pipe, is_wrong_setting, print_line},
         team_poller,
@@ -76,7 +70,7 @@ pub fn main() -> Exit {
             if let Some(path) = crash::report_path() {
                 print_line(&format!("this is a bug in hoptop; the crash report is in {}", path.display()));
             }
-            if is_wrong_setting(&report) || is_wrong_usage(&report) { Exit::Usage } else { Exit::Error }
+            if is_wrong_setting(&report) || report.is::<UsageError>() { Exit::Usage } else { Exit::Error }
         }
     }
 }
@@ -122,11 +116,6 @@ fn color_of_help(arguments: &[String]) -> ColorChoice {
     }
 }
 
-/// Whether the arguments of the command line caused the error.
-fn is_wrong_usage(report: &color_eyre::Report) -> bool {
-    report.is::<MisplacedOption>() || report.is::<UnusedByDemo>() || report.is::<UnknownTopic>()
-}
-
 fn dispatch(cli: &Cli) -> Result<Exit> {
     let Some(command) = &cli.command else {
         let loaded = LoadedSettings::new(cli)?;
@@ -141,7 +130,10 @@ fn dispatch(cli: &Cli) -> Result<Exit> {
     match command {
         // These commands need no settings, so that they work with an invalid config file.
         Command::Demo(args) => match cli.global.settings_option() {
-            Some(option) => Err(UnusedByDemo { option }.into()),
+            Some(option) => Err(UsageError(format!(
+                "`{option}` has no effect on the demo, which uses neither a config file nor a real service; leave it out, or run `hoptop` without `demo`"
+            ))
+            .into()),
             None => demo::demo(args, &cli.global.flags()),
         },
         Command::Simulate(args) => simulate::simulate(args, cli.global.rps),
@@ -165,7 +157,7 @@ fn dispatch(cli: &Cli) -> Result<Exit> {
                 print_terminal_hint("transactions from the terminal: CSV with a header row, or JSON");
             }
             if args.follow {
-                return with_store(created, &|_, context| follow::follow(args, context));
+                return with_store(created, &|_, context| import::follow::follow(args, context));
             }
             let store_use = if args.dry_run { StoreUse::Examined } else { created };
             with_store(store_use, &|_, context| import::import(args, &mut io::stdin().lock(), context))
@@ -174,21 +166,17 @@ fn dispatch(cli: &Cli) -> Result<Exit> {
         Command::Export(args) => with_store(read, &|_, context| export::export(args, context)),
         Command::Show(args) => with_store(read, &|_, context| show::show(args, context)),
         Command::Check(args) if args.is_untracked() => {
-            let LoadedSettings { settings, team } = LoadedSettings::new(cli)?;
-            let store_use = if team.is_some() { created } else { StoreUse::Temporary };
-            with_context(&settings, team.as_ref(), store_use, |context| {
-                check::untracked::check(args, &settings, team.as_ref(), context)
+            let loaded = LoadedSettings::new(cli)?;
+            let store_use = if loaded.team.is_some() { created } else { StoreUse::Temporary };
+            with_context(&loaded.settings, loaded.team.as_ref(), store_use, |context| {
+                check::untracked::check(args, &loaded, context)
             })
         }
-        Command::Check(args) => {
-            with_store(created, &|loaded, context| check::check(args, &loaded.settings, loaded.team.as_ref(), context))
-        }
+        Command::Check(args) => with_store(created, &|loaded, context| check::check(args, loaded, context)),
         Command::Answer(args) => {
             with_store(read, &|loaded, context| answer::answer(args, context, &loaded.settings.answer))
         }
-        Command::Quote(args) => {
-            with_store(created, &|loaded, context| quote::quote(args, &loaded.settings, loaded.team.as_ref(), context))
-        }
+        Command::Quote(args) => with_store(created, &|loaded, context| quote::quote(args, loaded, context)),
         Command::Stats(args) => with_store(read, &|loaded, context| stats::stats(args, loaded.settings.rps, context)),
         Command::Ticket(args) => with_store(existing, &|_, context| ticket::ticket(args, context)),
         Command::Label(args) => with_store(existing, &|_, context| label::label(args, context)),
@@ -217,8 +205,8 @@ fn print_terminal_hint(input_name: &str) {
 }
 
 /// Runs the checks, also those that need neither the settings nor the store, if these can't be opened.
-fn doctor(cli: &Cli, args: &DoctorArgs) -> Result<Exit> {
-    let mut opening_errors = OpeningErrors::default();
+fn doctor(cli: &Cli, args: &doctor::DoctorArgs) -> Result<Exit> {
+    let mut opening_errors = doctor::OpeningErrors::default();
     let loaded = LoadedSettings::new(cli).or_else(|report| {
         if !is_wrong_setting(&report) {
             return Err(report);
@@ -253,8 +241,8 @@ fn doctor(cli: &Cli, args: &DoctorArgs) -> Result<Exit> {
 }
 
 /// Writes a backup. A daily backup of the store that `--db` names works with an invalid config file.
-fn backup(cli: &Cli, args: &BackupArgs) -> Result<Exit> {
-    if let Some(db) = cli.global.db().filter(|_| args.daily) {
+fn backup(cli: &Cli, args: &backup::BackupArgs) -> Result<Exit> {
+    if let Some(db) = cli.global.db.as_deref().filter(|_| args.daily) {
         return backup::daily(db);
     }
     let LoadedSettings { settings, team } = LoadedSettings::new(cli)?;
@@ -267,43 +255,6 @@ fn backup(cli: &Cli, args: &BackupArgs) -> Result<Exit> {
     }
 }
 
-/// An option that the command doesn't use.
-#[derive(Debug, thiserror::Error)]
-enum MisplacedOption {
-    /// `--metrics`.
-    #[error("`--metrics` before a command works only for the dashboard; use `hoptop watch --metrics ADDR`")]
-    Metrics,
-    /// `--beside`.
-    #[error("`--beside` works only in the dashboard; a command uses one profile (--profile)")]
-    Beside,
-    /// `--no-poll`.
-    #[error("`--no-poll` works only for the dashboard, and this command polls; leave the option out")]
-    NoPoll,
-    /// `--any-chain`.
-    #[error(
-        "`--any-chain` before a command works only for the dashboard; leave it out, or give it after a command that takes chains"
-    )]
-    AnyChain,
-    /// Several times `--profile`.
-    #[error("`--profile` names one profile; only `hoptop watch` takes several, and the dashboard has `--beside NAME`")]
-    Profiles,
-}
-
-/// An option that names settings, which the demo doesn't use.
-#[derive(Debug, thiserror::Error)]
-#[error(
-    "`{option}` has no effect on the demo, which uses neither a config file nor a real service; leave it out, or run `hoptop` without `demo`"
-)]
-struct UnusedByDemo {
-    option: &'static str,
-}
-
-/// The settings, and the access to the team's store if the settings name one.
-struct LoadedSettings {
-    settings: Settings,
-    team: Option<TeamAccess>,
-}
-
 impl LoadedSettings {
     /// Loads the settings, and refuses options that the command doesn't use.
     fn new(cli: &Cli) -> Result<Self> {
@@ -311,7 +262,8 @@ impl LoadedSettings {
         let mut flags = cli.global.flags();
         flags.ignores_polling_settings = cli.command.as_ref().is_some_and(Command::ignores_polling_settings);
         if !flags.beside.is_empty() && !is_watch {
-            return Err(MisplacedOption::Profiles.into());
+            let reason = "`--profile` names one profile; only `hoptop watch` takes several, and the dashboard has `--beside NAME`";
+            return Err(UsageError(reason.to_owned()).into());
         }
         flags.beside.extend(cli.dashboard.beside.clone());
         if let Some(Command::Store(args)) = &cli.command
@@ -333,15 +285,23 @@ fn use_settings(settings: &Settings) {
 }
 
 /// Refuses options of the dashboard that stand before a command and have no effect on it.
-fn refuse_dashboard_options(cli: &Cli, command: &Command) -> Result<(), MisplacedOption> {
+fn refuse_dashboard_options(cli: &Cli, command: &Command) -> Result<(), UsageError> {
     let dashboard::DashboardArgs { metrics, beside, no_poll, any_chain } = &cli.dashboard;
-    match (metrics, &beside[..], no_poll, any_chain) {
-        (Some(_), ..) => Err(MisplacedOption::Metrics),
-        (None, [_, ..], ..) => Err(MisplacedOption::Beside),
-        (None, [], true, _) if matches!(command, Command::Watch(_) | Command::Check(_) | Command::Quote(_)) => {
-            Err(MisplacedOption::NoPoll)
-        }
-        (None, [], _, true) => Err(MisplacedOption::AnyChain),
-        (None, [], _, false) => Ok(()),
+    let polls = matches!(command, Command::Watch(_) | Command::Check(_) | Command::Quote(_));
+    let options = [
+        (
+            metrics.is_some(),
+            "`--metrics` before a command works only for the dashboard; use `hoptop watch --metrics ADDR`",
+        ),
+        (!beside.is_empty(), "`--beside` works only in the dashboard; a command uses one profile (--profile)"),
+        (*no_poll && polls, "`--no-poll` works only for the dashboard, and this command polls; leave the option out"),
+        (
+            *any_chain,
+            "`--any-chain` before a command works only for the dashboard; leave it out, or give it after a command that takes chains",
+        ),
+    ];
+    match options.into_iter().find(|(is_misplaced, _)| *is_misplaced) {
+        Some((_, reason)) => Err(UsageError(reason.to_owned())),
+        None => Ok(()),
     }
 }

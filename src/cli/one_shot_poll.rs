@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use color_eyre::eyre::{Result, eyre};
+use futures_util::future::OptionFuture;
 use tokio::task::spawn_blocking;
 
 use crate::{
@@ -101,18 +102,13 @@ impl OneShotPoll<'_> {
             let options = PollerOptions::of(settings, PollScope::RequestsOnly, team);
             let mut poller = RunningPollers::start(vec![(client, options)], store.clone(), clock.clone())?;
             let until = clock.now().mono + timeout;
-            let unpolled = async {
-                match store.team() {
-                    Some(status) => wait_until_unpolled(status, &settings.profile, &clock).await,
-                    None => std::future::pending().await,
-                }
-            };
+            let unpolled = store.team().map(|status| wait_until_unpolled(status, &settings.profile, &clock));
             let ended = tokio::select! {
                 ended = wait_for_answers(store, &clock, &settings.profile, &fingerprint, done) => ended,
                 fault = poller.wait_for_failure() => return Err(fault),
                 exit = signal => Ok(OneShotOutcome::Stopped(exit)),
                 () = clock.sleep_until(until) => Ok(OneShotOutcome::NoAnswer),
-                () = unpolled => Ok(OneShotOutcome::NoAnswer),
+                Some(()) = OptionFuture::from(unpolled) => Ok(OneShotOutcome::NoAnswer),
             };
             poller.stop().await?;
             ended
@@ -135,14 +131,13 @@ async fn wait_for_answers(
         let now = clock.now().wall;
         let target = WaitTarget { profile: profile.to_owned(), fingerprint: budget_of(store, fingerprint), last, now };
         let done = done.clone();
-        match read(store, move |reader| WaitState::read(reader, done, &target)).await? {
-            WaitState::Done => return Ok(OneShotOutcome::Done),
-            WaitState::Obstacle(exit) => return Ok(OneShotOutcome::Blocked(exit)),
-            WaitState::Waiting if !was_printed => {
-                print_line(UNRESPONSIVE);
-                was_printed = true;
-            }
-            WaitState::Waiting | WaitState::Nothing => {}
+        let (outcome, is_unresponsive) = read(store, move |reader| target.check(reader, done)).await?;
+        if let Some(outcome) = outcome {
+            return Ok(outcome);
+        }
+        if is_unresponsive && !was_printed {
+            print_line(UNRESPONSIVE);
+            was_printed = true;
         }
         commits.changed().await.map_err(|_| eyre!("the store's watcher has ended"))?;
     }
@@ -172,34 +167,19 @@ struct WaitTarget {
     now: DateTime<Utc>,
 }
 
-/// The state of the wait, as read from the store.
-enum WaitState {
-    /// All answers arrived.
-    Done,
-    /// An obstacle keeps answers from arriving.
-    Obstacle(Exit),
-    /// Another process holds the right to poll but doesn't report.
-    Waiting,
-    /// No answer yet, and no obstacle.
-    Nothing,
-}
-
-impl WaitState {
-    fn read(
+impl WaitTarget {
+    /// Returns the outcome, if the wait has one, and whether another process holds the right to poll but doesn't report.
+    fn check(
+        &self,
         reader: &Reader,
         done: impl FnOnce(&Reader) -> Result<bool, StoreError>,
-        target: &WaitTarget,
-    ) -> Result<Self, StoreError> {
+    ) -> Result<(Option<OneShotOutcome>, bool), StoreError> {
         if done(reader)? {
-            return Ok(Self::Done);
+            return Ok((Some(OneShotOutcome::Done), false));
         }
-        let report = reader.poller(&target.profile)?.filter(|report| report.is_live(target.now));
-        let is_waiting = report.as_ref().is_some_and(|report| report.health == PollerHealth::Waiting);
-        Ok(match find_obstacle(reader, report, target)? {
-            Some(exit) => Self::Obstacle(exit),
-            None if is_waiting => Self::Waiting,
-            None => Self::Nothing,
-        })
+        let report = reader.poller(&self.profile)?.filter(|report| report.is_live(self.now));
+        let is_unresponsive = report.as_ref().is_some_and(|report| report.health == PollerHealth::Waiting);
+        Ok((find_obstacle(reader, report, self)?.map(OneShotOutcome::Blocked), is_unresponsive))
     }
 }
 

@@ -27,6 +27,12 @@ use crate::{
     store::{LockAnnouncement, Reader, Store, StoreError},
 };
 
+/// The settings, and the access to the team's store if the settings name one.
+pub(crate) struct LoadedSettings {
+    pub(crate) settings: Settings,
+    pub(crate) team: Option<TeamAccess>,
+}
+
 /// The longest wait of a command for the team's database, and for the entries that the team has written.
 const CONNECT_LIMIT: Duration = Duration::from_secs(2);
 const CATCH_UP_LIMIT: Duration = Duration::from_secs(60);

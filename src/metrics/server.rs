@@ -56,10 +56,7 @@ pub(super) async fn serve(listener: TcpListener, router: Router) {
 fn connection_limit() -> usize {
     /// The part of the process's descriptors that connections may take.
     const SHARE: u64 = 8;
-    #[cfg(unix)]
     let descriptors = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
-    #[cfg(not(unix))]
-    let descriptors = None::<u64>;
     let share = descriptors.and_then(|most| usize::try_from(most / SHARE).ok());
     share.map_or(MAX_CONNECTIONS, |share| share.clamp(1, MAX_CONNECTIONS))
 }

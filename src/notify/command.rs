@@ -83,7 +83,6 @@ impl CommandCalls {
 async fn run_command(argv: &[String], text: &str) -> io::Result<()> {
     let mut command = program::input_command(argv)?;
     // The command gets its own process group, so that Ctrl-C in this terminal doesn't end the command.
-    #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
     let mut child = tokio::process::Command::from(command).kill_on_drop(true).spawn()?;
     let input = child.stdin.take();

@@ -121,7 +121,6 @@ fn raised_body(row: i64) -> String {
 }
 
 /// Returns a command that appends its standard input to a file.
-#[cfg(unix)]
 fn append_command(file: &std::path::Path) -> Vec<String> {
     ["sh", "-c", &format!("cat >> {}", file.display())].map(str::to_owned).to_vec()
 }
@@ -267,7 +266,6 @@ async fn second_process_sends_webhook_events_only_after_the_first_stops() {
     assert_eq!(bodies(&posts), [raised_body(1), raised_body(2)]);
 }
 
-#[cfg(unix)]
 #[tokio::test]
 async fn command_gets_each_event_and_its_failure_is_saved_until_a_call_succeeds() {
     let fixture = NotifierFixture::new();
@@ -293,7 +291,6 @@ async fn command_gets_each_event_and_its_failure_is_saved_until_a_call_succeeds(
     assert_eq!(events, format!("{}\n{}\n", raised_body(2), raised_body(3)));
 }
 
-#[cfg(unix)]
 #[tokio::test]
 async fn at_most_four_calls_run_at_the_same_time() {
     let folder = tempfile::tempdir().unwrap();
@@ -313,7 +310,6 @@ async fn at_most_four_calls_run_at_the_same_time() {
     assert_eq!(counts.iter().max(), Some(&4), "{counts:?}");
 }
 
-#[cfg(unix)]
 #[tokio::test]
 async fn event_several_pages_down_the_feed_is_sent_before_the_notifier_stops() {
     let fixture = NotifierFixture::new();
@@ -327,7 +323,6 @@ async fn event_several_pages_down_the_feed_is_sent_before_the_notifier_stops() {
     assert_eq!(std::fs::read_to_string(output).unwrap(), format!("{}\n", raised_body(1)));
 }
 
-#[cfg(unix)]
 #[tokio::test]
 async fn process_that_takes_over_runs_the_command_for_later_events() {
     let fixture = NotifierFixture::new();

@@ -16,7 +16,6 @@ pub(crate) fn create_private_folder(folder: &Path) -> io::Result<()> {
     }
     let mut builder = DirBuilder::new();
     builder.recursive(true);
-    #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder.create(folder)
 }
@@ -39,16 +38,9 @@ pub(crate) fn is_at_path(file: &File, path: &Path) -> io::Result<bool> {
 }
 
 /// Whether both are the same file.
-#[cfg(unix)]
 pub(crate) fn is_same_file(a: &Metadata, b: &Metadata) -> bool {
     use std::os::unix::fs::MetadataExt;
     (a.dev(), a.ino()) == (b.dev(), b.ino())
-}
-
-/// On other systems the standard library doesn't tell files apart, so that a replaced file isn't detected.
-#[cfg(not(unix))]
-pub(crate) fn is_same_file(_: &Metadata, _: &Metadata) -> bool {
-    true
 }
 
 /// Returns an error if another user can change the content of the folder. Files in such a folder prove nothing, and a
@@ -56,7 +48,6 @@ pub(crate) fn is_same_file(_: &Metadata, _: &Metadata) -> bool {
 ///
 /// # Errors
 /// If the folder belongs to another user, or others can write to it, or its metadata can't be read.
-#[cfg(unix)]
 pub(crate) fn refuse_shared_folder(folder: &Path) -> io::Result<()> {
     use std::os::unix::fs::MetadataExt;
     let metadata = folder.metadata()?;
@@ -67,14 +58,7 @@ pub(crate) fn refuse_shared_folder(folder: &Path) -> io::Result<()> {
     }
 }
 
-/// On other systems folders of a user are private by default.
-#[cfg(not(unix))]
-pub(crate) fn refuse_shared_folder(_folder: &Path) -> io::Result<()> {
-    Ok(())
-}
-
 /// The user and the group of a process or a folder.
-#[cfg(unix)]
 #[derive(Clone, Copy, Debug)]
 struct OwnerIds {
     user: u32,
@@ -85,7 +69,6 @@ struct OwnerIds {
 /// folder such as /tmp is shared too, since others can create files there first. Root may use a folder of any user: in
 /// a container the owner of a volume is often another one. A folder that the own group can write is private where each
 /// user has a group of that name.
-#[cfg(unix)]
 fn shared_by(mode: u32, folder: OwnerIds, process: OwnerIds) -> Option<String> {
     const ROOT: u32 = 0;
     const WRITABLE_BY_GROUP: u32 = 0o020;
@@ -105,7 +88,6 @@ fn shared_by(mode: u32, folder: OwnerIds, process: OwnerIds) -> Option<String> {
 /// Returns options for opening a file. A file that is created with these options is private.
 pub(crate) fn private_options() -> OpenOptions {
     let mut options = OpenOptions::new();
-    #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     options
 }
@@ -129,35 +111,19 @@ pub(crate) fn others_can_read(file: &Metadata) -> bool {
 /// Whether other users of this machine can change a file. A group of its owner alone, as many systems make one for each
 /// user, doesn't count.
 pub(crate) fn others_can_write(file: &Metadata) -> bool {
-    #[cfg(unix)]
     let is_of_own_group = std::os::unix::fs::MetadataExt::gid(file) == rustix::process::getegid().as_raw();
-    #[cfg(not(unix))]
-    let is_of_own_group = true;
     has_mode(file, if is_of_own_group { 0o002 } else { 0o022 })
 }
 
-/// Whether the permissions of a file have one of these bits; `false` where the system has no such permissions.
+/// Whether the permissions of a file have one of these bits.
 fn has_mode(file: &Metadata, bits: u32) -> bool {
-    #[cfg(unix)]
-    return std::os::unix::fs::PermissionsExt::mode(&file.permissions()) & bits != 0;
-    #[cfg(not(unix))]
-    {
-        let _ = (file, bits);
-        false
-    }
+    std::os::unix::fs::PermissionsExt::mode(&file.permissions()) & bits != 0
 }
 
 /// Whether an error says that this process or this machine has too many open files.
 pub(crate) fn is_descriptor_shortage(error: &io::Error) -> bool {
-    #[cfg(unix)]
-    return [rustix::io::Errno::MFILE, rustix::io::Errno::NFILE]
-        .iter()
-        .any(|shortage| error.raw_os_error() == Some(shortage.raw_os_error()));
-    #[cfg(not(unix))]
-    {
-        let _ = error;
-        false
-    }
+    let shortages = [rustix::io::Errno::MFILE, rustix::io::Errno::NFILE];
+    shortages.iter().any(|shortage| error.raw_os_error() == Some(shortage.raw_os_error()))
 }
 
 /// Whether fewer than `count` more files can be opened now.
@@ -166,7 +132,7 @@ pub(crate) fn lacks_descriptors(count: usize) -> bool {
     opened.is_err_and(|error| is_descriptor_shortage(&error))
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests {
     use super::*;
 

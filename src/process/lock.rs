@@ -103,7 +103,6 @@ impl KernelLock {
 pub(crate) fn open(path: &Path) -> io::Result<File> {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).map_or(Ok(()), files::create_private_folder)?;
     let mut options = files::private_options();
-    #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, rustix::fs::OFlags::NOFOLLOW.bits().cast_signed());
     let opened = options.read(true).write(true).create(true).truncate(false).open(path);
     opened.map_err(
@@ -148,7 +147,6 @@ mod tests {
         assert_eq!(beside("webhook", "../x y"), Path::new("/tmp/a/hoptop.db.webhook-_2e_2e_2fx_20y"));
     }
 
-    #[cfg(unix)]
     #[test]
     fn symbolic_link_is_refused_and_its_target_stays() {
         let folder = tempfile::tempdir().unwrap();

@@ -60,15 +60,9 @@ pub(crate) fn program_exists(program: &str) -> bool {
     std::env::split_paths(&folders).any(|folder| is_executable(&folder.join(program)))
 }
 
-#[cfg(unix)]
 fn is_executable(path: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt;
     path.metadata().is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
-}
-
-#[cfg(not(unix))]
-fn is_executable(path: &Path) -> bool {
-    path.is_file() || path.with_extension("exe").is_file()
 }
 
 /// Runs a program with `text` on its standard input, and waits until it ends. Kills the program after `limit`.
@@ -101,7 +95,6 @@ pub(crate) fn start_detached(commands: impl IntoIterator<Item = Command>) -> io:
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         remove_hidden_variables(&mut command);
         // A signal of this terminal must not end the program.
-        #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         outcome = command.spawn().and_then(watch_start);
         if outcome.is_ok() {
@@ -159,12 +152,10 @@ fn encode(program: &str, text: &str) -> Vec<u8> {
 mod tests {
     use super::*;
 
-    #[cfg(unix)]
     fn shell(script: &str) -> Vec<String> {
         ["sh", "-c", script].map(str::to_owned).to_vec()
     }
 
-    #[cfg(unix)]
     #[test]
     fn program_gets_exactly_the_text() {
         let folder = tempfile::tempdir().unwrap();
@@ -176,7 +167,6 @@ mod tests {
         assert_eq!(std::fs::read_to_string(file).unwrap(), text);
     }
 
-    #[cfg(unix)]
     #[test]
     fn failed_or_slow_program_is_an_error() {
         let text = "x".repeat(1 << 20);
@@ -188,7 +178,6 @@ mod tests {
         assert!(error(&["/nowhere/at-all".to_owned()]).contains("No such file"));
     }
 
-    #[cfg(unix)]
     #[test]
     fn hidden_variables_are_removed_from_the_environment() {
         hide_variables(vec!["CARGO_MANIFEST_DIR".into()]);
@@ -197,7 +186,6 @@ mod tests {
         run_with_input(&script, "", Duration::from_secs(30)).unwrap();
     }
 
-    #[cfg(unix)]
     #[test]
     fn launched_program_gets_no_secret_and_a_failed_one_is_replaced_by_the_next() {
         hide_variables(vec!["CARGO_PKG_NAME".into()]);

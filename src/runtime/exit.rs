@@ -63,6 +63,11 @@ impl From<Exit> for ExitCode {
     }
 }
 
+/// A wrong use of the command line that clap can't see; the command ends with [`Exit::Usage`].
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct UsageError(pub(crate) String);
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -12,9 +12,14 @@ use std::{
 };
 
 use color_eyre::eyre::{Result, WrapErr, eyre};
+use futures_util::{
+    FutureExt,
+    future::{OptionFuture, select_all},
+};
+use rustix::process::Signal;
 use tokio::sync::{mpsc, watch};
 
-use super::{exit::Exit, stderr::print_at_once, tokio_runtime};
+use super::{exit::Exit, signal_stream::signal_stream, stderr::print_at_once, tokio_runtime};
 use crate::{
     clock::{Clock, MonotonicTime},
     tui::terminal,
@@ -110,18 +115,10 @@ async fn wait_for_end(
     let mut end: Option<(MonotonicTime, Exit)> = None;
     let mut first_at = None;
     loop {
-        let due = async {
-            match end {
-                Some((at, exit)) => {
-                    clock.sleep_until(at).await;
-                    exit
-                }
-                None => std::future::pending().await,
-            }
-        };
+        let due = OptionFuture::from(end.map(|(at, exit)| clock.sleep_until(at).map(move |()| exit)));
         tokio::select! {
             biased;
-            exit = due => end_now(exit),
+            Some(exit) = due => end_now(exit),
             exit = signals.next() => {
                 let now = clock.now().mono;
                 let at = match first_at {
@@ -152,68 +149,34 @@ fn end_now(exit: Exit) -> ! {
     signal_hook::low_level::exit(exit.code().into())
 }
 
-/// The signals that end the process.
-#[cfg(unix)]
-struct Signals {
-    interrupt: tokio::signal::unix::Signal,
-    terminate: tokio::signal::unix::Signal,
-    hang_up: Option<tokio::signal::unix::Signal>,
-    /// Signals that end the process at once, after the terminal is restored.
-    others: Vec<(rustix::process::Signal, tokio::signal::unix::Signal)>,
-}
+/// The signals that end the process, each with its exit code. A signal without a code ends the process at once, after the
+/// terminal is restored.
+struct Signals(Vec<(Signal, Option<Exit>, tokio::signal::unix::Signal)>);
 
-#[cfg(unix)]
 impl Signals {
     fn listen(ends_at_hang_up: bool) -> Result<Self> {
-        use super::signal_stream::signal_stream;
-        use rustix::process::Signal;
-        let others = [Signal::QUIT, Signal::ABORT, Signal::USR1, Signal::USR2, Signal::ALARM];
-        let others = others.into_iter().map(|kind| Ok((kind, signal_stream(kind)?))).collect::<Result<_>>()?;
-        Ok(Self {
-            interrupt: signal_stream(Signal::INT)?,
-            terminate: signal_stream(Signal::TERM)?,
-            hang_up: ends_at_hang_up.then(|| signal_stream(Signal::HUP)).transpose()?,
-            others,
-        })
+        let graceful = [(Signal::INT, Some(Exit::Interrupted)), (Signal::TERM, Some(Exit::Terminated))];
+        let hang_up = ends_at_hang_up.then_some((Signal::HUP, Some(Exit::HungUp)));
+        let others = [Signal::QUIT, Signal::ABORT, Signal::USR1, Signal::USR2, Signal::ALARM].map(|kind| (kind, None));
+        let all = graceful.into_iter().chain(hang_up).chain(others);
+        Ok(Self(all.map(|(kind, exit)| Ok((kind, exit, signal_stream(kind)?))).collect::<Result<_>>()?))
     }
 
     /// Waits for the next signal. Returns its exit code.
     async fn next(&mut self) -> Exit {
-        use futures_util::{FutureExt, future::select_all};
-        let Self { interrupt, terminate, hang_up, others } = self;
-        let others = others.iter_mut().map(|(kind, signal)| {
-            let kind = *kind;
-            async move { signal.recv().await.map(|()| kind) }.boxed()
+        let signals = self.0.iter_mut().map(|(kind, exit, signal)| {
+            let next = async move {
+                signal.recv().await;
+                (*kind, *exit)
+            };
+            next.boxed()
         });
-        tokio::select! {
-            _ = interrupt.recv() => Exit::Interrupted,
-            _ = terminate.recv() => Exit::Terminated,
-            () = super::signal_stream::next_signal(hang_up) => Exit::HungUp,
-            (kind, ..) = select_all(others) => {
-                terminal::restore_by_force();
-                if let Some(kind) = kind {
-                    // The default action: the parent sees which signal ended the process.
-                    signal_hook::low_level::emulate_default_handler(kind.as_raw()).ok();
-                }
-                Exit::Terminated
-            }
-        }
-    }
-}
-
-/// The signals that end the process.
-#[cfg(not(unix))]
-struct Signals(tokio::signal::windows::CtrlC);
-
-#[cfg(not(unix))]
-impl Signals {
-    fn listen(_: bool) -> Result<Self> {
-        Ok(Self(tokio::signal::windows::ctrl_c()?))
-    }
-
-    /// Waits for the next signal. Returns its exit code.
-    async fn next(&mut self) -> Exit {
-        self.0.recv().await;
-        Exit::Interrupted
+        let ((kind, exit), ..) = select_all(signals).await;
+        exit.unwrap_or_else(|| {
+            terminal::restore_by_force();
+            // The default action: the parent sees which signal ended the process.
+            signal_hook::low_level::emulate_default_handler(kind.as_raw()).ok();
+            Exit::Terminated
+        })
     }
 }

@@ -51,7 +51,6 @@ pub(crate) fn is_input_hung_up() -> bool {
 }
 
 /// Whether a terminal is closed. With `should_wait`, blocks until it is closed. Returns `false` if that can't be observed.
-#[cfg(unix)]
 fn is_hung_up(terminal: impl std::os::fd::AsFd, should_wait: bool) -> bool {
     use rustix::{
         event::{PollFd, PollFlags, Timespec, poll},
@@ -69,12 +68,7 @@ fn is_hung_up(terminal: impl std::os::fd::AsFd, should_wait: bool) -> bool {
     }
 }
 
-#[cfg(not(unix))]
-fn is_hung_up<T>(_: T, _: bool) -> bool {
-    false
-}
-
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests {
     use std::os::fd::BorrowedFd;
 

@@ -4,15 +4,10 @@
 //! The maintenance works in small batches, so that no other writer waits long. This module must never drop a body of an
 //! unsettled transfer.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Duration,
-};
+use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
+use color_eyre::eyre::Result;
 use tokio::task::{JoinSet, spawn_blocking};
 
 use crate::{
@@ -26,79 +21,69 @@ const INTERVAL: Duration = Duration::from_secs(60 * 60);
 /// The number of transactions in one batch.
 const BATCH_SIZE: usize = 500;
 
-/// The maintenance task, which ends when this value is dropped.
-pub(crate) struct Maintenance {
-    _task: JoinSet<()>,
-    is_ended: Arc<AtomicBool>,
-}
-
-impl Drop for Maintenance {
-    fn drop(&mut self) {
-        // Work on the blocking pool ends after its current batch, so that the end of the process isn't delayed.
-        self.is_ended.store(true, Ordering::Relaxed);
+/// Starts the task, which ends after its current batch when the returned value is dropped. Without `keep_bodies`, bodies
+/// are kept for ever and the task does nothing.
+#[must_use]
+pub(crate) fn start(store: &Store, keep_bodies: Option<Duration>, clock: &Clock) -> JoinSet<()> {
+    let mut task = JoinSet::new();
+    if let Some(keep) = keep_bodies {
+        task.spawn(run(store.clone(), keep, clock.clone()));
     }
+    task
 }
 
-impl Maintenance {
-    /// Starts the task. Without `keep_bodies`, bodies are kept for ever and the task does nothing.
-    pub(crate) fn start(store: &Store, keep_bodies: Option<Duration>, clock: &Clock) -> Self {
-        let (mut task, is_ended) = (JoinSet::new(), Arc::new(AtomicBool::new(false)));
-        if let Some(keep) = keep_bodies {
-            task.spawn(run(store.clone(), keep, clock.clone(), Arc::clone(&is_ended)));
-        }
-        Self { _task: task, is_ended }
-    }
-}
-
-async fn run(store: Store, keep: Duration, clock: Clock, is_ended: Arc<AtomicBool>) {
+async fn run(store: Store, keep: Duration, clock: Clock) {
     let mut position = OldBodyCursor::default();
     loop {
-        let (task_store, is_ended, now, from) = (store.clone(), Arc::clone(&is_ended), clock.now(), position);
-        let drop = move || drop_old_bodies(&task_store, keep, now.wall, from, &is_ended);
-        match spawn_blocking(drop).await {
-            Ok(Ok((reached, dropped))) => {
-                position = reached;
-                let DroppedBodies { transactions, bodies } = dropped;
-                if transactions > 0 {
-                    tracing::info!(
-                        "dropped {bodies} bodies of {transactions} settled transactions, as set by keep_bodies"
-                    );
-                }
+        let now = clock.now();
+        match drop_old_bodies(&store, keep, now.wall, &mut position).await {
+            Ok(DroppedBodies { transactions: 0, .. }) => {}
+            Ok(DroppedBodies { transactions, bodies }) => {
+                tracing::info!("dropped {bodies} bodies of {transactions} settled transactions, as set by keep_bodies");
             }
-            Ok(Err(error)) => tracing::warn!("old bodies couldn't be dropped; the next try is in an hour: {error}"),
-            Err(error) => tracing::error!("dropping old bodies failed: {error}"),
+            Err(error) => tracing::warn!("old bodies couldn't be dropped; the next try is in an hour: {error}"),
         }
         clock.sleep_until(now.mono + INTERVAL).await;
     }
 }
 
-/// Drops bodies of transfers that settled at least `keep` ago, from a position in the order of settling on. Returns the
-/// position that it reached, and the numbers of dropped transactions and bodies.
-fn drop_old_bodies(
+/// Drops bodies of transfers that settled at least `keep` ago, from a position in the order of settling on, which it
+/// moves. Returns the numbers of dropped transactions and bodies.
+async fn drop_old_bodies(
     store: &Store,
     keep: Duration,
     now: DateTime<Utc>,
-    mut position: OldBodyCursor,
-    is_ended: &AtomicBool,
-) -> Result<(OldBodyCursor, DroppedBodies), StoreError> {
+    position: &mut OldBodyCursor,
+) -> Result<DroppedBodies> {
     let mut all = DroppedBodies::default();
     let before = TimeDelta::from_std(keep).ok().and_then(|keep| now.checked_sub_signed(keep));
-    let Some(before) = before else { return Ok((position, all)) };
-    let reader = store.reader()?;
-    while !is_ended.load(Ordering::Relaxed) {
-        let (reached, rows) = reader.with_old_bodies(position, before, BATCH_SIZE)?;
-        if rows.is_empty() {
-            break;
-        }
-        let transactions = reader.keys(&rows)?;
-        let dropped = store.apply(Operation::DropBodies { transactions }, now).wait()?.dropped()?;
-        all = DroppedBodies {
-            transactions: all.transactions + dropped.transactions,
-            bodies: all.bodies + dropped.bodies,
+    let Some(before) = before else { return Ok(all) };
+    loop {
+        let (store, from) = (store.clone(), *position);
+        let Some((reached, dropped)) = spawn_blocking(move || drop_batch(&store, before, now, from)).await?? else {
+            return Ok(all);
         };
-        position = reached;
+        *position = reached;
+        all.transactions += dropped.transactions;
+        all.bodies += dropped.bodies;
     }
-    Ok((position, all))
+}
+
+/// Drops the bodies of one batch from a position on. Returns the position that it reached and what it dropped; `None`
+/// if no bodies are left.
+fn drop_batch(
+    store: &Store,
+    before: DateTime<Utc>,
+    now: DateTime<Utc>,
+    from: OldBodyCursor,
+) -> Result<Option<(OldBodyCursor, DroppedBodies)>, StoreError> {
+    let reader = store.reader()?;
+    let (reached, rows) = reader.with_old_bodies(from, before, BATCH_SIZE)?;
+    if rows.is_empty() {
+        return Ok(None);
+    }
+    let transactions = reader.keys(&rows)?;
+    Ok(Some((reached, store.apply(Operation::DropBodies { transactions }, now).wait()?.dropped()?)))
 }
 
 #[cfg(test)]
@@ -121,13 +106,12 @@ mod tests {
         fixture.observe(open, with_body(RouterStatus::Ongoing), 1);
         let reader = fixture.store.reader().unwrap();
         let now = reader.list_row(new).unwrap().unwrap().transaction.state.settled_at.unwrap();
-        let keep = Duration::from_secs(60);
-        let is_ended = AtomicBool::new(false);
-        let drop = |position| drop_old_bodies(&fixture.store, keep, now, position, &is_ended).unwrap();
-        let (reached, dropped) = drop(OldBodyCursor::default());
+        let before = now - TimeDelta::seconds(60);
+        let drop = |position| drop_batch(&fixture.store, before, now, position).unwrap();
+        let (reached, dropped) = drop(OldBodyCursor::default()).unwrap();
         assert_eq!(dropped, DroppedBodies { transactions: 1, bodies: 2 });
-        assert_eq!(drop(OldBodyCursor::default()), (OldBodyCursor::default(), DroppedBodies::default()));
-        assert_eq!(drop(reached), (reached, DroppedBodies::default()));
+        assert_eq!(drop(OldBodyCursor::default()), None);
+        assert_eq!(drop(reached), None);
         let bodies = [old, new, open].map(|row| reader.last_body(row).unwrap().is_some());
         assert_eq!(bodies, [false, true, true]);
         let last = crate::store::HistoryLine::at(reader.history(old).unwrap().last().unwrap());

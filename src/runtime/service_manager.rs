@@ -7,7 +7,7 @@
 use std::os::linux::net::SocketAddrExt;
 use std::{ffi::OsString, time::Duration};
 
-use tokio::task::JoinHandle;
+use tokio::task::JoinSet;
 
 use crate::{clock::Clock, poller::Heartbeat};
 
@@ -16,19 +16,9 @@ const READY_CHECK: Duration = Duration::from_millis(50);
 
 #[derive(Debug)]
 pub(crate) struct ServiceManager {
-    #[cfg(unix)]
     socket: Option<(std::os::unix::net::UnixDatagram, std::os::unix::net::SocketAddr)>,
     /// How often the service must show that it is alive; `None` if the service manager doesn't ask for that.
     watchdog: Option<Duration>,
-}
-
-/// Reports readiness and life until it is dropped.
-pub(crate) struct WatchdogTask(JoinHandle<()>);
-
-impl Drop for WatchdogTask {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
 }
 
 impl ServiceManager {
@@ -42,30 +32,15 @@ impl ServiceManager {
         // The watchdog may be meant for another process.
         let is_own = number("WATCHDOG_PID").is_none_or(|process| process == u64::from(std::process::id()));
         let watchdog = number("WATCHDOG_USEC").filter(|limit| is_own && *limit > 0).map(Duration::from_micros);
-        Self {
-            #[cfg(unix)]
-            socket: variable("NOTIFY_SOCKET").and_then(|address| open_socket(&address)),
-            watchdog,
-        }
-    }
-
-    /// Whether a service manager listens.
-    fn is_connected(&self) -> bool {
-        #[cfg(unix)]
-        return self.socket.is_some();
-        #[cfg(not(unix))]
-        return false;
+        Self { socket: variable("NOTIFY_SOCKET").and_then(|address| open_socket(&address)), watchdog }
     }
 
     fn notify(&self, state: &str) {
-        #[cfg(unix)]
         if let Some((socket, address)) = &self.socket
             && let Err(error) = socket.send_to_addr(state.as_bytes(), address)
         {
             tracing::warn!("the service manager can't be notified ({state}): {error}");
         }
-        #[cfg(not(unix))]
-        let _unused = state;
     }
 
     /// Reports that the service stops.
@@ -73,10 +48,13 @@ impl ServiceManager {
         self.notify("STOPPING=1");
     }
 
-    /// Reports "ready" once each of these loops has started, then "alive" while all of them make progress.
-    pub(crate) fn watch(self, heartbeats: Vec<Heartbeat>, clock: Clock) -> WatchdogTask {
-        WatchdogTask(tokio::spawn(async move {
-            if !self.is_connected() {
+    /// Reports "ready" once each of these loops has started, then "alive" while all of them make progress, until the
+    /// returned value is dropped.
+    #[must_use]
+    pub(crate) fn watch(self, heartbeats: Vec<Heartbeat>, clock: Clock) -> JoinSet<()> {
+        let mut task = JoinSet::new();
+        task.spawn(async move {
+            if self.socket.is_none() {
                 return;
             }
             let wait = async |time| clock.sleep_until(clock.now().mono + time).await;
@@ -94,12 +72,12 @@ impl ServiceManager {
                 }
                 wait(limit / 2).await;
             }
-        }))
+        });
+        task
     }
 }
 
 /// Opens a socket for the address: a path, or an abstract name after `@`.
-#[cfg(unix)]
 fn open_socket(address: &OsString) -> Option<(std::os::unix::net::UnixDatagram, std::os::unix::net::SocketAddr)> {
     use std::os::unix::net::{SocketAddr, UnixDatagram};
     let parsed = match address.as_encoded_bytes() {

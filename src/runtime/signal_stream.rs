@@ -9,11 +9,3 @@ pub(super) fn signal_stream(kind: rustix::process::Signal) -> Result<tokio::sign
     use tokio::signal::unix::{SignalKind, signal};
     signal(SignalKind::from_raw(kind.as_raw())).wrap_err("can't listen for signals")
 }
-
-/// Waits for the next signal; for ever if `signal` is `None`.
-pub(super) async fn next_signal(signal: &mut Option<tokio::signal::unix::Signal>) {
-    match signal {
-        Some(signal) => drop(signal.recv().await),
-        None => std::future::pending().await,
-    }
-}

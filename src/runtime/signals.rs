@@ -11,14 +11,11 @@ use std::{
 };
 
 use color_eyre::eyre::Result;
+use futures_util::FutureExt;
 use tokio::{runtime::Runtime, sync::mpsc};
 
-#[cfg(unix)]
-use super::signal_stream::{next_signal, signal_stream};
-use super::{exit::Exit, forced_end, tokio_runtime};
+use super::{exit::Exit, forced_end, signal_stream::signal_stream, tokio_runtime};
 use crate::tui::system::suspension::{self, SuspendOrder, SuspendScope};
-#[cfg(unix)]
-use futures_util::FutureExt;
 
 /// Starts to listen for signals. The returned future resolves with the exit code of the first signal. From then on the
 /// process ends within [`forced_end::GRACEFUL_SHUTDOWN_LIMIT`], and at a second signal at once.
@@ -35,34 +32,27 @@ pub(crate) fn listen_for_end_and_reload() -> Result<(impl Future<Output = Exit>,
 
 /// Makes a write beyond the limit of the size of a file (`ulimit -f`) fail, instead of ending the process.
 pub(crate) fn ignore_file_size_signal() {
-    #[cfg(unix)]
-    {
-        let noted = Arc::new(std::sync::atomic::AtomicBool::new(false));
-        // Without a handler the signal ends the process as usual.
-        signal_hook::flag::register(rustix::process::Signal::XFSZ.as_raw(), noted).ok();
-    }
+    let noted = Arc::new(std::sync::atomic::AtomicBool::new(false));
+    // Without a handler the signal ends the process as usual.
+    signal_hook::flag::register(rustix::process::Signal::XFSZ.as_raw(), noted).ok();
 }
 
 /// A stream of SIGHUP signals that request a reload of the settings.
 pub(crate) struct ReloadSignal {
-    #[cfg(unix)]
     signal: Option<tokio::signal::unix::Signal>,
 }
 
 impl ReloadSignal {
-    fn listen(_is_enabled: bool) -> Result<Self> {
-        Ok(Self {
-            #[cfg(unix)]
-            signal: _is_enabled.then(|| signal_stream(rustix::process::Signal::HUP)).transpose()?,
-        })
+    fn listen(is_enabled: bool) -> Result<Self> {
+        Ok(Self { signal: is_enabled.then(|| signal_stream(rustix::process::Signal::HUP)).transpose()? })
     }
 
-    /// Resolves when a reload is requested; never if the process has a terminal or the system has no SIGHUP.
+    /// Resolves when a reload is requested; never if the process has a terminal.
     pub(crate) async fn requested(&mut self) {
-        #[cfg(unix)]
-        next_signal(&mut self.signal).await;
-        #[cfg(not(unix))]
-        std::future::pending().await
+        match &mut self.signal {
+            Some(signal) => drop(signal.recv().await),
+            None => std::future::pending().await,
+        }
     }
 }
 
@@ -97,18 +87,13 @@ pub(crate) struct SuspendHandler {
     source: RequestSource,
     /// The order to suspend, if the dashboard gave one.
     order: Option<SuspendOrder>,
-    #[cfg(unix)]
     continued: tokio::signal::unix::Signal,
 }
 
 /// The source of requests to suspend the process.
 enum RequestSource {
     /// SIGTSTP.
-    #[cfg(unix)]
     Signal(tokio::signal::unix::Signal),
-    /// The system has no such signal.
-    #[cfg(not(unix))]
-    Never,
     /// The dashboard, which restores the terminal before it orders a suspension.
     Orders(mpsc::UnboundedReceiver<SuspendOrder>),
 }
@@ -116,10 +101,7 @@ enum RequestSource {
 impl SuspendHandler {
     /// Starts to listen for ^Z. From now on ^Z has no effect before `suspend`.
     pub(crate) fn listen() -> Result<Self> {
-        #[cfg(unix)]
-        return Self::new(RequestSource::Signal(signal_stream(rustix::process::Signal::TSTP)?));
-        #[cfg(not(unix))]
-        Self::new(RequestSource::Never)
+        Self::new(RequestSource::Signal(signal_stream(rustix::process::Signal::TSTP)?))
     }
 
     /// Like `listen`, for the dashboard, which draws on the terminal. The first value reports signals to the dashboard
@@ -127,13 +109,8 @@ impl SuspendHandler {
     pub(crate) fn for_dashboard() -> Result<(suspension::Suspension, Self)> {
         let (orders, ordered) = mpsc::unbounded_channel();
         let (requests, suspension_requested) = mpsc::unbounded_channel();
-        #[cfg(unix)]
-        {
-            let mut signal = signal_stream(rustix::process::Signal::TSTP)?;
-            tokio::spawn(async move { while signal.recv().await.is_some() && requests.send(()).is_ok() {} });
-        }
-        #[cfg(not(unix))]
-        drop(requests);
+        let mut signal = signal_stream(rustix::process::Signal::TSTP)?;
+        tokio::spawn(async move { while signal.recv().await.is_some() && requests.send(()).is_ok() {} });
         Ok((
             suspension::Suspension { suspension_requested, orders, refusal: refusal() },
             Self::new(RequestSource::Orders(ordered))?,
@@ -141,21 +118,13 @@ impl SuspendHandler {
     }
 
     fn new(source: RequestSource) -> Result<Self> {
-        Ok(Self {
-            source,
-            order: None,
-            #[cfg(unix)]
-            continued: signal_stream(rustix::process::Signal::CONT)?,
-        })
+        Ok(Self { source, order: None, continued: signal_stream(rustix::process::Signal::CONT)? })
     }
 
     /// Resolves when a suspension of the process is requested.
     pub(crate) async fn suspension_requested(&mut self) {
         let is_requested = match &mut self.source {
-            #[cfg(unix)]
             RequestSource::Signal(signal) => signal.recv().await.is_some(),
-            #[cfg(not(unix))]
-            RequestSource::Never => false,
             RequestSource::Orders(orders) => {
                 self.order = orders.recv().await;
                 self.order.is_some()
@@ -169,7 +138,6 @@ impl SuspendHandler {
     /// Suspends the process. Resolves when the process continues and, if the dashboard gave the order, has its terminal
     /// again.
     pub(crate) async fn suspend(&mut self) {
-        #[cfg(unix)]
         while self.stop().await && self.order.is_some() && !has_terminal() {
             /// The pause before the process stops again. A signal that ends a suspended process is followed by SIGCONT;
             /// the process needs this time to handle the first signal.
@@ -184,7 +152,6 @@ impl SuspendHandler {
 
     /// Stops the process, or its whole process group, by the scope of the order. Returns whether the process was
     /// continued.
-    #[cfg(unix)]
     async fn stop(&mut self) -> bool {
         use rustix::process::{Signal, getpid, kill_current_process_group, kill_process};
         // Discards earlier SIGCONTs.
@@ -205,20 +172,13 @@ impl SuspendHandler {
 }
 
 /// Returns why ^Z can't suspend the program, if it can't. A session leader has no shell that could continue it.
-#[cfg(unix)]
 fn refusal() -> Option<&'static str> {
     let is_session_leader = rustix::process::getsid(None).is_ok_and(|session| session == rustix::process::getpgrp());
     is_session_leader.then_some("hoptop was not started from a shell that could resume it")
 }
 
-#[cfg(not(unix))]
-fn refusal() -> Option<&'static str> {
-    Some("this system can't suspend a program")
-}
-
 /// Whether this process is in the terminal's foreground process group. It isn't if a shell continued it in the
 /// background.
-#[cfg(unix)]
 fn has_terminal() -> bool {
     let foreground = rustix::termios::tcgetpgrp(io::stdin());
     foreground.map_or(true, |group| group == rustix::process::getpgrp())

@@ -34,19 +34,14 @@ pub(crate) fn print_line(line: &str) {
 /// Prints one short line on standard error past the lock of its handle, which another thread may hold for long. The
 /// line is lost if the write would have to wait.
 pub(crate) fn print_at_once(line: &str) {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
     let line = format!("hoptop: {line}\n");
-    #[cfg(unix)]
-    {
-        use rustix::event::{PollFd, PollFlags, Timespec, poll};
-        let stderr = io::stderr();
-        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-        let mut watched = [PollFd::new(&stderr, PollFlags::OUT)];
-        if poll(&mut watched, Some(&now)).is_ok() && watched.iter().all(|watched| watched.revents() == PollFlags::OUT) {
-            rustix::io::write(&stderr, line.as_bytes()).ok();
-        }
+    let stderr = io::stderr();
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    let mut watched = [PollFd::new(&stderr, PollFlags::OUT)];
+    if poll(&mut watched, Some(&now)).is_ok() && watched.iter().all(|watched| watched.revents() == PollFlags::OUT) {
+        rustix::io::write(&stderr, line.as_bytes()).ok();
     }
-    #[cfg(not(unix))]
-    io::stderr().write_all(line.as_bytes()).ok();
 }
 
 /// A stream whose reader may go away: what is written afterwards is lost without an error, so that a closed pipe doesn't

@@ -231,7 +231,6 @@ fn spawn() -> Result<Child> {
     let mut command = std::process::Command::new(program);
     command.arg(COMMAND).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     program::remove_hidden_variables(&mut command);
-    #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
     Command::from(command).kill_on_drop(true).spawn().wrap_err("the poller can't be started")
 }
@@ -399,20 +398,15 @@ fn poller_setup(
 
 /// Returns a function that reports a request to the parent. A report that the pipe can't hold is dropped.
 fn report_to_parent() -> Result<CountRequest> {
-    #[cfg(unix)]
-    {
-        let output = std::os::fd::AsFd::as_fd(&io::stdout()).try_clone_to_owned()?;
-        let output = tokio::net::unix::pipe::Sender::from_owned_fd(output)?;
-        Ok(Box::new(move |sent| {
-            if let Ok(mut line) = serde_json::to_vec(&sent) {
-                line.push(b'\n');
-                // Short enough to be written whole or not at all.
-                output.try_write(&line).ok();
-            }
-        }))
-    }
-    #[cfg(not(unix))]
-    Ok(Box::new(drop))
+    let output = std::os::fd::AsFd::as_fd(&io::stdout()).try_clone_to_owned()?;
+    let output = tokio::net::unix::pipe::Sender::from_owned_fd(output)?;
+    Ok(Box::new(move |sent| {
+        if let Ok(mut line) = serde_json::to_vec(&sent) {
+            line.push(b'\n');
+            // Short enough to be written whole or not at all.
+            output.try_write(&line).ok();
+        }
+    }))
 }
 
 /// Counts the requests that the child reports, until it ends.

@@ -452,7 +452,6 @@ fn foreign_damaged_and_newer_files_are_refused() {
     assert!(matches!(Store::open(&below), Err(StoreError::Create { .. })));
 }
 
-#[cfg(unix)]
 #[test]
 fn log_that_was_left_read_only_does_not_make_a_writable_store_read_only() {
     use std::os::unix::fs::PermissionsExt;
@@ -470,7 +469,6 @@ fn log_that_was_left_read_only_does_not_make_a_writable_store_read_only() {
     testing::track(&store, "default", vec![fixtures::new(1)], at(0));
 }
 
-#[cfg(unix)]
 #[test]
 fn files_are_private() {
     use std::os::unix::fs::PermissionsExt;

@@ -146,11 +146,8 @@ fn config(address: &TeamAddress, user: &str) -> Config {
     let mut config = Config::new();
     match &address.host {
         Host::Tcp(host) => config.host(host),
-        #[cfg(unix)]
         Host::Socket(folder) => config.host_path(folder),
         // Refused as unresolvable.
-        #[cfg(not(unix))]
-        Host::Socket(folder) => config.host(folder.to_string_lossy()),
     };
     // The client's default, `Prefer`, falls back to a connection without TLS.
     let (ssl_mode, channel_binding) = match address.tls {

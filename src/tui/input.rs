@@ -3,11 +3,8 @@
 //! `framer` splits the bytes into frames, `event` converts frames into events, and `terminal_reader` waits for bytes.
 //! This module must never know what a key means.
 
-#[cfg(unix)]
 mod event;
-#[cfg(unix)]
 pub(crate) mod framer;
-#[cfg(unix)]
 mod terminal_reader;
 
 use std::{io, thread};
@@ -16,7 +13,6 @@ use crossterm::event::{Event, KeyCode, KeyEventKind, KeyModifiers};
 use futures_util::{Stream, TryStreamExt, stream};
 use tokio::sync::mpsc;
 
-#[cfg(unix)]
 use self::terminal_reader::TerminalReader;
 use crate::clock::Clock;
 
@@ -55,25 +51,4 @@ pub fn events(
 fn is_interrupt(event: &Event) -> bool {
     let Event::Key(key) = event else { return false };
     key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL) && key.kind != KeyEventKind::Release
-}
-
-/// crossterm's reader, for systems whose terminals don't send bytes.
-#[cfg(not(unix))]
-struct TerminalReader;
-
-#[cfg(not(unix))]
-impl TerminalReader {
-    fn new(_: Clock) -> io::Result<Self> {
-        Ok(Self)
-    }
-
-    /// Waits for an event, and returns it with those that arrived together with it, up to `most`.
-    fn read_batch(&mut self, most: usize) -> io::Result<Vec<Event>> {
-        use crossterm::event::{poll, read};
-        let mut batch = vec![read()?];
-        while batch.len() < most && poll(std::time::Duration::ZERO)? {
-            batch.push(read()?);
-        }
-        Ok(batch)
-    }
 }

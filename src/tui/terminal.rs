@@ -30,10 +30,7 @@ const KEEP_TITLE: &str = "\x1b[22;2t";
 const OLD_TITLE: &str = "\x1b[23;2t";
 /// Enables reports of clicks and the wheel. crossterm's own command also enables reports of every mouse move, which are
 /// not used.
-#[cfg(unix)]
 const CLICKS: Print<&str> = Print("\x1b[?1000h\x1b[?1006h");
-#[cfg(not(unix))]
-const CLICKS: crossterm::event::EnableMouseCapture = crossterm::event::EnableMouseCapture;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TerminalRequest<'a> {
@@ -133,45 +130,40 @@ fn write_restoration(out: &mut impl Write) -> io::Result<()> {
 /// the terminal, and hold the lock of standard output. What the terminal hasn't read of the last frame is discarded.
 /// The process must end next. SIGUSR1 must have a handler.
 pub(crate) fn restore_by_force() {
+    use rustix::{
+        event::{Timespec, poll},
+        fs::{Mode, OFlags},
+        process::{Signal, getpid, kill_process},
+        stdio::dup2_stdout,
+        termios::{QueueSelector, tcflush},
+    };
     // Another thread holds this lock only for a moment.
     if owner().take().is_none() {
         return;
     }
     disable_raw_mode().ok();
-    #[cfg(unix)]
-    {
-        use rustix::{
-            event::{Timespec, poll},
-            fs::{Mode, OFlags},
-            process::{Signal, getpid, kill_process},
-            stdio::dup2_stdout,
-            termios::{QueueSelector, tcflush},
+    /// Ends an escape sequence of which the terminal has read only a part.
+    const CANCEL: &[u8] = b"\x18";
+    /// No write is possible until another thread's write has ended.
+    const ATTEMPTS: usize = 200;
+    const PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
+    let open = |path, flags| rustix::fs::open(path, flags | OFlags::NOCTTY | OFlags::CLOEXEC, Mode::empty());
+    // From now on nothing more is drawn.
+    open("/dev/null", OFlags::WRONLY).and_then(dup2_stdout).ok();
+    let mut sequences = CANCEL.to_vec();
+    write_restoration(&mut sequences).ok();
+    if let Ok(tty) = open("/dev/tty", OFlags::WRONLY | OFlags::NONBLOCK) {
+        let try_write = || {
+            tcflush(&tty, QueueSelector::OFlush).ok();
+            if rustix::io::write(&tty, &sequences).is_ok() {
+                return true;
+            }
+            // Makes a blocked write notice that the terminal's buffer is empty. The signal's handler does nothing.
+            kill_process(getpid(), Signal::USR1).ok();
+            poll(&mut [], Some(&PAUSE)).is_err()
         };
-        /// Ends an escape sequence of which the terminal has read only a part.
-        const CANCEL: &[u8] = b"\x18";
-        /// No write is possible until another thread's write has ended.
-        const ATTEMPTS: usize = 200;
-        const PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
-        let open = |path, flags| rustix::fs::open(path, flags | OFlags::NOCTTY | OFlags::CLOEXEC, Mode::empty());
-        // From now on nothing more is drawn.
-        open("/dev/null", OFlags::WRONLY).and_then(dup2_stdout).ok();
-        let mut sequences = CANCEL.to_vec();
-        write_restoration(&mut sequences).ok();
-        if let Ok(tty) = open("/dev/tty", OFlags::WRONLY | OFlags::NONBLOCK) {
-            let try_write = || {
-                tcflush(&tty, QueueSelector::OFlush).ok();
-                if rustix::io::write(&tty, &sequences).is_ok() {
-                    return true;
-                }
-                // Makes a blocked write notice that the terminal's buffer is empty. The signal's handler does nothing.
-                kill_process(getpid(), Signal::USR1).ok();
-                poll(&mut [], Some(&PAUSE)).is_err()
-            };
-            (0..ATTEMPTS).any(|_| try_write());
-        }
+        (0..ATTEMPTS).any(|_| try_write());
     }
-    #[cfg(not(unix))]
-    write_restoration(&mut io::stdout()).ok();
 }
 
 /// Whether another thread has taken over the terminal, so that this thread must not use it.

@@ -194,7 +194,6 @@ fn gzip_is_imported_from_a_file_and_through_a_pipe() {
 }
 
 #[test]
-#[cfg(unix)]
 fn log_removed_under_a_watch_costs_nothing_that_was_acknowledged() {
     let batch = ScenarioBatch::repeat(1, ONGOING);
     let (home, simulation) = (Home::new(), SimulatorProcess::start(&batch.scenario));

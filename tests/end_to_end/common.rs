@@ -39,7 +39,6 @@ impl Home {
     pub(crate) fn configure(&self, text: &str) {
         fs::create_dir_all(self.path().join("config/hoptop")).unwrap();
         let _path = self.write("config/hoptop/config.toml", text);
-        #[cfg(unix)]
         fs::set_permissions(_path, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
     }
 

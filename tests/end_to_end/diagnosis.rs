@@ -131,7 +131,6 @@ fn wrong_setting_is_named_and_the_checks_use_the_other_settings() {
 }
 
 #[test]
-#[cfg(unix)]
 fn config_file_that_others_can_use_gives_a_warning() {
     use std::os::unix::fs::PermissionsExt;
     let warnings = |text: &str, mode| {
@@ -150,7 +149,6 @@ fn config_file_that_others_can_use_gives_a_warning() {
 }
 
 #[test]
-#[cfg(unix)]
 fn id_file_that_others_can_read_gives_a_warning() {
     use std::os::unix::fs::PermissionsExt;
     let home = Home::new();

@@ -34,7 +34,6 @@ fn unknown_topic_is_wrong_usage_and_names_the_topics() {
 }
 
 #[test]
-#[cfg(unix)]
 fn guide_on_a_terminal_is_text_without_markers() {
     let session = Session::start(&Home::new().command(&["help", "integrators"]), (60, 40));
     let (status, output) = session.end();

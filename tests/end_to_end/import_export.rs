@@ -110,7 +110,6 @@ fn daily_backup_of_a_large_store_delays_no_command() {
     home.run(&["backup", "--daily", "copy.db"]).assert_exit(2, &["cannot be used"]);
 }
 
-#[cfg(unix)]
 #[test]
 fn read_only_store_is_read() {
     use std::os::unix::{fs::PermissionsExt, fs::chown, process::CommandExt};
@@ -145,7 +144,6 @@ fn conflicting_import_options_are_usage_errors() {
     home.run(&["import", "-", "--follow", "--format", "json"]).assert_exit(2, &["a JSON array can't be followed"]);
 }
 
-#[cfg(unix)]
 #[test]
 fn growing_file_is_followed_until_a_signal() {
     let home = Home::new();
@@ -166,7 +164,6 @@ fn growing_file_is_followed_until_a_signal() {
     assert!(ended.err.starts_with("line 3: "), "{ended:?}");
 }
 
-#[cfg(unix)]
 #[test]
 fn truncated_file_is_read_again_and_says_that_lines_can_be_missing() {
     // Cut, or cut and filled again between two looks at the file, so that only its bytes differ.

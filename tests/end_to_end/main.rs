@@ -18,15 +18,12 @@ mod concurrent_processes;
 mod container;
 mod damaged_values;
 mod diagnosis;
-#[cfg(unix)]
 mod endings;
 mod evm_node;
-#[cfg(unix)]
 mod guides;
 mod import_export;
 #[path = "../json_schema/mod.rs"]
 mod json_schema;
-#[cfg(unix)]
 mod limits;
 mod metrics;
 mod nothing_watched;
@@ -34,18 +31,14 @@ mod notifications;
 mod npm;
 mod one_shot;
 mod operators;
-#[cfg(unix)]
 mod package;
 mod people;
 mod piped;
 mod plain;
-#[cfg(unix)]
 mod readme;
-#[cfg(unix)]
 mod reload;
 mod report;
 mod schemas;
-#[cfg(unix)]
 mod sdk;
 #[cfg(target_os = "linux")]
 mod service;

@@ -40,6 +40,16 @@ fn files_under(folder: &Path) -> Vec<String> {
     found
 }
 
+/// Builds the package of the project in a folder with the program of the tests, and returns the package's path.
+fn build_package(project: &Path, output: &Path) -> PathBuf {
+    let script = project.join("assets/deb/make.sh");
+    let made = ProcessOutput::new(Command::new(script).env("PROFILE", "dev").arg(output.join("")).output().unwrap());
+    assert_eq!(made.code, Some(0), "{made:?}");
+    let package = PathBuf::from(made.out.trim());
+    assert!(package.starts_with(output), "{made:?}");
+    package
+}
+
 fn run_dpkg(root: &Path, args: &[&str]) -> ProcessOutput {
     let mut dpkg = Command::new("dpkg");
     // The empty root has no C library, so the program uses the machine's.
@@ -54,13 +64,7 @@ fn debian_package_is_installed_runs_and_is_removed_completely() {
         return;
     }
     let home = Home::new();
-    let output = home.path().join("packages");
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/deb/make.sh");
-    // The package is built with the profile of the tests.
-    let made = ProcessOutput::new(Command::new(script).env("PROFILE", "dev").arg(output.join("")).output().unwrap());
-    assert_eq!(made.code, Some(0), "{made:?}");
-    let package = PathBuf::from(made.out.trim());
-    assert!(package.starts_with(&output), "{made:?}");
+    let package = build_package(Path::new(env!("CARGO_MANIFEST_DIR")), &home.path().join("packages"));
 
     match Command::new("lintian").args(["--allow-root", "--fail-on", "warning,error"]).arg(&package).output() {
         Err(_) => println!("the check by lintian is skipped: there is no lintian"),
@@ -129,4 +133,38 @@ fn debian_package_is_installed_runs_and_is_removed_completely() {
     let removed = run_dpkg(&root, &["--purge", "hoptop"]);
     assert_eq!(removed.code, Some(0), "{removed:?}");
     assert_eq!(fs::read_dir(&root).unwrap().filter(|entry| entry.as_ref().unwrap().file_name() == "usr").count(), 0);
+}
+
+#[test]
+fn homepage_of_the_package_is_the_address_of_the_repository() {
+    if let Some(missing_requirement) = find_missing_requirement() {
+        println!("skipped: {missing_requirement}");
+        return;
+    }
+    let home = Home::new();
+    let project = home.path().join("project");
+    // What cargo-deb names as the build folder, and a manifest with an address, beside links to everything else.
+    fs::create_dir_all(project.join("target")).unwrap();
+    for entry in fs::read_dir(env!("CARGO_MANIFEST_DIR")).unwrap().map(Result::unwrap) {
+        if !["Cargo.toml", "target"].contains(&&*entry.file_name().to_string_lossy()) {
+            std::os::unix::fs::symlink(entry.path(), project.join(entry.file_name())).unwrap();
+        }
+    }
+    let target = Path::new(env!("CARGO_BIN_EXE_hoptop")).parent().unwrap();
+    std::os::unix::fs::symlink(target, project.join("target").join(target.file_name().unwrap())).unwrap();
+    // The project itself may have no address yet, or another one.
+    let address = "https://example.org/hoptop";
+    let manifest = include_str!("../../Cargo.toml").lines().filter(|line| !line.starts_with("repository ="));
+    let with_address: Vec<String> = manifest
+        .map(|line| match line {
+            "[package]" => format!("{line}\nrepository = \"{address}\""),
+            _ => line.to_owned(),
+        })
+        .collect();
+    fs::write(project.join("Cargo.toml"), with_address.join("\n")).unwrap();
+
+    let package = build_package(&project, &home.path().join("packages"));
+    let field =
+        ProcessOutput::new(Command::new("dpkg-deb").arg("--field").arg(package).arg("Homepage").output().unwrap());
+    assert_eq!((field.code, field.out.trim()), (Some(0), address));
 }

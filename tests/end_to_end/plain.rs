@@ -63,7 +63,6 @@ fn accessible_variable_does_not_make_a_script_wait_for_input() {
     );
 }
 
-#[cfg(unix)]
 #[test]
 fn signal_ends_plain_mode_with_its_exit_code() {
     for (name, code) in [("TERM", 143), ("INT", 130)] {

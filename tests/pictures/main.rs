@@ -10,8 +10,6 @@
     clippy::print_stdout,
     reason = "a test fails by panicking"
 )]
-#![cfg(unix)]
-
 mod demo;
 #[path = "../in_process_transport/mod.rs"]
 mod in_process_transport;

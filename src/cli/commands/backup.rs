@@ -111,7 +111,6 @@ pub(crate) fn back_up_if_due(store: &Store) -> Result<()> {
     command.arg("--db").arg(store.path()).args(["backup", "--daily"]);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     // In a process group of its own, a signal to the command's group, such as ^C, doesn't end the backup.
-    #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
     // This process ends without waiting, and the system adopts the child.
     command.spawn().map(drop).wrap_err("the daily backup can't be made")

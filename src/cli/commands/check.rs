@@ -16,15 +16,15 @@ use crate::{
         completers,
         context::Context,
         one_shot_poll::{self, OneShotOutcome, OneShotPoll},
+        opening::LoadedSettings,
         output::json::{JsonList, TransactionView},
     },
     clock::Clock,
-    config::Settings,
     domain::{
         advice, alert::Rule, ids::RowId, operation::Operation, span, status::RouterStatus, text,
         transaction::Transaction,
     },
-    runtime::{background_poller::ServiceClient, exit::Exit, log_file, team_store::TeamAccess},
+    runtime::{background_poller::ServiceClient, exit::Exit, log_file},
     store::{AlertQuery, ListRow, Reader, StoreError},
 };
 
@@ -83,12 +83,8 @@ impl CheckArgs {
 const MAX_WAIT: Duration = Duration::from_secs(30);
 
 /// Polls the named tracked transactions and prints them.
-pub(crate) fn check(
-    args: &CheckArgs,
-    settings: &Settings,
-    team: Option<&TeamAccess>,
-    cx: &mut Context,
-) -> Result<Exit> {
+pub(crate) fn check(args: &CheckArgs, loaded: &LoadedSettings, cx: &mut Context) -> Result<Exit> {
+    let LoadedSettings { settings, team } = loaded;
     let Some(rows) = find_rows(args, cx)? else {
         writeln!(cx.err, "nothing was polled")?;
         return Ok(Exit::Error);
@@ -102,7 +98,8 @@ pub(crate) fn check(
     cx.store.apply(Operation::RequestPoll { transactions }, cx.now.wall).wait()?;
     let wanted = rows.clone();
     let requests = Duration::try_from_secs_f64(2.0 * rows.len() as f64 / settings.rps).unwrap_or(Duration::MAX);
-    let one_shot_poll = OneShotPoll { settings, store: &cx.store, team, timeout: MAX_WAIT.saturating_add(requests) };
+    let one_shot_poll =
+        OneShotPoll { settings, store: &cx.store, team: team.as_ref(), timeout: MAX_WAIT.saturating_add(requests) };
     let ended = one_shot_poll.run(client, move |reader| {
         for row in &wanted {
             if is_poll_pending(reader, *row)? {

@@ -10,6 +10,7 @@ use std::{
 
 use clap::Args;
 use color_eyre::eyre::{Result, WrapErr, eyre};
+use futures_util::future::OptionFuture;
 use tokio::sync::oneshot;
 
 use super::{
@@ -32,8 +33,7 @@ use crate::{
         crash,
         exit::Exit,
         forced_end::{self, GRACEFUL_SHUTDOWN_LIMIT},
-        hang_up, log_file,
-        maintenance::Maintenance,
+        hang_up, log_file, maintenance,
         signals::{self, SuspendHandler},
         stderr::print_line,
         team_store::{self, TeamAccess},
@@ -118,7 +118,7 @@ pub(crate) fn dashboard(args: &DashboardArgs, forces_plain: bool, settings: &Set
     let theme = theme::of(settings)?;
     tokio_runtime::start()?.block_on(async {
         let clock = Clock::system();
-        let _maintenance = Maintenance::start(&store, settings.keep_bodies, &clock);
+        let _maintenance = maintenance::start(&store, settings.keep_bodies, &clock);
         let _backup_schedule = store.schedule_backups(clock.clone())?;
         let requests = clients.first().map(|(client, _)| client.requests.clone()).unwrap_or_default();
         let profiles = setting.profiles().map(str::to_owned).collect();
@@ -166,17 +166,11 @@ pub(crate) async fn run_screen(
     parts.system.first_rows = Some(rows);
     let mut poller = start_pollers(clients, shown, suspension_requests, &parts);
     let ended = {
-        let fault = async {
-            match &mut poller {
-                Some(poller) => poller.wait_for_failure().await,
-                None => std::future::pending().await,
-            }
-        };
         let stop = async {
             tokio::select! {
                 exit = signal => EndReason::Signal(exit),
                 () = hang_up::listen() => EndReason::Signal(Exit::HungUp),
-                fault = fault => EndReason::Fault(fault),
+                Some(fault) = OptionFuture::from(poller.as_mut().map(RunningPollers::wait_for_failure)) => EndReason::Fault(fault),
                 () = crash::wait_for_panic() => EndReason::Fault(eyre!("a background task of hoptop failed")),
             }
         };

@@ -11,7 +11,7 @@ use color_eyre::eyre::Result;
 use crate::{
     cli::{args::Cli, output::markdown},
     domain::text,
-    runtime::exit::Exit,
+    runtime::exit::{Exit, UsageError},
     tui::command::COMMANDS,
 };
 
@@ -23,15 +23,6 @@ const GUIDES: [(&str, &str); 4] = [
 ];
 /// The topic of the key commands, whose text is made from their table.
 const KEYS: &str = "keys";
-
-/// A topic that names neither a guide nor a command.
-#[derive(Debug, thiserror::Error)]
-#[error(
-    "there is no command and no guide `{topic}`; the guides are support, integrators, operators, team and keys, and `hoptop --help` lists the commands"
-)]
-pub(crate) struct UnknownTopic {
-    topic: String,
-}
 
 /// How a guide is written: unchanged, or rendered for a terminal.
 #[derive(Clone, Copy, Debug)]
@@ -55,7 +46,7 @@ impl GuideFormat {
 /// Prints the guide that the arguments name. Returns `None` if the arguments are not `help TOPIC`, or name a command.
 ///
 /// # Errors
-/// Returns [`UnknownTopic`] if the topic names neither a guide nor a command.
+/// Returns [`UsageError`] if the topic names neither a guide nor a command.
 pub(crate) fn guide(arguments: &[String], out: &mut impl Write) -> Option<Result<Exit>> {
     print_guide(arguments, GuideFormat::of_output(), out)
 }
@@ -67,7 +58,11 @@ fn print_guide(arguments: &[String], format: GuideFormat, out: &mut impl Write) 
     }
     let written = GUIDES.iter().find(|(name, _)| topic == name).map(|(_, text)| Cow::Borrowed(*text));
     let Some(text) = written.or_else(|| (topic == KEYS).then(|| Cow::Owned(key_commands()))) else {
-        return Some(Err(UnknownTopic { topic: text::clean(topic) }.into()));
+        return Some(Err(UsageError(format!(
+            "there is no command and no guide `{}`; the guides are support, integrators, operators, team and keys, and `hoptop --help` lists the commands",
+            text::clean(topic)
+        ))
+        .into()));
     };
     let text = match format {
         GuideFormat::Terminal { columns, is_styled } if topic != KEYS => {
@@ -164,7 +159,7 @@ mod tests {
     fn unknown_topic_names_the_topics() {
         let (exit, text) = print(["help", "suport\u{1b}"], GuideFormat::Markdown).unwrap();
         let error = exit.unwrap_err();
-        assert!(error.is::<UnknownTopic>() && text.is_empty());
+        assert!(error.is::<UsageError>() && text.is_empty());
         let sentence = error.to_string();
         assert!(GUIDES.iter().all(|(topic, _)| sentence.contains(topic)) && sentence.contains(KEYS), "{sentence}");
         assert!(!sentence.contains('\u{1b}'), "{sentence}");

@@ -13,13 +13,13 @@ use crate::{
     cli::{
         context::Context,
         one_shot_poll::{self, OneShotOutcome, OneShotPoll},
+        opening::LoadedSettings,
         output::{
             json,
             quote_json::{QuoteResult, QuoteView},
         },
     },
     clock::Clock,
-    config::Settings,
     domain::{
         observation::RequestFailure,
         operation::Operation,
@@ -29,7 +29,7 @@ use crate::{
         },
         span,
     },
-    runtime::{background_poller::ServiceClient, exit::Exit, log_file, team_store::TeamAccess},
+    runtime::{background_poller::ServiceClient, exit::Exit, log_file},
     store::{QuoteSubmission, StoredQuote},
 };
 
@@ -87,12 +87,8 @@ pub(crate) struct QuoteArgs {
 }
 
 /// Requests the route and prints the result.
-pub(crate) fn quote(
-    args: &QuoteArgs,
-    settings: &Settings,
-    team: Option<&TeamAccess>,
-    cx: &mut Context,
-) -> Result<Exit> {
+pub(crate) fn quote(args: &QuoteArgs, loaded: &LoadedSettings, cx: &mut Context) -> Result<Exit> {
+    let LoadedSettings { settings, team } = loaded;
     let request = match parse_request(args) {
         Ok(request) => request,
         Err(errors) => {
@@ -118,7 +114,7 @@ pub(crate) fn quote(
         QuoteSubmission::Pending { id, quote } => {
             let answered =
                 move |reader: &crate::store::Reader| Ok(reader.quote(id)?.is_none_or(|quote| quote.answer.is_some()));
-            let one_shot_poll = OneShotPoll { settings, store: &cx.store, team, timeout: MAX_WAIT };
+            let one_shot_poll = OneShotPoll { settings, store: &cx.store, team: team.as_ref(), timeout: MAX_WAIT };
             let ended = one_shot_poll.run(client, answered);
             cx.now = Clock::system().now();
             let operation = Operation::WithdrawQuote { quote: *quote, wanted_until: until };

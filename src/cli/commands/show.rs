@@ -30,7 +30,7 @@ use crate::{
     },
     presentation::{glyphs::Glyphs, row_text},
     runtime::exit::Exit,
-    store::{AlertQuery, HistoryLine, Reader},
+    store::{AlertQuery, HistoryLine, Reader, StoredBody},
 };
 
 /// The text below the options in the help.
@@ -68,7 +68,7 @@ pub fn show(args: &ShowArgs, cx: &mut Context) -> color_eyre::Result<Exit> {
         return print_last_body(&tx, cx);
     }
     if let Some(answer) = args.body {
-        return print_body(&tx, answer, cx);
+        return print_body_of_answer(&tx, answer, cx);
     }
     let reader = cx.store.reader()?;
     let history = reader.history(tx.id)?;
@@ -94,49 +94,37 @@ pub fn show(args: &ShowArgs, cx: &mut Context) -> color_eyre::Result<Exit> {
 }
 
 fn print_last_body(tx: &Transaction, cx: &mut Context) -> color_eyre::Result<Exit> {
-    let stored = cx.store.reader()?.last_body(tx.id)?;
-    let text = stored.map(|body| cx.store.body_text(body)).transpose()?;
-    let Some(body) = text.flatten() else {
-        let hash = &tx.params.transaction_id;
-        match tx.state.last_checked_at {
-            None => writeln!(cx.err, "no response body for {hash} yet; `hoptop check` polls it now")?,
-            Some(_) => writeln!(
-                cx.err,
-                "there is no response body for {hash}: none was received, it was deleted (see the history), or only \
-                 a snapshot of the team's store has it"
-            )?,
-        }
-        return Ok(Exit::Error);
+    let hash = &tx.params.transaction_id;
+    let missing = match tx.state.last_checked_at {
+        None => format!("no response body for {hash} yet; `hoptop check` polls it now"),
+        Some(_) => format!(
+            "there is no response body for {hash}: none was received, it was deleted (see the history), or only a \
+             snapshot of the team's store has it"
+        ),
     };
-    write_body(&body, cx)
+    print_body(cx.store.reader()?.last_body(tx.id)?, &missing, cx)
 }
 
 /// Prints the body of one answer about this transaction.
-fn print_body(tx: &Transaction, answer: i64, cx: &mut Context) -> color_eyre::Result<Exit> {
-    let reader = cx.store.reader()?;
+fn print_body_of_answer(tx: &Transaction, answer: i64, cx: &mut Context) -> color_eyre::Result<Exit> {
+    let (reader, hash) = (cx.store.reader()?, &tx.params.transaction_id);
     if !reader.answers(tx.id)?.iter().any(|own| own.id == answer) {
-        writeln!(
-            cx.err,
-            "{answer} is not the number of an answer about {}; the history lists the numbers",
-            tx.params.transaction_id
-        )?;
+        writeln!(cx.err, "{answer} is not the number of an answer about {hash}; the history lists the numbers")?;
         return Ok(Exit::Error);
     }
-    let stored = reader.body(answer)?;
-    match stored.map(|body| cx.store.body_text(body)).transpose()?.flatten() {
-        Some(body) => write_body(&body, cx),
-        None => {
-            writeln!(
-                cx.err,
-                "there is no response body for answer {answer}: none was received, it was deleted, or only a \
-                 snapshot of the team's store has it"
-            )?;
-            Ok(Exit::Error)
-        }
-    }
+    let missing = format!(
+        "there is no response body for answer {answer}: none was received, it was deleted, or only a snapshot of the \
+         team's store has it"
+    );
+    print_body(reader.body(answer)?, &missing, cx)
 }
 
-fn write_body(body: &str, cx: &mut Context) -> color_eyre::Result<Exit> {
+/// Prints a response body, or the sentence `missing` if there is none.
+fn print_body(stored: Option<StoredBody>, missing: &str, cx: &mut Context) -> color_eyre::Result<Exit> {
+    let Some(body) = stored.map(|body| cx.store.body_text(body)).transpose()?.flatten() else {
+        writeln!(cx.err, "{missing}")?;
+        return Ok(Exit::Error);
+    };
     if cx.out_is_terminal {
         for line in body.lines() {
             writeln!(cx.out, "{}", clean_line(line))?;

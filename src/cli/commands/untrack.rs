@@ -8,11 +8,7 @@ use color_eyre::eyre::Result;
 
 use crate::{
     cli::{completers, context::Context},
-    domain::{
-        ids::TransactionKey,
-        operation::{Edit, Operation},
-        transaction::Tracking,
-    },
+    domain::{ids::TransactionKey, operation::Edit, transaction::Tracking},
     runtime::exit::Exit,
 };
 
@@ -39,7 +35,7 @@ pub(crate) struct UntrackArgs {
 pub(crate) fn untrack(args: &UntrackArgs, cx: &mut Context) -> Result<Exit> {
     let Some(named) = cx.find_all(&args.transactions)? else { return Ok(Exit::Error) };
     let edit = Edit::Untrack { transactions: named.iter().map(|(key, _)| key.clone()).collect() };
-    cx.store.apply(Operation::Edit { profile: cx.profile.clone(), edit }, cx.now.wall).wait()?;
+    cx.edit(edit)?;
     for (TransactionKey { hash, .. }, tracking) in &named {
         match tracking {
             Tracking::Untracked => writeln!(cx.out, "{hash} was already untracked")?,

@@ -12,12 +12,13 @@ use std::{
 };
 
 use color_eyre::eyre::{Result, eyre};
+use futures_util::future::OptionFuture;
 use tokio::{sync::mpsc, task::spawn_blocking};
 
 pub(super) use self::typed_commands::PlainInputs;
 use self::{
     changes::{BatchText, ChangeBatch},
-    typed_commands::TypedLine,
+    typed_commands::TypedCommand,
 };
 use crate::{
     domain::text,
@@ -42,17 +43,11 @@ pub(super) async fn show(parts: PlainInputs, clients: Vec<(ServiceClient, Poller
         false => Some(RunningPollers::start(clients, parts.store.clone(), parts.clock.clone())?),
         true => None,
     };
-    let fault = async {
-        match &mut poller {
-            Some(poller) => poller.wait_for_failure().await,
-            None => std::future::pending().await,
-        }
-    };
     let exit = tokio::select! {
         // A terminal that is gone ends the input, too.
         ended = run(parts) => ended.map(|()| if hang_up::is_any_stream_hung_up() { Exit::HungUp } else { Exit::Success }),
         exit = signal => Ok(exit),
-        fault = fault => return Err(fault),
+        Some(fault) = OptionFuture::from(poller.as_mut().map(RunningPollers::wait_for_failure)) => return Err(fault),
     };
     forced_end::end_within(GRACEFUL_SHUTDOWN_LIMIT, *exit.as_ref().unwrap_or(&Exit::Error));
     if let Some(poller) = poller {
@@ -71,32 +66,26 @@ async fn run(parts: PlainInputs) -> Result<()> {
     let mut due = printer.print_store_error(printed, &parts)?.is_none().then(|| parts.clock.now().mono + COLLECT_TIME);
     print_lines(&[typed_commands::HINT.to_owned()])?;
     loop {
-        let wake = async {
-            match due {
-                Some(due) => parts.clock.sleep_until(due).await,
-                None => std::future::pending().await,
-            }
-        };
         tokio::select! {
             changed = commits.changed(), if due.is_none() => {
                 changed.map_err(|_| eyre!("the store's watcher has ended"))?;
                 due = Some(parts.clock.now().mono + COLLECT_TIME);
             }
-            () = wake => {
+            Some(()) = OptionFuture::from(due.map(|due| parts.clock.sleep_until(due))) => {
                 let printed = printer.print_changes(&parts).await;
                 // After a store error the changes are read again at the next time.
                 due = printer.print_store_error(printed, &parts)?.is_none().then(|| parts.clock.now().mono + COLLECT_TIME);
             }
-            line = lines.recv() => match TypedLine::parse(line.as_deref()) {
-                TypedLine::Nothing => {}
-                TypedLine::Quit => return Ok(()),
-                TypedLine::Summary => {
+            line = lines.recv() => match TypedCommand::parse(line.as_deref()) {
+                None => {}
+                Some(TypedCommand::Quit) => return Ok(()),
+                Some(TypedCommand::Summary) => {
                     // A typed command prints an error even if the error was printed before.
                     printer.last_error = None;
                     let summary = printer.summary(&parts).await;
                     print_lines(&printer.print_store_error(summary, &parts)?.unwrap_or_default())?;
                 }
-                TypedLine::Run(command) => {
+                Some(command) => {
                     let (inputs, now) = (parts.clone(), parts.clock.now());
                     let done = spawn_blocking(move || inputs.run(&command, now)).await?;
                     printer.last_error = None;

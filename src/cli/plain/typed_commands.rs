@@ -9,22 +9,7 @@ use color_eyre::eyre::Result;
 
 use crate::{
     cli::{
-        commands::{
-            ack::{self, AckArgs},
-            add::{self, AddArgs},
-            alerts::{self, AlertsArgs},
-            answer::{self, AnswerArgs},
-            label::{self, LabelArgs},
-            list::{self, ListArgs},
-            note::{self, NoteArgs},
-            show::{self, ShowArgs},
-            snooze::{self, SnoozeArgs},
-            stats::{self, StatsArgs},
-            ticket::{self, TicketArgs},
-            unack::{self, UnackArgs},
-            undo::{self, UndoArgs},
-            untrack::{self, UntrackArgs},
-        },
+        commands::{ack, add, alerts, answer, label, list, note, show, snooze, stats, ticket, unack, undo, untrack},
         context::Context,
     },
     clock::{Clock, Now},
@@ -51,42 +36,6 @@ pub(crate) struct PlainInputs {
 /// The line printed at the start.
 pub(super) const HINT: &str = "Type help and Enter for the commands, quit and Enter to end.";
 
-#[derive(Debug)]
-pub(super) enum TypedLine {
-    /// An empty line, or an invalid one whose error was printed.
-    Nothing,
-    /// A request to quit, or the end of the input.
-    Quit,
-    Summary,
-    /// A command that reads or changes the store.
-    Run(TypedCommand),
-}
-
-impl TypedLine {
-    /// Parses a line; `None` is the end of the input.
-    pub(super) fn parse(line: Option<&str>) -> Self {
-        let Some(line) = line else { return Self::Quit };
-        let words = split_words(line);
-        if words.is_empty() {
-            return Self::Nothing;
-        }
-        match CommandLine::try_parse_from(words) {
-            Ok(CommandLine { command: TypedCommand::Quit }) => Self::Quit,
-            Ok(CommandLine { command: TypedCommand::Summary }) => Self::Summary,
-            Ok(CommandLine { command }) => Self::Run(command),
-            Err(error) if error.kind() == ErrorKind::InvalidSubcommand => {
-                writeln!(io::stdout(), "There is no such command here; type help and Enter for the commands.").ok();
-                Self::Nothing
-            }
-            Err(error) => {
-                // Printed without styles on every terminal; fails if standard output is closed.
-                write!(io::stdout(), "{}", error.render()).ok();
-                Self::Nothing
-            }
-        }
-    }
-}
-
 #[derive(Debug, Parser)]
 #[command(no_binary_name = true, name = "", disable_help_flag = true)]
 #[command(help_template = "Commands (press Enter after each); help COMMAND shows more:\n{subcommands}")]
@@ -101,36 +50,59 @@ pub(super) enum TypedCommand {
     /// Show a summary
     Summary,
     /// List tracked transactions: list is:attention
-    List(ListArgs),
+    List(list::ListArgs),
     /// Show one transaction: show HASH
-    Show(ShowArgs),
+    Show(show::ShowArgs),
     /// Print the reply for a ticket: answer HASH
-    Answer(AnswerArgs),
+    Answer(answer::AnswerArgs),
     /// List active alerts, each with its number
-    Alerts(AlertsArgs),
+    Alerts(alerts::AlertsArgs),
     /// Acknowledge alerts, by number or hash: ack HASH
-    Ack(AckArgs),
+    Ack(ack::AckArgs),
     /// Snooze alerts: snooze HASH --for 30m
-    Snooze(SnoozeArgs),
+    Snooze(snooze::SnoozeArgs),
     /// Undo an acknowledgement or snooze
-    Unack(UnackArgs),
+    Unack(unack::UnackArgs),
     /// Track one transaction
-    Add(Box<AddArgs>),
+    Add(Box<add::AddArgs>),
     /// Set the ticket of transactions, or remove it: ticket HASH SUP-1
-    Ticket(TicketArgs),
+    Ticket(ticket::TicketArgs),
     /// Add or remove labels: label HASH --add vip
-    Label(LabelArgs),
+    Label(label::LabelArgs),
     /// Add a note to a transaction: note HASH "asked them"
-    Note(NoteArgs),
+    Note(note::NoteArgs),
     /// Stop polling transactions; they are kept
-    Untrack(UntrackArgs),
+    Untrack(untrack::UntrackArgs),
     /// Undo the last change
-    Undo(UndoArgs),
+    Undo(undo::UndoArgs),
     /// Show count, outcomes and durations per route, and the use of the budget
-    Stats(StatsArgs),
+    Stats(stats::StatsArgs),
     /// Quit
     #[command(visible_aliases = ["q", "exit"])]
     Quit,
+}
+
+impl TypedCommand {
+    /// Parses a line; the end of the input (`None`) is `Quit`. Returns `None` for an empty line, and for an invalid one,
+    /// whose error is printed.
+    pub(super) fn parse(line: Option<&str>) -> Option<Self> {
+        let Some(line) = line else { return Some(Self::Quit) };
+        let words = split_words(line);
+        if words.is_empty() {
+            return None;
+        }
+        match CommandLine::try_parse_from(words) {
+            Ok(line) => return Some(line.command),
+            Err(error) if error.kind() == ErrorKind::InvalidSubcommand => {
+                writeln!(io::stdout(), "There is no such command here; type help and Enter for the commands.").ok();
+            }
+            Err(error) => {
+                // Printed without styles on every terminal; fails if standard output is closed.
+                write!(io::stdout(), "{}", error.render()).ok();
+            }
+        }
+        None
+    }
 }
 
 impl PlainInputs {

@@ -59,24 +59,14 @@ pub(crate) fn kind(_folder: &Path) -> Option<String> {
 }
 
 /// Returns the bytes that are free for this user on the file system of `folder`; `None` if that is unknown.
-#[cfg(unix)]
 pub(crate) fn free(folder: &Path) -> Option<u64> {
     let numbers = rustix::fs::statvfs(folder).ok()?;
     numbers.f_bavail.checked_mul(numbers.f_frsize)
 }
 
-/// Returns the bytes that are free for this user on the file system of `folder`; `None` if that is unknown.
-#[cfg(not(unix))]
-pub(crate) fn free(_folder: &Path) -> Option<u64> {
-    None
-}
-
 /// Returns the largest size of a file in bytes that this process may write, if there is a limit.
 pub(in crate::store) fn file_size_limit() -> Option<u64> {
-    #[cfg(unix)]
-    return rustix::process::getrlimit(rustix::process::Resource::Fsize).current;
-    #[cfg(not(unix))]
-    None
+    rustix::process::getrlimit(rustix::process::Resource::Fsize).current
 }
 
 /// Returns the name of the file system with this device number. `mounts` has lines as in proc(5):

@@ -231,8 +231,6 @@ impl StoreHealth {
     /// Returns a path that no longer leads to the opened file.
     fn gone_file(&self) -> Option<PathBuf> {
         let is_gone = |(path, opened): &&(PathBuf, Option<Metadata>)| match path.metadata() {
-            // On other systems an open file can't be removed.
-            _ if cfg!(not(unix)) => false,
             Ok(file) => !opened.as_ref().is_some_and(|opened| files::is_same_file(&file, opened)),
             Err(error) => error.kind() == io::ErrorKind::NotFound && opened.is_some(),
         };

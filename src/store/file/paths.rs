@@ -51,7 +51,7 @@ pub(in crate::store) fn create_private_file(path: &Path) -> io::Result<()> {
 
 /// Syncs the folder of a file, so that the file's name is on the disk.
 pub(in crate::store) fn sync_folder(of: &Path) -> io::Result<()> {
-    if cfg!(unix) { File::open(files::folder_of(of))?.sync_all() } else { Ok(()) }
+    File::open(files::folder_of(of))?.sync_all()
 }
 
 /// Whether a file is a store's backup, by its name and its folder.

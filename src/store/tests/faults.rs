@@ -58,7 +58,6 @@ fn held_lock_is_reported_in_plain_words() {
     assert_eq!(store.fault(), None);
 }
 
-#[cfg(unix)]
 #[tokio::test]
 async fn removed_file_is_detected_and_not_written_to() {
     let (folder, store) = open();
@@ -79,7 +78,6 @@ async fn removed_file_is_detected_and_not_written_to() {
     assert!(tokio::task::spawn_blocking(|| late.wait()).await.unwrap().is_err());
 }
 
-#[cfg(unix)]
 #[test]
 fn removed_log_is_detected_before_a_write_is_acknowledged() {
     for ending in paths::COMPANIONS {
@@ -97,7 +95,6 @@ fn removed_log_is_detected_before_a_write_is_acknowledged() {
     }
 }
 
-#[cfg(unix)]
 #[test]
 fn store_whose_log_was_removed_is_not_opened_a_second_time() {
     let (_folder, store) = open();
@@ -163,7 +160,6 @@ fn newer_store_is_left_unchanged_with_or_without_a_log() {
     assert_eq!(contents(), before);
 }
 
-#[cfg(unix)]
 #[test]
 fn read_only_store_can_be_read() {
     use std::os::unix::fs::PermissionsExt;

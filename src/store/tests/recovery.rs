@@ -371,7 +371,6 @@ fn database_of_another_program_is_left_unchanged() {
     );
 }
 
-#[cfg(unix)]
 #[test]
 fn symbolic_link_leads_to_the_store_and_its_companion_files() {
     let (folder, path) = create_filled_store(3);

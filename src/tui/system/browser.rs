@@ -19,7 +19,7 @@ pub enum Browser {
 
 /// Returns the way to open links in this environment.
 pub(crate) fn choose(environment: &TerminalEnvironment<'_>) -> Browser {
-    let has_windows = cfg!(any(target_os = "macos", windows)) || environment.has(&["WSL_DISTRO_NAME"]);
+    let has_windows = cfg!(target_os = "macos") || environment.has(&["WSL_DISTRO_NAME"]);
     let has_display = environment.has(&["DISPLAY", "WAYLAND_DISPLAY"]);
     match (has_display, environment.has(&["SSH_CONNECTION", "SSH_TTY"])) {
         (true, _) => Browser::Opens(open),

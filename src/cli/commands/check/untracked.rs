@@ -7,12 +7,16 @@ use color_eyre::eyre::Result;
 
 use super::{CheckArgs, print_checked};
 use crate::{
-    cli::{commands::add, context::Context, one_shot_poll::OneShotPoll, opening},
+    cli::{
+        commands::add,
+        context::Context,
+        one_shot_poll::OneShotPoll,
+        opening::{self, LoadedSettings},
+    },
     clock::Clock,
-    config::Settings,
     domain::operation::Operation,
     intake::{self, Field},
-    runtime::{background_poller::ServiceClient, exit::Exit, log_file, team_store::TeamAccess},
+    runtime::{background_poller::ServiceClient, exit::Exit, log_file},
     store::StoreError,
 };
 
@@ -20,12 +24,8 @@ use crate::{
 ///
 /// # Errors
 /// If the settings name a team's replica without the team, or don't allow polling.
-pub(crate) fn check(
-    args: &CheckArgs,
-    settings: &Settings,
-    team: Option<&TeamAccess>,
-    cx: &mut Context,
-) -> Result<Exit> {
+pub(crate) fn check(args: &CheckArgs, loaded: &LoadedSettings, cx: &mut Context) -> Result<Exit> {
+    let LoadedSettings { settings, team } = loaded;
     let [hash] = args.transactions.as_slice() else {
         writeln!(cx.err, "--from, --to and --quote-id describe one transaction; give one TX")?;
         return Ok(Exit::Usage);
@@ -45,7 +45,7 @@ pub(crate) fn check(
     }
     let client = ServiceClient::checked(settings.polling())?;
     log_file::start(&settings.state_dir, &settings.db, Clock::system())?;
-    let one_shot_poll = OneShotPoll { settings, store: &cx.store, team, timeout: super::MAX_WAIT };
+    let one_shot_poll = OneShotPoll { settings, store: &cx.store, team: team.as_ref(), timeout: super::MAX_WAIT };
     let (ended, answer) = one_shot_poll.request_status(new.params.clone(), client)?;
     // The answer is shown as the one of a store that tracks this transaction alone.
     let (shown, _folder) = opening::open_temporary()?;

@@ -194,7 +194,6 @@ fn file_is_private_complete_and_in_the_format_of_its_extension() {
     assert_eq!((out.as_str(), exit), ("", Exit::Success));
     assert_eq!(err, format!("3 transactions written to {}\n", path.display()));
     assert!(fs::read_to_string(&path).unwrap().starts_with("| Transaction |"));
-    #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
@@ -259,7 +258,6 @@ fn target_that_is_no_file_is_refused_or_written_to_but_never_replaced() {
     );
     let folder = fixture.folder.path().to_str().unwrap().to_owned();
     assert!(error(&mut fixture, &folder).ends_with("it is a folder; choose a file in that folder"));
-    #[cfg(unix)]
     {
         use std::os::unix::fs::FileTypeExt;
         assert_eq!(run_export(&mut fixture, &to("/dev/null")).2, Exit::Success);

@@ -3,7 +3,7 @@
 //! The module must never track a part of a batch. Endless input is handled in `follow`.
 
 pub(crate) mod follow;
-mod view;
+pub(crate) mod totals;
 
 use std::{
     collections::BTreeMap,
@@ -14,7 +14,7 @@ use std::{
 use clap::{Args, ValueEnum};
 use clap_complete::ArgValueCompleter;
 
-use self::view::ImportView;
+use self::totals::ImportTotals;
 use crate::{
     cli::{completers, context::Context},
     domain::{
@@ -110,7 +110,7 @@ pub(crate) fn import(args: &ImportArgs, input: &mut dyn Read, cx: &mut Context) 
             print_line_errors(&errors, &name, cx.err)?;
             if args.json {
                 let errors = errors.iter().map(ToString::to_string).collect();
-                ImportView { errors, bad_lines: lines, ..ImportView::unchanged(args.dry_run) }.print(cx.out)?;
+                ImportTotals { errors, bad_lines: lines, ..ImportTotals::unchanged(args.dry_run) }.print(cx.out)?;
             }
             return Ok(Exit::Error);
         }
@@ -128,7 +128,7 @@ pub(crate) fn import(args: &ImportArgs, input: &mut dyn Read, cx: &mut Context) 
     if args.dry_run {
         let preview = cx.store.reader()?.preview_import(&cx.profile, batch.as_ref())?;
         match args.json {
-            true => ImportView::preview(&preview, warnings).print(cx.out)?,
+            true => ImportTotals::preview(&preview, warnings).print(cx.out)?,
             false => print_preview(preview, cx.out)?,
         }
     } else {
@@ -139,7 +139,7 @@ pub(crate) fn import(args: &ImportArgs, input: &mut dyn Read, cx: &mut Context) 
             warnings.push(warning);
         }
         match args.json {
-            true => ImportView::report(&report, warnings).print(cx.out)?,
+            true => ImportTotals::report(&report, warnings).print(cx.out)?,
             false => print_report(&report, cx)?,
         }
     }
@@ -160,7 +160,7 @@ fn unreadable(name: &str, reason: &str) -> String {
 fn refuse(args: &ImportArgs, error: &str, cx: &mut Context) -> color_eyre::Result<()> {
     if args.json {
         let errors = vec![error.to_owned()];
-        ImportView { errors, ..ImportView::unchanged(args.dry_run) }.print(cx.out)?;
+        ImportTotals { errors, ..ImportTotals::unchanged(args.dry_run) }.print(cx.out)?;
     }
     Ok(writeln!(cx.err, "{error}")?)
 }

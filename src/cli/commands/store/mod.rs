@@ -92,15 +92,13 @@ pub(crate) fn store(args: &StoreArgs, settings: &Settings, team: Option<&TeamAcc
     let access = || team.ok_or_else(|| eyre!("no team's store is set; name it with --store postgres://HOST/DATABASE"));
     match &args.command {
         StoreCommand::Init => initialise::initialise(access()?),
-        StoreCommand::Move(args) => match args.direction() {
-            Some(direction) => relocate::relocate(args, &direction, access()?),
-            None => {
-                print_line(
-                    "`hoptop store move` needs a file and a team's store (postgres://HOST/DATABASE), in either order",
-                );
-                Ok(Exit::Usage)
-            }
-        },
+        StoreCommand::Move(args) if args.is_between_file_and_team() => relocate::relocate(args, access()?),
+        StoreCommand::Move(_) => {
+            print_line(
+                "`hoptop store move` needs a file and a team's store (postgres://HOST/DATABASE), in either order",
+            );
+            Ok(Exit::Usage)
+        }
         StoreCommand::Status(args) => status::status(args, access()?),
         StoreCommand::Append(args) => {
             with_context(settings, Some(access()?), StoreUse::Created, |context| append::append(args, context))

@@ -49,20 +49,10 @@ impl MoveArgs {
         [&self.from, &self.to].into_iter().find(|location| is_address(location)).map(String::as_str)
     }
 
-    /// Returns the direction; `None` unless the arguments are a file and an address.
-    pub(super) fn direction(&self) -> Option<MoveDirection<'_>> {
-        match (is_address(&self.from), is_address(&self.to)) {
-            (false, true) => Some(MoveDirection::IntoTeam(Path::new(&self.from))),
-            (true, false) => Some(MoveDirection::OutOfTeam(Path::new(&self.to))),
-            (true, true) | (false, false) => None,
-        }
+    /// Whether one argument is a file and the other one an address.
+    pub(super) fn is_between_file_and_team(&self) -> bool {
+        is_address(&self.from) != is_address(&self.to)
     }
-}
-
-/// The direction of a copy, with the path of the file.
-pub(super) enum MoveDirection<'a> {
-    IntoTeam(&'a Path),
-    OutOfTeam(&'a Path),
 }
 
 fn is_address(location: &str) -> bool {
@@ -77,10 +67,10 @@ struct StoreContent {
 }
 
 /// Copies a store, and compares the copy with it.
-pub(super) fn relocate(args: &MoveArgs, direction: &MoveDirection<'_>, team: &TeamAccess) -> Result<Exit> {
-    let (from, to) = match direction {
-        MoveDirection::IntoTeam(file) => move_into_team(file, team)?,
-        MoveDirection::OutOfTeam(file) => move_out_of_team(team, file)?,
+pub(super) fn relocate(args: &MoveArgs, team: &TeamAccess) -> Result<Exit> {
+    let (from, to) = match is_address(&args.to) {
+        true => move_into_team(Path::new(&args.from), team)?,
+        false => move_out_of_team(team, Path::new(&args.to))?,
     };
     ensure!(from.digest == to.digest, "the copy differs from {}; don't use it", text::clean(&args.from));
     writeln!(

@@ -19,7 +19,7 @@ use crate::{
     process::program,
     runtime::{
         background_poller::{RunningPollers, ServiceClient},
-        maintenance::Maintenance,
+        maintenance,
         service_manager::ServiceManager,
         signals::ReloadSignal,
         team_store::TeamAccess,
@@ -123,7 +123,7 @@ impl TaskContext<'_> {
         stopped: &mut oneshot::Receiver<()>,
     ) -> Result<Option<BackgroundTasks>> {
         let BackgroundTasks { settings, clients, channels, posts } = background_tasks;
-        let _maintenance = Maintenance::start(self.store, settings.keep_bodies, self.clock);
+        let _maintenance = maintenance::start(self.store, settings.keep_bodies, self.clock);
         let started = notifiers::start(&channels, &settings, self.store, self.clock, &posts).await?;
         let clients = service_clients::with_options(clients, &settings, self.team);
         let heartbeats = clients.iter().map(|(client, _)| client.heartbeat.clone()).collect();

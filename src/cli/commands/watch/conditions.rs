@@ -9,29 +9,10 @@ use chrono::{DateTime, Utc};
 use crate::{
     clock::MonotonicTime,
     domain::{
-        alert::Outage,
         poller::{PollerHealth, PollerReport, UNRESPONSIVE},
         span,
     },
 };
-
-/// The reason why no answers arrive.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ServiceOutage {
-    /// The service refuses the ID.
-    Refused,
-    /// The service can't be reached, or throttles.
-    OutOfReach,
-}
-
-impl From<Outage> for ServiceOutage {
-    fn from(outage: Outage) -> Self {
-        match outage {
-            Outage::Unauthorized => Self::Refused,
-            Outage::Unreachable | Outage::Throttled => Self::OutOfReach,
-        }
-    }
-}
 
 /// How long the service may refuse the ID before a watch with an end gives up: three probes.
 const REFUSED_FOR: Duration = Duration::from_secs(3 * 60);
@@ -41,12 +22,9 @@ const REFUSED_FOR: Duration = Duration::from_secs(3 * 60);
 pub(crate) struct RefusalTimer(Option<MonotonicTime>);
 
 impl RefusalTimer {
-    /// Applies the present obstacle.
-    pub(crate) fn update(&mut self, obstacle: Option<ServiceOutage>, now: MonotonicTime) {
-        self.0 = match obstacle {
-            Some(ServiceOutage::Refused) => self.0.or(Some(now)),
-            Some(ServiceOutage::OutOfReach) | None => None,
-        };
+    /// Applies whether the service refuses the ID now.
+    pub(crate) fn update(&mut self, is_refused: bool, now: MonotonicTime) {
+        self.0 = is_refused.then(|| self.0.unwrap_or(now));
     }
 
     /// Returns the moment from which waiting is pointless, if the service refuses the ID.
@@ -100,12 +78,12 @@ mod tests {
     fn refusal_lasts_until_another_answer() {
         let at = |seconds| MonotonicTime::default() + Duration::from_secs(seconds);
         let mut refusal = RefusalTimer::default();
-        refusal.update(Some(ServiceOutage::Refused), at(1));
-        refusal.update(Some(ServiceOutage::Refused), at(100));
+        refusal.update(true, at(1));
+        refusal.update(true, at(100));
         assert_eq!(refusal.gives_up_at(), Some(at(181)), "three minutes after the first refusal");
-        refusal.update(None, at(120));
+        refusal.update(false, at(120));
         assert_eq!(refusal.gives_up_at(), None);
-        refusal.update(Some(ServiceOutage::Refused), at(130));
+        refusal.update(true, at(130));
         assert_eq!(refusal.gives_up_at(), Some(at(310)));
     }
 

@@ -4,7 +4,6 @@
 
 use std::collections::HashMap;
 
-use super::conditions::ServiceOutage;
 use crate::{
     domain::{ids::RowId, status::RouterStatus},
     runtime::exit::Exit,
@@ -41,7 +40,8 @@ pub(crate) struct EndState<'a> {
     pub(crate) input_exit: Option<Exit>,
     /// Whether any answer arrived.
     pub(crate) has_answer: bool,
-    pub(crate) obstacle: Option<ServiceOutage>,
+    /// Whether the service refuses the ID.
+    pub(crate) is_refused: bool,
     /// Whether no request may be sent for a while, because an earlier one got a 429 or failed.
     pub(crate) is_resting: bool,
     /// The number of requests that were sent.
@@ -95,26 +95,29 @@ impl EndState<'_> {
         if self.has_failed_fast() {
             return Exit::NeedsAttention;
         }
-        let Some(input_exit) = self.input_exit else {
-            // The input hasn't ended, so more transactions could follow.
-            return match self.obstacle {
-                Some(ServiceOutage::Refused) => Exit::Unauthorized,
-                Some(ServiceOutage::OutOfReach) | None if self.lacks_answers() => Exit::Unreachable,
-                Some(ServiceOutage::OutOfReach) | None => Exit::NotSettled,
-            };
-        };
+        // While the input goes on, more transactions could follow.
+        let Some(input_exit) = self.input_exit else { return self.open_exit() };
         if self.chosen.is_empty() && !self.rules.allow_empty {
             // A script that releases something after success must not do so after nothing.
             return if input_exit == Exit::Success { Exit::Usage } else { input_exit };
         }
-        match (self.is_open(), self.obstacle) {
-            (true, Some(ServiceOutage::Refused)) => Exit::Unauthorized,
-            (true, _) if self.lacks_answers() => Exit::Unreachable,
-            (true, _) => Exit::NotSettled,
-            (false, _) if !self.chosen.values().all(is_success) => Exit::NeedsAttention,
-            (false, _) if self.deleted_open > 0 && !self.chosen.is_empty() => Exit::Usage,
+        if self.is_open() {
+            return self.open_exit();
+        }
+        match self.chosen.values().all(is_success) {
+            false => Exit::NeedsAttention,
+            true if self.deleted_open > 0 && !self.chosen.is_empty() => Exit::Usage,
             // Bad lines of the input were printed and aren't watched, but make the exit code an error.
-            (false, _) => input_exit,
+            true => input_exit,
+        }
+    }
+
+    /// Returns the exit code while transactions can still settle.
+    fn open_exit(&self) -> Exit {
+        match (self.is_refused, self.lacks_answers()) {
+            (true, _) => Exit::Unauthorized,
+            (false, true) => Exit::Unreachable,
+            (false, false) => Exit::NotSettled,
         }
     }
 
@@ -170,7 +173,7 @@ mod tests {
             chosen: &chosen,
             input_exit,
             has_answer: true,
-            obstacle: None,
+            is_refused: false,
             is_resting: false,
             requests: 1,
             deleted_open: 0,
@@ -202,8 +205,8 @@ mod tests {
         let exit = |deleted_open| {
             let rules = EndRules { until_settled: true, allow_empty: true, ..EndRules::default() };
             let input_exit = Some(Exit::Success);
-            let (has_answer, obstacle, is_resting, requests) = (true, None, false, 1);
-            EndState { rules, chosen: &chosen, input_exit, has_answer, obstacle, is_resting, requests, deleted_open }
+            let (has_answer, is_refused, is_resting, requests) = (true, false, false, 1);
+            EndState { rules, chosen: &chosen, input_exit, has_answer, is_refused, is_resting, requests, deleted_open }
                 .exit()
         };
         assert_eq!((exit(0), exit(1)), (Exit::Success, Exit::Usage));
@@ -221,9 +224,9 @@ mod tests {
         let (failing, new) = (open(None, None, at(100)), open(None, None, None));
         let exit_after = |transactions: &[&TransactionOutcome], is_resting, requests, has_answer| {
             let chosen = (1..).map(RowId).zip(transactions.iter().copied().cloned()).collect();
-            let (input_exit, obstacle, deleted_open) = (Some(Exit::Success), None, 0);
+            let (input_exit, is_refused, deleted_open) = (Some(Exit::Success), false, 0);
             let rules = EndRules { until_settled: true, ..EndRules::default() };
-            EndState { rules, chosen: &chosen, input_exit, has_answer, obstacle, is_resting, requests, deleted_open }
+            EndState { rules, chosen: &chosen, input_exit, has_answer, is_refused, is_resting, requests, deleted_open }
                 .exit()
         };
         let exit = |transactions: &[&TransactionOutcome], requests, has_answer| {

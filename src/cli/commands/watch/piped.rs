@@ -16,7 +16,8 @@ use super::bar::WatchBarHandle;
 use crate::{
     cli::commands::import::{
         FormatArg, ImportArgs,
-        follow::{self, FollowedInput, ImportTarget, ImportTotals, InputReport},
+        follow::{self, FollowedInput, ImportTarget, InputReport},
+        totals::ImportTotals,
     },
     clock::Clock,
     domain::{ids::ChainId, transaction::TransactionParams},

@@ -2,13 +2,14 @@
 //!
 //! The module is pure: it must never print or read a clock.
 
-use super::conditions::{RefusalTimer, ServiceOutage, WatchConditions};
+use super::conditions::{RefusalTimer, WatchConditions};
 use crate::{clock::MonotonicTime, domain::text};
 
 #[derive(Default)]
 pub(super) struct WatchedProfile {
     pub(super) name: String,
-    pub(super) obstacle: Option<ServiceOutage>,
+    /// Whether the service refuses the ID.
+    pub(super) is_refused: bool,
     refusal: RefusalTimer,
     /// The conditions that were reported.
     pub(super) conditions: WatchConditions,
@@ -42,10 +43,9 @@ impl WatchedProfiles {
         self.0.iter().any(|profile| profile.name == name)
     }
 
-    /// Returns the obstacle that decides about the exit code: a refused ID before a service out of reach.
-    pub(super) fn obstacle(&self) -> Option<ServiceOutage> {
-        let obstacles = || self.0.iter().filter_map(|profile| profile.obstacle);
-        obstacles().find(|obstacle| *obstacle == ServiceOutage::Refused).or(obstacles().next())
+    /// Whether the service refuses the ID of a profile.
+    pub(super) fn is_refused(&self) -> bool {
+        self.0.iter().any(|profile| profile.is_refused)
     }
 
     /// Whether a profile sends no request for a while, because an earlier one got a 429 or failed.
@@ -53,11 +53,11 @@ impl WatchedProfiles {
         self.0.iter().any(|profile| profile.is_resting)
     }
 
-    /// Applies the present obstacles. Returns the moment from which waiting is pointless, if a profile's ID is refused:
+    /// Applies which IDs are refused now. Returns the moment from which waiting is pointless, if a profile's ID is refused:
     /// its transactions can't settle.
     pub(super) fn gives_up_at(&mut self, now: MonotonicTime) -> Option<MonotonicTime> {
         for profile in &mut self.0 {
-            profile.refusal.update(profile.obstacle, now);
+            profile.refusal.update(profile.is_refused, now);
         }
         self.0.iter().filter_map(|profile| profile.refusal.gives_up_at()).min()
     }

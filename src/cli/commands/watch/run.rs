@@ -10,12 +10,12 @@ use std::{
 
 use chrono::{DateTime, FixedOffset, Utc};
 use color_eyre::eyre::{Result, eyre};
+use futures_util::future::OptionFuture;
 use tokio::{sync::watch as latest, task::spawn_blocking};
 
 use super::{
     args::WatchArgs,
     bar::{self, WatchBar},
-    conditions::ServiceOutage,
     ending::{self, EndState},
     piped::PipedTransactions,
     profiles::WatchedProfiles,
@@ -28,7 +28,7 @@ use crate::{
     clock::{self, Clock, MonotonicTime, Now},
     config::Settings,
     domain::{
-        alert::{Alert, AlertSubject, RuleKind},
+        alert::{Outage, Rule},
         change::{Change, ChangeKind, OutageChange},
         filter::{Filter, FilterInput},
         ids::RowId,
@@ -199,7 +199,7 @@ impl<'a> WatchRun<'a> {
             }
         }
         // Without a terminal the totals are printed only if a line was bad.
-        if let Some(totals) = totals.filter(|totals| self.is_terminal || totals.is_bad()) {
+        if let Some(totals) = totals.filter(|totals| self.is_terminal || totals.bad_lines > 0) {
             self.print_line(&format!("standard input has ended: {totals}"));
         }
         Ok(())
@@ -218,7 +218,7 @@ impl<'a> WatchRun<'a> {
             chosen: &self.chosen,
             input_exit: self.input_exit(),
             has_answer: self.has_answer,
-            obstacle: self.profiles.obstacle(),
+            is_refused: self.profiles.is_refused(),
             is_resting: self.profiles.is_resting(),
             requests: self.requests,
             deleted_open: self.deleted_open,
@@ -256,15 +256,9 @@ impl<'a> WatchRun<'a> {
                 continue;
             }
             let redraw = self.bar.is_drawn().then(|| clock.now().mono + bar::REDRAW_INTERVAL);
-            let reported = async {
-                match &mut self.piped {
-                    Some(piped) => piped.next_report().await,
-                    None => std::future::pending().await,
-                }
-            };
             tokio::select! {
                 changed = commits.changed() => changed.map_err(|_| eyre!("the store's watcher has ended"))?,
-                () = reported => {}
+                Some(()) = OptionFuture::from(self.piped.as_mut().map(PipedTransactions::next_report)) => {}
                 () = team.wait(clock) => {}
                 () = until(clock, redraw) => {}
                 () = until(clock, gives_up_at) => {}
@@ -296,22 +290,15 @@ impl<'a> WatchRun<'a> {
         self.profiles.contains(&tx.profile) && is_match
     }
 
-    /// Returns the obstacle of a profile's alert that was active before the watch. Another process that polls doesn't
-    /// report the obstacle again.
-    fn active_obstacle(alert: &Alert) -> Option<ServiceOutage> {
-        match (alert.subject, alert.rule.kind()) {
-            (AlertSubject::Profile, RuleKind::Outage(outage)) => Some(ServiceOutage::from(outage)),
-            (AlertSubject::Profile | AlertSubject::Transaction(_), _) => None,
-        }
-    }
-
-    /// Updates the watched transactions and the obstacle from a snapshot, and prints its changes.
+    /// Updates the watched transactions and the state of the profiles from a snapshot, and prints its changes.
     fn apply_snapshot(&mut self, mut snapshot: WatchSnapshot, now: DateTime<Utc>) -> Result<()> {
         if snapshot.changes.needs_resync {
             for polling in &snapshot.polling {
                 let Some(profile) = self.profiles.get(&polling.profile) else { continue };
                 let mut own = snapshot.profile_alerts.iter().filter(|alert| alert.profile == polling.profile);
-                profile.obstacle = own.find_map(Self::active_obstacle).filter(|_| profile.is_other_polling);
+                // Another process that polls doesn't report again what was active before the watch.
+                let outage = own.find(|alert| alert.rule.is_outage()).map(|alert| alert.rule);
+                profile.is_refused = profile.is_other_polling && outage == Some(Rule::Unauthorized);
             }
             // Transactions that were chosen before stay chosen.
             self.chosen.extend(std::mem::take(&mut snapshot.chosen));
@@ -336,10 +323,7 @@ impl<'a> WatchRun<'a> {
             self.has_answer |= matches!(change.kind, ChangeKind::Rejected { .. })
                 || polled.is_some_and(|listed| listed.transaction.state.last_error.is_none());
             if let Some(outage) = change.kind.outage() {
-                profile.obstacle = match outage {
-                    OutageChange::Began(outage) => Some(ServiceOutage::from(outage)),
-                    OutageChange::Ended => None,
-                };
+                profile.is_refused = outage == OutageChange::Began(Outage::Unauthorized);
             }
             self.print_change(change, &snapshot, now)?;
             if let ChangeKind::Deleted { row } = change.kind {

@@ -47,6 +47,7 @@ pub(crate) struct ProfilePolling {
 }
 
 /// The data read from the store in one snapshot.
+#[derive(Default)]
 pub(crate) struct WatchSnapshot {
     pub(crate) changes: Changes,
     /// The state of each watched profile.
@@ -69,15 +70,7 @@ impl WatchSnapshot {
     pub(crate) fn read(feed: &FeedReader, query: &SnapshotQuery) -> Result<Self, StoreError> {
         let SnapshotQuery { profiles, filter, needs_forecasts, needs_records, channels, now } = query;
         feed.changes_with(|changes, reader| {
-            let mut snapshot = Self {
-                polling: Vec::new(),
-                chosen: Vec::new(),
-                profile_alerts: Vec::new(),
-                changed: BTreeMap::new(),
-                with_records: BTreeMap::new(),
-                expected: Vec::new(),
-                changes,
-            };
+            let mut snapshot = Self { changes, ..Self::default() };
             for profile in profiles {
                 snapshot.polling.push(ProfilePolling {
                     profile: profile.clone(),

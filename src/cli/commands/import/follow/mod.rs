@@ -6,7 +6,7 @@
 
 mod input;
 
-use std::{fmt, io::Write, pin::Pin};
+use std::{io::Write, pin::Pin};
 
 use color_eyre::eyre::{Result, WrapErr};
 use tokio::{
@@ -16,13 +16,12 @@ use tokio::{
 
 pub(crate) use self::input::FollowedInput;
 use self::input::{INTERVAL, InputPiece, RestartReason};
-use super::{FormatArg, ImportArgs, view::ImportView};
+use super::{FormatArg, ImportArgs, totals::ImportTotals};
 use crate::{
     cli::{commands::import, context::Context},
     clock::Clock,
     domain::{
         operation::Operation,
-        text,
         transaction::{NewTransaction, TransactionParams},
     },
     intake::{self, InputPosition, LineError, LineReader, LineResult},
@@ -61,7 +60,7 @@ async fn run(
     let mut target = ImportTarget { store: &cx.store, profile: &cx.profile, clock, err: cx.err, listener: None };
     let (totals, exit) = track_until_end(args, input, signal, &mut target).await?;
     match args.json {
-        true => totals.view().print(cx.out)?,
+        true => totals.print(cx.out)?,
         false => writeln!(cx.out, "{totals}")?,
     }
     Ok(exit)
@@ -143,54 +142,8 @@ pub(crate) async fn track_until_end(
     if !stream.partial.is_empty() {
         writeln!(target.err, "the last line has no line end yet and was not tracked")?;
     }
+    stream.totals.imported = stream.totals.errors.is_empty();
     Ok((stream.totals, ended.unwrap_or(Exit::Success)))
-}
-
-/// The totals of a followed input.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct ImportTotals {
-    tracked: usize,
-    updated: usize,
-    known: usize,
-    /// The number of tracked transactions that took missing values from their quotes.
-    completed: usize,
-    bad: usize,
-    warnings: Vec<String>,
-    /// The error that stopped the reading before the end of the input.
-    error: Option<String>,
-}
-
-impl ImportTotals {
-    fn view(self) -> ImportView {
-        let Self { tracked, updated, known, completed, bad, warnings, error } = self;
-        ImportView {
-            imported: error.is_none(),
-            tracked,
-            updated,
-            unchanged: known,
-            completed,
-            warnings,
-            errors: error.into_iter().collect(),
-            bad_lines: bad,
-            ..ImportView::unchanged(false)
-        }
-    }
-
-    /// Whether a line was bad.
-    pub(crate) fn is_bad(&self) -> bool {
-        self.bad > 0
-    }
-}
-
-impl fmt::Display for ImportTotals {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { tracked, updated, known, bad, .. } = self;
-        write!(
-            out,
-            "{tracked} tracked, {updated} updated, {known} already tracked; {}",
-            text::counted(*bad, "bad line")
-        )
-    }
 }
 
 /// The state of a followed input.
@@ -226,7 +179,7 @@ impl ImportStream {
             batch: Vec::new(),
             first_line: None,
             is_file_ended: false,
-            totals: ImportTotals::default(),
+            totals: ImportTotals::unchanged(false),
             exit: None,
         }
     }
@@ -312,7 +265,7 @@ impl ImportStream {
                 LineResult::Profile(..) => {}
                 LineResult::Warning(warning) => self.warn(warning, target)?,
                 LineResult::Bad(error) => {
-                    self.totals.bad += 1;
+                    self.totals.bad_lines += 1;
                     writeln!(target.err, "{error}")?;
                 }
                 LineResult::Fatal(error) => {
@@ -322,7 +275,7 @@ impl ImportStream {
                 }
             }
         }
-        if self.exit == Some(Exit::Success) && self.totals.bad > 0 {
+        if self.exit == Some(Exit::Success) && self.totals.bad_lines > 0 {
             self.exit = Some(Exit::Error);
         }
         Ok(())
@@ -331,7 +284,7 @@ impl ImportStream {
     /// Prints an error, after which nothing more is read.
     fn stop(&mut self, error: String, exit: Exit, target: &mut ImportTarget<'_>) -> std::io::Result<()> {
         writeln!(target.err, "{error}")?;
-        (self.totals.error, self.exit) = (Some(error), Some(exit));
+        (self.totals.errors, self.exit) = (vec![error], Some(exit));
         Ok(())
     }
 
@@ -378,7 +331,7 @@ impl ImportStream {
         };
         self.totals.tracked += report.added.count;
         self.totals.updated += report.updated.count;
-        self.totals.known += report.unchanged.count;
+        self.totals.unchanged += report.unchanged.count;
         self.totals.completed += report.completed.count;
         if let Some(twice) = report.other_profiles_notice() {
             self.warn(format!("{twice}; each profile polls them"), target)?;

@@ -1,17 +1,19 @@
-//! The result of an import as JSON, for `import --json`.
+//! What an import did, in numbers: as JSON for `import --json`, and as a line.
 
-use std::io::Write;
+use std::{fmt, io::Write};
 
 use serde::Serialize;
 
 use crate::{
     cli::output::schema::Schema,
+    domain::text,
     store::{ImportPreview, ImportReport},
 };
 
-#[derive(Serialize)]
+/// The totals of an import, and what the import refused.
+#[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct ImportView {
+pub(crate) struct ImportTotals {
     pub schema: Schema,
     pub dry_run: bool,
     /// Whether the batch was read to its end without an error that stops the import.
@@ -27,7 +29,7 @@ pub(super) struct ImportView {
     pub bad_lines: usize,
 }
 
-impl ImportView {
+impl ImportTotals {
     /// Returns the result of an import that changed nothing.
     pub(super) fn unchanged(dry_run: bool) -> Self {
         Self {
@@ -66,5 +68,13 @@ impl ImportView {
 
     pub(super) fn print(&self, out: &mut dyn Write) -> color_eyre::Result<()> {
         Ok(writeln!(out, "{}", serde_json::to_string(self)?)?)
+    }
+}
+
+impl fmt::Display for ImportTotals {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { tracked, updated, unchanged, bad_lines, .. } = self;
+        let bad = text::counted(*bad_lines, "bad line");
+        write!(out, "{tracked} tracked, {updated} updated, {unchanged} already tracked; {bad}")
     }
 }
