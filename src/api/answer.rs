@@ -8,10 +8,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use serde_json::{Map, Value, error::Category};
 
-use super::{
-    decode::{self, DecodedRecord},
-    json, message, retry_after,
-};
+use super::{decode, json, message, retry_after};
 use crate::domain::{
     chain_config::ChainConfig,
     observation::{RequestFailure, StatusOutcome},
@@ -80,7 +77,7 @@ fn interpret_record(body: &[u8], requested: &TransactionParams) -> Result<Status
         let reason = format!("the body is an object without any field of a status record{message}");
         return Err(RequestFailure::Unreadable(text::clean(&reason)));
     }
-    let DecodedRecord { record, chains } = decode::decode_record(&object);
+    let (record, chains) = decode::decode_record(&object);
     match &record.from.transaction_id {
         Some(hash) if hash.key() != requested.transaction_id.key() => {
             Err(RequestFailure::OtherTransaction(hash.as_str().to_owned()))
@@ -281,7 +278,7 @@ mod tests {
         for status in [200, 400, 404, 429, 500] {
             assert!(line(status, &deep).chars().count() <= 600);
         }
-        assert!(line(200, &deep).contains("recursion limit"));
+        assert!(line(200, &deep).contains("more than 32768 values"));
     }
 
     #[test]

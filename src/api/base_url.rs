@@ -6,9 +6,9 @@ use std::{fmt, net::IpAddr};
 
 use reqwest::Url;
 
-/// The base URL of the service, without a trailing slash (`service.md`, Base address).
+/// The base URL of the service (`service.md`, Base address).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct BaseUrl(String);
+pub struct BaseUrl(Url);
 
 /// The reason why a text is not a valid base URL. The message never repeats the text, which may hold a password.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -41,7 +41,7 @@ impl BaseUrl {
     /// # Errors
     /// If the URL isn't https (or http to a loopback address), or if it has user info, a query or a fragment.
     pub fn parse(text: &str) -> Result<Self, BaseUrlError> {
-        let url = Url::parse(text).map_err(|error| BaseUrlError::NotAUrl(error.to_string()))?;
+        let mut url = Url::parse(text).map_err(|error| BaseUrlError::NotAUrl(error.to_string()))?;
         if !matches!(url.scheme(), "http" | "https") {
             return Err(BaseUrlError::Scheme(url.scheme().chars().take(16).collect()));
         }
@@ -58,47 +58,45 @@ impl BaseUrl {
         if url.scheme() == "http" && !is_loopback(host) {
             return Err(BaseUrlError::Unencrypted(host.into()));
         }
-        Ok(Self(url.as_str().trim_end_matches('/').to_owned()))
+        let path = url.path().trim_end_matches('/').to_owned();
+        url.set_path(&path);
+        Ok(Self(url))
     }
 
     /// Returns the URL as text, without a trailing slash.
     pub fn as_str(&self) -> &str {
-        &self.0
+        self.0.as_str().trim_end_matches('/')
     }
 
     /// Returns the URL as it names the budget of an ID: the names of this machine are one, since one service is behind
-    /// them.
+    /// them. A name with a dot at its end is the same name.
     pub fn budget_name(&self) -> String {
-        let (host, _) = self.host_and_port();
-        let host = host.as_str();
-        if is_loopback(host) {
-            return self.0.replacen(host, "localhost", 1);
-        }
-        // A name with a dot at its end is the same name.
-        self.0.replacen(host, host.trim_end_matches('.'), 1)
+        let host = self.0.host_str().unwrap_or_default();
+        let name = if is_loopback(host) { "localhost" } else { host.trim_end_matches('.') };
+        self.as_str().replacen(host, name, 1)
     }
 
-    /// Returns the host and port to connect to. An IPv6 address is in brackets.
-    pub(super) fn host_and_port(&self) -> (String, u16) {
-        let url = Url::parse(&self.0).ok();
-        let host = url.as_ref().and_then(Url::host_str).unwrap_or_default().to_owned();
-        (host, url.and_then(|url| url.port_or_known_default()).unwrap_or_default())
+    /// Returns the URL.
+    pub(crate) fn url(&self) -> &Url {
+        &self.0
     }
 
     /// Whether the scheme is plain http, which is allowed for this machine only.
     pub(super) fn is_plain(&self) -> bool {
-        self.0.starts_with("http:")
+        self.0.scheme() == "http"
     }
 
     /// Returns the URL of `path` below the base URL.
-    pub(super) fn join(&self, path: &str) -> Result<Url, BaseUrlError> {
-        Url::parse(&format!("{self}{path}")).map_err(|error| BaseUrlError::NotAUrl(error.to_string()))
+    pub(super) fn join(&self, path: &str) -> Url {
+        let mut url = self.0.clone();
+        url.set_path(&format!("{}{path}", self.0.path().trim_end_matches('/')));
+        url
     }
 }
 
 impl fmt::Display for BaseUrl {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(&self.0)
+        out.write_str(self.as_str())
     }
 }
 

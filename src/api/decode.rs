@@ -63,14 +63,8 @@ const SIDE_FIELDS: [&str; 6] =
     ["transactionId", "blockNumber", "callEventStatus", "callEventLog", "chainData", "transactionUrl"];
 const STEP_FIELDS: [&str; 4] = ["chainId", "txHash", "status", "action"];
 
-/// A record, and the chains that it describes.
-pub(super) struct DecodedRecord {
-    pub record: StatusRecord,
-    pub chains: Vec<ChainConfig>,
-}
-
-/// Decodes a record, as far as it can be read.
-pub(super) fn decode_record(object: &Map<String, Value>) -> DecodedRecord {
+/// Decodes a record, as far as it can be read, and the chains that it describes.
+pub(super) fn decode_record(object: &Map<String, Value>) -> (StatusRecord, Vec<ChainConfig>) {
     let top = JsonObject::top(object);
     let mut reader = RecordReader::default();
     let mut chains = Vec::new();
@@ -106,7 +100,7 @@ pub(super) fn decode_record(object: &Map<String, Value>) -> DecodedRecord {
         other,
         warnings: reader.finish(),
     };
-    DecodedRecord { record, chains }
+    (record, chains)
 }
 
 /// Decodes a side and its chain. The undocumented fields of both go to `other`.
@@ -138,19 +132,8 @@ fn decode_steps(
     top: &JsonObject<'_>,
     other: &mut BTreeMap<String, String>,
 ) -> Vec<RouteStep> {
-    let entries = match reader.value(top, "routeStatus") {
-        Some(Value::Array(entries)) => entries.as_slice(),
-        Some(other) => {
-            reader.warn_unexpected("routeStatus", other, "an array");
-            &[]
-        }
-        None => &[],
-    };
-    if entries.len() > STEP_LIMIT {
-        reader.warn(&format!("routeStatus has {} entries; the first {STEP_LIMIT} were kept", entries.len()));
-    }
-    let mut steps = Vec::with_capacity(entries.len().min(STEP_LIMIT));
-    for (index, entry) in entries.iter().take(STEP_LIMIT).enumerate() {
+    let mut steps = Vec::new();
+    for (index, entry) in reader.array(top, "routeStatus", STEP_LIMIT).iter().enumerate() {
         let path = format!("routeStatus[{index}]");
         match entry {
             Value::Object(object) => {
@@ -175,14 +158,7 @@ fn decode_step(reader: &mut RecordReader, scope: &JsonObject<'_>) -> RouteStep {
 
 /// Decodes the times as received, by key. Cumulative and single times are mixed, so they must never be added up.
 fn decode_times(reader: &mut RecordReader, top: &JsonObject<'_>) -> BTreeMap<String, Value> {
-    let entries = match reader.value(top, "timeSpent") {
-        Some(Value::Object(entries)) => entries,
-        Some(other) => {
-            reader.warn_unexpected("timeSpent", other, "an object");
-            return BTreeMap::new();
-        }
-        None => return BTreeMap::new(),
-    };
+    let Some(JsonObject { object: entries, .. }) = reader.object(top, "timeSpent") else { return BTreeMap::new() };
     if entries.len() > TIME_LIMIT {
         reader.warn(&format!("timeSpent has {} entries; {TIME_LIMIT} were kept", entries.len()));
     }
@@ -214,7 +190,7 @@ mod tests {
     use crate::domain::ids::ChainId;
 
     fn read(value: &Value) -> StatusRecord {
-        decode_record(value.as_object().unwrap()).record
+        decode_record(value.as_object().unwrap()).0
     }
 
     #[test]
@@ -314,7 +290,7 @@ mod tests {
 
     #[test]
     fn complete_chain_configuration_is_decoded() {
-        let chains = decode_record(fixtures::full().as_object().unwrap()).chains;
+        let chains = decode_record(fixtures::full().as_object().unwrap()).1;
         let [arbitrum, base] = chains.as_slice() else { panic!("{chains:?}") };
         assert_eq!((arbitrum.id.as_str(), arbitrum.name.as_deref()), ("42161", Some("Arbitrum")));
         assert_eq!(arbitrum.texts.len(), 8, "{:?}", arbitrum.texts);
@@ -337,7 +313,7 @@ mod tests {
         let old = json!({"toChain": {"chainData": {"chainId": 10, "chainType": "evm", "rpc": ["https://rpc.example", 7],
             "axelarChainName": "optimism", "axelarFeeMultiplier": 1, "estimatedExpressRouteDuration": 20,
             "blockExplorerUrls": ["javascript:alert(1)", "https://op.example"]}}});
-        let DecodedRecord { record, chains } = decode_record(old.as_object().unwrap());
+        let (record, chains) = decode_record(old.as_object().unwrap());
         let chain = &chains[0];
         assert_eq!((chain.family(), chain.texts["bridgeChainName"].as_str()), (Some("evm"), "optimism"));
         assert_eq!(
@@ -348,7 +324,7 @@ mod tests {
         assert_eq!(chain.other, unknown("estimatedExpressRouteDuration"));
         assert_eq!(record.other, unknown("toChain.chainData.estimatedExpressRouteDuration"));
         let stub = json!({"toChain": {"chainData": {"id": "", "chainName": "Nowhere"}}});
-        assert_eq!(decode_record(stub.as_object().unwrap()).chains, []);
+        assert_eq!(decode_record(stub.as_object().unwrap()).1, []);
     }
 
     #[test]
@@ -356,7 +332,7 @@ mod tests {
         let odd = json!({"fromChain": {"chainData": {"chainId": "5", "rpcList": ["wss://rpc.example"],
             "nativeCurrency": {"symbol": "X", "decimals": "six", "new": 1}, "compliance": {"list": "a"},
             "chainNativeContracts": {"multicall": "0x1", "multicall3": "0x2"}, "blockExplorerUrls": ["ftp://x"]}}});
-        let DecodedRecord { record, chains } = decode_record(odd.as_object().unwrap());
+        let (record, chains) = decode_record(odd.as_object().unwrap());
         let other: Vec<_> = chains[0].other.keys().map(String::as_str).collect();
         assert_eq!(other, ["chainNativeContracts.multicall3", "compliance.list", "nativeCurrency.new"]);
         assert_eq!(chains[0].rpc_list, ["wss://rpc.example"]);

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::json;
+use super::{json, reader::compact};
 use crate::domain::text;
 
 /// The most entries of an error list that a message shows.
@@ -39,14 +39,11 @@ pub(super) fn retry_after(body: &[u8]) -> Option<f64> {
 /// not an error.
 pub(super) fn value_message(value: &Value) -> Option<String> {
     let message = match value {
-        Value::Object(object) if object.is_empty() => None,
-        Value::Object(object) => message_with_details(object).or_else(|| compact_json(value)),
-        Value::Array(entries) if entries.is_empty() => None,
-        Value::Array(_) => plain_message(value).or_else(|| compact_json(value)),
-        Value::Null | Value::Bool(false) => None,
-        other => plain_message(other).or_else(|| compact_json(other)),
+        Value::Bool(false) => return None,
+        Value::Object(object) => message_with_details(object),
+        other => plain_message(other),
     };
-    message.and_then(|message| text::clean_or_none(&message))
+    message.or_else(|| compact_json(value)).and_then(|message| text::clean_or_none(&message))
 }
 
 /// Returns a description of a body that is HTML, with the page's title; `None` if the body is not HTML.
@@ -110,15 +107,11 @@ fn entry_object_message(object: &Map<String, Value>) -> Option<String> {
     let text_field = |name| object.get(name).and_then(Value::as_str).filter(|message: &&str| !message.is_empty());
     let message = text_field("message").or_else(|| text_field("errorType")).or_else(|| text_field("type"))?;
     let path = match object.get("path") {
-        Some(Value::Array(parts)) => parts.iter().map(path_part).collect::<Vec<_>>().join("."),
+        Some(Value::Array(parts)) => parts.iter().map(compact).collect::<Vec<_>>().join("."),
         Some(Value::String(path)) => path.clone(),
         _ => String::new(),
     };
     Some(if path.is_empty() { message.to_owned() } else { format!("{path}: {message}") })
-}
-
-fn path_part(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
 fn compact_json(value: &impl Serialize) -> Option<String> {

@@ -13,7 +13,6 @@ use reqwest::Url;
 use rustls::{ClientConfig, ClientConnection, crypto::ring, pki_types::ServerName};
 use rustls_platform_verifier::BuilderVerifierExt;
 
-use super::base_url::BaseUrl;
 use crate::domain::text;
 
 /// The time limit for resolving the name, for connecting to each address, and for each part of the handshake.
@@ -31,11 +30,6 @@ pub(crate) struct Endpoint {
 }
 
 impl Endpoint {
-    pub(crate) fn of_service(base: &BaseUrl) -> Self {
-        let (host, port) = base.host_and_port();
-        Self { host, port, is_tls: !base.is_plain(), setting: "the base URL" }
-    }
-
     /// Returns the endpoint of an address that the setting contains.
     pub(crate) fn of_url(url: &Url, setting: &'static str) -> Self {
         let host = url.host_str().unwrap_or_default().to_owned();
@@ -140,7 +134,7 @@ mod tests {
     use super::*;
 
     fn endpoint(url: &str) -> Endpoint {
-        Endpoint::of_service(&BaseUrl::parse(url).unwrap())
+        Endpoint::of_url(&Url::parse(url).unwrap(), "the base URL")
     }
 
     #[test]

@@ -35,7 +35,7 @@ const ALIASES: &[(&str, &[&str])] = &[
 /// An object of the answer, its path, and whether its missing fields give a warning.
 #[derive(Clone)]
 pub(super) struct JsonObject<'a> {
-    object: &'a Map<String, Value>,
+    pub(super) object: &'a Map<String, Value>,
     path: String,
     warns_if_missing: bool,
 }
@@ -134,6 +134,22 @@ impl RecordReader {
         value
     }
 
+    /// Returns a field as `read` reads it. A value that `read` can't read becomes a warning.
+    fn typed<'a, T>(
+        &mut self,
+        scope: &JsonObject<'a>,
+        name: &str,
+        expected: &str,
+        read: impl FnOnce(&'a Value) -> Option<T>,
+    ) -> Option<T> {
+        let value = self.value(scope, name)?;
+        let read = read(value);
+        if read.is_none() {
+            self.warn_unexpected(&scope.path(name), value, expected);
+        }
+        read
+    }
+
     /// Returns a field's text, which may be empty. A number is read as text, with a warning.
     pub(super) fn text(&mut self, scope: &JsonObject<'_>, name: &str) -> Option<String> {
         let value = self.value(scope, name)?;
@@ -159,23 +175,17 @@ impl RecordReader {
 
     /// Returns a chain ID, from text or a whole number.
     pub(super) fn chain_id(&mut self, scope: &JsonObject<'_>, name: &str) -> Option<ChainId> {
-        match self.value(scope, name)? {
-            Value::Number(number) if number.is_u64() => Some(ChainId::new(number.to_string())),
-            Value::String(raw) => text::clean_or_none(raw).map(ChainId::new),
-            other => {
-                self.warn_unexpected(&scope.path(name), other, "a chain ID");
-                None
-            }
-        }
+        let read = |value: &Value| match value {
+            Value::Number(number) if number.is_u64() => Some(Some(ChainId::new(number.to_string()))),
+            Value::String(raw) => Some(text::clean_or_none(raw).map(ChainId::new)),
+            _ => None,
+        };
+        self.typed(scope, name, "a chain ID", read).flatten()
     }
 
     /// Returns a boolean field.
     pub(super) fn flag(&mut self, scope: &JsonObject<'_>, name: &str) -> Option<bool> {
-        let value = self.value(scope, name)?;
-        if !value.is_boolean() {
-            self.warn_unexpected(&scope.path(name), value, "true or false");
-        }
-        value.as_bool()
+        self.typed(scope, name, "true or false", Value::as_bool)
     }
 
     /// Returns a whole number such as a block number, from a number or numeric text. Empty text and null mean none yet.
@@ -183,17 +193,13 @@ impl RecordReader {
         if scope.get(name).is_some_and(Value::is_null) {
             return None;
         }
-        let value = self.value(scope, name)?;
-        let number = match value {
-            Value::Number(number) => to_exact_u64(number),
-            Value::String(raw) if raw.trim().is_empty() => return None,
-            Value::String(raw) => raw.trim().parse().ok(),
+        let read = |value: &Value| match value {
+            Value::Number(number) => to_exact_u64(number).map(Some),
+            Value::String(raw) if raw.trim().is_empty() => Some(None),
+            Value::String(raw) => raw.trim().parse().ok().map(Some),
             _ => None,
         };
-        if number.is_none() {
-            self.warn_unexpected(&scope.path(name), value, "a whole number");
-        }
-        number
+        self.typed(scope, name, "a whole number", read).flatten()
     }
 
     /// Returns a link that may be opened: http or https, without user info, in its unambiguous ASCII spelling.
@@ -209,28 +215,22 @@ impl RecordReader {
 
     /// Returns a number of any kind.
     pub(super) fn number(&mut self, scope: &JsonObject<'_>, name: &str) -> Option<Number> {
-        let value = self.value(scope, name)?;
-        if !value.is_number() {
-            self.warn_unexpected(&scope.path(name), value, "a number");
+        self.typed(scope, name, "a number", Value::as_number).cloned()
+    }
+
+    /// Returns the first `limit` elements of a list.
+    pub(super) fn array<'a>(&mut self, scope: &JsonObject<'a>, name: &str, limit: usize) -> &'a [Value] {
+        let elements = self.typed(scope, name, "an array", Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        if elements.len() > limit {
+            let (path, count) = (scope.path(name), elements.len());
+            self.warn(&format!("{path} has {count} elements; the first {limit} were kept"));
         }
-        value.as_number().cloned()
+        elements.get(..limit).unwrap_or(elements)
     }
 
     /// Returns the elements of a list as clean text; elements that aren't text become compact JSON.
     pub(super) fn list(&mut self, scope: &JsonObject<'_>, name: &str) -> Vec<String> {
-        let elements = match self.value(scope, name) {
-            Some(Value::Array(elements)) => elements.as_slice(),
-            Some(other) => {
-                self.warn_unexpected(&scope.path(name), other, "an array");
-                &[]
-            }
-            None => &[],
-        };
-        if elements.len() > LIST_LIMIT {
-            let (path, count) = (scope.path(name), elements.len());
-            self.warn(&format!("{path} has {count} elements; the first {LIST_LIMIT} were kept"));
-        }
-        elements.iter().take(LIST_LIMIT).map(compact).collect()
+        self.array(scope, name, LIST_LIMIT).iter().map(compact).collect()
     }
 
     /// Returns the texts of an object by key, without empty texts.
@@ -252,11 +252,7 @@ impl RecordReader {
 
     /// Returns the scope of a nested object.
     pub(super) fn object<'a>(&mut self, scope: &JsonObject<'a>, name: &str) -> Option<JsonObject<'a>> {
-        let value = self.value(scope, name)?;
-        let Value::Object(object) = value else {
-            self.warn_unexpected(&scope.path(name), value, "an object");
-            return None;
-        };
+        let object = self.typed(scope, name, "an object", Value::as_object)?;
         Some(JsonObject { warns_if_missing: scope.warns_if_missing, ..JsonObject::at(object, &scope.path(name)) })
     }
 }

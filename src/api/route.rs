@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use reqwest::header::{CONTENT_TYPE, HeaderValue};
+use reqwest::header::CONTENT_TYPE;
 use serde_json::{Map, Value};
 
 use super::{
@@ -26,30 +26,24 @@ use crate::{
 impl Client {
     /// Requests a route, once.
     pub async fn quote(&self, request: &QuoteRequest, clock: &Clock) -> QuoteObservation {
-        let failed = |failure| QuoteObservation { answer: QuoteAnswer::Failed(failure), http_status: None, body: None };
         let body = match serde_json::to_string(request) {
             Ok(body) => body,
-            Err(error) => return failed(RequestFailure::Unreadable(text::clean(&error.to_string()))),
+            Err(error) => return QuoteObservation::failed(RequestFailure::Unreadable(text::clean(&error.to_string()))),
         };
-        let json = HeaderValue::from_static("application/json");
-        let posted = self.post("/v2/route").map(|post| post.header(CONTENT_TYPE, json).body(body));
-        let Exchange { result, wall, .. } = match posted {
-            Ok(posted) => self.exchange(posted, clock).await,
-            Err(error) => return failed(RequestFailure::Transport(error.to_string())),
+        let post = self.post("/v2/route").header(CONTENT_TYPE, "application/json").body(body);
+        let Exchange { result, wall, .. } = self.exchange(post, clock).await;
+        let received = match result {
+            Ok(received) => received,
+            Err(failure) => return QuoteObservation::failed(failure),
         };
-        match result {
-            Err(failure) => failed(failure),
-            Ok(received) => {
-                let answer = match received.cut.clone() {
-                    Some(cut) if (200..=299).contains(&received.status) => QuoteAnswer::Failed(cut),
-                    _ => interpret(&received.answer(), request.is_quote_only, wall),
-                };
-                // An answer from which the ID can't be redacted is dropped.
-                let hidden = || QuoteAnswer::Failed(RequestFailure::Unreadable("it contains the integrator ID".into()));
-                let answer = redact::value(self.id(), answer).unwrap_or_else(hidden);
-                QuoteObservation { answer, http_status: Some(received.status), body: Some(received.kept) }
-            }
-        }
+        let answer = match received.cut.clone() {
+            Some(cut) if (200..=299).contains(&received.status) => QuoteAnswer::Failed(cut),
+            _ => interpret(&received.answer(), request.is_quote_only, wall),
+        };
+        // An answer from which the ID can't be redacted is dropped.
+        let hidden = || QuoteAnswer::Failed(RequestFailure::Unreadable("it contains the integrator ID".into()));
+        let answer = redact::value(self.id(), answer).unwrap_or_else(hidden);
+        QuoteObservation { answer, http_status: Some(received.status), body: Some(received.kept) }
     }
 }
 

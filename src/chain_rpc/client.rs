@@ -73,7 +73,7 @@ impl NodeClient {
     /// If it doesn't answer, or is a node of another chain: a sentence with the host.
     pub(super) async fn check_chain(&self) -> Result<(), String> {
         let answers = self.call(&[RpcCall::ChainId]).await?;
-        self.check(&answers, 0)
+        self.check(&answers)
     }
 
     /// Asks the chain about a transaction. `previous` is the previous reading.
@@ -99,7 +99,7 @@ impl NodeClient {
         let calls: Vec<RpcCall> =
             [RpcCall::ChainId, RpcCall::BlockNumber].into_iter().chain(wanted.iter().flat_map(of_each)).collect();
         let answers = self.call(&calls).await?;
-        self.check(&answers, 0)?;
+        self.check(&answers)?;
         let at = |position| answers.at(position).map_err(|error| self.refusal(error));
         let of_each = wanted.iter().enumerate().map(|(index, (hash, _))| {
             let (transaction, receipt) = (at(2 + 2 * index)?, at(3 + 2 * index)?);
@@ -141,8 +141,8 @@ impl NodeClient {
         Ok(all.into_iter().zip(wanted).map(read).collect())
     }
 
-    fn check(&self, answers: &RpcResults, position: usize) -> Result<(), String> {
-        let value = answers.at(position).map_err(|error| self.refusal(error))?;
+    fn check(&self, answers: &RpcResults) -> Result<(), String> {
+        let value = answers.at(0).map_err(|error| self.refusal(error))?;
         match quantity(Some(value)) {
             Some(number) if number == self.number => Ok(()),
             Some(number) => Err(self.with_host(&format!("this is a node of chain {number}, not {}", self.chain))),

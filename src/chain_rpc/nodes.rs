@@ -17,8 +17,10 @@ use crate::{
     api::Timeouts,
     clock::Clock,
     domain::{
+        chain_check,
         ids::{ChainId, TxHash},
         on_chain::{ChainReading, ChainVerdict, OnChain, is_evm_hash},
+        transaction::{Transaction, TransactionParams},
     },
 };
 
@@ -35,6 +37,15 @@ pub(crate) struct ChainQuestion {
     pub previous: Option<OnChain>,
     /// Whether a person asks, so that all chains are asked again.
     pub is_requested: bool,
+}
+
+impl ChainQuestion {
+    /// Returns the question about a transfer.
+    pub(crate) fn new(tx: Transaction, is_requested: bool) -> Self {
+        let second_transaction = chain_check::second_transaction(&tx);
+        let TransactionParams { from_chain: chain, transaction_id: hash, .. } = tx.params;
+        Self { chain, hash, second_transaction, previous: tx.on_chain, is_requested }
+    }
 }
 
 /// The paces of the hosts, by name and port.
@@ -65,11 +76,6 @@ impl ChainNodes {
     /// Whether the settings name a node of this chain.
     pub(crate) fn has_node(&self, chain: &ChainId) -> bool {
         self.settings.contains_key(chain)
-    }
-
-    /// Returns the chains that the settings name.
-    pub(crate) fn chains(&self) -> impl Iterator<Item = &ChainId> {
-        self.settings.keys()
     }
 
     /// Returns the chains that wait for the service to name a node.
@@ -117,9 +123,10 @@ impl ChainNodes {
     /// Asks the chains about several transfers from one source chain. Returns the answers in the order of the
     /// questions.
     pub(crate) async fn ask_all(&self, questions: &[ChainQuestion]) -> Vec<Result<OnChain, String>> {
+        let mut sources = self.read_sources(questions).await.into_iter();
         let mut answers = Vec::with_capacity(questions.len());
-        for (question, source) in questions.iter().zip(self.read_sources(questions).await) {
-            answers.push(match source {
+        for question in questions {
+            answers.push(match sources.next() {
                 Some(Ok(source)) => Ok(self.complete(question, source).await),
                 Some(Err(reason)) => Err(reason),
                 None => self.ask(question).await,
@@ -128,28 +135,24 @@ impl ChainNodes {
         answers
     }
 
-    /// Reads the source transactions in one batch; `None` for each that has to be asked about by itself.
-    async fn read_sources(&self, questions: &[ChainQuestion]) -> Vec<Option<Result<ChainReading, String>>> {
+    /// Reads the source transactions in one batch. Returns the readings of the first questions; each question without
+    /// a reading has to be asked by itself.
+    async fn read_sources(&self, questions: &[ChainQuestion]) -> Vec<Result<ChainReading, String>> {
         let can_be_asked = |question: &ChainQuestion| self.obstacle(&question.chain, &question.hash).is_none();
-        let none = || vec![None; questions.len()];
-        let Some(Ok(node)) = questions.first().map(|first| self.node(&first.chain)) else { return none() };
-        if questions.len() < 2 || !questions.iter().all(can_be_asked) {
-            return none();
-        }
+        let [first, _, ..] = questions else { return Vec::new() };
+        let (true, Ok(node)) = (questions.iter().all(can_be_asked), self.node(&first.chain)) else { return Vec::new() };
         let wanted: Vec<_> = questions.iter().map(|question| (&question.hash, previous_source(question))).collect();
-        match node.read_all(&wanted).await {
-            Ok(readings) => readings.into_iter().map(Some).collect(),
-            Err(reason) if node.is_resting() => vec![Some(Err(reason)); questions.len()],
+        let reason = match node.read_all(&wanted).await {
+            Ok(readings) => return readings,
+            Err(reason) if node.is_resting() => reason,
             // The node may refuse large batches. If it doesn't answer one question either, the others don't wait for
             // the node.
-            Err(_) => {
-                let Some((hash, previous)) = wanted.first() else { return none() };
-                match node.read(hash, *previous).await {
-                    Ok(first) => std::iter::once(Some(Ok(first))).chain(none().into_iter().skip(1)).collect(),
-                    Err(reason) => vec![Some(Err(reason)); questions.len()],
-                }
-            }
-        }
+            Err(_) => match node.read(&first.hash, previous_source(first)).await {
+                Ok(reading) => return vec![Ok(reading)],
+                Err(reason) => reason,
+            },
+        };
+        vec![Err(reason); questions.len()]
     }
 
     /// Completes the reading of the source chain by the other chains, if the source chain doesn't know the transaction,
@@ -182,7 +185,7 @@ impl ChainNodes {
             _ => Vec::new(),
         };
         let mut unknown = asked.clone();
-        for chain in self.chains().filter(|chain| **chain != question.chain && !asked.contains(chain)) {
+        for chain in self.settings.keys().filter(|chain| **chain != question.chain && !asked.contains(chain)) {
             let Ok(node) = self.node(chain) else { continue };
             match node.read(&question.hash, None).await {
                 Ok(ChainReading { verdict: ChainVerdict::Unknown(_), .. }) => unknown.push(chain.clone()),

@@ -53,7 +53,7 @@ fn load(choice: &ThemeChoice, display_options: DisplayOptions) -> Result<Theme, 
             let shown = path.display().to_string();
             match fs::read_to_string(path) {
                 Ok(text) => Theme::custom(&shown, &text, display_options),
-                Err(error) => Err(ThemeError::Unreadable { path: crate::domain::text::clean(&shown), error }),
+                Err(error) => Err(ThemeError::unreadable(&shown, &error)),
             }
         }
     }

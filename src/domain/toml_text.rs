@@ -10,7 +10,7 @@ use super::text::clean;
 /// An error in a TOML text, with its line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {reason}")]
-pub struct TomlError {
+pub(crate) struct TomlError {
     /// The line, from 1.
     pub line: usize,
     /// What is wrong, and what would be right.

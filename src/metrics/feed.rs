@@ -8,7 +8,6 @@ use std::{cmp::Reverse, collections::HashSet, sync::Arc};
 
 use chrono::{DateTime, Utc};
 use prometheus_client::{
-    encoding::EncodeLabelSet,
     metrics::{
         counter::Counter,
         family::Family,
@@ -18,12 +17,12 @@ use prometheus_client::{
 };
 use tokio::{sync::watch, task::spawn_blocking};
 
-use super::gauges::ProfileLabels;
+use super::gauges::{Labels, profile_label};
 use crate::{
     domain::{
         change::{Change, ChangeKind},
         ids::ChainId,
-        record::RecordView,
+        record::RecordSummary,
         service_level::DeadlineResult,
         settled_duration::SettledDuration,
         status::RouterStatus,
@@ -42,41 +41,15 @@ const MAX_CHAIN_LENGTH: usize = 40;
 /// The chains of routes without a label of their own.
 const OTHER: &str = "other";
 
-/// The labels of metrics that are separate for each route.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct RouteLabels {
-    profile: String,
-    from_chain: String,
-    to_chain: String,
-}
-
-/// The labels of the number of settled transfers.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct SettledLabels {
-    profile: String,
-    from_chain: String,
-    to_chain: String,
-    status: &'static str,
-    deadline: &'static str,
-}
-
-/// A settled transfer, as far as metrics need it.
-struct SettledTransfer {
-    from: ChainId,
-    to: ChainId,
-    profile: String,
-    status: &'static str,
-    deadline: DeadlineResult,
-    /// The duration in seconds, if it was measured.
-    seconds: Option<f64>,
-}
+/// The status of settled transfers, and whether they met their deadline.
+type SettledLabels = [(&'static str, &'static str); 2];
 
 /// What a page of the feed holds for the metrics.
 #[derive(Default)]
 struct PageFigures {
     /// The seconds between the last answer with the old status and the first one with the new status.
-    delays: Vec<(ProfileLabels, f64)>,
-    settled: Vec<SettledTransfer>,
+    delays: Vec<(Labels<1>, f64)>,
+    settled: Vec<(Transaction<RecordSummary>, DeadlineResult)>,
     has_more: bool,
 }
 
@@ -87,9 +60,9 @@ pub(super) struct FeedMetrics {
     /// Earlier changes aren't counted, though they enter the feed of a replica later, when it reads the log from before
     /// its start.
     earliest: Option<DateTime<Utc>>,
-    delays: Family<ProfileLabels, Histogram, fn() -> Histogram>,
-    durations: Family<RouteLabels, Histogram, fn() -> Histogram>,
-    settled: Family<SettledLabels, Counter>,
+    delays: Family<Labels<1>, Histogram, fn() -> Histogram>,
+    durations: Family<Labels<3>, Histogram, fn() -> Histogram>,
+    settled: Family<(Labels<3>, SettledLabels), Counter>,
 }
 
 impl FeedMetrics {
@@ -103,7 +76,7 @@ impl FeedMetrics {
             settled: Family::default(),
         };
         for profile in profiles {
-            drop(metrics.delays.get_or_create(&ProfileLabels::new(profile)));
+            drop(metrics.delays.get_or_create(&profile_label(profile)));
         }
         let help = "Time between the last answer with the old status and the first with the new one";
         registry.register_with_unit("detection_delay", help, Unit::Seconds, metrics.delays.clone());
@@ -167,38 +140,33 @@ impl FeedMetrics {
                 if routes.len() >= MAX_ROUTES / 2 {
                     return;
                 }
-                let (from_chain, to_chain) = route_label(route.from, route.to, routes);
-                let of = RouteLabels { profile: profile.clone(), from_chain, to_chain };
-                drop(self.durations.get_or_create(&of));
-                self.create_settled_series(&of, RouterStatus::Success.name());
+                let route = route_labels(&profile, route.from, route.to, routes);
+                drop(self.durations.get_or_create(&route));
+                self.create_settled_series(&route, RouterStatus::Success.name());
             }
         }
     }
 
     /// Creates the counts of a route and status: a share needs all of them, also those that are 0.
-    fn create_settled_series(&self, route: &RouteLabels, status: &'static str) {
-        let RouteLabels { profile, from_chain, to_chain } = route;
+    fn create_settled_series(&self, route: &Labels<3>, status: &'static str) {
         for result in DeadlineResult::ALL {
-            let (profile, from_chain, to_chain) = (profile.clone(), from_chain.clone(), to_chain.clone());
-            let labels = SettledLabels { profile, from_chain, to_chain, status, deadline: result.name() };
-            drop(self.settled.get_or_create(&labels));
+            drop(self.settled.get_or_create(&(route.clone(), settled_labels(status, result))));
         }
     }
 
     fn count(&self, figures: PageFigures, routes: &mut HashSet<(ChainId, ChainId)>) {
-        for (of, seconds) in figures.delays {
-            self.delays.get_or_create(&of).observe(seconds);
+        for (profile, seconds) in figures.delays {
+            self.delays.get_or_create(&profile).observe(seconds);
         }
-        for SettledTransfer { from, to, profile, status, deadline, seconds } in figures.settled {
-            let (from_chain, to_chain) = route_label(from, to, routes);
-            let route = RouteLabels { profile, from_chain, to_chain };
-            if let Some(seconds) = seconds {
-                self.durations.get_or_create_owned(&route).observe(seconds);
+        for (tx, deadline) in figures.settled {
+            let duration = SettledDuration::of(&tx).and_then(SettledDuration::measured);
+            let route = route_labels(&tx.profile, tx.params.from_chain, tx.params.to_chain, routes);
+            if let Some(duration) = duration {
+                self.durations.get_or_create_owned(&route).observe(duration.as_secs_f64());
             }
+            let status = tx.state.status.as_ref().map_or("unanswered", RouterStatus::name);
             self.create_settled_series(&route, status);
-            let RouteLabels { profile, from_chain, to_chain } = route;
-            let labels = SettledLabels { profile, from_chain, to_chain, status, deadline: deadline.name() };
-            self.settled.get_or_create(&labels).inc();
+            self.settled.get_or_create(&(route, settled_labels(status, deadline))).inc();
         }
     }
 }
@@ -207,42 +175,31 @@ impl PageFigures {
     fn add(&mut self, change: &Change, reader: &Reader) -> Result<(), StoreError> {
         if let ChangeKind::StatusChanged { previous: Some(_), .. } = change.kind {
             let gap = change.observation.map(|answer| reader.gap_before(answer)).transpose()?.flatten();
-            self.delays.extend(gap.map(|gap| (ProfileLabels::new(&change.profile), gap.as_secs_f64())));
+            self.delays.extend(gap.map(|gap| (profile_label(&change.profile), gap.as_secs_f64())));
         }
         if let (ChangeKind::Settled, Some(row)) = (&change.kind, change.transaction)
             && let Some(tx) = reader.header(row)?
             && let Some(result) = reader.deadline_result(&tx)?
         {
-            self.settled.push(SettledTransfer::new(&tx, result));
+            self.settled.push((tx, result));
         }
         Ok(())
     }
 }
 
-impl SettledTransfer {
-    /// Returns the figures of a settled transfer.
-    fn new<R: RecordView>(tx: &Transaction<R>, deadline: DeadlineResult) -> Self {
-        Self {
-            from: tx.params.from_chain.clone(),
-            to: tx.params.to_chain.clone(),
-            profile: tx.profile.clone(),
-            status: tx.state.status.as_ref().map_or("unanswered", RouterStatus::name),
-            deadline,
-            seconds: SettledDuration::of(tx).and_then(SettledDuration::measured).map(|duration| duration.as_secs_f64()),
-        }
-    }
+fn settled_labels(status: &'static str, deadline: DeadlineResult) -> SettledLabels {
+    [("status", status), ("deadline", deadline.name())]
 }
 
 /// Returns the labels of a route: its chains, or `other` if too many routes have labels already or a name is too long.
-fn route_label(from: ChainId, to: ChainId, routes: &mut HashSet<(ChainId, ChainId)>) -> (String, String) {
+fn route_labels(profile: &str, from: ChainId, to: ChainId, routes: &mut HashSet<(ChainId, ChainId)>) -> Labels<3> {
     let is_short = |chain: &ChainId| chain.as_str().len() <= MAX_CHAIN_LENGTH;
     let route = (from, to);
     let is_known = routes.contains(&route);
-    if !is_known && (routes.len() >= MAX_ROUTES || !is_short(&route.0) || !is_short(&route.1)) {
-        return (OTHER.to_owned(), OTHER.to_owned());
-    }
-    let labels = (route.0.as_str().to_owned(), route.1.as_str().to_owned());
-    if !is_known {
+    let has_labels = is_known || routes.len() < MAX_ROUTES && is_short(&route.0) && is_short(&route.1);
+    let name = |chain: &ChainId| if has_labels { chain.to_string() } else { OTHER.to_owned() };
+    let labels = [("profile", profile.to_owned()), ("from_chain", name(&route.0)), ("to_chain", name(&route.1))];
+    if has_labels && !is_known {
         routes.insert(route);
     }
     labels
@@ -255,10 +212,14 @@ mod tests {
     #[test]
     fn number_of_routes_with_labels_is_bounded() {
         let mut routes = HashSet::new();
-        let mut label = |from: &str| route_label(ChainId::new(from), ChainId::new("1"), &mut routes).0;
+        let mut label = |from: &str| {
+            let [_, (_, from), _] = route_labels("default", ChainId::new(from), ChainId::new("1"), &mut routes);
+            from
+        };
         let labels: HashSet<String> = (0..MAX_ROUTES + 50).map(|number| label(&number.to_string())).collect();
         assert_eq!(labels.len(), MAX_ROUTES + 1);
         assert!(labels.contains(OTHER) && label("0") == "0");
-        assert_eq!(route_label(ChainId::new("x".repeat(99)), ChainId::new("1"), &mut HashSet::new()).0, OTHER);
+        let long = route_labels("default", ChainId::new("x".repeat(99)), ChainId::new("1"), &mut HashSet::new());
+        assert_eq!(long[1].1, OTHER);
     }
 }

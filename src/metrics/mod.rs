@@ -33,17 +33,15 @@ use prometheus_client::{
 };
 use tokio::{
     net::TcpListener,
-    sync::watch,
     task::{JoinError, JoinSet, spawn_blocking},
 };
 
 pub(crate) use self::requests::{CountRequest, CountingTransport, RequestCounters};
-use self::{feed::FeedMetrics, format::TextFormat, gauges::MetricsSnapshot};
+use self::{feed::FeedMetrics, format::TextFormat, gauges::GaugeSources};
 use crate::{
     clock::Clock,
-    domain::team::TeamStatus,
     notify::WebhookPosts,
-    store::{FeedReader, SharedReader, Store, StoreError, StoreFiles, WakeKind},
+    store::{FeedReader, SharedReader, Store, StoreError, WakeKind},
 };
 
 /// The metrics server, which runs until this value is dropped.
@@ -96,13 +94,7 @@ pub(crate) struct MetricsSources<'a> {
 /// The state that requests for metrics read.
 struct MetricsState {
     counted: Registry,
-    reader: SharedReader,
-    files: StoreFiles,
-    posts: WebhookPosts,
-    /// The state of the team's store; `None` for a store of one machine.
-    team: Option<watch::Receiver<TeamStatus>>,
-    profiles: Vec<String>,
-    clock: Clock,
+    gauges: GaugeSources,
     /// Whether the server listens on a loopback address, which only this machine can reach.
     is_loopback: bool,
 }
@@ -126,16 +118,9 @@ impl Metrics {
         let version = Info::new(vec![("version", env!("CARGO_PKG_VERSION"))]);
         counted.register("build", "Version of hoptop", version);
         let feed_metrics = FeedMetrics::new(&profiles, store.team().map(|_| clock.now().wall), &mut counted);
-        let state = MetricsState {
-            counted,
-            reader: SharedReader::new(store.reader()?),
-            files: store.files(),
-            posts,
-            team: store.team(),
-            profiles,
-            clock: clock.clone(),
-            is_loopback: address.ip().is_loopback(),
-        };
+        let (reader, files, team) = (SharedReader::new(store.reader()?), store.files(), store.team());
+        let gauges = GaugeSources { reader, files, posts, team, profiles, clock: clock.clone() };
+        let state = MetricsState { counted, gauges, is_loopback: address.ip().is_loopback() };
         let router = Router::new().route("/metrics", get(answer_request)).with_state(Arc::new(state));
         let mut tasks = JoinSet::new();
         let (wakeups, feed) = (store.subscribe(WakeKind::Changes)?, FeedReader::new(store.reader()?));
@@ -177,15 +162,7 @@ async fn answer_request(State(state): State<Arc<MetricsState>>, headers: HeaderM
 
 impl MetricsState {
     fn text(&self, format: TextFormat) -> Result<String, StoreError> {
-        let team = self.team.as_ref().map(|team| team.borrow().clone());
-        let snapshot = MetricsSnapshot {
-            profiles: &self.profiles,
-            files: &self.files,
-            posts: self.posts.states(),
-            team: team.as_ref(),
-            now: self.clock.now(),
-        };
-        let gauges = self.reader.read(|reader| snapshot.read(reader))?;
+        let gauges = self.gauges.read()?;
         let mut text = String::new();
         // Writing to a `String` never fails.
         let written = encode_registry(&mut text, &self.counted)

@@ -4,7 +4,6 @@
 //! This module must never change a request or an answer, nor keep any part of an answer.
 
 use prometheus_client::{
-    encoding::EncodeLabelSet,
     metrics::{
         counter::Counter,
         family::Family,
@@ -14,7 +13,7 @@ use prometheus_client::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::gauges::ProfileLabels;
+use super::gauges::{Labels, profile_label};
 use crate::{
     domain::{
         observation::{Observation, RequestFailure, StatusOutcome},
@@ -27,15 +26,8 @@ use crate::{
 /// The number of requests by outcome, and the duration of status requests, for each profile. Clones share the counts.
 #[derive(Clone, Debug)]
 pub(crate) struct RequestCounters {
-    outcomes: Family<RequestLabels, Counter>,
-    latency: Family<ProfileLabels, Histogram, fn() -> Histogram>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct RequestLabels {
-    profile: String,
-    endpoint: String,
-    outcome: String,
+    outcomes: Family<Labels<3>, Counter>,
+    latency: Family<Labels<1>, Histogram, fn() -> Histogram>,
 }
 
 /// A request that was sent. A poller in a child process reports each request to its parent.
@@ -59,7 +51,7 @@ impl RequestCounters {
     /// Registers the metrics. The durations of these profiles are reported from the start.
     pub(super) fn register(&self, profiles: &[String], registry: &mut Registry) {
         for profile in profiles {
-            drop(self.latency.get_or_create(&ProfileLabels::new(profile)));
+            drop(self.latency.get_or_create(&profile_label(profile)));
         }
         let help = "Requests of this process, by outcome";
         registry.register("requests", help, self.outcomes.clone());
@@ -68,9 +60,10 @@ impl RequestCounters {
     }
 
     pub(crate) fn count(&self, profile: &str, SentRequest { endpoint, outcome, seconds }: SentRequest) {
-        self.outcomes.get_or_create(&RequestLabels { profile: profile.to_owned(), endpoint, outcome }).inc();
+        let labels = [("profile", profile.to_owned()), ("endpoint", endpoint), ("outcome", outcome)];
+        self.outcomes.get_or_create(&labels).inc();
         if let Some(seconds) = seconds {
-            self.latency.get_or_create_owned(&ProfileLabels::new(profile)).observe(seconds);
+            self.latency.get_or_create_owned(&profile_label(profile)).observe(seconds);
         }
     }
 }

@@ -2,11 +2,10 @@
 //!
 //! A call must never wait for another call to end while fewer than [`MAX_CONCURRENT_CALLS`] calls run.
 
-use std::{io, sync::Arc, time::Duration};
+use std::{io, time::Duration};
 
 use tokio::{
     io::AsyncWriteExt,
-    sync::Semaphore,
     task::{JoinError, JoinSet},
 };
 
@@ -18,31 +17,23 @@ const MAX_CONCURRENT_CALLS: usize = 4;
 const CALL_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The running calls of a command, and the result of the calls that have ended.
+#[derive(Default)]
 pub(super) struct CommandCalls {
-    /// One permit for each call that may run.
-    permits: Arc<Semaphore>,
     running: JoinSet<Result<(), String>>,
     /// The first failure, or a success if no call failed, since the last query; `None` if no call has ended.
     result: Option<Result<(), String>>,
 }
 
-impl Default for CommandCalls {
-    fn default() -> Self {
-        Self { permits: Arc::new(Semaphore::new(MAX_CONCURRENT_CALLS)), running: JoinSet::new(), result: None }
-    }
-}
-
 impl CommandCalls {
     /// Starts a call with `text` on its standard input. Waits while [`MAX_CONCURRENT_CALLS`] calls run.
     pub(super) async fn start(&mut self, argv: &[String], text: &str) {
-        // The semaphore is never closed.
-        let Ok(permit) = Arc::clone(&self.permits).acquire_owned().await else { return };
+        while self.running.len() >= MAX_CONCURRENT_CALLS {
+            self.wait_for_any().await;
+        }
         let (argv, text) = (argv.to_vec(), format!("{text}\n"));
         self.running.spawn(async move {
             let program = argv.first().cloned().unwrap_or_default();
-            let result = run_command(&argv, &text).await.map_err(|error| format!("{program}: {error}"));
-            drop(permit);
-            result
+            run_command(&argv, &text).await.map_err(|error| format!("{program}: {error}"))
         });
     }
 

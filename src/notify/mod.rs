@@ -20,7 +20,6 @@ pub use self::posts::WebhookPosts;
 pub(crate) use self::posts::{WEBHOOK_CHANNEL, WebhookState};
 use self::{
     command::CommandCalls,
-    posts::ActiveWebhook,
     webhook::{DeliveryError, Webhook},
 };
 use crate::{
@@ -34,7 +33,7 @@ use crate::{
         transaction::Transaction,
     },
     process::lock::KernelLock,
-    store::{Reader, SharedReader, Store, StoreError, WakeKind},
+    store::{FeedPage, Reader, SharedReader, Store, StoreError, WakeKind},
 };
 
 /// The interval between two attempts to acquire the lock.
@@ -110,10 +109,12 @@ impl Notifier {
         let read = |reader: &Reader| reader.snapshot(|| Ok((reader.last_change()?, reader.snapshot_loads()?)));
         let (start_seq, start_loads) = setup.clock.run_blocking(move || start_reader.read(read)).await??;
         for channel in channels {
-            let active_webhook = match channel {
-                Channel::Command(_) => None,
-                Channel::Webhook(_) => Some(setup.posts.begin(&setup.profile, setup.events.clone())),
-            };
+            if let Channel::Webhook(_) = channel {
+                setup.posts.update(&setup.profile, |state| {
+                    state.users += 1;
+                    state.events.clone_from(&setup.events);
+                });
+            }
             let task = ChannelTask {
                 setup: setup.clone(),
                 reader: reader.clone(),
@@ -126,7 +127,6 @@ impl Notifier {
                 saved_seq: start_seq,
                 stop: stopped.clone(),
                 calls: CommandCalls::default(),
-                active_webhook,
             };
             tasks.spawn(task.run_with_retries());
         }
@@ -146,7 +146,7 @@ impl Notifier {
     }
 }
 
-/// The reason why alerts can't be sent.
+/// The reason why alerts can't be sent, or sending ended before each event was sent.
 #[derive(Debug, thiserror::Error)]
 pub enum NotifierError {
     /// The store failed.
@@ -155,38 +155,12 @@ pub enum NotifierError {
     /// A task panicked.
     #[error("internal error: a task that sends alerts failed: {0}")]
     Task(#[from] JoinError),
-}
-
-/// A page of the feed.
-struct EventPage {
-    /// The changes that are events to send.
-    events: Vec<Change>,
-    /// The sequence number of the last feed entry.
-    last_seq: i64,
-    /// Whether the feed has more pages.
-    has_more: bool,
-    /// How often a snapshot had taken the place of the store's content, its feed included.
-    snapshot_loads: u64,
-}
-
-/// An event with the current state of its transaction.
-enum RenderedEvent {
-    Text(String),
-    /// Nothing is sent: the transaction was deleted, or the event can't be rendered.
-    Nothing,
-    /// A snapshot was loaded since the event was read.
-    Outdated,
-}
-
-/// The outcome of an attempt to send events.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum SendOutcome {
-    /// Each event was sent, the webhook refused it, its transaction was deleted, or it can't be rendered.
-    Done,
     /// A snapshot took the place of the store's content, its feed included: the cursor must be read again.
+    #[error("a snapshot took the place of the store's content")]
     Outdated,
-    /// The notifier stopped before each event was sent. The next process with the lock sends the remaining events.
-    Interrupted,
+    /// The notifier stopped. The next process with the lock sends the remaining events.
+    #[error("hoptop stops")]
+    Stopped,
 }
 
 /// The task that sends the events of one channel.
@@ -209,8 +183,14 @@ struct ChannelTask {
     /// Becomes `true` when the notifier must stop.
     stop: watch::Receiver<bool>,
     calls: CommandCalls,
-    /// Counts the posts, if the channel is a webhook.
-    active_webhook: Option<ActiveWebhook>,
+}
+
+impl Drop for ChannelTask {
+    fn drop(&mut self) {
+        if let Channel::Webhook(_) = *self.channel {
+            self.count_post(|state| state.users = state.users.saturating_sub(1));
+        }
+    }
 }
 
 impl ChannelTask {
@@ -220,7 +200,10 @@ impl ChannelTask {
         let mut delay = FIRST_RETRY_DELAY;
         loop {
             let started = clock.now().mono;
-            let Err(error) = self.run().await else { return };
+            let error = match self.run().await {
+                Ok(()) | Err(NotifierError::Stopped) => return,
+                Err(error) => error,
+            };
             if clock.now().mono.since(started) > MAX_RETRY_DELAY {
                 delay = FIRST_RETRY_DELAY;
             }
@@ -242,9 +225,7 @@ impl ChannelTask {
         let mut wakeups = self.setup.store.subscribe(WakeKind::Changes)?;
         let mut cursor = self.initialize_cursor().await?;
         loop {
-            if self.send_pending(&mut cursor).await? == SendOutcome::Interrupted {
-                return Ok(());
-            }
+            self.send_pending(&mut cursor).await?;
             self.save_call_result(&mut cursor).await?;
             tokio::select! {
                 biased;
@@ -254,54 +235,44 @@ impl ChannelTask {
             }
         }
         // Alerts that the last answers raised are sent too.
-        if self.send_pending(&mut cursor).await? == SendOutcome::Interrupted {
-            return Ok(());
-        }
+        self.send_pending(&mut cursor).await?;
         self.calls.wait_for_all().await;
         self.save_call_result(&mut cursor).await
     }
 
     /// Sends the events of each page after the cursor, and advances the cursor.
-    async fn send_pending(&mut self, cursor: &mut NotificationCursor) -> Result<SendOutcome, NotifierError> {
+    async fn send_pending(&mut self, cursor: &mut NotificationCursor) -> Result<(), NotifierError> {
         loop {
-            let page = self.load_page(cursor.seq).await?;
-            let outcome = match page.snapshot_loads == self.snapshot_loads {
-                true => self.send_events(&page.events, cursor).await?,
-                false => SendOutcome::Outdated,
+            let (snapshot_loads, page) = self.load_page(cursor.seq).await?;
+            let sent = match snapshot_loads == self.snapshot_loads {
+                true => self.send_events(&page.changes, cursor).await,
+                false => Err(NotifierError::Outdated),
             };
-            match outcome {
-                SendOutcome::Done => {}
-                SendOutcome::Outdated => {
+            match sent {
+                Err(NotifierError::Outdated) => {
                     // The feed may end before the cursor now. The saved cursor was corrected.
                     let saved = self.load_cursor().await?;
                     cursor.seq = saved.map_or(0, |saved| saved.seq);
                     continue;
                 }
-                SendOutcome::Interrupted => return Ok(SendOutcome::Interrupted),
+                sent => sent?,
             }
-            cursor.seq = cursor.seq.max(page.last_seq);
+            cursor.seq = cursor.seq.max(page.last);
             if cursor.seq - self.saved_seq > CURSOR_SAVE_INTERVAL {
                 self.save_cursor(cursor.clone()).await?;
             }
-            if !page.has_more {
-                return Ok(SendOutcome::Done);
+            if !page.is_full {
+                return Ok(());
             }
         }
     }
 
     /// Sends events in order, up to the first one that can't be sent now.
-    async fn send_events(
-        &mut self,
-        events: &[Change],
-        cursor: &mut NotificationCursor,
-    ) -> Result<SendOutcome, NotifierError> {
+    async fn send_events(&mut self, events: &[Change], cursor: &mut NotificationCursor) -> Result<(), NotifierError> {
         for event in events {
-            let outcome = self.send(event, cursor).await?;
-            if outcome != SendOutcome::Done {
-                return Ok(outcome);
-            }
+            self.send(event, cursor).await?;
         }
-        Ok(SendOutcome::Done)
+        Ok(())
     }
 
     /// Waits for the lock that lets this process notify. Returns `None` if the notifier stops first.
@@ -359,68 +330,64 @@ impl ChannelTask {
         Ok(cursors.into_iter().find(|cursor| cursor.channel == channel))
     }
 
-    /// Returns the page of the feed after `seq`.
-    async fn load_page(&self, seq: i64) -> Result<EventPage, NotifierError> {
+    /// Returns the page of the feed after `seq`, with the events to send, and how often a snapshot had taken the place of
+    /// the store's content.
+    async fn load_page(&self, seq: i64) -> Result<(u64, FeedPage), NotifierError> {
         let (setup, reader, earliest) = (self.setup.clone(), self.reader.clone(), self.earliest);
         let read = move |reader: &Reader| {
-            let (snapshot_loads, page) =
+            let (snapshot_loads, mut page) =
                 reader.snapshot(|| Ok((reader.snapshot_loads()?, reader.changes_after(seq, PAGE_SIZE)?)))?;
             let is_chosen =
                 |change: &Change| change.kind.notified_event().is_some_and(|event| setup.events.contains(&event));
             let is_early = |change: &Change| earliest.is_some_and(|earliest| change.at < earliest);
-            let is_sent = |change: &Change| change.profile == setup.profile && is_chosen(change) && !is_early(change);
-            Ok(EventPage {
-                events: page.changes.into_iter().filter(is_sent).collect(),
-                last_seq: page.last,
-                has_more: page.is_full,
-                snapshot_loads,
-            })
+            page.changes.retain(|change| change.profile == setup.profile && is_chosen(change) && !is_early(change));
+            Ok((snapshot_loads, page))
         };
         Ok(self.setup.clock.run_blocking(move || reader.read(read)).await??)
     }
 
     /// Sends an event through the channel.
-    async fn send(&mut self, event: &Change, cursor: &mut NotificationCursor) -> Result<SendOutcome, NotifierError> {
+    async fn send(&mut self, event: &Change, cursor: &mut NotificationCursor) -> Result<(), NotifierError> {
         let channel = Arc::clone(&self.channel);
         match &*channel {
             Channel::Command(argv) => {
-                let text = match self.render(event).await? {
-                    RenderedEvent::Text(text) => Some(text),
-                    RenderedEvent::Nothing => None,
-                    RenderedEvent::Outdated => return Ok(SendOutcome::Outdated),
-                };
+                let text = self.render(event).await?;
                 // Saved before the call: a process that is killed during the call must not repeat the call.
                 cursor.seq = event.seq;
                 self.save_cursor(cursor.clone()).await?;
                 if let Some(text) = text {
                     self.calls.start(argv, &text).await;
                 }
-                Ok(SendOutcome::Done)
+                Ok(())
             }
             Channel::Webhook(webhook) => self.post(webhook, event, cursor).await,
         }
     }
 
-    /// Renders an event with the current state of its transaction. An error of rendering is logged.
-    async fn render(&self, event: &Change) -> Result<RenderedEvent, NotifierError> {
+    /// Renders an event with the current state of its transaction. Returns `None` if nothing is sent: the transaction
+    /// was deleted, or the event can't be rendered, which is logged.
+    ///
+    /// # Errors
+    /// `Outdated` if a snapshot was loaded since the event was read.
+    async fn render(&self, event: &Change) -> Result<Option<String>, NotifierError> {
         let (reader, setup, event) = (self.reader.clone(), self.setup.clone(), event.clone());
         let loads = self.snapshot_loads;
         let read = move |reader: &Reader| {
             let listed = || event.transaction.map(|row| reader.list_row(row)).transpose();
             let (loads_now, listed) = reader.snapshot(|| Ok((reader.snapshot_loads()?, listed()?.flatten())))?;
             if loads_now != loads {
-                return Ok(RenderedEvent::Outdated);
+                return Ok(Err(NotifierError::Outdated));
             }
             if event.transaction.is_some() && listed.is_none() {
-                return Ok(RenderedEvent::Nothing);
+                return Ok(Ok(None));
             }
             let transaction = listed.as_ref().map(|listed| (&listed.transaction, &listed.alerts[..]));
             let rendered = (setup.render)(&event, transaction, setup.clock.now().wall);
             let failed =
                 |error: &serde_json::Error| tracing::error!("failed to render the event {}: {error}", event.seq);
-            Ok(rendered.inspect_err(failed).map_or(RenderedEvent::Nothing, RenderedEvent::Text))
+            Ok(Ok(rendered.inspect_err(failed).ok()))
         };
-        Ok(self.setup.clock.run_blocking(move || reader.read(read)).await??)
+        self.setup.clock.run_blocking(move || reader.read(read)).await??
     }
 
     /// Posts an event until the webhook accepts or refuses the event.
@@ -429,36 +396,24 @@ impl ChannelTask {
         webhook: &Webhook,
         event: &Change,
         cursor: &mut NotificationCursor,
-    ) -> Result<SendOutcome, NotifierError> {
+    ) -> Result<(), NotifierError> {
         let mut delay = FIRST_RETRY_DELAY;
+        let clock = self.setup.clock.clone();
         // Equal for each attempt.
         let id = format!("{}/{}", self.setup.profile, event.seq);
-        loop {
-            let clock = self.setup.clock.clone();
-            let text = match self.render(event).await? {
-                RenderedEvent::Text(text) => text,
-                RenderedEvent::Nothing => {
-                    // The error was about an event that is no longer sent.
-                    (cursor.seq, cursor.error) = (event.seq, None);
-                    self.save_cursor(cursor.clone()).await?;
-                    return Ok(SendOutcome::Done);
-                }
-                RenderedEvent::Outdated => return Ok(SendOutcome::Outdated),
-            };
-            let posted = clock.await_outside(webhook.post(&id, text, clock.now().wall)).await;
-            match posted {
+        // An error about an event that is no longer sent, or was sent now, is over.
+        let mut refusal = None;
+        while let Some(text) = self.render(event).await? {
+            match clock.await_outside(webhook.post(&id, text, clock.now().wall)).await {
                 Ok(()) => {
                     self.count_post(|state| state.delivered += 1);
-                    (cursor.seq, cursor.error) = (event.seq, None);
-                    self.save_cursor(cursor.clone()).await?;
-                    return Ok(SendOutcome::Done);
+                    break;
                 }
                 Err(error @ DeliveryError::Refused { .. }) => {
                     tracing::warn!("webhook: {error}");
                     self.count_post(|state| state.refused += 1);
-                    (cursor.seq, cursor.error) = (event.seq, Some(error.to_string()));
-                    self.save_cursor(cursor.clone()).await?;
-                    return Ok(SendOutcome::Done);
+                    refusal = Some(error.to_string());
+                    break;
                 }
                 Err(error @ DeliveryError::Temporary(_)) => {
                     self.count_post(|state| state.failed += 1);
@@ -472,16 +427,16 @@ impl ChannelTask {
             }
             tokio::select! {
                 biased;
-                () = wait_for_stop(&mut self.stop) => return Ok(SendOutcome::Interrupted),
+                () = wait_for_stop(&mut self.stop) => return Err(NotifierError::Stopped),
                 () = clock.sleep_until(clock.now().mono + delay) => delay = (delay * 2).min(MAX_RETRY_DELAY),
             }
         }
+        (cursor.seq, cursor.error) = (event.seq, refusal);
+        self.save_cursor(cursor.clone()).await
     }
 
     fn count_post(&self, change: impl FnOnce(&mut WebhookState)) {
-        if let Some(webhook) = &self.active_webhook {
-            webhook.count(change);
-        }
+        self.setup.posts.update(&self.setup.profile, change);
     }
 
     /// Saves the result of the calls that have ended since the last query.

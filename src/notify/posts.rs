@@ -31,43 +31,15 @@ pub(crate) struct WebhookState {
     pub failed: u64,
 }
 
-/// A webhook in use. Dropping it ends the use; the counts stay.
-#[derive(Debug)]
-pub(super) struct ActiveWebhook {
-    posts: WebhookPosts,
-    profile: String,
-}
-
 impl WebhookPosts {
     /// Returns the state of each profile that has or had a webhook.
     pub(crate) fn states(&self) -> BTreeMap<String, WebhookState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Begins the use of a profile's webhook, which gets these events.
-    pub(super) fn begin(&self, profile: &str, events: Vec<NotifiedEvent>) -> ActiveWebhook {
-        self.update(profile, |state| {
-            state.users += 1;
-            state.events = events;
-        });
-        ActiveWebhook { posts: self.clone(), profile: profile.to_owned() }
-    }
-
-    fn update(&self, profile: &str, change: impl FnOnce(&mut WebhookState)) {
+    /// Changes the state of a profile's webhook.
+    pub(super) fn update(&self, profile: &str, change: impl FnOnce(&mut WebhookState)) {
         let mut states = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         change(states.entry(profile.to_owned()).or_default());
-    }
-}
-
-impl ActiveWebhook {
-    /// Counts the outcome of a post.
-    pub(super) fn count(&self, change: impl FnOnce(&mut WebhookState)) {
-        self.posts.update(&self.profile, change);
-    }
-}
-
-impl Drop for ActiveWebhook {
-    fn drop(&mut self) {
-        self.count(|state| state.users = state.users.saturating_sub(1));
     }
 }

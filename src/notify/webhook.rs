@@ -14,7 +14,7 @@ use reqwest::{
 use sha2::Sha256;
 
 use crate::{
-    api::{Endpoint, Timeouts, describe, http_builder, innermost, is_loopback},
+    api::{Endpoint, Timeouts, describe, http_builder, innermost, is_loopback, read_body},
     domain::text,
 };
 
@@ -160,11 +160,7 @@ impl Webhook {
     /// The reason why no response came.
     pub(crate) async fn try_post(&self, id: &str, body: String, now: DateTime<Utc>) -> Result<WebhookResponse, String> {
         let mut response = self.send(id, body, now).await?;
-        let mut bytes = Vec::new();
-        while let (true, Ok(Some(chunk))) = (bytes.len() < SHOWN_LENGTH, response.chunk().await) {
-            bytes.extend_from_slice(&chunk);
-        }
-        bytes.truncate(SHOWN_LENGTH);
+        let (bytes, _) = read_body(&mut response, SHOWN_LENGTH).await;
         Ok(WebhookResponse { status: response.status().as_u16(), body: text::clean(&String::from_utf8_lossy(&bytes)) })
     }
 

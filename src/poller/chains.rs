@@ -16,7 +16,10 @@ use tokio::{
     task::{JoinSet, spawn_blocking},
 };
 
-use super::setup::{LeasePermit, PollScope, PollerError, PollerSetup};
+use super::{
+    requests::apply_operation,
+    setup::{LeasePermit, PollScope, PollerError, PollerSetup},
+};
 use crate::{
     chain_rpc::{ChainNodes, ChainQuestion},
     clock::Clock,
@@ -26,11 +29,10 @@ use crate::{
         ids::{RowId, TransactionKey},
         on_chain::{ChainReading, ChainVerdict, OnChain, is_evm_hash},
         operation::Operation,
-        record::RecordSummary,
         status::RouterStatus,
         transaction::Transaction,
     },
-    store::{FeedReader, Reader, Store, StoreError, WakeKind},
+    store::{FeedReader, ListRow, Reader, Store, StoreError, WakeKind},
 };
 
 /// The highest number of requests that are under way at the same time.
@@ -68,10 +70,8 @@ struct DueQuestion {
     question: ChainQuestion,
 }
 
-struct AnsweredQuestion {
-    due: DueQuestion,
-    answer: Result<OnChain, String>,
-}
+/// A question with its answer, or the reason why there is none.
+type AnsweredQuestion = (DueQuestion, Result<OnChain, String>);
 
 /// When each transaction's chain is asked next.
 #[derive(Default)]
@@ -269,11 +269,11 @@ impl ChainPoller {
     /// Stores an answer, and plans the next question about the transaction.
     async fn save_answer(
         &self,
-        asked: AnsweredQuestion,
+        (due, answer): AnsweredQuestion,
         feed: &FeedReader,
         schedule: &mut QuestionSchedule,
     ) -> Result<(), PollerError> {
-        let AnsweredQuestion { due: DueQuestion { row, key, question }, answer } = asked;
+        let DueQuestion { row, key, question } = due;
         schedule.under_way.remove(&row);
         schedule.requested.remove(&row);
         let now = self.clock.now();
@@ -293,11 +293,7 @@ impl ChainPoller {
         };
         let Some(on_chain) = on_chain else { return Ok(()) };
         let operation = Operation::ObserveChain { transaction: key, on_chain: Box::new(on_chain) };
-        let stored = {
-            let _hold = self.clock.hold();
-            self.store.apply(operation, now.wall).await
-        };
-        if let Err(error) = stored {
+        if let Err(error) = apply_operation(&self.store, &self.clock, operation, now).await {
             // The next question brings the answer again.
             tracing::warn!("what the chain says can't be stored: {error}");
         }
@@ -334,16 +330,12 @@ fn next_check(
     row: RowId,
 ) -> Result<Option<DateTime<Utc>>, StoreError> {
     let Some(header) = reader.header(row)?.filter(|header| header.profile == profile) else { return Ok(None) };
-    let second = match may_have_second_transaction(&header) {
+    // Only then is the record worth reading.
+    let second = match header.state.status.as_ref().is_some_and(chain_check::has_second_transaction) {
         true => reader.list_row(row)?.and_then(|listed| next_second_check(&listed.transaction, nodes)),
         false => None,
     };
     Ok([next_source_check(&header, nodes), second].into_iter().flatten().min())
-}
-
-/// Whether a second transaction may matter, so that the record is worth reading.
-fn may_have_second_transaction(header: &Transaction<RecordSummary>) -> bool {
-    header.state.status.as_ref().is_some_and(chain_check::has_second_transaction)
 }
 
 fn next_second_check(tx: &Transaction, nodes: &ChainNodes) -> Option<DateTime<Utc>> {
@@ -356,17 +348,18 @@ async fn ask(nodes: Arc<ChainNodes>, permits: Arc<Semaphore>, batch: Vec<DueQues
     let _permit = permits.acquire().await;
     let questions: Vec<ChainQuestion> = batch.iter().map(|due| due.question.clone()).collect();
     let answers = nodes.ask_all(&questions).await;
-    batch.into_iter().zip(answers).map(|(due, answer)| AnsweredQuestion { due, answer }).collect()
+    batch.into_iter().zip(answers).collect()
 }
 
 /// Returns the questions about the transactions in these rows, by their source chain. What people ask comes first.
 fn load_due(reader: &Reader, rows: Vec<(RowId, bool)>) -> Result<(Vec<RowId>, Vec<Vec<DueQuestion>>), StoreError> {
     let (mut deleted, mut by_chain): (Vec<RowId>, Vec<Vec<DueQuestion>>) = (Vec::new(), Vec::new());
     for (row, is_requested) in rows {
-        let Some(due) = load_question(reader, row, is_requested)? else {
+        let Some(ListRow { transaction: tx, .. }) = reader.list_row(row)? else {
             deleted.push(row);
             continue;
         };
+        let due = DueQuestion { row, key: tx.key(), question: ChainQuestion::new(tx, is_requested) };
         let same = |group: &&mut Vec<DueQuestion>| {
             group.first().is_some_and(|first| first.question.chain == due.question.chain)
         };
@@ -376,19 +369,6 @@ fn load_due(reader: &Reader, rows: Vec<(RowId, bool)>) -> Result<(Vec<RowId>, Ve
         }
     }
     Ok((deleted, by_chain))
-}
-
-/// Returns the question about the transaction in this row; `None` if the transaction is gone.
-fn load_question(reader: &Reader, row: RowId, is_requested: bool) -> Result<Option<DueQuestion>, StoreError> {
-    let Some(header) = reader.header(row)? else { return Ok(None) };
-    let second_transaction = match may_have_second_transaction(&header) {
-        true => reader.list_row(row)?.and_then(|listed| chain_check::second_transaction(&listed.transaction)),
-        false => None,
-    };
-    let key = header.key();
-    let (chain, hash) = (key.from_chain.clone(), key.hash.clone());
-    let question = ChainQuestion { chain, hash, second_transaction, previous: header.on_chain, is_requested };
-    Ok(Some(DueQuestion { row, key, question }))
 }
 
 #[cfg(test)]

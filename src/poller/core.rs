@@ -89,15 +89,18 @@ pub(crate) struct PollerCore {
     pub budget: Budget,
     /// The requests that people asked for and that poll no tracked transaction, the oldest first, each once.
     single_requests: VecDeque<ServiceRequest>,
-    health: ProfileHealth,
-    /// The end of the pause that a person set, if there is one.
-    paused_until: Option<DateTime<Utc>>,
+    /// The health of the polling.
+    pub(super) health: ProfileHealth,
+    /// The end of the pause that a person set, if there is one. Requests of people are sent during a pause.
+    pub pause: Option<DateTime<Utc>>,
     in_flight: usize,
     recent_sends: VecDeque<MonotonicTime>,
-    started: MonotonicTime,
-    /// Before this moment nothing is sent.
-    begins_at: MonotonicTime,
-    counts: RequestCounts,
+    /// When the poller started.
+    pub started: MonotonicTime,
+    /// Before this moment nothing is sent: the last requests of an earlier run aren't known.
+    pub begins_at: MonotonicTime,
+    /// The numbers of requests so far.
+    pub counts: RequestCounts,
     /// The moving average of the duration of a request.
     round_trip_seconds: f64,
 }
@@ -110,7 +113,7 @@ impl PollerCore {
             budget,
             single_requests: VecDeque::new(),
             health: ProfileHealth::default(),
-            paused_until: None,
+            pause: None,
             in_flight: 0,
             recent_sends: VecDeque::new(),
             started: from,
@@ -120,24 +123,9 @@ impl PollerCore {
         }
     }
 
-    /// Tells the core that an earlier run left an active outage alert. The first answer then returns `Recovered`.
-    pub(crate) fn record_earlier_problem(&mut self) {
-        self.health.record_earlier_problem();
-    }
-
-    /// Sends nothing before this moment: the last requests of an earlier run aren't known.
-    pub(crate) fn begin_at(&mut self, moment: MonotonicTime) {
-        self.begins_at = moment;
-    }
-
-    /// Pauses polling until this moment, or resumes polling with `None`. Requests of people are sent during a pause.
-    pub(crate) fn pause(&mut self, until: Option<DateTime<Utc>>) {
-        self.paused_until = until;
-    }
-
     /// Returns the end of the pause, if `now` is before that end.
     pub(crate) fn paused_until(&self, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
-        self.paused_until.filter(|until| *until > now)
+        self.pause.filter(|until| *until > now)
     }
 
     /// Queues a request that a person asked for and that polls no tracked transaction. Such requests go ahead of
@@ -204,30 +192,25 @@ impl PollerCore {
     pub(crate) fn finish_request(&mut self, ended: EndedRequest<'_>, jitter: f64) -> Option<ProfileEvent> {
         let EndedRequest { request, permit, at, now, failure } = ended;
         self.in_flight = self.in_flight.saturating_sub(1);
-        let returned = match failure {
-            Some(RequestFailure::TimedOut(timeout)) => RequestEnd::TimedOut(*timeout),
+        let (returned, ending, count) = match failure {
+            None => (RequestEnd::Answered, PollResult::Answered, &mut self.counts.answered),
             Some(RequestFailure::Throttled { retry_after, .. }) => {
-                RequestEnd::Throttled { retry_after: *retry_after, jitter }
-            }
-            Some(_) => RequestEnd::Failed,
-            None => RequestEnd::Answered,
-        };
-        let round_trip = self.budget.release(permit, returned, at.mono, now);
-        self.round_trip_seconds += ROUND_TRIP_WEIGHT * (round_trip.as_secs_f64() - self.round_trip_seconds);
-        let is_throttled = matches!(failure, Some(RequestFailure::Throttled { .. }));
-        self.counts.failed += u64::from(failure.is_some() && !is_throttled);
-        self.counts.answered += u64::from(failure.is_none());
-        let ending = match failure {
-            Some(RequestFailure::Throttled { .. }) => {
-                self.counts.throttled += 1;
-                PollResult::Unrelated
+                let throttled = RequestEnd::Throttled { retry_after: *retry_after, jitter };
+                (throttled, PollResult::Unrelated, &mut self.counts.throttled)
             }
             // The service refuses the ID, not the transaction.
-            Some(RequestFailure::Unauthorized(_)) => PollResult::Unrelated,
+            Some(RequestFailure::Unauthorized(_)) => {
+                (RequestEnd::Failed, PollResult::Unrelated, &mut self.counts.failed)
+            }
             // The failure may concern this transaction alone: other transactions go first for a while.
-            Some(_) => PollResult::Failed,
-            None => PollResult::Answered,
+            Some(RequestFailure::TimedOut(timeout)) => {
+                (RequestEnd::TimedOut(*timeout), PollResult::Failed, &mut self.counts.failed)
+            }
+            Some(_) => (RequestEnd::Failed, PollResult::Failed, &mut self.counts.failed),
         };
+        *count += 1;
+        let round_trip = self.budget.release(permit, returned, at.mono, now);
+        self.round_trip_seconds += ROUND_TRIP_WEIGHT * (round_trip.as_secs_f64() - self.round_trip_seconds);
         if let ServiceRequest::Status(id) = request {
             self.scheduler.record_result(id, ending, at);
         }
@@ -264,24 +247,11 @@ impl PollerCore {
         recent_sends as f64 / span.as_secs_f64()
     }
 
-    /// Returns how many requests a second the budget allows now, given how long requests take.
-    pub(crate) fn allowed(&self) -> f64 {
-        self.budget.throughput(Duration::try_from_secs_f64(self.round_trip_seconds).unwrap_or_default())
-    }
-
-    /// Returns the polls per second that are needed, and the polls that the budget allows.
+    /// Returns the polls per second that are needed, and the polls that the budget allows, given how long requests take.
     pub(crate) fn need(&self) -> Need {
-        Need { polls: self.scheduler.need(), allowed: self.allowed(), unsettled: self.scheduler.item_count() as u64 }
-    }
-
-    /// Returns the numbers of requests so far.
-    pub(crate) fn counts(&self) -> RequestCounts {
-        self.counts
-    }
-
-    /// Returns the time since the poller started.
-    pub(crate) fn running(&self, now: MonotonicTime) -> Duration {
-        now.since(self.started)
+        let round_trip = Duration::try_from_secs_f64(self.round_trip_seconds).unwrap_or_default();
+        let (polls, allowed) = (self.scheduler.need(), self.budget.throughput(round_trip));
+        Need { polls, allowed, unsettled: self.scheduler.item_count() as u64 }
     }
 
     /// Returns the health of the polling, and the end of the rest in which nothing is sent.
@@ -370,7 +340,7 @@ mod tests {
     #[test]
     fn during_a_pause_only_requests_of_people_are_sent() {
         let mut core = core(10.0, 3);
-        core.pause(Some(at(60_000).wall));
+        core.pause = Some(at(60_000).wall);
         core.scheduler.set_open(vec![RowId(1)]);
         assert_eq!(core.next(at(0)), PollerAction::WaitForEvent);
         core.scheduler.request(RowId(2), at(0));
@@ -386,7 +356,6 @@ mod tests {
         assert_eq!(asked, [ServiceRequest::Quote(7), ServiceRequest::Status(RowId(2))]);
         assert_eq!(core.next(at(59_999)), PollerAction::WaitForEvent);
         assert!(matches!(core.next(at(60_000)), PollerAction::Send(..)), "the pause is over");
-        core.pause(None);
     }
 
     #[test]
@@ -453,7 +422,7 @@ mod tests {
         let throttled = RequestFailure::Throttled { message: None, retry_after: Some(Duration::from_secs(7)) };
         assert!(matches!(end(&mut core, first, Some(&throttled), at(50)), Some(ProfileEvent::Throttled(_))));
         assert_eq!(core.next(at(100)), PollerAction::WaitUntil(at(7_050).mono));
-        assert_eq!(core.counts(), RequestCounts { requests: 1, throttled: 1, failed: 0, answered: 0 });
+        assert_eq!(core.counts, RequestCounts { requests: 1, throttled: 1, failed: 0, answered: 0 });
     }
 
     #[test]

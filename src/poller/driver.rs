@@ -102,16 +102,8 @@ async fn poll<T: ServiceTransport>(
         let may_begin = driver.setup.lease.as_ref().is_none_or(|lease| lease.is_granted(&driver.setup.clock));
         let action = if may_begin { driver.core.next(now) } else { PollerAction::WaitForEvent };
         let wake = match action {
-            PollerAction::Send(ServiceRequest::Status(id), permit) => {
-                driver.send_status(id, permit, now);
-                continue;
-            }
-            PollerAction::Send(ServiceRequest::Quote(id), permit) => {
-                driver.send_quote_request(id, permit).await?;
-                continue;
-            }
-            PollerAction::Send(ServiceRequest::UntrackedStatus(id), permit) => {
-                driver.send_status_request(id, permit, now);
+            PollerAction::Send(request, permit) => {
+                driver.send(request, permit, now).await?;
                 continue;
             }
             PollerAction::WaitUntil(moment) => moment.min(driver.reporter.next_report(now.mono)),
@@ -141,10 +133,13 @@ async fn poll<T: ServiceTransport>(
     driver.drain().await
 }
 
+/// The end of the task that sent a request.
+type EndedTask = (ServiceRequest, SlotPermit, RequestResult);
+
 struct PollerDriver<T> {
     setup: PollerSetup<T>,
     core: PollerCore,
-    requests: JoinSet<RequestResult>,
+    requests: JoinSet<EndedTask>,
     wakeups: watch::Receiver<u64>,
     /// The lock of the process that polls this profile of this store; `None` if no other process uses the store.
     _role: Option<KernelLock>,
@@ -212,16 +207,14 @@ impl<T: ServiceTransport> PollerDriver<T> {
         if let Some(last) = last.filter(|_| driver.setup.budget_folder.is_some())
             && let Some(moment) = takeover::unrecorded_by(&last, driver.setup.clock.now())
         {
-            driver.core.begin_at(moment + schedule::MIN_INTERVAL);
+            driver.core.begins_at = moment + schedule::MIN_INTERVAL;
             // This process may end before that moment.
             driver.unrecorded.add(moment);
         }
         let alerts = driver.read(|reader| reader.alerts(AlertQuery::OfProfiles)).await?;
         let own = |alert: &&Alert| alert.subject == AlertSubject::Profile && alert.profile == driver.setup.profile;
         let own: Vec<Rule> = alerts.iter().filter(own).map(|alert| alert.rule).collect();
-        if own.iter().any(|rule| rule.is_outage()) {
-            driver.core.record_earlier_problem();
-        }
+        driver.core.health.has_earlier_problem = own.iter().any(|rule| rule.is_outage());
         driver.shortage = Shortage::new(own.contains(&Rule::BudgetShort));
         Ok(driver)
     }
@@ -268,7 +261,7 @@ impl<T: ServiceTransport> PollerDriver<T> {
         let now = self.setup.clock.now();
         self.context.duration_stats = read.duration_stats;
         self.core.scheduler.set_open(read.requests.open);
-        self.core.pause(read.requests.paused_until);
+        self.core.pause = read.requests.paused_until;
         let changes = read.changes;
         for plan in read.plans {
             let (id, is_requested) = (plan.id, plan.is_requested);
@@ -300,49 +293,38 @@ impl<T: ServiceTransport> PollerDriver<T> {
         Ok(changes.has_more)
     }
 
-    fn sender(&self, request: ServiceRequest, permit: SlotPermit) -> RequestSender<T> {
-        let (store, clock) = (self.setup.store.clone(), self.setup.clock.clone());
-        let (transport, profile) = (Arc::clone(&self.setup.transport), self.setup.profile.clone());
-        RequestSender { request, permit, store, transport, clock, profile }
-    }
-
-    fn send_status(&mut self, id: RowId, permit: SlotPermit, now: Now) {
-        let request = ServiceRequest::Status(id);
-        let Some(PollTarget { params, status }) = self.targets.get(&id).cloned() else {
-            self.core.cancel_request(request, permit, now);
-            return;
+    /// Sends a request, unless its transaction or its person's request is gone or claimed.
+    async fn send(&mut self, request: ServiceRequest, permit: SlotPermit, now: Now) -> Result<(), PollerError> {
+        let PollerSetup { store, transport, clock, profile, .. } = &self.setup;
+        let (store, clock, profile) = (store.clone(), clock.clone(), profile.clone());
+        let sender = RequestSender { store, transport: Arc::clone(transport), clock, profile };
+        let sending = match request {
+            ServiceRequest::Status(id) => self.targets.get(&id).cloned().map(|PollTarget { params, status }| {
+                self.in_flight.insert(id, false);
+                sender.ask_status(params, status).boxed()
+            }),
+            ServiceRequest::UntrackedStatus(id) => {
+                let key = self.untracked.get_mut(&id).and_then(Option::take);
+                key.map(|key| sender.ask_untracked_status(key).boxed())
+            }
+            ServiceRequest::Quote(id) => match self.quotes.remove(&id) {
+                Some(quote) => {
+                    let claimed = requests::claim_quote(&self.setup, &quote, now).await;
+                    let claimed = claimed.or_else(|error| self.handle_write_error(error).map(|()| None))?;
+                    claimed.map(|quote_request| sender.ask_quote(quote, quote_request).boxed())
+                }
+                None => None,
+            },
         };
-        self.in_flight.insert(id, false);
-        self.requests.spawn(self.sender(request, permit).ask_status(params, status));
-    }
-
-    async fn send_quote_request(&mut self, id: i64, permit: SlotPermit) -> Result<(), PollerError> {
-        let (request, now) = (ServiceRequest::Quote(id), self.setup.clock.now());
-        let Some(quote) = self.quotes.remove(&id) else {
-            self.core.cancel_request(request, permit, now);
-            return Ok(());
-        };
-        let claimed = requests::claim_quote(&self.setup, &quote, now).await;
-        let Some(quote_request) = claimed.or_else(|error| self.handle_write_error(error).map(|()| None))? else {
-            self.core.cancel_request(request, permit, now);
-            return Ok(());
-        };
-        self.requests.spawn(self.sender(request, permit).ask_quote(quote, quote_request));
+        match sending {
+            Some(sending) => drop(self.requests.spawn(async move { (request, permit, sending.await) })),
+            None => self.core.cancel_request(request, permit, now),
+        }
         Ok(())
     }
 
-    /// Sends a request for the status of a transaction that isn't tracked.
-    fn send_status_request(&mut self, id: i64, permit: SlotPermit, now: Now) {
-        let request = ServiceRequest::UntrackedStatus(id);
-        let Some(key) = self.untracked.get_mut(&id).and_then(Option::take) else {
-            self.core.cancel_request(request, permit, now);
-            return;
-        };
-        self.requests.spawn(self.sender(request, permit).ask_untracked_status(key));
-    }
-
-    async fn finish_request(&mut self, done: RequestResult) -> Result<(), PollerError> {
-        let RequestResult { request, permit, at, failure, stored } = done;
+    async fn finish_request(&mut self, done: EndedTask) -> Result<(), PollerError> {
+        let (request, permit, RequestResult { at, failure, stored }) = done;
         let has_changed = match request {
             ServiceRequest::Status(id) => self.in_flight.remove(&id).unwrap_or(false),
             ServiceRequest::Quote(_) | ServiceRequest::UntrackedStatus(_) => false,
@@ -463,7 +445,7 @@ impl<T: ServiceTransport> PollerDriver<T> {
         if !is_stopping && !self.reporter.try_start_report(now.mono) {
             return None;
         }
-        let RequestCounts { requests, throttled, failed, answered } = self.core.counts();
+        let RequestCounts { requests, throttled, failed, answered } = self.core.counts;
         let need = self.core.need();
         let (health, resting) = self.core.health(now.mono);
         let paused_until = self.core.paused_until(now.wall);
@@ -491,7 +473,7 @@ impl<T: ServiceTransport> PollerDriver<T> {
             requests,
             throttled,
             failed,
-            running: self.core.running(now.mono),
+            running: now.mono.since(self.core.started),
             unsettled: self.core.scheduler.item_count() as u64,
             health,
             paused_until,

@@ -42,16 +42,12 @@ pub(super) struct ProfileHealth {
     /// When the last answer arrived.
     last_answer: Option<MonotonicTime>,
     next_probe: MonotonicTime,
-    /// Whether an earlier run left an outage alert that no answer has ended yet.
-    has_earlier_problem: bool,
+    /// Whether an earlier run left an outage alert that no answer has ended yet: the first answer then returns
+    /// `Recovered`.
+    pub(super) has_earlier_problem: bool,
 }
 
 impl ProfileHealth {
-    /// Records that an earlier run left an outage alert.
-    pub(super) fn record_earlier_problem(&mut self) {
-        self.has_earlier_problem = true;
-    }
-
     /// Returns the moment of the next probe if only probes are allowed, one at a time. Returns `None` if polling is
     /// allowed.
     pub(super) fn probe_at(&self) -> Option<MonotonicTime> {
@@ -292,8 +288,7 @@ mod tests {
 
     #[test]
     fn problem_of_an_earlier_run_ends_with_the_first_answer() {
-        let mut health = ProfileHealth::default();
-        health.record_earlier_problem();
+        let mut health = ProfileHealth { has_earlier_problem: true, ..ProfileHealth::default() };
         assert_eq!(health.apply_result(None, at(1)), Some(ProfileEvent::Recovered));
         assert_eq!(health.apply_result(None, at(1)), None);
     }

@@ -68,17 +68,6 @@ pub(super) struct PollTarget {
     pub(super) status: Option<RouterStatus>,
 }
 
-impl PollPlan {
-    fn of_deleted(change: &Change) -> Option<Self> {
-        match change.kind {
-            ChangeKind::Deleted { row } => {
-                Some(Self { id: RowId(row), polled: None, is_requested: false, is_requested_only: false })
-            }
-            _ => None,
-        }
-    }
-}
-
 /// The changes of the store that concern a poller.
 pub(super) struct StoreChanges {
     /// The entries of the feed.
@@ -107,7 +96,12 @@ impl StoreChanges {
                 for row in rows {
                     plans.extend(reader.header(row)?.and_then(|tx| context.plan(&tx, now.wall)));
                 }
-                plans.extend(changes.changes.iter().filter_map(PollPlan::of_deleted));
+                plans.extend(changes.changes.iter().filter_map(|change| match change.kind {
+                    ChangeKind::Deleted { row } => {
+                        Some(PollPlan { id: RowId(row), polled: None, is_requested: false, is_requested_only: false })
+                    }
+                    _ => None,
+                }));
             }
             let requests = reader.poller_requests(&context.profile, now.wall)?;
             Ok(Self { plans, requests, duration_stats: context.duration_stats, changes })

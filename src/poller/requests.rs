@@ -4,9 +4,8 @@
 
 use std::sync::Arc;
 
-use super::{core::ServiceRequest, journal, setup::PollerSetup, transport::ServiceTransport};
+use super::{journal, setup::PollerSetup, transport::ServiceTransport};
 use crate::{
-    budget::SlotPermit,
     clock::{Clock, Now},
     domain::{
         ids::TransactionKey,
@@ -19,10 +18,8 @@ use crate::{
     store::{AppliedObservation, OperationResult, Store, StoreError},
 };
 
-/// A request that has ended.
+/// The result of a request that has ended.
 pub(super) struct RequestResult {
-    pub(super) request: ServiceRequest,
-    pub(super) permit: SlotPermit,
     /// When the answer arrived, or when the request was given up.
     pub(super) at: Now,
     pub(super) failure: Option<RequestFailure>,
@@ -33,8 +30,6 @@ pub(super) struct RequestResult {
 
 /// What one request needs.
 pub(super) struct RequestSender<T> {
-    pub(super) request: ServiceRequest,
-    pub(super) permit: SlotPermit,
     pub(super) store: Store,
     pub(super) transport: Arc<T>,
     pub(super) clock: Clock,
@@ -55,11 +50,11 @@ impl<T: ServiceTransport> RequestSender<T> {
             && self.is_corrected(&transaction, &params).await
         {
             // This answer is for the old parameters. The next poll sends the corrected ones.
-            return self.end(at, failure, Ok(None));
+            return RequestResult { at, failure, stored: Ok(None) };
         }
         let operation = Operation::Observe { transaction, observation: Box::new(observation) };
         let stored = apply_operation(&self.store, &self.clock, operation, at).await;
-        self.end(at, failure, stored.and_then(|outcome| outcome.observed().map(Some)))
+        RequestResult { at, failure, stored: stored.and_then(|outcome| outcome.observed().map(Some)) }
     }
 
     /// Whether the parameters of a transaction were corrected since the request.
@@ -76,7 +71,7 @@ impl<T: ServiceTransport> RequestSender<T> {
         let failure = observation.outcome.failure().cloned();
         let operation = Operation::AnswerStatus { request, observation: Box::new(observation) };
         let stored = apply_operation(&self.store, &self.clock, operation, at).await;
-        self.end(at, failure, stored.map(|_| None))
+        RequestResult { at, failure, stored: stored.map(|_| None) }
     }
 
     /// Asks for a route.
@@ -89,7 +84,7 @@ impl<T: ServiceTransport> RequestSender<T> {
         }
         let operation = Operation::AnswerQuote { quote, observation };
         let stored = apply_operation(&self.store, &self.clock, operation, at).await;
-        self.end(at, failure, stored.map(|_| None))
+        RequestResult { at, failure, stored: stored.map(|_| None) }
     }
 
     /// Asks for a status, and logs the answer.
@@ -98,15 +93,6 @@ impl<T: ServiceTransport> RequestSender<T> {
         let at = self.clock.now();
         journal::log_answer(&self.profile, params, status, &observation);
         (observation, at)
-    }
-
-    fn end(
-        self,
-        at: Now,
-        failure: Option<RequestFailure>,
-        stored: Result<Option<Box<AppliedObservation>>, StoreError>,
-    ) -> RequestResult {
-        RequestResult { request: self.request, permit: self.permit, at, failure, stored }
     }
 }
 

@@ -17,7 +17,7 @@ use crate::{
     domain::poller::{PollerHealth, PollerReport},
     process::lock::KernelLock,
     schedule,
-    store::{SharedReader, StoreError},
+    store::SharedReader,
 };
 
 /// The time between two attempts to take over. The slot of a dead process expires after 9 s (at 1 RPS or more), so the
@@ -91,7 +91,7 @@ pub(super) async fn acquire_poller_lock<T: ServiceTransport>(
         return Ok(None);
     }
     let path = KernelLock::beside(setup.store.path(), "poller", &setup.profile);
-    let (mut tries, mut reader) = (0, None);
+    let (mut tries, reader) = (0, SharedReader::new(setup.store.reader()?));
     loop {
         setup.heartbeat.beat();
         let path = path.clone();
@@ -101,27 +101,16 @@ pub(super) async fn acquire_poller_lock<T: ServiceTransport>(
         // The other process may have started so recently that its first report is still missing.
         tries += 1;
         if tries > 4 {
-            report_waiting(setup, &mut reader).await?;
+            report_waiting(setup, reader.clone()).await?;
         }
         setup.clock.sleep_until(setup.clock.now().mono + RETRY_INTERVAL).await;
     }
 }
 
 /// Reports that this process waits, if the process that holds the lock hasn't reported for long: it may be suspended.
-/// `reader` is kept for the next call: opening one costs more than the read.
-async fn report_waiting<T: ServiceTransport>(
-    setup: &PollerSetup<T>,
-    reader: &mut Option<SharedReader>,
-) -> Result<(), PollerError> {
-    let (store, profile, at) = (setup.store.clone(), setup.profile.clone(), setup.clock.now().wall);
-    let known = reader.take();
-    let read = move || {
-        let reader = known.map_or_else(|| store.reader().map(SharedReader::new), Ok)?;
-        let last = reader.read(|reader| reader.poller(&profile))?;
-        Ok::<_, StoreError>((reader, last))
-    };
-    let (kept, last) = setup.clock.run_blocking(read).await??;
-    *reader = Some(kept);
+async fn report_waiting<T: ServiceTransport>(setup: &PollerSetup<T>, reader: SharedReader) -> Result<(), PollerError> {
+    let (profile, at) = (setup.profile.clone(), setup.clock.now().wall);
+    let last = setup.clock.run_blocking(move || reader.read(|reader| reader.poller(&profile))).await??;
     if last.is_some_and(|last| last.is_live(at) && last.health != PollerHealth::Waiting) {
         return Ok(());
     }

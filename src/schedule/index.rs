@@ -33,9 +33,9 @@ pub(super) struct PollIndex {
     /// The cost of a second of delay; 1 for most transactions.
     weight: f64,
     /// The moment from which the forecasts count; negative if it lies before the clock's beginning.
-    origin: f64,
+    pub(super) origin: f64,
     /// The moment of the last answer, or `origin` if there was none.
-    last_answer: f64,
+    pub(super) last_answer: f64,
     /// The cumulative hazard at the last answer.
     before: f64,
 }
@@ -46,16 +46,6 @@ impl PollIndex {
         let Expectation { forecast, first_answer, weight, since: _ } = *expectation;
         let before = forecast.hazard(last_answer - origin).cumulative;
         Self { forecast, first_answer, weight, origin, last_answer, before }
-    }
-
-    /// Returns the moment of the last answer.
-    pub(super) fn last_answer(&self) -> f64 {
-        self.last_answer
-    }
-
-    /// Returns the moment from which the forecasts count.
-    pub(super) fn origin(&self) -> f64 {
-        self.origin
     }
 
     /// Sets the moment of the last answer.

@@ -42,14 +42,12 @@ const STALE_ALLOWANCE: usize = 1_024;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum PollPhase {
-    /// May not be polled before its `pollable_from`.
+    /// May not be polled before its `pollable_from`, or is polled only when a person asks.
     Resting,
     /// May be polled; its index crosses the price at `due`.
     Ready { due: MonotonicTime },
     /// Has a request in flight.
     InFlight,
-    /// Is polled only when a person asks.
-    OnRequest,
 }
 
 #[derive(Debug)]
@@ -106,12 +104,12 @@ impl ScheduledItem {
     /// Sets the awaited event. The item's age follows the monotonic clock, and no jump of the wall clock changes the
     /// age, unless `since` changes.
     fn set_expectation(&mut self, expectation: Expectation, now: Now) {
-        let was_answered = self.urgency.last_answer() > self.urgency.origin();
-        let mut origin = self.urgency.origin();
+        let was_answered = self.urgency.last_answer > self.urgency.origin;
+        let mut origin = self.urgency.origin;
         if self.since != expectation.since {
             (self.since, origin) = (expectation.since, self::origin(expectation.since, now));
         }
-        let last_answer = if was_answered { self.urgency.last_answer() } else { origin };
+        let last_answer = if was_answered { self.urgency.last_answer } else { origin };
         self.urgency = PollIndex::new(&expectation, origin, last_answer);
     }
 }
@@ -188,7 +186,7 @@ impl Scheduler {
         match item.phase {
             PollPhase::InFlight => {}
             PollPhase::Ready { .. } => self.make_ready(position),
-            PollPhase::Resting | PollPhase::OnRequest => self.start_rest(position),
+            PollPhase::Resting => self.start_rest(position),
         }
     }
 
@@ -357,7 +355,7 @@ impl Scheduler {
         item.generation = item.generation.wrapping_add(1);
         let (generation, is_watched, waiting_since) = (item.generation, item.is_watched, item.waiting_since);
         let at = if is_watched { item.pollable_from } else { item.requestable_from };
-        item.phase = if is_watched { PollPhase::Resting } else { PollPhase::OnRequest };
+        item.phase = PollPhase::Resting;
         self.resting.push(QueueEntry { at, position, generation });
         if is_watched {
             self.waiting.push(QueueEntry { at: waiting_since, position, generation });
@@ -400,7 +398,7 @@ impl Scheduler {
     /// Makes an item ready, and computes when it is due at the present price.
     fn make_ready(&mut self, position: u32) {
         let Some(item) = self.items.get_mut(position as usize) else { return };
-        let last_answer = item.urgency.last_answer();
+        let last_answer = item.urgency.last_answer;
         // Before the first poll there is no price: the item that waits longest is first.
         let crossing = |price| item.urgency.crossing(price, seconds(item.pollable_from).max(last_answer));
         let due = moment(self.price.map_or(last_answer, crossing).max(0.0));

@@ -15,7 +15,7 @@ use crate::{
     clock::Clock,
     config::Settings,
     domain::{
-        advice, chain_check,
+        advice,
         ids::RowId,
         on_chain::{ChainVerdict, OnChain},
         operation::Operation,
@@ -72,14 +72,7 @@ fn ask_all(rows: &[RowId], nodes: &Arc<ChainNodes>, clock: &Clock, cx: &Context)
         let reader = cx.store.reader()?;
         let Some(ListRow { transaction: tx, .. }) = reader.list_row(*row)? else { continue };
         load_service_urls(&reader, nodes, &tx.profile)?;
-        let key = tx.key();
-        let question = ChainQuestion {
-            chain: key.from_chain.clone(),
-            hash: key.hash.clone(),
-            second_transaction: chain_check::second_transaction(&tx),
-            previous: tx.on_chain.clone(),
-            is_requested: true,
-        };
+        let (key, question) = (tx.key(), ChainQuestion::new(tx, true));
         drop(reader);
         let answer = runtime.block_on(nodes.ask(&question));
         if let Ok(on_chain) = &answer {

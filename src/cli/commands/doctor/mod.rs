@@ -362,7 +362,7 @@ fn check_ledger(ledger: Option<&Ledger>, rps: f64, cx: &Context<'_>) -> Diagnosi
 
 /// Checks whether the service accepts a connection. Behind a proxy only a request could tell.
 fn check_service(base: &BaseUrl, connect: Connect) -> Diagnosis {
-    let endpoint = Endpoint::of_service(base);
+    let endpoint = Endpoint::of_url(base.url(), "the base URL");
     match proxy_of(&endpoint) {
         Some(name) => Diagnosis::Ok(format!("not checked, since {name} sets a proxy; {HOW_TO_ASK}")),
         None => connect(&endpoint).map_or_else(Diagnosis::Error, Diagnosis::Ok),
