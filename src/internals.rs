@@ -168,8 +168,8 @@ pub mod sim {
 
 pub mod store {
     pub use crate::store::{
-        AlertCounts, AlertQuery, FeedReader, HistoryLine, ImportReport, LoadedRows, Lookup, OnOperationKept,
-        PagePosition, Reader, Receipt, Store, WakeKind, WatcherSteps, WriterSteps,
+        AlertCounts, AlertQuery, FeedReader, HistoryLine, ImportReport, LoadedRows, OnOperationKept, PagePosition,
+        Reader, Receipt, Store, WakeKind, WatcherSteps, WriterSteps,
     };
 }
 

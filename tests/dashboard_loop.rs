@@ -29,7 +29,7 @@ use hoptop::internals::{
     },
     poller::{self, Heartbeat, PollScope, PollerSetup},
     sim::{chain_server, scenario::Scenario, server, service::SimulatedService},
-    store::{AlertQuery, HistoryLine, Lookup, Store},
+    store::{AlertQuery, HistoryLine, Store},
     tui::{
         export::ExportOrder,
         key_text,
@@ -354,8 +354,7 @@ async fn pasted_row_is_tracked_selected_and_polled() {
             user.wait_for("the import", |screen| screen.contains("1 tracked, 0 updated, 0 already tracked")).await;
             user.wait_for("the new row, selected and polled", |screen| row_shows(screen, "0xddd", "▌    ✓ success"))
                 .await;
-            let known = user.store.reader().unwrap().find(&hash('d')).unwrap();
-            let Lookup::One(transaction) = known else { panic!("{known:?}") };
+            let transaction = user.store.reader().unwrap().find(&hash('d')).unwrap().pop().unwrap();
             assert_eq!((transaction.params.transaction_id, transaction.state.polls), (TxHash::new(hash('d')), 1));
             user.press("q");
         });
@@ -374,9 +373,7 @@ async fn requested_poll_is_sent_and_recorded_in_the_history() {
             ["Enter", "]", "]", "]"].iter().for_each(|key| user.press(key));
             user.wait_for("the second answer", |screen| screen.contains("poll    success (HTTP 200), 2 times")).await;
             let reader = user.store.reader().unwrap();
-            let Lookup::One(transaction) = reader.find(&hash('a')).unwrap() else {
-                panic!("the transaction isn't tracked")
-            };
+            let transaction = reader.find(&hash('a')).unwrap().pop().unwrap();
             let answers = reader.history(transaction.id).unwrap();
             let answers = answers.iter().filter(|line| matches!(line, HistoryLine::Observation(..)));
             assert_eq!((answers.count(), transaction.state.polls), (1, 2));
@@ -619,9 +616,7 @@ async fn quote_is_requested_and_its_transaction_is_tracked() {
         user.press("Enter");
         let screen = user.wait_for("the new row", |screen| row_shows(screen, "0xeee", "▌")).await;
         assert!(!screen.contains("dashboard-loop"), "{screen}");
-        let Lookup::One(transaction) = user.store.reader().unwrap().find(&hash('e')).unwrap() else {
-            panic!("the transaction isn't tracked")
-        };
+        let transaction = user.store.reader().unwrap().find(&hash('e')).unwrap().pop().unwrap();
         let params = transaction.params;
         assert_eq!((params.quote_id, params.from_address.as_deref()), (quote_id, Some(wallet)));
         assert!(params.estimate.is_some() && params.from_chain.as_str() == "42161");

@@ -19,7 +19,7 @@ use crate::{
         transaction::{Tracking, Transaction},
     },
     presentation::{glyphs::Glyphs, row_text},
-    store::{Lookup, Store},
+    store::Store,
 };
 
 /// The values and streams that a command works with.
@@ -49,10 +49,11 @@ impl Context<'_> {
     /// exactly one transaction matches, prints the reason and returns `None`; the command then ends with
     /// [`Exit::Error`](crate::runtime::exit::Exit::Error).
     pub fn find(&mut self, text: &str) -> color_eyre::Result<Option<Transaction>> {
-        match self.store.reader()?.find(text)? {
-            Lookup::One(tx) => Ok(Some(*tx)),
-            Lookup::Many(found) => self.find_in_profile(text, &found),
-            Lookup::None => {
+        let mut found = self.store.reader()?.find(text)?;
+        match found.len() {
+            1 => Ok(found.pop()),
+            2.. => self.find_in_profile(text, &found),
+            0 => {
                 let text = text::clean(text);
                 if text.chars().count() < 6 {
                     writeln!(self.err, "`{text}` is too short; give six or more characters of the hash")?;

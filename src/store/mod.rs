@@ -87,7 +87,6 @@ pub use self::{
     operations::ImportReport,
     queries::{
         feed::FeedReader,
-        find::Lookup,
         history::HistoryLine,
         list::{LoadedRows, PagePosition},
     },
@@ -282,16 +281,12 @@ impl Store {
         self.health.set_log_fault(reason);
     }
 
-    /// Records which transaction a dashboard of this machine has open, for the poller.
-    pub fn mark_open(&self, mark: OpenMark) -> Receipt {
-        self.writer.submit(WriteJob::MarkOpen(mark))
-    }
-
-    /// Tells the team which transaction this process has open. Has no effect on a store of one machine.
-    pub(crate) fn publish_open_transaction(&self, open: Option<TransactionKey>) {
+    /// Records which transaction a dashboard of this machine has open, for the poller, and tells the team.
+    pub fn mark_open(&self, mark: OpenMark, transaction: Option<TransactionKey>) -> Receipt {
         if let Some(log) = &self.log {
-            log.submit(LogWrite::Open(open)).detach();
+            log.submit(LogWrite::Open(transaction)).detach();
         }
+        self.writer.submit(WriteJob::MarkOpen(mark))
     }
 
     /// Returns the body of an answer; `None` if it no longer exists. A light replica asks the team's database, which

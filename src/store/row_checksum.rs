@@ -14,10 +14,13 @@ pub(in crate::store) fn is_damaged(columns: &str) -> String {
     format!("checksum <> row_checksum({columns})")
 }
 
-/// Returns the SQL for the checksum of a row that an `UPDATE` changes; `value_of` returns the SQL of a changed value.
-pub(in crate::store) fn of_changed_row(columns: &str, value_of: impl Fn(&str) -> Option<String>) -> String {
-    let next = columns.split(", ").map(|column| value_of(column).unwrap_or_else(|| column.to_owned()));
-    format!("next_checksum(checksum, {columns}, {})", next.collect::<Vec<_>>().join(", "))
+/// Returns the assignments of an `UPDATE` that sets these columns to these SQL values, with the checksum of the changed
+/// row. `checked` are the columns of the checksum.
+pub(in crate::store) fn assignments(checked: &str, columns: &[(&str, &str)]) -> String {
+    let value_of = |column| columns.iter().find(|(name, _)| *name == column).map_or(column, |(_, value)| *value);
+    let next: Vec<&str> = checked.split(", ").map(value_of).collect();
+    let assignments: String = columns.iter().map(|(name, value)| format!("{name} = {value}, ")).collect();
+    format!("{assignments}checksum = next_checksum(checksum, {checked}, {})", next.join(", "))
 }
 
 /// Returns the checksum of the values of all checked columns, a CRC32. NULL adds nothing, so that a new column keeps the
@@ -143,10 +146,7 @@ mod tests {
         let is_damaged = || -> Result<Option<bool>> {
             db.query_row(&format!("SELECT {} FROM rows", is_damaged("a, b")), [], |row| row.get(0))
         };
-        let update = format!(
-            "UPDATE rows SET a = a + 1, checksum = {}",
-            of_changed_row("a, b", |column| (column == "a").then(|| "a + 1".to_owned()))
-        );
+        let update = format!("UPDATE rows SET {}", assignments("a, b", &[("a", "a + 1")]));
         assert_eq!(is_damaged().unwrap(), None, "a row of an older schema");
         db.execute(&update, []).unwrap();
         assert_eq!(is_damaged().unwrap(), Some(false));

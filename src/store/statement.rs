@@ -8,8 +8,13 @@ use super::error::StoreError;
 
 /// Runs a statement that the connection keeps prepared.
 pub(in crate::store) trait CachedStatements {
+    fn connection(&self) -> &Connection;
+
     /// Runs a statement that returns no rows.
-    fn run(&self, sql: &str, params: impl Params) -> Result<(), StoreError>;
+    fn run(&self, sql: &str, params: impl Params) -> Result<(), StoreError> {
+        self.connection().prepare_cached(sql)?.execute(params)?;
+        Ok(())
+    }
 
     /// Returns the first row, if there is one.
     fn first<T>(
@@ -17,7 +22,9 @@ pub(in crate::store) trait CachedStatements {
         sql: &str,
         params: impl Params,
         read: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>,
-    ) -> Result<Option<T>, StoreError>;
+    ) -> Result<Option<T>, StoreError> {
+        Ok(self.connection().prepare_cached(sql)?.query_row(params, read).optional()?)
+    }
 
     /// Returns all rows.
     fn all<T>(
@@ -25,30 +32,13 @@ pub(in crate::store) trait CachedStatements {
         sql: &str,
         params: impl Params,
         read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
-    ) -> Result<Vec<T>, StoreError>;
+    ) -> Result<Vec<T>, StoreError> {
+        Ok(self.connection().prepare_cached(sql)?.query_map(params, read)?.collect::<rusqlite::Result<_>>()?)
+    }
 }
 
 impl CachedStatements for Connection {
-    fn run(&self, sql: &str, params: impl Params) -> Result<(), StoreError> {
-        self.prepare_cached(sql)?.execute(params)?;
-        Ok(())
-    }
-
-    fn first<T>(
-        &self,
-        sql: &str,
-        params: impl Params,
-        read: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>,
-    ) -> Result<Option<T>, StoreError> {
-        Ok(self.prepare_cached(sql)?.query_row(params, read).optional()?)
-    }
-
-    fn all<T>(
-        &self,
-        sql: &str,
-        params: impl Params,
-        read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
-    ) -> Result<Vec<T>, StoreError> {
-        Ok(self.prepare_cached(sql)?.query_map(params, read)?.collect::<rusqlite::Result<_>>()?)
+    fn connection(&self) -> &Connection {
+        self
     }
 }

@@ -122,7 +122,7 @@ pub(crate) fn record_event(store: &Store, profile: &str, event: ProfileEvent, at
 }
 
 pub(crate) fn mark_open(store: &Store, mark: OpenMark) {
-    store.mark_open(mark).wait().unwrap();
+    store.mark_open(mark, None).wait().unwrap();
 }
 
 pub(crate) fn ask_quote(

@@ -172,7 +172,7 @@ macro_rules! command_table {
             Clear         Find               [List]                          "clear"         ""         ["Esc"]          "clear the marks; if nothing is marked, clear the filter or close the search"
                 => |model, now| clear(model, now.mono);
             CommandLine   View               [List Detail Alerts Stats Log]  "command_line"  "command"  [":" "^P"]       "run any command by its name"
-                => |model, _| palette::update::open(model, "");
+                => |model, _| open_command_line(model, "");
             Sort          Find               [List]                          "sort"          ""         ["s"]            "choose the sort order" <"KEY,KEY">
                 => |model, _| arrangement::open_orders(model);
             Reverse       Find               [List]                          "reverse"       ""         ["S"]            "reverse the sort order"
@@ -232,7 +232,7 @@ macro_rules! command_table {
             Untrack       Track needs Marked  [List Detail]                   "untrack"       ""         ["x"]            "stop polling; the transaction is kept"
                 => |model, now| actions::untrack(model, now.mono);
             Delete        Track              [List Detail]                   "delete"        ""         []               "delete permanently, with all history" <"yes">
-                => |model, _| palette::update::open(model, "delete ");
+                => |model, _| open_command_line(model, "delete ");
             Undo          Triage             [List Detail Alerts]            "undo"          ""         ["u"]            "undo the last change"
                 => |_, _| vec![Effect::Undo { confirmed: None }];
             Redo          Triage             [List Detail Alerts]            "redo"          ""         ["U"]            "redo the change that was last undone"
@@ -286,9 +286,9 @@ macro_rules! command_table {
             View9         Find               [List Detail Alerts Stats Log]  "view_9"        ""         ["9"]            "show your saved view 9"
                 => |model, now| views::show(model, OwnTab::Nine, now);
             SaveView      Find               [List]                          "save"          ""         []               "save the filtered list as a view, on one of the keys 6 to 9" <"NAME">
-                => |model, _| palette::update::open(model, "save ");
+                => |model, _| open_command_line(model, "save ");
             ForgetView    Find               [List]                          "forget"        ""         []               "forget a saved view, and free its key" <"NAME">
-                => |model, _| palette::update::open(model, "forget ");
+                => |model, _| open_command_line(model, "forget ");
             Alerts        View               [List Detail]                   "alerts"        ""         ["A"]            "show all alerts"
                 => |model, now| alerts::update::open_active_tab(model, now.mono);
             Theme         View               [List Detail Alerts Stats Log]  "theme"         ""         []               "choose a colour theme, remembered for the next start" <"NAME">

@@ -83,7 +83,13 @@ impl DrawContext<'_> {
 
     /// Returns the frame of a pane that is no dialog.
     pub(crate) fn dim_block<'t>(&self, title: impl Into<Cow<'t, str>>) -> Block<'t> {
-        self.titled_block(title).border_style(self.theme.dim()).title_style(plain_title())
+        self.pane_block(Span::styled(title, self.theme.label()))
+    }
+
+    /// Like [`dim_block`](Self::dim_block), with a title in several styles.
+    pub(crate) fn pane_block<'t>(&self, title: impl Into<Line<'t>>) -> Block<'t> {
+        let block = Block::bordered().border_set(self.theme.border).border_style(self.theme.dim());
+        block.title_style(plain_title()).title(title)
     }
 }
 
@@ -94,7 +100,7 @@ pub(crate) fn has_frames(body: Rect) -> bool {
 }
 
 /// Returns the style of a title on a dim frame: as bright as other text.
-pub(crate) fn plain_title() -> Style {
+fn plain_title() -> Style {
     Style::new().fg(Color::Reset)
 }
 
@@ -109,4 +115,17 @@ pub(crate) fn put_block(block: Block<'_>, pane: Rect, frame: &mut Frame<'_>) -> 
 pub(crate) fn area(model: &Model) -> Rect {
     let (width, height) = model.size;
     Rect::new(0, 0, width, height)
+}
+
+/// Returns a label and a text that is wrapped beside the label. Without a label, the text has the label's style.
+pub(crate) fn labelled_at(at: usize, label: &str, text: &str, columns: usize, style: Style) -> Vec<Line<'static>> {
+    let wrapped = width::wrap(text, columns.saturating_sub(at));
+    let mut label = format!("{label:<at$}");
+    let text_style = if label.trim().is_empty() { style } else { Style::new() };
+    let mut lines = Vec::new();
+    for line in wrapped {
+        lines.push(Line::from(vec![Span::styled(label, style), Span::styled(line, text_style)]));
+        label = " ".repeat(at);
+    }
+    lines
 }

@@ -2,11 +2,7 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-use super::{
-    command::CommandId,
-    screens::{list::state::PageRequest, stats::state::ChartRange},
-    theme::ShippedTheme,
-};
+use super::screens::{list::state::PageRequest, stats::state::ChartRange};
 use crate::{
     domain::{
         alert::{Rule, Snooze},
@@ -164,20 +160,6 @@ impl SnoozeLength {
     }
 }
 
-/// The result of a key in a dialog that runs commands.
-#[derive(Debug)]
-pub(crate) enum KeyOutcome {
-    /// Effects, perhaps none.
-    Effects(Vec<Effect>),
-    /// A command of the table. The dialog is closed, unless the command scrolls it.
-    Command(CommandId),
-}
-
-impl KeyOutcome {
-    /// No effect and no command: the key changed at most the dialog.
-    pub(crate) const NONE: Self = Self::Effects(Vec::new());
-}
-
 /// An effect, which the loop performs.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
@@ -210,8 +192,6 @@ pub enum Effect {
     Copy(String),
     /// Open this link in the browser. The link has passed `domain::link`.
     Open(String),
-    /// Apply this theme; `None` for the theme of the settings.
-    SetTheme(Option<ShippedTheme>),
     /// Suspend the program.
     Suspend,
     /// Report the open transaction to the poller; `None` if no transaction is open.

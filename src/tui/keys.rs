@@ -13,44 +13,13 @@ use super::{
 #[derive(Clone, Debug)]
 pub struct Keys(Vec<(&'static KeyCommand, Vec<String>)>);
 
-/// An invalid `[keys]` setting of the config file.
+/// An invalid `[keys]` setting of the config file: what is wrong, and the way out.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum KeyError {
-    /// No command has this name.
-    #[error("keys: there is no command `{name}`{}; `hoptop help keys` lists all of them", suggestion(.nearest))]
-    NoCommand {
-        /// The name in the config file.
-        name: String,
-        /// The most similar name of a command, if any is similar.
-        nearest: Option<&'static str>,
-    },
-    /// No key is written like this.
-    #[error(
-        "keys: `{key}` for {command} is not a key; write a key as j, ^D, Enter, Esc, Tab, Space, Up, Down, Left, Right, PgUp, PgDn, Home or End"
-    )]
-    NoKey {
-        /// The text in the config file.
-        key: String,
-        /// The command with this setting.
-        command: &'static str,
-    },
-    /// A key is bound to two commands in one context.
-    #[error(
-        "keys: `{key}` is bound to both {first} and {second} {context}; give one of them another key, or none: {second} = []"
-    )]
-    Conflict {
-        key: String,
-        /// The first command in the order of the table.
-        first: &'static str,
-        second: &'static str,
-        /// The shared context, in words.
-        context: &'static str,
-    },
-}
+#[error("keys: {0}")]
+pub struct KeyError(String);
 
-fn suggestion(nearest: &Option<&'static str>) -> String {
-    nearest.map_or_else(String::new, |name| format!(", did you mean `{name}`?"))
-}
+/// How a key is written, for errors.
+const KEY_FORMAT: &str = "write a key as j, ^D, Enter, Esc, Tab, Space, Up, Down, Left, Right, PgUp, PgDn, Home or End";
 
 impl Default for Keys {
     /// Returns the default keys of the table.
@@ -69,10 +38,12 @@ impl Keys {
         let mut keys = Self::default();
         for (name, wanted) in own {
             let Some((command, keys)) = keys.0.iter_mut().find(|(command, _)| command.name == name) else {
-                return Err(KeyError::NoCommand { name: name.clone(), nearest: nearest_name(name) });
+                let hint = nearest_name(name).map_or_else(String::new, |near| format!(", did you mean `{near}`?"));
+                let reason = format!("there is no command `{name}`{hint}; `hoptop help keys` lists all of them");
+                return Err(KeyError(reason));
             };
             if let Some(key) = wanted.iter().find(|key| key_text::parse(key).is_none()) {
-                return Err(KeyError::NoKey { key: key.clone(), command: command.name });
+                return Err(KeyError(format!("`{key}` for {} is not a key; {KEY_FORMAT}", command.name)));
             }
             keys.clone_from(wanted);
         }
@@ -108,13 +79,10 @@ impl Keys {
                 let shared = first.contexts.iter().find(|context| second.contexts.contains(context));
                 let key = keys.iter().find(|key| others.contains(key));
                 if let (Some(context), Some(key)) = (shared, key) {
-                    let (first, second) = (first.name, second.name);
-                    return Some(KeyError::Conflict {
-                        key: key.clone(),
-                        first,
-                        second,
-                        context: context.description(),
-                    });
+                    let (first, second, context) = (first.name, second.name, context.description());
+                    return Some(KeyError(format!(
+                        "`{key}` is bound to both {first} and {second} {context}; give one of them another key, or none: {second} = []"
+                    )));
                 }
             }
         }

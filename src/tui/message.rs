@@ -12,7 +12,6 @@ use super::{
     model::{
         Overview,
         geometry::{ClickTarget, WheelPane},
-        view_state::ChosenTheme,
     },
     screens::{
         alerts::state::AlertPage,
@@ -75,8 +74,10 @@ pub enum Msg {
     Known(HashMap<String, Option<RowId>>),
     /// Tickets or labels with the requested beginning.
     Names(NameMatches),
-    /// The progress of a quote request.
-    Quote(QuoteProgress),
+    /// The store has a quote request, or an earlier answer. The moment is the end of the wait, and identifies the request.
+    QuoteAsked(DateTime<Utc>, Result<QuoteSubmission, String>),
+    /// The quote request with this number was read; `None` if the store has no such request.
+    QuoteRead(i64, Option<Box<StoredQuote>>),
     /// The result of an import.
     Imported(Result<ImportReport, String>),
     /// A text to copy by the terminal's escape sequence. The loop copies the text, and sends `CopyResult` instead.
@@ -98,8 +99,6 @@ pub enum Msg {
     Done(String),
     /// A failure to show to the person, in words.
     Failed(String),
-    /// The result of setting a theme.
-    ThemeSet(Result<Option<ChosenTheme>, String>),
     /// A second has passed.
     Tick,
 }
@@ -117,15 +116,6 @@ pub struct StoreUpdate {
     pub profile_alerts: Vec<Alert>,
     /// The errors that keep notifications from being delivered.
     pub notification_errors: Vec<String>,
-}
-
-/// The progress of a quote request.
-#[derive(Debug)]
-pub enum QuoteProgress {
-    /// The store has the request, or an earlier answer. The moment is the end of the wait, and identifies the request.
-    Asked(DateTime<Utc>, Result<QuoteSubmission, String>),
-    /// The request with this number was read; `None` if the store has no such request.
-    Read(i64, Option<Box<StoredQuote>>),
 }
 
 /// The result of copying a text.

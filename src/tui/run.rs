@@ -12,7 +12,7 @@ mod log_tail;
 mod outward;
 mod queries;
 mod read_tasks;
-mod theme_state;
+mod shown_theme;
 mod write_tasks;
 
 use std::{io, path::PathBuf, pin::pin, time::Duration};
@@ -26,7 +26,6 @@ pub use self::{dashboard::RunError, log_tail::LogSource};
 use self::{
     dashboard::{ChangeRead, Dashboard, SystemState, terminal_error},
     frame_pacer::{CountPacer, FrameCause, FramePacer},
-    theme_state::ThemeState,
 };
 use super::{
     bounded_backend::bound,
@@ -133,13 +132,13 @@ impl Dashboard {
         let DashboardInputs { store, clock, setting, theme, system, export, view_state_path, log } = parts;
         let size = terminal.size().map_err(terminal_error)?;
         let view_state_file = view_state_path.map(ViewStateFile::read);
-        let chosen = view_state_file.as_ref().and_then(|view_state_file| view_state_file.view_state().theme.as_ref());
         let team = store.team();
         let mut model = Model::new(setting, (size.width, size.height));
         model.team = team.as_ref().map(|team| team.borrow().clone());
+        model.configured_theme = theme.display().color.then(|| theme.name().to_owned());
         let mut dashboard = Self {
             model,
-            theme_state: ThemeState::new(theme, chosen),
+            theme,
             burst_detector: BurstDetector::new(system.has_brackets),
             system_state: SystemState::new(system),
             export,
@@ -181,7 +180,7 @@ impl Dashboard {
         if self.pace.due(self.system_state.is_focused).is_some_and(|due| due <= now.mono) {
             self.update_terminal(now.mono)?;
             self.draw_synchronized::<B>(|| {
-                let theme = self.theme_state.shown(&self.model.dialog);
+                let theme = shown_theme::shown(&self.theme, &self.model);
                 terminal.draw(|frame| view(&self.model, &theme, now, frame)).map(drop)
             })?;
             self.pace.record_frame(now.mono);
@@ -309,7 +308,8 @@ impl Dashboard {
             | Msg::FoundMarks(_)
             | Msg::Known(_)
             | Msg::Names(_)
-            | Msg::Quote(_)
+            | Msg::QuoteAsked(..)
+            | Msg::QuoteRead(..)
             | Msg::Imported(_)
             | Msg::Copied(_)
             | Msg::NotOpened { .. }
@@ -317,7 +317,6 @@ impl Dashboard {
             | Msg::UndoesImport(_)
             | Msg::Done(_)
             | Msg::Failed(_)
-            | Msg::ThemeSet(_)
             | Msg::Tick) => message,
         };
         self.apply_message(message);
@@ -352,10 +351,9 @@ impl Dashboard {
         let at = self.clock.now().wall;
         match effect {
             Effect::Quit => self.should_quit = true,
-            Effect::NotifyDesktop(raised) => self.system_state.queue_notifications(raised),
+            Effect::NotifyDesktop(raised) => self.system_state.notifications.queue(raised),
             Effect::Copy(text) => self.copy(text),
             Effect::Open(link) => self.open(link),
-            Effect::SetTheme(wanted) => self.set_theme(wanted),
             Effect::Suspend => self.request_suspension(),
             Effect::Redraw => self.needs_redraw = true,
             Effect::Import(batch) => self.import(batch, at),
@@ -363,11 +361,11 @@ impl Dashboard {
             Effect::AskChain(rows) => {
                 self.request(rows, at, |transactions| Operation::RequestChainCheck { transactions })
             }
-            Effect::Pause(minutes) => self.pause(minutes, at),
+            Effect::Pause(minutes) => self.edit(at, move |context| edits::pause(context, minutes)),
             Effect::Write(write) => self.write(write, at),
-            Effect::Delete(rows) => self.delete(rows, at),
+            Effect::Delete(rows) => self.edit(at, move |context| edits::delete(context, &rows)),
             Effect::Undo { confirmed } => self.undo(at, confirmed),
-            Effect::Redo => self.redo(at),
+            Effect::Redo => self.edit(at, edits::redo),
             Effect::Quote(work) => self.quote(work, at),
             Effect::MarkOpen(open) => self.mark_open(open, at),
             Effect::LoadHistory(row) => {

@@ -14,12 +14,7 @@ use ratatui::{
 pub(crate) use self::file::Palette;
 pub(crate) use self::{color::ColorDepth, shipped::ShippedTheme};
 use crate::{
-    domain::{
-        alert::Severity,
-        status::RouterStatus,
-        text,
-        toml_text::{self, TomlError},
-    },
+    domain::{alert::Severity, status::RouterStatus, text, toml_text},
     presentation::glyphs::Glyphs,
 };
 
@@ -48,35 +43,16 @@ const ASCII_BARS: bar::Set<'static> = bar::Set {
     empty: " ",
 };
 
-/// Why a theme can't be loaded.
+/// Why a theme can't be loaded: the theme or its file, the reason and the way out.
 #[derive(Debug, thiserror::Error)]
-pub enum ThemeError {
-    /// No theme has this name.
-    #[error(
-        "unknown theme `{name}`{hint}; choose one of {known}, or give the path of your own theme, such as ./own.toml"
-    )]
-    NoTheme {
-        name: String,
-        /// A hint at the most similar name; may be empty.
-        hint: String,
-        /// The known names.
-        known: String,
-    },
-    /// The file can't be read.
-    #[error("can't read the theme {path}: {error}")]
-    Unreadable {
-        /// The file.
-        path: String,
-        error: std::io::Error,
-    },
-    /// The file has an invalid key or value.
-    #[error("{path}, {wrong}")]
-    TomlError {
-        /// The file.
-        path: String,
-        /// The error and its line.
-        wrong: TomlError,
-    },
+#[error("{0}")]
+pub struct ThemeError(String);
+
+impl ThemeError {
+    /// Returns the error about the file of a person's own theme that can't be read.
+    pub fn unreadable(path: &str, error: &std::io::Error) -> Self {
+        Self(format!("can't read the theme {}: {error}", text::clean(path)))
+    }
 }
 
 /// The display options that hold for every theme: abilities of the terminal, and choices of the person.
@@ -104,6 +80,18 @@ pub struct Theme {
     pub border: border::Set<'static>,
 }
 
+macro_rules! styles {
+    ($($meaning:ident)*) => {
+        /// The styles by their meaning; `Palette` says what each means.
+        impl Theme {
+            $(#[doc = concat!("Returns the style `", stringify!($meaning), "`.")]
+            pub fn $meaning(&self) -> Style { self.palette.$meaning })*
+        }
+    };
+}
+
+styles! { text critical warning info good progress accent tint dim label key selected wrong banner }
+
 impl Theme {
     /// Returns the default theme.
     pub fn new(color: bool, ascii: bool) -> Self {
@@ -129,8 +117,10 @@ impl Theme {
         let Some(shipped) = ShippedTheme::named(name) else {
             let known = ShippedTheme::ALL.map(ShippedTheme::name);
             let hint = toml_text::nearest(name, &known).map(|name| format!(", did you mean `{name}`?"));
-            let (hint, known) = (hint.unwrap_or_default(), known.join(", "));
-            return Err(ThemeError::NoTheme { name: text::clean(name), hint, known });
+            let (name, hint, known) = (text::clean(name), hint.unwrap_or_default(), known.join(", "));
+            return Err(ThemeError(format!(
+                "unknown theme `{name}`{hint}; choose one of {known}, or give the path of your own theme, such as ./own.toml"
+            )));
         };
         Ok(Self::shipped(shipped, display))
     }
@@ -141,7 +131,7 @@ impl Theme {
     /// If the text is not a theme.
     pub fn custom(path: &str, text: &str, display: DisplayOptions) -> Result<Self, ThemeError> {
         let palette = Palette::read(text, display.depth);
-        let palette = palette.map_err(|wrong| ThemeError::TomlError { path: text::clean(path), wrong })?;
+        let palette = palette.map_err(|wrong| ThemeError(format!("{}, {wrong}", text::clean(path))))?;
         let palette = if display.color { palette } else { Palette::shipped(ShippedTheme::Mono, display.depth) };
         Ok(Self::of(path, palette, display))
     }
@@ -167,79 +157,9 @@ impl Theme {
         self.glyphs().choose(bar::NINE_LEVELS, ASCII_BARS)
     }
 
-    /// Returns the style of text without another meaning, with the screen's background.
-    pub fn text(&self) -> Style {
-        self.palette.text
-    }
-
-    /// Returns the style of critical severity: act now.
-    pub fn critical(&self) -> Style {
-        self.palette.critical
-    }
-
-    /// Returns the style of warning severity: look.
-    pub fn warning(&self) -> Style {
-        self.palette.warning
-    }
-
-    /// Returns the style of info severity: for information.
-    pub fn info(&self) -> Style {
-        self.palette.info
-    }
-
-    /// Returns the style of success.
-    pub fn good(&self) -> Style {
-        self.palette.good
-    }
-
-    /// Returns the style of a transfer in progress.
-    pub fn progress(&self) -> Style {
-        self.palette.progress
-    }
-
-    /// Returns the style of titles, and of the open tab and view.
-    pub fn accent(&self) -> Style {
-        self.palette.accent
-    }
-
-    /// Returns the background of a row that needs a person at once; no style where the terminal has no fitting colour.
-    pub fn tint(&self) -> Style {
-        self.palette.tint
-    }
-
     /// Returns the symbols.
     pub(crate) fn glyphs(&self) -> Glyphs {
         if self.display.ascii { Glyphs::Ascii } else { Glyphs::Unicode }
-    }
-
-    /// Returns the style of less important text.
-    pub fn dim(&self) -> Style {
-        self.palette.dim
-    }
-
-    /// Returns the style of labels and titles.
-    pub fn label(&self) -> Style {
-        self.palette.label
-    }
-
-    /// Returns the style of keys.
-    pub fn key(&self) -> Style {
-        self.palette.key
-    }
-
-    /// Returns the style of the selected row, visible without colours too.
-    pub fn selected(&self) -> Style {
-        self.palette.selected
-    }
-
-    /// Returns the style of invalid input.
-    pub fn wrong(&self) -> Style {
-        self.palette.wrong
-    }
-
-    /// Returns the style of a banner across the screen.
-    pub fn banner(&self) -> Style {
-        self.palette.banner
     }
 
     /// Returns the style of a severity.

@@ -121,6 +121,12 @@ pub(crate) fn join_filters(base: &str, text: &str) -> Result<String, FilterError
     Ok(with_order_of(&with_order_of(terms.trim(), text), base))
 }
 
+impl Default for Filter {
+    fn default() -> Self {
+        Self::everything()
+    }
+}
+
 impl Filter {
     /// Parses the filter of a person without a name: the term `mine` is an error. Empty text matches everything.
     pub fn parse(text: &str) -> Result<Self, FilterError> {

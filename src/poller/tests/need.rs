@@ -29,7 +29,7 @@ async fn open_transaction_is_polled_every_five_seconds() {
     poller.wait_for_requests(10).await;
     let (store, until) = (fixture.store.clone(), fixture.clock.now().wall + TimeDelta::seconds(60));
     let mark = OpenMark { dashboard: 7, open: Some((open.id, until)), at: start() };
-    spawn_blocking(move || store.mark_open(mark).wait()).await.unwrap().unwrap();
+    spawn_blocking(move || store.mark_open(mark, None).wait()).await.unwrap().unwrap();
     fixture.advance(Duration::from_secs(120)).await;
     let asked = &poller.by_transaction()[&open.params.transaction_id.key()];
     // The transaction is open for one minute, and is polled like all others in the next minute.

@@ -17,7 +17,7 @@ use crate::{
     store::{
         error::StoreError,
         tables::{
-            alerts::{self, AlertQuery, NewAlert},
+            alerts::{self, AlertQuery},
             changes::{self, FeedEntry},
             transactions,
         },
@@ -47,9 +47,8 @@ pub(super) fn carry_out(db: &Connection, steps: &[AlertStep], entry: &FeedEntry<
 }
 
 fn raise(db: &Connection, rule: Rule, message: &str, entry: &FeedEntry<'_>) -> Result<bool, StoreError> {
-    let FeedEntry { profile, transaction, at, .. } = *entry;
-    let (is_flapping, was_flapping) = alerts::flapping_state(db, profile, transaction, rule, at)?;
-    let is_raised = alerts::insert(db, &NewAlert { profile, transaction, rule, message, at, is_flapping })?;
+    let (is_flapping, was_flapping) = alerts::flapping_state(db, rule, entry)?;
+    let is_raised = alerts::insert(db, rule, message, is_flapping, entry)?;
     if is_raised {
         let kind = match is_flapping && !was_flapping {
             true => ChangeKind::AlertFlapping { rule, severity: rule.severity() },

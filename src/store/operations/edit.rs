@@ -7,7 +7,7 @@ use std::collections::HashSet;
 
 use rusqlite::Connection;
 
-use super::undo::{self, EditPass, UndoDirection};
+use super::undo::{self, EditPass};
 use crate::{
     domain::{
         alert::{Acknowledgement, Handling, Snoozed},
@@ -30,7 +30,7 @@ pub(super) fn apply(db: &Connection, profile: &str, edit: &Edit, stamp: &Stamp) 
     let mut done = Vec::new();
     let kept = HashSet::new();
     for mut step in plan(db, edit, stamp)? {
-        if undo::carry_out(db, &mut step, EditPass { direction: UndoDirection::Apply, stamp, kept: &kept })? {
+        if undo::carry_out(db, &mut step, EditPass { reversal: None, stamp, kept: &kept })? {
             done.push(step);
         }
     }

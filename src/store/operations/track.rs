@@ -44,23 +44,10 @@ const MAX_UNDO_STEPS: usize = 10_000;
 /// The number of rows per insert statement if all rows are new: starting and ending a statement costs as much as a row.
 const ROWS_PER_INSERT: usize = 32;
 /// The columns that are written for a new transaction.
-const COLUMNS: [&str; 15] = [
-    "profile",
-    "transaction_id",
-    "from_chain",
-    "to_chain",
-    "quote_id",
-    "request_id",
-    "estimate",
-    "submitted_at",
-    "from_address",
-    "ticket",
-    "first_seen_at",
-    "untracked",
-    "due",
-    "tracked_by",
-    "ticket_by",
-];
+const COLUMNS: &str = "profile, transaction_id, from_chain, to_chain, quote_id, request_id, estimate, submitted_at, from_address, \
+    ticket, first_seen_at, untracked, due, tracked_by, ticket_by";
+/// The number of these columns.
+const COLUMN_COUNT: usize = 15;
 
 /// The expected result of an import.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -319,12 +306,12 @@ impl<'a> ImportRun<'a> {
 }
 
 /// The parameters of one row of an insert statement: the columns and the checksum.
-const PARAMETERS: usize = COLUMNS.len() + 1;
+const PARAMETERS: usize = COLUMN_COUNT + 1;
 
 /// Returns the SQL that inserts this many rows.
 fn insert_sql(rows: usize) -> String {
     let row = format!("({})", ["?"; PARAMETERS].join(", "));
-    format!("INSERT INTO transactions ({}, checksum) VALUES {}", COLUMNS.join(", "), vec![row; rows].join(", "))
+    format!("INSERT INTO transactions ({COLUMNS}, checksum) VALUES {}", vec![row; rows].join(", "))
 }
 
 /// The value of a checked column in a new row.
@@ -339,7 +326,7 @@ enum CheckedValue {
 /// The value of each checked column, in the order of the checksum. SQLite would take a fifth longer for the insert if
 /// it computed the checksums.
 static CHECKED_VALUES: LazyLock<Vec<CheckedValue>> = LazyLock::new(|| {
-    let value_of = |name: &str| match COLUMNS.iter().position(|column| *column == name) {
+    let value_of = |name: &str| match COLUMNS.split(", ").position(|column| column == name) {
         Some(column) => CheckedValue::Written(column),
         None if matches!(name, "polls" | "failures") => CheckedValue::Zero,
         None => CheckedValue::Null,
@@ -358,22 +345,22 @@ fn bind(
     // An earlier moment from another store counts. A moment in the future doesn't.
     let first_seen_at = new.first_seen_at.map_or(entry.at, |seen| seen.min(entry.at));
     let deadline = Deadline::new(params.submitted_at, first_seen_at, params.estimate).at;
-    let values: [ValueRef<'_>; COLUMNS.len()] = [
+    let values: [ValueRef<'_>; COLUMN_COUNT] = [
         entry.profile.into(),
         params.transaction_id.as_str().into(),
         params.from_chain.as_str().into(),
         params.to_chain.as_str().into(),
         params.quote_id.as_str().into(),
-        text_or_null(params.request_id.as_deref()),
+        params.request_id.as_deref().into(),
         number_or_null(params.estimate.map(columns::span)),
         number_or_null(params.submitted_at.map(columns::moment)),
-        text_or_null(params.from_address.as_deref()),
-        text_or_null(params.ticket.as_deref()),
+        params.from_address.as_deref().into(),
+        params.ticket.as_deref().into(),
         ValueRef::Integer(columns::moment(first_seen_at)),
         ValueRef::Integer(new.is_untracked.into()),
         ValueRef::Integer(columns::moment(deadline)),
-        text_or_null(entry.author),
-        text_or_null(entry.author.filter(|_| params.ticket.is_some())),
+        entry.author.into(),
+        entry.author.filter(|_| params.ticket.is_some()).into(),
     ];
     let checked = CHECKED_VALUES.iter().map(|checked| match checked {
         CheckedValue::Written(column) => values.get(*column).copied().unwrap_or(ValueRef::Null),
@@ -396,10 +383,6 @@ fn bind_row(
         insert.raw_bind_parameter(parameter, ToSqlOutput::Borrowed(value))?;
     }
     Ok(())
-}
-
-fn text_or_null(text: Option<&str>) -> ValueRef<'_> {
-    text.map_or(ValueRef::Null, ValueRef::from)
 }
 
 fn number_or_null<'a>(number: Option<i64>) -> ValueRef<'a> {
@@ -451,7 +434,7 @@ fn insert_labels(db: &Connection, labels: &[(RowId, String)], author: Option<&st
         let sql = format!("INSERT OR IGNORE INTO labels (transaction_row, label, author, checksum) VALUES {rows}");
         let mut insert = db.prepare_cached(&sql)?;
         for (row_index, (row, label)) in labels.iter().enumerate() {
-            let values = [ValueRef::Integer(row.0), label.as_str().into(), text_or_null(author)];
+            let values = [ValueRef::Integer(row.0), label.as_str().into(), author.into()];
             bind_row(&mut insert, row_index, &values, row_checksum::of_values(values.into_iter()))?;
         }
         insert.raw_execute()?;

@@ -46,21 +46,11 @@ pub struct Reversal {
     pub has_stopped_import: bool,
 }
 
-/// The direction in which the steps of an edit are carried out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum UndoDirection {
-    /// Applies the edit for the first time.
-    Apply,
-    /// Restores the state before the edit.
-    Undo,
-    /// Applies the edit again.
-    Redo,
-}
-
 /// One pass over the steps of an edit.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct EditPass<'a> {
-    pub(super) direction: UndoDirection,
+    /// How the edit is carried out again; `None` the first time.
+    pub(super) reversal: Option<ReversalKind>,
     /// The moment, and the author of the edit.
     pub(super) stamp: &'a Stamp,
     /// The values that other people changed since the edit. They are left as they are.
@@ -79,32 +69,25 @@ impl<'a> EditPass<'a> {
 
     /// Returns the state that a step expects and the state that it writes, from the states before and after the edit.
     fn in_direction<T>(self, before: T, after: T) -> (T, T) {
-        match self.direction {
-            UndoDirection::Apply | UndoDirection::Redo => (before, after),
-            UndoDirection::Undo => (after, before),
-        }
+        if self.is_undo() { (after, before) } else { (before, after) }
     }
 
-    fn reversal_kind(self) -> Option<ReversalKind> {
-        match self.direction {
-            UndoDirection::Apply => None,
-            UndoDirection::Undo => Some(ReversalKind::Undone),
-            UndoDirection::Redo => Some(ReversalKind::Redone),
-        }
+    fn is_undo(self) -> bool {
+        self.reversal == Some(ReversalKind::Undone)
     }
 }
 
 /// Reverses the last edit of a person in a profile that isn't reversed yet. Returns `None` if there is none.
 pub(super) fn undo(db: &Connection, profile: &str, stamp: &Stamp) -> Result<Option<Reversal>, StoreError> {
     let edit = undo_history::last_applied(db, profile, stamp.author.as_deref())?;
-    edit.map(|edit| replay(db, profile, edit, UndoDirection::Undo, stamp)).transpose()
+    edit.map(|edit| replay(db, profile, edit, ReversalKind::Undone, stamp)).transpose()
 }
 
 /// Applies again the edit of a person in a profile that was reversed last. Returns `None` if there is none, or the
 /// person made another edit since.
 pub(super) fn redo(db: &Connection, profile: &str, stamp: &Stamp) -> Result<Option<Reversal>, StoreError> {
     let edit = undo_history::last_reversed(db, profile, stamp.author.as_deref())?;
-    edit.map(|edit| replay(db, profile, edit, UndoDirection::Redo, stamp)).transpose()
+    edit.map(|edit| replay(db, profile, edit, ReversalKind::Redone, stamp)).transpose()
 }
 
 /// The edit that an undo would reverse.
@@ -139,12 +122,12 @@ fn replay(
     db: &Connection,
     profile: &str,
     mut edit: RecordedEdit,
-    direction: UndoDirection,
+    reversal: ReversalKind,
     stamp: &Stamp,
 ) -> Result<Reversal, StoreError> {
     let kept = undo_history::changed_by_others(db, edit.id, stamp.author.as_deref())?;
-    let pass = EditPass { direction, stamp, kept: &kept };
-    let (about, is_undo) = (single_transaction(db, &edit.steps)?, direction == UndoDirection::Undo);
+    let pass = EditPass { reversal: Some(reversal), stamp, kept: &kept };
+    let (about, is_undo) = (single_transaction(db, &edit.steps)?, pass.is_undo());
     let is_import = edit.steps.iter().any(|step| matches!(step, EditStep::Tracked { .. }));
     let mut reversal =
         Reversal { summary: edit.summary.clone(), about, done: 0, left: 0, has_stopped_import: is_undo && is_import };
@@ -199,12 +182,12 @@ pub(super) fn carry_out(db: &Connection, step: &mut EditStep, pass: EditPass<'_>
         return Ok(false);
     }
     if step.is_repetition() {
-        return if pass.direction == UndoDirection::Apply { record_repetition(db, step, pass) } else { Ok(true) };
+        return if pass.reversal.is_none() { record_repetition(db, step, pass) } else { Ok(true) };
     }
     match step {
         EditStep::Tracked { first, last, stopped } => {
             let rows = *first..=*last;
-            if pass.direction == UndoDirection::Undo {
+            if pass.is_undo() {
                 let entries = stop_polling(db, rows, pass)?;
                 // An empty range of entries: no row was stopped, so redo must resume none.
                 *stopped = Some(entries.unwrap_or((1, 0)));
@@ -230,14 +213,8 @@ pub(super) fn carry_out(db: &Connection, step: &mut EditStep, pass: EditPass<'_>
             let (from, to) = pass.in_direction(before, after);
             let (_, author) = pass.in_direction(by.as_deref(), pass.author());
             let author = author.filter(|_| to.is_some());
-            let checksum = row_checksum::of_changed_row(transactions::CHECKED, |column| match column {
-                "ticket" => Some("?3".to_owned()),
-                "ticket_by" => Some("?4".to_owned()),
-                _ => None,
-            });
-            let sql = format!(
-                "UPDATE transactions SET ticket = ?3, ticket_by = ?4, checksum = {checksum} WHERE id = ?1 AND ticket IS ?2"
-            );
+            let set = row_checksum::assignments(transactions::CHECKED, &[("ticket", "?3"), ("ticket_by", "?4")]);
+            let sql = format!("UPDATE transactions SET {set} WHERE id = ?1 AND ticket IS ?2");
             let done = db.prepare_cached(&sql)?.execute(params![*row, *from, *to, author])? > 0;
             record_edit(db, done, *row, &ticket_field(to.as_deref()), pass)
         }
@@ -428,7 +405,7 @@ fn except_kept(rows: &RangeInclusive<i64>, pass: EditPass<'_>) -> String {
 /// Appends an edit to the feed if `done`. Returns `done`.
 fn record_edit(db: &Connection, is_done: bool, row: i64, field: &str, pass: EditPass<'_>) -> Result<bool, StoreError> {
     if is_done {
-        let kind = ChangeKind::Edited { fields: vec![field.to_owned()], reversal: pass.reversal_kind() };
+        let kind = ChangeKind::Edited { fields: vec![field.to_owned()], reversal: pass.reversal };
         changes::append(db, &pass.entry(RowId(row)), &kind)?;
     }
     Ok(is_done)

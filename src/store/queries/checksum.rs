@@ -32,30 +32,19 @@ pub struct TableChecksum {
     pub digest: String,
 }
 
-/// The columns of a table that count, in the table's logical order.
-struct ChecksumTable {
-    name: &'static str,
-    sql: &'static str,
-    /// The first columns of packed texts; each text takes three columns.
-    packed: &'static [usize],
-    /// The column with the steps of an edit.
-    steps: Option<usize>,
-}
-
 /// The name of the bodies of answers, which a light replica leaves out.
 const BODIES: &str = "bodies";
 /// The digest of the data that a light replica leaves out.
 pub(crate) const LEFT_OUT: &str = "left out";
 
-const fn table(name: &'static str, sql: &'static str) -> ChecksumTable {
-    ChecksumTable { name, sql, packed: &[], steps: None }
-}
-
 /// The tables that operations write to. Tables with derived data are left out: `identifiers`, `search`,
 /// `search_progress` and `search_outdated` (the search index). So are tables with local data: `attention` (open
 /// transactions), `heralds` (sent notifications), `polls` (polls without a change) and `feed` (the state of the feed).
-const TABLES: &[ChecksumTable] = &[
-    table(
+///
+/// Each with the columns that count, in the table's logical order. A column `packed` is a packed text, and the two columns
+/// `packed_with` after it belong to it; `steps` has the steps of an edit.
+const TABLES: &[(&str, &str)] = &[
+    (
         "transactions",
         "SELECT profile, transaction_id, from_chain, to_chain, quote_id, request_id, estimate, submitted_at, from_address,
          ticket, first_seen_at, untracked, parked_reason, poll_requested_at, status, status_since, message, last_checked_at,
@@ -63,132 +52,116 @@ const TABLES: &[ChecksumTable] = &[
          tracked_by, ticket_by
          FROM transactions ORDER BY profile, from_chain, transaction_key",
     ),
-    table(
+    (
         "labels",
         "SELECT profile, from_chain, transaction_key, label, author FROM labels
          JOIN transactions ON transactions.id = transaction_row ORDER BY 1, 2, 3, 4",
     ),
-    table(
+    (
         "notes",
         "SELECT profile, from_chain, transaction_key, at, text, taken_back_at, author FROM notes
          JOIN transactions ON transactions.id = transaction_row ORDER BY 1, 2, 3, notes.id",
     ),
-    ChecksumTable {
-        name: "observations",
-        sql: "SELECT profile, from_chain, transaction_key, first_at, last_at, times, summary, http_status, latency,
+    (
+        "observations",
+        "SELECT profile, from_chain, transaction_key, first_at, last_at, times, summary, http_status, latency,
               body IS NULL, response_id FROM observations
               JOIN transactions ON transactions.id = transaction_row ORDER BY 1, 2, 3, observations.id",
-        packed: &[],
-        steps: None,
-    },
-    ChecksumTable {
-        name: "records",
-        sql: "SELECT profile, from_chain, transaction_key, record, record_dictionary, record_base, body IS NULL
+    ),
+    (
+        "records",
+        "SELECT profile, from_chain, transaction_key, record AS packed, record_dictionary AS packed_with,
+              record_base AS packed_with, body IS NULL
               FROM records JOIN transactions ON transactions.id = transaction_row ORDER BY 1, 2, 3",
-        packed: &[3],
-        steps: None,
-    },
-    ChecksumTable {
+    ),
+    (
         // Apart from their tables, because a light replica has none.
-        name: BODIES,
-        sql: "SELECT profile, from_chain, transaction_key, 1, body, body_dictionary, body_base, observations.id FROM observations
+        BODIES,
+        "SELECT profile, from_chain, transaction_key, 1, body AS packed, body_dictionary AS packed_with,
+              body_base AS packed_with, observations.id FROM observations
               JOIN transactions ON transactions.id = transaction_row
               UNION ALL
               SELECT profile, from_chain, transaction_key, 2, body, body_dictionary, body_base, 0 FROM records
               JOIN transactions ON transactions.id = transaction_row ORDER BY 1, 2, 3, 4, 8",
-        packed: &[4],
-        steps: None,
-    },
-    table(
+    ),
+    (
         "on_chain",
         "SELECT profile, from_chain, transaction_key, verdict, reading, requested_at FROM on_chain
          JOIN transactions ON transactions.id = transaction_row ORDER BY 1, 2, 3",
     ),
-    table(
+    (
         "alerts",
         "SELECT alerts.profile, from_chain, transaction_key, rule, raised_at, clean, alerts.message, cleared_at,
          acknowledged_at, acknowledged_note, snoozed_at, snoozed_until, flapping, handled_by FROM alerts
          LEFT JOIN transactions ON transactions.id = transaction_row ORDER BY 1, 2, 3, 4, 5, alerts.id",
     ),
-    table(
+    (
         // The details of some events contain a row number.
         "changes",
         "SELECT seq, at, ifnull(changes.profile, transactions.profile), from_chain, transaction_key, event,
          iif(event IN ('deleted', 'quote_asked', 'quote_answered'), NULL, what), author FROM changes
          LEFT JOIN transactions ON transactions.id = transaction_row ORDER BY seq",
     ),
-    ChecksumTable {
-        name: "edits",
-        sql: "SELECT at, profile, author, summary, taken_back_at, steps FROM edits ORDER BY id",
-        packed: &[],
-        steps: Some(5),
-    },
-    table("chains", "SELECT profile, id, name, config, learned_at FROM chains ORDER BY profile, id"),
-    table(
+    (
+        "edits",
+        "SELECT at, profile, author, summary, taken_back_at, steps FROM edits ORDER BY id",
+    ),
+    ("chains", "SELECT profile, id, name, config, learned_at FROM chains ORDER BY profile, id"),
+    (
         "quotes",
         "SELECT profile, request, asked_at, wanted_until, sent_at, answered_at, answer, http_status, body, quote_id, estimate
          FROM quotes ORDER BY id",
     ),
-    table("wallet_limits", "SELECT profile, wallet, until, message FROM wallet_limits ORDER BY profile, wallet"),
-    table(
+    ("wallet_limits", "SELECT profile, wallet, until, message FROM wallet_limits ORDER BY profile, wallet"),
+    (
         "status_requests",
         "SELECT profile, params, asked_at, wanted_until, answered_at, observation FROM status_requests ORDER BY id",
     ),
-    table("forecasts", "SELECT profile, from_chain, to_chain, gmp, evidence FROM forecasts ORDER BY 1, 2, 3, 4"),
-    table("durations", "SELECT profile, from_chain, to_chain, gmp, outcome, took, at FROM durations ORDER BY id"),
-    table(
+    ("forecasts", "SELECT profile, from_chain, to_chain, gmp, evidence FROM forecasts ORDER BY 1, 2, 3, 4"),
+    ("durations", "SELECT profile, from_chain, to_chain, gmp, outcome, took, at FROM durations ORDER BY id"),
+    (
         "minutes",
         "SELECT profile, at, requests, throttled, failed, polled_for, limited_to, oldest FROM minutes ORDER BY profile, at",
     ),
-    table("pollers", "SELECT profile, at, state FROM pollers ORDER BY profile"),
-    table("pauses", "SELECT profile, until FROM pauses ORDER BY profile"),
+    ("pollers", "SELECT profile, at, state FROM pollers ORDER BY profile"),
+    ("pauses", "SELECT profile, until FROM pauses ORDER BY profile"),
 ];
 
 impl Reader {
     /// Returns the checksums of all tables in one snapshot. Costs O(n) in everything stored, because packed texts are
     /// unpacked.
     pub fn checksums(&self) -> Result<Vec<TableChecksum>, StoreError> {
-        self.snapshot(|| TABLES.iter().map(|table| checksum(self.db(), table)).collect())
+        self.snapshot(|| TABLES.iter().map(|(table, sql)| checksum(self.db(), table, sql)).collect())
     }
 }
 
-fn checksum(db: &Connection, table: &ChecksumTable) -> Result<TableChecksum, StoreError> {
+fn checksum(db: &Connection, table: &'static str, sql: &str) -> Result<TableChecksum, StoreError> {
     let mut digest = Sha256::new();
-    let mut statement = db.prepare(table.sql)?;
-    let count = statement.column_count();
+    let mut statement = db.prepare(sql)?;
+    // The last column of the bodies is a row number.
+    let counted = statement.column_count() - usize::from(table == BODIES);
+    let names: Vec<String> = statement.column_names().take(counted).map(str::to_owned).collect();
     let mut rows = statement.query([])?;
     let (mut number, mut is_left_out) = (0, false);
     while let Some(row) = rows.next()? {
         number += 1;
-        let mut column = 0;
-        // The last column of the bodies is a row number.
-        let counted = if table.name == BODIES { count - 1 } else { count };
-        while column < counted {
-            if table.packed.contains(&column) {
-                let packed = PackedBody::read(row, column)?;
-                is_left_out |= packed.log_entry().is_some();
-                let unpacked = bodies::unpack(db, &packed, |base| observations::body(db, base))?;
-                add_value(
-                    &mut digest,
-                    unpacked.as_deref().map_or(ValueRef::Null, |text| ValueRef::Text(text.as_bytes())),
-                );
-                column += 3;
-                continue;
+        for (column, name) in names.iter().enumerate() {
+            match name.as_str() {
+                "packed" => {
+                    let packed = PackedBody::read(row, column)?;
+                    is_left_out |= packed.log_entry().is_some();
+                    let unpacked = bodies::unpack(db, &packed, |base| observations::body(db, base))?;
+                    add_value(&mut digest, unpacked.as_deref().map_or(ValueRef::Null, ValueRef::from));
+                }
+                // Read with the packed text.
+                "packed_with" => {}
+                "steps" => add_value(&mut digest, ValueRef::from(named_steps(db, row, column)?.as_str())),
+                _ => add_value(&mut digest, row.get_ref(column)?),
             }
-            if table.steps == Some(column) {
-                let steps = named_steps(db, row, column)?;
-                add_value(&mut digest, ValueRef::Text(steps.as_bytes()));
-            } else {
-                add_value(&mut digest, row.get_ref(column)?);
-            }
-            column += 1;
         }
     }
-    let digest = match is_left_out {
-        true => LEFT_OUT.to_owned(),
-        false => text::hex(&digest.finalize()),
-    };
-    Ok(TableChecksum { table: table.name, rows: number, digest })
+    let digest = if is_left_out { LEFT_OUT.to_owned() } else { text::hex(&digest.finalize()) };
+    Ok(TableChecksum { table, rows: number, digest })
 }
 
 /// Adds a value with its type and length, so that different rows never give the same bytes.

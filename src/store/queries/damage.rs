@@ -45,45 +45,27 @@ impl Reader {
     /// Returns at most `limit` damaged values. Reads all rows of all tables.
     pub fn damaged_values(&self, limit: usize) -> Result<Vec<DamagedValue>, StoreError> {
         let mut found = Vec::new();
+        let mut find = |table: &str, column: String, owner: &str, condition: &str| -> Result<(), StoreError> {
+            let sql = format!("SELECT {owner} FROM {table} WHERE {condition} LIMIT ?");
+            let read = |row: &Row<'_>| Ok(DamagedValue { column: column.clone(), row: columns::lenient(row, 0)? });
+            found.extend(self.db().all(&sql, [limit.saturating_sub(found.len())], read)?);
+            Ok(())
+        };
         let read = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
-        let columns: Vec<(String, String, String)> = self.db().all(TEXT_COLUMNS, [], read)?;
-        for (table, column, owner) in &columns {
+        let text_columns: Vec<(String, String, String)> = self.db().all(TEXT_COLUMNS, [], read)?;
+        for (table, column, owner) in &text_columns {
             let name = format!("{table}.{column}");
-            let is_json = JSON.contains(&name.as_str());
-            let test = if is_json { format!("json_valid({column})") } else { format!("is_readable({column})") };
-            self.find_damaged(
-                table,
-                &name,
-                owner,
-                &format!("typeof({column}) = 'text' AND NOT {test}"),
-                limit,
-                &mut found,
-            )?;
+            let test = if JSON.contains(&name.as_str()) { "json_valid" } else { "is_readable" };
+            find(table, name, owner, &format!("typeof({column}) = 'text' AND NOT {test}({column})"))?;
         }
-        let mut tables: Vec<_> = columns.iter().map(|(table, _, owner)| (table, owner)).collect();
+        let mut tables: Vec<_> = text_columns.iter().map(|(table, _, owner)| (table, owner)).collect();
         tables.dedup();
         for (table, owner) in tables {
             for (column, condition) in damage::conditions(table) {
                 let name = if column.is_empty() { table.clone() } else { format!("{table}.{column}") };
-                self.find_damaged(table, &name, owner, &condition, limit, &mut found)?;
+                find(table, name, owner, &condition)?;
             }
         }
         Ok(found)
-    }
-
-    /// Adds the rows of a table for which the condition holds.
-    fn find_damaged(
-        &self,
-        table: &str,
-        name: &str,
-        owner: &str,
-        condition: &str,
-        limit: usize,
-        found: &mut Vec<DamagedValue>,
-    ) -> Result<(), StoreError> {
-        let sql = format!("SELECT {owner} FROM {table} WHERE {condition} LIMIT ?");
-        let read = |row: &Row<'_>| Ok(DamagedValue { column: name.to_owned(), row: columns::lenient(row, 0)? });
-        found.extend(self.db().all(&sql, [limit.saturating_sub(found.len())], read)?);
-        Ok(())
     }
 }

@@ -25,17 +25,8 @@ use crate::{
 const MIN_PART: usize = 6;
 /// The SQL for the transactions that were tracked with the text `?1` as the ticket.
 const BY_TICKET: &str = "ticket = ?1 COLLATE NOCASE";
-
-/// The result of a search by a hash, a part of a hash, or a URL.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Lookup {
-    /// No tracked transaction.
-    None,
-    /// One transaction.
-    One(Box<Transaction>),
-    /// Several transactions; at most ten are listed.
-    Many(Vec<Transaction>),
-}
+/// The SQL for the transactions with the key `?1`.
+const BY_HASH: &str = "transaction_key = ?1";
 
 impl Reader {
     /// Returns at most `limit` transactions whose hash begins with `text`; the newest if `text` is empty. Costs O(n) in
@@ -58,43 +49,35 @@ impl Reader {
     /// Finds `TX` of the command line: a hash on any chain, six or more characters of it, or a URL that contains it.
     /// Also finds the ID of the quote or of the request (or a part), a ticket, and the sender's address. Finds the
     /// receiver's address if hoptop asked for the quote. Costs O(1) in the tracked transactions if the search index has
-    /// few candidates, and O(n) otherwise.
-    pub fn find(&self, text: &str) -> Result<Lookup, StoreError> {
+    /// few candidates, and O(n) otherwise. Returns at most ten transactions.
+    pub fn find(&self, text: &str) -> Result<Vec<Transaction>, StoreError> {
         let text = text::clean(text);
-        let exact = self.select("transaction_key = ?1", &TxHash::new(text.clone()).key())?;
-        if !exact.is_empty() {
-            return Ok(Lookup::from(exact));
-        }
-        if let Some((from, hash)) = TxHash::parse_on_chain(&text) {
-            let mut found = match TxHash::parse_short(hash.as_str()) {
+        let mut found = self.select(BY_HASH, &TxHash::new(text.clone()).key())?;
+        if found.is_empty()
+            && let Some((from, hash)) = TxHash::parse_on_chain(&text)
+        {
+            found = match TxHash::parse_short(hash.as_str()) {
                 Some((head, tail)) => self.find_by_ends(head, tail)?,
-                None => self.select("transaction_key = ?1", &hash.key())?,
+                None => self.select(BY_HASH, &hash.key())?,
             };
             found.retain(|tx| tx.params.from_chain == from);
-            if !found.is_empty() {
-                return Ok(Lookup::from(found));
-            }
+        }
+        if !found.is_empty() {
+            return Ok(found);
         }
         if let Some((head, tail)) = TxHash::parse_short(&text) {
-            return self.find_by_ends(head, tail).map(Lookup::from);
+            return self.find_by_ends(head, tail);
         }
         let parts = text.split(['/', '?', '&', '=', '#']).filter(|part| part.len() >= 6);
-        for part in parts.clone() {
-            let found = self.select("transaction_key = ?1", &TxHash::new(part).key())?;
+        let by_hash = parts.clone().map(|part| (BY_HASH, TxHash::new(part).key()));
+        let by_identifier = parts.map(|part| (BY_IDENTIFIER, part.to_lowercase()));
+        for (condition, value) in by_hash.chain(by_identifier) {
+            found = self.select(condition, &value)?;
             if !found.is_empty() {
-                return Ok(Lookup::from(found));
+                return Ok(found);
             }
         }
-        for part in parts {
-            let found = self.select(BY_IDENTIFIER, &part.to_lowercase())?;
-            if !found.is_empty() {
-                return Ok(Lookup::from(found));
-            }
-        }
-        if text.is_empty() || text.contains("://") {
-            return Ok(Lookup::None);
-        }
-        self.find_given(&text).map(Lookup::from)
+        if text.is_empty() || text.contains("://") { Ok(found) } else { self.find_given(&text) }
     }
 
     /// Returns transactions that were tracked with this ID, ticket or address, or with this part of a hash or an ID.
@@ -157,15 +140,5 @@ impl Reader {
         let mut statement = self.db().prepare_cached(&sql)?;
         let rows = statement.query_map(params_from_iter(texts), transactions::read)?;
         rows.map(|row| transactions::whole(self.db(), row?)).collect()
-    }
-}
-
-impl From<Vec<Transaction>> for Lookup {
-    fn from(mut found: Vec<Transaction>) -> Self {
-        match found.len() {
-            0 => Self::None,
-            1 => Self::One(Box::new(found.swap_remove(0))),
-            _ => Self::Many(found),
-        }
     }
 }

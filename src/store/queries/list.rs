@@ -19,7 +19,7 @@ use crate::{
         alert::Alert,
         filter::{Direction, Filter},
         ids::RowId,
-        record::{RecordSummary, StatusRecord},
+        record::StatusRecord,
         status::RouterStatus,
         transaction::Transaction,
     },
@@ -131,13 +131,8 @@ impl Reader {
 
     /// Returns one transaction with its record and its active alerts.
     pub fn list_row(&self, row: RowId) -> Result<Option<ListRow>, StoreError> {
-        let Some(ListRow { transaction, alerts }) = self.list_row_header(row)? else { return Ok(None) };
-        Ok(Some(ListRow { alerts, transaction: transactions::whole(self.db(), transaction)? }))
-    }
-
-    /// Returns one transaction with its active alerts, without unpacking its record.
-    pub fn list_row_header(&self, row: RowId) -> Result<Option<ListRow<RecordSummary>>, StoreError> {
-        let Some(transaction) = transactions::header(self.db(), row)? else { return Ok(None) };
+        let Some(header) = transactions::header(self.db(), row)? else { return Ok(None) };
+        let transaction = transactions::whole(self.db(), header)?;
         Ok(Some(ListRow { transaction, alerts: alerts::load(self.db(), AlertQuery::OfTransaction(row))? }))
     }
 
@@ -284,16 +279,12 @@ impl TransactionList<'_> {
     /// Returns the number of rows before a row. Costs O(n) in these rows.
     pub fn count_before(&self, row: RowId) -> Result<u64, StoreError> {
         let Some(position) = self.position(row)? else { return Ok(0) };
-        let mut count = 0;
-        for (index, segment) in self.segments.iter().enumerate().take(position.segment + 1) {
-            let from = (index == position.segment).then_some(&position);
-            for SqlCondition { sql, parameters, .. } in self.conditions(segment, from, Direction::Backwards) {
-                let sql = format!("SELECT count(*) FROM transactions WHERE {sql}");
-                let parameters = params_from_iter(parameters);
-                count += self.reader.db().prepare_cached(&sql)?.query_row(parameters, |row| row.get::<_, u64>(0))?;
-            }
-        }
-        Ok(count)
+        let count = |(_, SqlCondition { sql, parameters, .. }): (&OrderSegment, SqlCondition)| {
+            let sql = format!("SELECT count(*) FROM transactions WHERE {sql}");
+            let mut statement = self.reader.db().prepare_cached(&sql)?;
+            Ok(statement.query_row(params_from_iter(parameters), |row| row.get::<_, u64>(0))?)
+        };
+        self.conditions(Some(&position), Direction::Backwards).into_iter().map(count).sum()
     }
 
     /// Returns the row that follows a row in this direction. After the last row comes the first; `None` if the list is
@@ -313,60 +304,38 @@ impl TransactionList<'_> {
         limit: usize,
     ) -> Result<Vec<RowId>, StoreError> {
         let mut found = Vec::new();
-        let last = self.segments.len().saturating_sub(1);
-        for offset in 0..self.segments.len() {
-            let index = if direction == Direction::Forwards { offset } else { last - offset };
-            let Some(segment) = self.segments.get(index) else { continue };
-            let from_position = from.filter(|position| position.segment == index);
-            let is_skipped = from.is_some_and(|position| match direction {
-                Direction::Forwards => index < position.segment,
-                Direction::Backwards => index > position.segment,
-            });
-            if is_skipped {
-                continue;
-            }
-            for (sql, parameters) in self.queries(segment, from_position, direction) {
-                if found.len() < limit {
-                    found.extend(self.read_rows(sql, parameters, limit - found.len())?);
-                }
+        for (segment, SqlCondition { sql, mut parameters, .. }) in self.conditions(from, direction) {
+            let missing = limit - found.len();
+            if missing > 0 {
+                let order = segment.order(direction);
+                let sql = format!("SELECT id FROM transactions WHERE {sql} ORDER BY {order} LIMIT ?");
+                parameters.push(Value::Integer(i64::try_from(missing).unwrap_or(i64::MAX)));
+                found.extend(self.reader.db().all(&sql, params_from_iter(parameters), |row| row.get(0).map(RowId))?);
             }
         }
         Ok(found)
     }
 
-    fn read_rows(&self, sql: String, mut parameters: Vec<Value>, limit: usize) -> Result<Vec<RowId>, StoreError> {
-        parameters.push(Value::Integer(i64::try_from(limit).unwrap_or(i64::MAX)));
-        self.reader.db().all(&sql, params_from_iter(parameters), |row| row.get(0).map(RowId))
-    }
-
-    /// Returns the queries for the rows of a segment, in order. The last parameter, to be added by the caller, is the
-    /// limit.
-    fn queries(
-        &self,
-        segment: &OrderSegment,
-        from: Option<&RowPosition>,
-        direction: Direction,
-    ) -> Vec<(String, Vec<Value>)> {
-        let query = |SqlCondition { sql, parameters, .. }| {
-            (
-                format!("SELECT id FROM transactions WHERE {sql} ORDER BY {} LIMIT ?", segment.order(direction)),
-                parameters,
-            )
-        };
-        self.conditions(segment, from, direction).into_iter().map(query).collect()
-    }
-
-    /// Returns the conditions for the rows of a segment, or for those after a position, in the order of their rows.
-    fn conditions(
-        &self,
-        segment: &OrderSegment,
-        from: Option<&RowPosition>,
-        direction: Direction,
-    ) -> Vec<SqlCondition> {
-        let own = self.condition.clone().and(&segment.condition, &[]);
-        let Some(position) = from else { return vec![own] };
-        let parts = segment.rows_after(&position.values, direction).into_iter();
-        parts.map(|(sql, parameters)| own.clone().and(&format!("({sql})"), &parameters)).collect()
+    /// Returns the conditions for the rows of the list, or for those after a position, in the order of their rows; each
+    /// with its segment.
+    fn conditions(&self, from: Option<&RowPosition>, direction: Direction) -> Vec<(&OrderSegment, SqlCondition)> {
+        let mut segments: Vec<_> = self.segments.iter().enumerate().collect();
+        if direction == Direction::Backwards {
+            segments.reverse();
+        }
+        let is_passed = |(index, _): &(usize, &OrderSegment)| from.is_some_and(|from| from.segment != *index);
+        let mut conditions = Vec::new();
+        for (index, segment) in segments.into_iter().skip_while(is_passed) {
+            let own = self.condition.clone().and(&segment.condition, &[]);
+            let Some(position) = from.filter(|from| from.segment == index) else {
+                conditions.push((segment, own));
+                continue;
+            };
+            let parts = segment.rows_after(&position.values, direction).into_iter();
+            let part = |(sql, parameters): (String, Vec<Value>)| own.clone().and(&format!("({sql})"), &parameters);
+            conditions.extend(parts.map(|rows| (segment, part(rows))));
+        }
+        conditions
     }
 
     /// Returns a row's position in the order, whether or not the row passes the filter; `None` if there is no such row.

@@ -330,7 +330,11 @@ fn plan(store: &Store, text: &str) -> String {
         let row = listing.all().unwrap().first().copied().unwrap();
         let position = listing.position(row).unwrap();
         let segment = &listing.segments[position.as_ref().unwrap().segment];
-        for (sql, mut parameters) in listing.queries(segment, position.as_ref(), direction) {
+        for (of, SqlCondition { sql, mut parameters, .. }) in listing.conditions(position.as_ref(), direction) {
+            if !std::ptr::eq(of, segment) {
+                continue;
+            }
+            let sql = format!("SELECT id FROM transactions WHERE {sql} ORDER BY {} LIMIT ?", segment.order(direction));
             parameters.push(Value::Integer(50));
             let mut statement = reader.db().prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
             let lines = statement.query_map(params_from_iter(parameters), |row| row.get::<_, String>(3)).unwrap();

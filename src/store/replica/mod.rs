@@ -59,6 +59,8 @@ pub(crate) struct ReplicaState {
     /// What the log lost when this replica last went back to a snapshot for that reason; `None` if it never did. Names
     /// no entries.
     pub(crate) loss: Option<LogLoss>,
+    /// Whether nothing was ever written to the store.
+    pub(crate) is_blank: bool,
 }
 
 /// Applies entries that follow the replica's position. Entries before it are skipped: another process applied them.
@@ -195,8 +197,10 @@ pub(in crate::store) fn is_replica(db: &Connection) -> Result<bool, StoreError> 
 
 /// Reads the row of `replica`.
 fn state(db: &Connection) -> Result<Option<ReplicaState>, StoreError> {
-    let sql = "SELECT team, seq, nonce, operations, lacks_bodies, loads, deleted, loss, loss_is_open FROM replica";
-    db.first(sql, [], |row| {
+    let sql = format!(
+        "SELECT team, seq, nonce, operations, lacks_bodies, loads, deleted, loss, loss_is_open, {IS_BLANK} FROM replica"
+    );
+    db.first(&sql, [], |row| {
         let nonce = |index| row.get::<_, String>(index).map(|text| Nonce::parse(&text).unwrap_or_default());
         let loss: Option<String> = row.get(7)?;
         let is_open = row.get(8)?;
@@ -207,15 +211,17 @@ fn state(db: &Connection) -> Result<Option<ReplicaState>, StoreError> {
             lacks_bodies: row.get(4)?,
             snapshot_loads: row.get(5)?,
             last_delete: row.get(6)?,
+            is_blank: row.get(9)?,
             loss: loss.map(|notice| LogLoss { notice, is_open, entries: Vec::new() }),
         })
     })
 }
 
-/// Whether nothing was ever written to this store.
+/// The SQL that says whether nothing was ever written to this store.
+const IS_BLANK: &str = "NOT EXISTS (SELECT 1 FROM transactions) AND NOT EXISTS (SELECT 1 FROM changes)";
+
 fn is_blank(db: &Connection) -> Result<bool, StoreError> {
-    let sql = "SELECT NOT EXISTS (SELECT 1 FROM transactions) AND NOT EXISTS (SELECT 1 FROM changes)";
-    Ok(db.query_row(sql, [], |row| row.get(0))?)
+    Ok(db.query_row(&format!("SELECT {IS_BLANK}"), [], |row| row.get(0))?)
 }
 
 fn write_position(db: &Connection, team: Nonce, position: LogPosition) -> Result<(), StoreError> {
@@ -232,11 +238,6 @@ impl Reader {
     /// of its own.
     pub(crate) fn replica_position(&self, team: Nonce) -> Result<LogPosition, StoreError> {
         position(self.db(), team)
-    }
-
-    /// Whether nothing was ever written to the store.
-    pub(crate) fn is_blank(&self) -> Result<bool, StoreError> {
-        is_blank(self.db())
     }
 
     /// How often a snapshot has taken the place of the store's content, its feed included.

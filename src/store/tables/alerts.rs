@@ -5,7 +5,7 @@
 use chrono::{DateTime, Utc};
 use rusqlite::{Connection, Row, params};
 
-use super::{columns, transaction_keys, transactions};
+use super::{changes::FeedEntry, columns, transaction_keys, transactions};
 use crate::{
     domain::{
         alert::{
@@ -20,11 +20,8 @@ use crate::{
 
 /// The columns of the checksum: those that never change.
 pub(in crate::store) const CHECKED: &str = "profile, rule, transaction_row, raised_at, message, flapping";
-const COLUMNS: &str = "SELECT id, rule, transaction_row, profile, raised_at, clean, message,
+const SELECT: &str = "SELECT id, rule, transaction_row, profile, raised_at, clean, message,
     acknowledged_at, acknowledged_note, snoozed_at, snoozed_until, flapping, cleared_at, handled_by FROM alerts";
-const ACTIVE: &str = "cleared_at IS NULL";
-/// The SQL condition for alerts that a person acknowledged or snoozed.
-const IS_HANDLED: &str = "(acknowledged_at IS NOT NULL OR snoozed_at IS NOT NULL)";
 /// The severity rank of a transaction without an active alert. Also the distance from a firing to a handled alert's
 /// rank.
 const NO_ALERT_RANK: i64 = 3;
@@ -102,23 +99,24 @@ impl Reader {
 
 pub(in crate::store) fn load(db: &Connection, query: AlertQuery) -> Result<Vec<Alert>, StoreError> {
     match query {
-        AlertQuery::Active => collect(db, &format!("{COLUMNS} WHERE {ACTIVE} ORDER BY id"), []),
+        AlertQuery::Active => collect(db, "cleared_at IS NULL ORDER BY id", []),
         AlertQuery::OfTransaction(row) => {
-            collect(db, &format!("{COLUMNS} WHERE {ACTIVE} AND transaction_row = ? ORDER BY id"), [row.0])
+            collect(db, "cleared_at IS NULL AND transaction_row = ? ORDER BY id", [row.0])
         }
-        AlertQuery::OfProfiles => {
-            collect(db, &format!("{COLUMNS} WHERE {ACTIVE} AND transaction_row IS NULL ORDER BY id"), [])
-        }
+        AlertQuery::OfProfiles => collect(db, "cleared_at IS NULL AND transaction_row IS NULL ORDER BY id", []),
         AlertQuery::MostUrgent(limit) => {
             let urgency = Rule::ALL.iter().enumerate();
             let urgency: String = urgency.map(|(rank, rule)| format!(" WHEN '{}' THEN {rank}", rule.name())).collect();
-            let order = format!("{IS_HANDLED}, CASE rule{urgency} ELSE {} END, raised_at, id", Rule::ALL.len());
-            let sql = format!("{COLUMNS} WHERE {ACTIVE} ORDER BY {order} LIMIT ?");
-            collect(db, &sql, [i64::try_from(limit).unwrap_or(i64::MAX)])
+            let condition = format!(
+                "cleared_at IS NULL ORDER BY acknowledged_at IS NOT NULL OR snoozed_at IS NOT NULL,
+                 CASE rule{urgency} ELSE {} END, raised_at, id LIMIT ?",
+                Rule::ALL.len()
+            );
+            collect(db, &condition, [i64::try_from(limit).unwrap_or(i64::MAX)])
         }
         AlertQuery::ClearedSince(since, limit) => {
-            let sql = format!("{COLUMNS} WHERE cleared_at >= ? ORDER BY cleared_at DESC, id DESC LIMIT ?");
-            collect(db, &sql, params![columns::moment(since), i64::try_from(limit).unwrap_or(i64::MAX)])
+            let condition = "cleared_at >= ? ORDER BY cleared_at DESC, id DESC LIMIT ?";
+            collect(db, condition, params![columns::moment(since), i64::try_from(limit).unwrap_or(i64::MAX)])
         }
     }
 }
@@ -133,13 +131,12 @@ pub(in crate::store) fn active_for(db: &Connection, profile: &str, row: RowId) -
 
 /// Returns the active alerts about a whole profile.
 pub(in crate::store) fn active_of_profile(db: &Connection, profile: &str) -> Result<Vec<Alert>, StoreError> {
-    let sql = format!("{COLUMNS} WHERE {ACTIVE} AND transaction_row IS NULL AND profile = ?1 ORDER BY id");
-    collect(db, &sql, [profile])
+    collect(db, "cleared_at IS NULL AND transaction_row IS NULL AND profile = ?1 ORDER BY id", [profile])
 }
 
 /// Returns an active alert by its number.
 pub(in crate::store) fn by_id(db: &Connection, id: i64) -> Result<Option<Alert>, StoreError> {
-    Ok(collect(db, &format!("{COLUMNS} WHERE {ACTIVE} AND id = ?"), [id])?.into_iter().next())
+    Ok(collect(db, "cleared_at IS NULL AND id = ?", [id])?.into_iter().next())
 }
 
 /// Returns the active alert with a key.
@@ -151,11 +148,10 @@ pub(in crate::store) fn by_key(db: &Connection, key: &AlertKey) -> Result<Option
             None => return Ok(None),
         },
     };
-    let sql = format!(
-        "{COLUMNS} WHERE {ACTIVE} AND profile = ? AND rule = ? AND ifnull(transaction_row, 0) = ? AND raised_at = ?"
-    );
+    let condition =
+        "cleared_at IS NULL AND profile = ? AND rule = ? AND ifnull(transaction_row, 0) = ? AND raised_at = ?";
     let values = params![profile, key.rule.name(), row.unwrap_or(0), columns::moment(key.raised_at)];
-    Ok(collect(db, &sql, values)?.into_iter().next())
+    Ok(collect(db, condition, values)?.into_iter().next())
 }
 
 /// Returns the key of an active alert, which is valid in every store.
@@ -173,52 +169,45 @@ pub(in crate::store) fn key(db: &Connection, id: i64) -> Result<Option<AlertKey>
 
 /// Returns the active alerts whose snooze has ended at `at`.
 pub(in crate::store) fn with_ended_snooze(db: &Connection, at: DateTime<Utc>) -> Result<Vec<Alert>, StoreError> {
-    let sql = format!("{COLUMNS} WHERE snoozed_until <= ? AND {ACTIVE} ORDER BY snoozed_until, id");
-    collect(db, &sql, [columns::moment(at)])
-}
-
-/// The initial values of an alert.
-pub(in crate::store) struct NewAlert<'a> {
-    pub(in crate::store) profile: &'a str,
-    pub(in crate::store) transaction: Option<RowId>,
-    pub(in crate::store) rule: Rule,
-    pub(in crate::store) message: &'a str,
-    pub(in crate::store) at: DateTime<Utc>,
-    pub(in crate::store) is_flapping: bool,
+    collect(db, "snoozed_until <= ? AND cleared_at IS NULL ORDER BY snoozed_until, id", [columns::moment(at)])
 }
 
 /// Inserts an alert. Returns `false` if an alert with the same rule and subject is already active.
-pub(in crate::store) fn insert(db: &Connection, new: &NewAlert<'_>) -> Result<bool, StoreError> {
+pub(in crate::store) fn insert(
+    db: &Connection,
+    rule: Rule,
+    message: &str,
+    is_flapping: bool,
+    entry: &FeedEntry<'_>,
+) -> Result<bool, StoreError> {
     let inserted = db
         .prepare_cached(
             "INSERT INTO alerts (profile, rule, transaction_row, raised_at, message, flapping, checksum)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, row_checksum(?1, ?2, ?3, ?4, ?5, ?6)) ON CONFLICT DO NOTHING",
         )?
         .execute(params![
-            new.profile,
-            new.rule.name(),
-            new.transaction.map(|row| row.0),
-            columns::moment(new.at),
-            new.message,
-            new.is_flapping
+            entry.profile,
+            rule.name(),
+            entry.transaction.map(|row| row.0),
+            columns::moment(entry.at),
+            message,
+            is_flapping
         ])?;
     Ok(inserted > 0)
 }
 
-/// Returns whether an alert raised at `at` is flapping, and whether the previous alert with its rule and subject was.
+/// Returns whether an alert that is raised now is flapping, and whether the previous alert with its rule and subject was.
 pub(in crate::store) fn flapping_state(
     db: &Connection,
-    profile: &str,
-    transaction: Option<RowId>,
     rule: Rule,
-    at: DateTime<Utc>,
+    entry: &FeedEntry<'_>,
 ) -> Result<(bool, bool), StoreError> {
-    let (since, at) = (columns::moment(at - FLAPPING_WITHIN), columns::moment(at));
-    let row = transaction.map(|row| row.0);
+    let (since, at) = (columns::moment(entry.at - FLAPPING_WITHIN), columns::moment(entry.at));
+    let row = entry.transaction.map(|row| row.0);
     let raises: Vec<bool> = db.all(
         "SELECT flapping FROM alerts WHERE profile = ?1 AND rule = ?2 AND transaction_row IS ?3
          AND cleared_at > ?4 AND raised_at > ?4 AND raised_at <= ?5 ORDER BY id DESC",
-        params![profile, rule.name(), row, since, at],
+        params![entry.profile, rule.name(), row, since, at],
         |row| row.get(0),
     )?;
     Ok((raises.len() + 1 >= FLAPPING_RAISES, raises.first() == Some(&true)))
@@ -278,9 +267,10 @@ pub(in crate::store) fn write_severity_rank(db: &Connection, row: RowId) -> Resu
     db.run("UPDATE transactions SET calm = ? WHERE id = ?", [rank, row.0])
 }
 
-fn collect(db: &Connection, sql: &str, params: impl rusqlite::Params) -> Result<Vec<Alert>, StoreError> {
+/// Returns the alerts that meet a condition (SQL), in the order that may stand behind the condition.
+fn collect(db: &Connection, condition: &str, params: impl rusqlite::Params) -> Result<Vec<Alert>, StoreError> {
     // A later version of hoptop may add rules that this version doesn't know.
-    Ok(db.all(sql, params, read)?.into_iter().flatten().collect())
+    Ok(db.all(&format!("{SELECT} WHERE {condition}"), params, read)?.into_iter().flatten().collect())
 }
 
 fn read(row: &Row<'_>) -> rusqlite::Result<Option<Alert>> {

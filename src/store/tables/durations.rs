@@ -118,19 +118,14 @@ impl<'a> EvidenceKey<'a> {
     fn write<T: Serialize>(&self, db: &Connection, evidence: &T) -> Result<(), StoreError> {
         let json = columns::to_json(evidence, 4)?;
         let values = params![self.profile, self.from, self.to, self.is_gmp, json];
-        static UPDATE: LazyLock<String> = LazyLock::new(|| {
-            let next = row_checksum::of_changed_row(CHECKED, |column| (column == "evidence").then(|| "?5".to_owned()));
+        static WRITE: LazyLock<String> = LazyLock::new(|| {
+            let set = row_checksum::assignments(CHECKED, &[("evidence", "?5")]);
             format!(
-                "UPDATE forecasts SET evidence = ?5, checksum = {next}
-                 WHERE profile = ?1 AND from_chain = ?2 AND to_chain = ?3 AND gmp = ?4"
+                "INSERT INTO forecasts (profile, from_chain, to_chain, gmp, evidence, checksum)
+                 VALUES (?1, ?2, ?3, ?4, ?5, row_checksum(?1, ?2, ?3, ?4, ?5)) ON CONFLICT DO UPDATE SET {set}"
             )
         });
-        if db.prepare_cached(&UPDATE)?.execute(values)? == 0 {
-            let insert = "INSERT INTO forecasts (profile, from_chain, to_chain, gmp, evidence, checksum)
-                          VALUES (?1, ?2, ?3, ?4, ?5, row_checksum(?1, ?2, ?3, ?4, ?5))";
-            db.run(insert, values)?;
-        }
-        Ok(())
+        db.run(&WRITE, values)
     }
 }
 

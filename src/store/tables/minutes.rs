@@ -51,34 +51,6 @@ impl MinuteStats {
     }
 }
 
-/// The work of a poller between two reports.
-struct PollerWork {
-    requests: u64,
-    throttled: u64,
-    failed: u64,
-    polled_for: Duration,
-}
-
-impl PollerWork {
-    /// Returns the work since the same poller's last report, or since its start. Returns `None` if the last report came
-    /// from another run and this run isn't new: work before and after that report can't be told apart.
-    fn between(before: Option<&PollerReport>, now: &PollerReport) -> Option<Self> {
-        let zero = PollerReport::default();
-        let is_same_run = |before: &&PollerReport| before.process == now.process && before.running <= now.running;
-        let before = match before.filter(is_same_run) {
-            Some(before) => before,
-            None if now.running <= MAX_REPORT_GAP => &zero,
-            None => return None,
-        };
-        Some(Self {
-            requests: now.requests.saturating_sub(before.requests),
-            throttled: now.throttled.saturating_sub(before.throttled),
-            failed: now.failed.saturating_sub(before.failed),
-            polled_for: now.running.saturating_sub(before.running).min(MAX_REPORT_GAP),
-        })
-    }
-}
-
 /// Counts the work of a poller since the last report of its profile.
 pub(in crate::store) fn count(
     db: &Connection,
@@ -86,10 +58,17 @@ pub(in crate::store) fn count(
     before: Option<&PollerReport>,
     now: &PollerReport,
 ) -> Result<(), StoreError> {
-    // A poller that waits for another process sends no requests.
-    let Some(work) = PollerWork::between(before, now).filter(|_| now.health != PollerHealth::Waiting) else {
-        return Ok(());
+    let zero = PollerReport::default();
+    let is_same_run = |before: &&PollerReport| before.process == now.process && before.running <= now.running;
+    let before = match before.filter(is_same_run) {
+        // A poller that waits for another process sends no requests.
+        _ if now.health == PollerHealth::Waiting => return Ok(()),
+        Some(before) => before,
+        None if now.running <= MAX_REPORT_GAP => &zero,
+        // The last report came from another run, and this run isn't new: work before and after it can't be told apart.
+        None => return Ok(()),
     };
+    let polled_for = now.running.saturating_sub(before.running).min(MAX_REPORT_GAP);
     let oldest = transactions::oldest_answer(db, profile)?.map(|oldest| columns::span(span::between(oldest, now.at)));
     let at = columns::moment(now.at);
     let minute = at - at.rem_euclid(MINUTE_MILLIS);
@@ -101,10 +80,10 @@ pub(in crate::store) fn count(
         params![
             profile,
             minute,
-            work.requests,
-            work.throttled,
-            work.failed,
-            columns::span(work.polled_for),
+            now.requests.saturating_sub(before.requests),
+            now.throttled.saturating_sub(before.throttled),
+            now.failed.saturating_sub(before.failed),
+            columns::span(polled_for),
             now.rps,
             oldest
         ],

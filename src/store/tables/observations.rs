@@ -151,20 +151,8 @@ pub(in crate::store) fn insert_or_repeat<'a>(
         && !has_changed
     {
         static REPEAT: LazyLock<String> = LazyLock::new(|| {
-            let checksum = row_checksum::of_changed_row(CHECKED, |column| {
-                let value = match column {
-                    "last_at" => "?1",
-                    "latency" => "?2",
-                    "times" => "times + 1",
-                    "response_id" => "?3",
-                    _ => return None,
-                };
-                Some(value.to_owned())
-            });
-            format!(
-                "UPDATE observations SET last_at = ?1, latency = ?2, times = times + 1,
-                 response_id = ?3, checksum = {checksum} WHERE id = ?4"
-            )
+            let set = [("last_at", "?1"), ("latency", "?2"), ("times", "times + 1"), ("response_id", "?3")];
+            format!("UPDATE observations SET {} WHERE id = ?4", row_checksum::assignments(CHECKED, &set))
         });
         db.run(&REPEAT, params![moment, latency, with_next_id(response_ids, observation.response_id.as_deref()), id])?;
         let last = match observation.body.as_deref() {

@@ -20,27 +20,23 @@ pub(in crate::store) fn parse(reading: Option<&str>) -> Option<OnChain> {
 /// Writes a reading, which also answers a person's request.
 pub(in crate::store) fn write(db: &Connection, row: RowId, on_chain: &OnChain) -> Result<(), StoreError> {
     let reading = columns::to_json(on_chain, 2)?;
-    let next = row_checksum::of_changed_row(CHECKED, |column| match column {
-        "verdict" => Some("?2".to_owned()),
-        "reading" => Some("?3".to_owned()),
-        "requested_at" => Some("NULL".to_owned()),
-        _ => None,
-    });
+    let set = [("verdict", "?2"), ("reading", "?3"), ("requested_at", "NULL")];
+    let set = row_checksum::assignments(CHECKED, &set);
     // A reading adds to the one before, so that damage stays known.
     let sql = format!(
         "INSERT INTO on_chain (transaction_row, verdict, reading, checksum) VALUES (?1, ?2, ?3, row_checksum(?1, ?2, ?3))
-         ON CONFLICT (transaction_row) DO UPDATE SET verdict = ?2, reading = ?3, requested_at = NULL, checksum = {next}"
+         ON CONFLICT (transaction_row) DO UPDATE SET {set}"
     );
     db.run(&sql, params![row.0, on_chain.source.verdict.name(), reading])
 }
 
 /// Records a person's request for a reading.
 pub(in crate::store) fn request(db: &Connection, row: RowId, at: DateTime<Utc>) -> Result<(), StoreError> {
-    let next = row_checksum::of_changed_row(CHECKED, |column| (column == "requested_at").then(|| "?2".to_owned()));
+    let set = row_checksum::assignments(CHECKED, &[("requested_at", "?2")]);
     let sql = format!(
         "INSERT INTO on_chain (transaction_row, requested_at, checksum)
          VALUES (?1, ?2, row_checksum(?1, NULL, NULL, ?2))
-         ON CONFLICT (transaction_row) DO UPDATE SET requested_at = ?2, checksum = {next}"
+         ON CONFLICT (transaction_row) DO UPDATE SET {set}"
     );
     db.run(&sql, params![row.0, columns::moment(at)])
 }

@@ -113,20 +113,12 @@ pub(in crate::store) fn extend_wait(
         "UPDATE quotes SET {} WHERE id = (SELECT max(id) FROM quotes WHERE profile = ?1 AND request = ?2
              AND asked_at <= ?3 AND answered_at IS NULL AND wanted_until > ?3 AND ifnull(sent_at > ?5, true))
          RETURNING id, asked_at",
-        assignments(&[("wanted_until", "max(wanted_until, ?4)")])
+        row_checksum::assignments(CHECKED, &[("wanted_until", "max(wanted_until, ?4)")])
     );
     let [at, wanted_until, sent_since] = [at, wanted_until, at - ANSWER_LIMIT].map(columns::moment);
     let values = params![profile, columns::to_json(request, 1)?, at, wanted_until, sent_since];
     let read = |row: &Row<'_>| Ok((row.get(0)?, columns::moment_from(row.get(1)?)));
     db.first(&sql, values, read)
-}
-
-/// Returns the assignments of an `UPDATE` to columns, with the checksum's assignment.
-fn assignments(columns: &[(&str, &str)]) -> String {
-    let value_of =
-        |column: &str| columns.iter().find(|(name, _)| *name == column).map(|(_, value)| (*value).to_owned());
-    let assignments: String = columns.iter().map(|(name, value)| format!("{name} = {value}, ")).collect();
-    format!("{assignments}checksum = {}", row_checksum::of_changed_row(CHECKED, value_of))
 }
 
 /// Inserts a request; returns its number.
@@ -158,7 +150,7 @@ pub(in crate::store) fn withdraw(
     wanted_until: DateTime<Utc>,
     at: DateTime<Utc>,
 ) -> Result<(), StoreError> {
-    let set = assignments(&[("wanted_until", "?4")]);
+    let set = row_checksum::assignments(CHECKED, &[("wanted_until", "?4")]);
     let sql = format!("UPDATE quotes SET {set} WHERE {OF_KEY} AND sent_at IS NULL AND wanted_until <= ?5");
     let [asked_at, at, until] = [quote.asked_at, at, wanted_until].map(columns::moment);
     db.run(&sql, params![quote.profile, columns::to_json(&quote.request, 1)?, asked_at, at, until])
@@ -168,7 +160,7 @@ pub(in crate::store) fn withdraw(
 pub(in crate::store) fn claim(db: &Connection, quote: &QuoteKey, at: DateTime<Utc>) -> Result<bool, StoreError> {
     let sql = format!(
         "UPDATE quotes SET {} WHERE {OF_KEY} AND sent_at IS NULL AND answered_at IS NULL AND wanted_until > ?4",
-        assignments(&[("sent_at", "?4")])
+        row_checksum::assignments(CHECKED, &[("sent_at", "?4")])
     );
     let [asked_at, at] = [quote.asked_at, at].map(columns::moment);
     Ok(db.prepare_cached(&sql)?.execute(params![quote.profile, columns::to_json(&quote.request, 1)?, asked_at, at])?
@@ -187,14 +179,17 @@ pub(in crate::store) fn set_answer(
         _ => (None, None),
     };
     let json = columns::to_json(&observation.answer, 4)?;
-    let set = assignments(&[
-        ("answered_at", "?4"),
-        ("answer", "?5"),
-        ("http_status", "?6"),
-        ("body", "?7"),
-        ("quote_id", "?8"),
-        ("estimate", "?9"),
-    ]);
+    let set = row_checksum::assignments(
+        CHECKED,
+        &[
+            ("answered_at", "?4"),
+            ("answer", "?5"),
+            ("http_status", "?6"),
+            ("body", "?7"),
+            ("quote_id", "?8"),
+            ("estimate", "?9"),
+        ],
+    );
     let sql = format!("UPDATE quotes SET {set} WHERE {OF_KEY} AND answered_at IS NULL RETURNING id");
     let values = params![
         quote.profile,

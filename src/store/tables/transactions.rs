@@ -140,33 +140,22 @@ enum ColumnGroup {
 impl ColumnGroup {
     const ALL: [Self; 5] = [Self::Poll, Self::Status, Self::Parameters, Self::Tracking, Self::Due];
 
-    fn columns(self) -> &'static [&'static str] {
+    fn columns(self) -> &'static str {
         match self {
-            Self::Poll => {
-                &["message", "last_checked_at", "polls", "failures", "failing_since", "last_error", "conflict"]
+            Self::Poll => "message, last_checked_at, polls, failures, failing_since, last_error, conflict",
+            Self::Status => "status, status_since, last_changed_at, settled_at, gmp, from_name, to_name, due",
+            Self::Parameters => {
+                "to_chain, quote_id, request_id, estimate, submitted_at, from_address, ticket, ticket_by"
             }
-            Self::Status => {
-                &["status", "status_since", "last_changed_at", "settled_at", "gmp", "from_name", "to_name", "due"]
-            }
-            Self::Parameters => &[
-                "to_chain",
-                "quote_id",
-                "request_id",
-                "estimate",
-                "submitted_at",
-                "from_address",
-                "ticket",
-                "ticket_by",
-            ],
-            Self::Tracking => &["untracked", "parked_reason", "poll_requested_at"],
-            Self::Due => &["due"],
+            Self::Tracking => "untracked, parked_reason, poll_requested_at",
+            Self::Due => "due",
         }
     }
 
     /// Returns the columns of these groups, in one order whatever the order of the groups.
     fn columns_of(groups: &[Self]) -> impl Iterator<Item = &'static str> {
         let sorted = Self::ALL.into_iter().filter(|group| groups.contains(group));
-        sorted.flat_map(|group| group.columns().iter().copied())
+        sorted.flat_map(|group| group.columns().split(", "))
     }
 
     /// Returns the SQL that updates these groups in a row; its values are the columns in their order, and then the row.
@@ -177,13 +166,10 @@ impl ColumnGroup {
         let index = Self::ALL.into_iter().fold(0, |bits, group| bits << 1 | is_in(group));
         let build = || {
             let columns: Vec<&str> = Self::columns_of(groups).collect();
-            let index_of = |name: &str| columns.iter().position(|column| *column == name).map(|index| index + 1);
-            let assignments: Vec<String> =
-                (1..).zip(&columns).map(|(index, column)| format!("{column} = ?{index}")).collect();
-            let checksum =
-                row_checksum::of_changed_row(CHECKED, |column| index_of(column).map(|index| format!("?{index}")));
-            let (assignments, row) = (assignments.join(", "), columns.len() + 1);
-            format!("UPDATE transactions SET {assignments}, checksum = {checksum} WHERE id = ?{row}")
+            let values: Vec<String> = (1..=columns.len()).map(|index| format!("?{index}")).collect();
+            let set: Vec<_> = columns.iter().copied().zip(values.iter().map(String::as_str)).collect();
+            let set = row_checksum::assignments(CHECKED, &set);
+            format!("UPDATE transactions SET {set} WHERE id = ?{}", columns.len() + 1)
         };
         BY_GROUPS.get(index).map_or("", |sql| sql.get_or_init(build))
     }
@@ -453,11 +439,8 @@ pub(in crate::store) fn write_source(db: &Connection, row: RowId, chain: &ChainI
     let mut after = Transaction { state: TransactionState::default(), tracking: Tracking::Active, ..before.clone() };
     after.params.from_chain = chain.clone();
     after.state.polls = before.state.polls;
-    let checksum = row_checksum::of_changed_row(CHECKED, |column| (column == "from_chain").then(|| "?1".to_owned()));
-    db.run(
-        &format!("UPDATE transactions SET from_chain = ?1, checksum = {checksum} WHERE id = ?2"),
-        params![chain.as_str(), row.0],
-    )?;
+    let set = row_checksum::assignments(CHECKED, &[("from_chain", "?1")]);
+    db.run(&format!("UPDATE transactions SET {set} WHERE id = ?2"), params![chain.as_str(), row.0])?;
     // The triggers of the search index don't watch this column.
     db.run(
         "INSERT OR IGNORE INTO search_outdated SELECT ?1 WHERE ?1 <= (SELECT indexed_to FROM search_progress)",

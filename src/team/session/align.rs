@@ -44,7 +44,8 @@ impl LogSession {
             .filter(is_useful)
             .partition(|snapshot| snapshot.schema <= Store::SCHEMA);
         // After a recovery, the content lacks rows that the position counts.
-        let must_begin_again = has_lost || position.seq == 0 && !self.reader.is_blank()?;
+        let must_begin_again =
+            has_lost || position.seq == 0 && self.reader.replica()?.is_some_and(|replica| !replica.is_blank);
         let newest = readable.into_iter().next();
         let folder = files::folder_of(self.store.path()).to_owned();
         let file = match newest {

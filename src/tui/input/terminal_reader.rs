@@ -38,12 +38,6 @@ pub(super) struct TerminalReader {
     clock: Clock,
 }
 
-/// What a wait ended with.
-struct ReadySources {
-    has_bytes: bool,
-    has_resize: bool,
-}
-
 impl TerminalReader {
     pub(super) fn new(clock: Clock) -> io::Result<Self> {
         let (resizes, sender) = UnixStream::pair()?;
@@ -60,9 +54,9 @@ impl TerminalReader {
             let now = self.clock.now().mono;
             let deadline = self.framer.deadline().map(|deadline| deadline.since(now));
             let gathering = (!batch.is_empty()).then_some(GATHERING);
-            let ready = self.wait(deadline.into_iter().chain(gathering).min())?;
+            let [has_bytes, has_resize] = self.wait(deadline.into_iter().chain(gathering).min())?;
             let mut add = |frame: InputFrame| batch.extend(event_of(frame));
-            if ready.has_bytes {
+            if has_bytes {
                 let mut bytes = [0; READ_SIZE];
                 let count = match rustix::io::read(&self.terminal, &mut bytes) {
                     Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
@@ -73,20 +67,20 @@ impl TerminalReader {
             } else {
                 self.framer.expire(self.clock.now().mono, &mut add);
             }
-            if ready.has_resize {
+            if has_resize {
                 self.drop_resizes();
                 let (columns, rows) = terminal::size()?;
                 batch.push(Event::Resize(columns, rows));
             }
-            if gathering.is_some() && !ready.has_bytes && !ready.has_resize {
+            if gathering.is_some() && !has_bytes && !has_resize {
                 break;
             }
         }
         Ok(batch)
     }
 
-    /// Waits for bytes or a new size, at most for `limit`.
-    fn wait(&self, limit: Option<Duration>) -> io::Result<ReadySources> {
+    /// Waits for bytes or a new size, at most for `limit`. Returns whether there are bytes, and a new size.
+    fn wait(&self, limit: Option<Duration>) -> io::Result<[bool; 2]> {
         let limit = limit.and_then(|limit| Timespec::try_from(limit).ok());
         let mut watched = [PollFd::new(&self.terminal, PollFlags::IN), PollFd::new(&self.resizes, PollFlags::IN)];
         match poll(&mut watched, limit.as_ref()) {
@@ -94,8 +88,7 @@ impl TerminalReader {
             Err(error) => return Err(error.into()),
         }
         // A hang-up counts as bytes: the read then fails.
-        let [has_bytes, has_resize] = watched.map(|watched| !watched.revents().is_empty());
-        Ok(ReadySources { has_bytes, has_resize })
+        Ok(watched.map(|watched| !watched.revents().is_empty()))
     }
 
     /// Takes all changes of the size at once: only the present size counts.

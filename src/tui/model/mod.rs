@@ -56,9 +56,10 @@ use crate::{
 };
 
 /// The screen that is shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Screen {
     /// The list, with the detail beside it if it fits.
+    #[default]
     List,
     /// One transaction, with its tabs.
     Detail,
@@ -127,7 +128,7 @@ pub struct ListCounts {
 }
 
 /// The dashboard's state.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Model {
     /// The settings.
     pub setting: DashboardSettings,
@@ -187,6 +188,8 @@ pub struct Model {
     pub named_ticket: Option<(RowId, String)>,
     /// The transactions that the question about their deletion named.
     pub deletion_asked: Option<Vec<RowId>>,
+    /// The name of the theme of the settings; `None` while colours are off, so that no other theme can be chosen.
+    pub configured_theme: Option<String>,
     /// The tour of the demo.
     pub tour: Tour,
     /// The terminal's columns and rows.
@@ -207,42 +210,11 @@ impl Model {
     /// Returns a model without data.
     pub fn new(setting: DashboardSettings, size: (u16, u16)) -> Self {
         Self {
-            own: PollingState::default(),
             other_profiles: vec![PollingState::default(); setting.other_profiles.len()],
             list: ListState::of_person(setting.author.clone()),
             setting,
-            transactions: HashMap::new(),
-            alerts: HashMap::new(),
-            profile_alerts: Vec::new(),
-            overview: Overview::default(),
-            notification_errors: Vec::new(),
-            marks: Marks::default(),
-            alert_list: AlertList::default(),
-            screen: Screen::List,
-            previous_screen: Screen::List,
-            charts: StatsState::default(),
-            log: LogPane::default(),
-            dialog: Dialog::None,
-            detail: DetailState::default(),
-            history: None,
-            view_state: ViewState::default(),
-            quote: None,
-            marked_open: None,
-            store_fault: None,
-            team: None,
-            temporary_view: None,
-            status_message: None,
-            clicked: None,
-            copied: None,
-            named_ticket: None,
-            deletion_asked: None,
-            tour: Tour::default(),
             size,
-            geometry: Geometry::default(),
-            as_of: 0,
-            is_loaded: false,
-            should_retry_page: false,
-            should_retry_count: false,
+            ..Self::default()
         }
     }
 

@@ -38,6 +38,12 @@ pub struct DashboardSettings {
     pub notification_channels: Vec<&'static str>,
 }
 
+impl Default for DashboardSettings {
+    fn default() -> Self {
+        Self::of_profile("", 0)
+    }
+}
+
 impl DashboardSettings {
     /// Returns the settings of a dashboard that polls for one profile, in UTC, with the default keys and templates.
     pub fn of_profile(profile: &str, process: u32) -> Self {

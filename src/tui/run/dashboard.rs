@@ -10,11 +10,10 @@ use tokio::{
 use super::{
     frame_pacer::{CountPacer, FramePacer},
     log_tail::LogSource,
-    theme_state::ThemeState,
 };
 use crate::{
     clock::{Clock, MonotonicTime},
-    domain::{alert::Rule, team::TeamStatus},
+    domain::team::TeamStatus,
     store::{FeedReader, SharedReader, Store, StoreError},
     tui::{
         burst::BurstDetector,
@@ -24,6 +23,7 @@ use crate::{
         screens::list::state::PageRequest,
         system::{System, notification::DesktopNotifications, suspension::SuspendScope},
         terminal::TerminalRequest,
+        theme::Theme,
         view_state_file::ViewStateFile,
     },
 };
@@ -59,7 +59,8 @@ pub(super) enum ChangeRead {
 /// The state of the loop.
 pub(super) struct Dashboard {
     pub(super) model: Model,
-    pub(super) theme_state: ThemeState,
+    /// The theme of the settings.
+    pub(super) theme: Theme,
     pub(super) system_state: SystemState,
     pub(super) burst_detector: BurstDetector,
     pub(super) export: ExportFunction,
@@ -126,13 +127,6 @@ impl SystemState {
     /// Applies the terminal's focus report.
     pub(super) fn set_focus(&mut self, is_focused: bool) {
         (self.is_focused, self.reports_focus) = (is_focused, true);
-    }
-
-    /// Queues notifications of raised alerts, each with its subject.
-    pub(super) fn queue_notifications(&mut self, raised: Vec<(Rule, String)>) {
-        for (rule, about) in raised {
-            self.notifications.queue(rule, about);
-        }
     }
 
     pub(super) fn request_terminal(&self, request: TerminalRequest<'_>) -> Result<(), RunError> {

@@ -2,7 +2,7 @@
 //!
 //! The functions block for the disk. Nothing here decides what to write.
 
-use chrono::{DateTime, FixedOffset, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::{
     domain::{
@@ -15,19 +15,15 @@ use crate::{
     tui::{
         command::CommandId,
         effect::{AlertTarget, ScreenEdit},
-        keys::Keys,
+        model::DashboardSettings,
     },
 };
 
-/// What each write needs: the store, the profile, the moment, and the keys for sentences that name some.
+/// What each write needs: the store, the settings with the profile and the keys that sentences name, and the moment.
 pub(crate) struct WriteContext {
     pub(crate) store: Store,
-    pub(crate) profile: String,
-    /// The profile as a prefix of sentences; empty if only one profile is shown.
-    pub(crate) profile_prefix: String,
+    pub(crate) setting: DashboardSettings,
     pub(crate) at: DateTime<Utc>,
-    /// The keys, for sentences that name some.
-    pub(crate) keys: Keys,
 }
 
 pub(crate) fn edit(context: &WriteContext, edit: ScreenEdit) -> Result<String, StoreError> {
@@ -52,7 +48,7 @@ pub(crate) fn edit(context: &WriteContext, edit: ScreenEdit) -> Result<String, S
         }
     };
     let edit: LocalEdit = edit.resolve(|row| Ok(Some(row)), alerts)?;
-    let operation = Operation::Edit { profile: context.profile.clone(), edit: reader.resolve(edit.clone())? };
+    let operation = Operation::Edit { profile: context.setting.profile.clone(), edit: reader.resolve(edit.clone())? };
     Ok(match context.store.apply(operation, context.at).wait()?.changed()? {
         0 => unchanged_reason(&edit).to_owned(),
         changed => {
@@ -71,7 +67,7 @@ pub(crate) fn edit(context: &WriteContext, edit: ScreenEdit) -> Result<String, S
             } else {
                 ""
             };
-            let (outcome, key) = (edit_outcome(&edit, changed), context.keys.shown(CommandId::Undo));
+            let (outcome, key) = (edit_outcome(&edit, changed), context.setting.keys.shown(CommandId::Undo));
             format!("{name}{outcome}; {key} undoes this{limit}.")
         }
     })
@@ -85,30 +81,27 @@ fn transaction_of_alerts(edit: &ScreenEdit) -> Option<RowId> {
     }
 }
 
-/// Pauses polling until a moment, or resumes it.
-pub(crate) fn pause(
-    context: &WriteContext,
-    profiles: &[String],
-    until: Option<DateTime<Utc>>,
-    zone: FixedOffset,
-) -> Result<String, StoreError> {
-    for profile in profiles {
-        context.store.apply(Operation::Pause { profile: profile.clone(), until }, context.at).wait()?;
+/// Pauses polling of all shown profiles for this many minutes, or resumes it.
+pub(crate) fn pause(context: &WriteContext, minutes: Option<i64>) -> Result<String, StoreError> {
+    let WriteContext { store, setting, at } = context;
+    let until = minutes.map(|minutes| *at + TimeDelta::minutes(minutes));
+    for profile in setting.profiles() {
+        store.apply(Operation::Pause { profile: profile.to_owned(), until }, *at).wait()?;
     }
     let Some(until) = until else { return Ok("Polling resumed.".into()) };
-    let profiles = match profiles.len() {
+    let profiles = match setting.profiles().count() {
         ..=1 => "this profile".to_owned(),
         2 => "both profiles".to_owned(),
         all => format!("all {all} profiles"),
     };
-    let (until, key) = (span::clock_time(until, context.at, zone), context.keys.shown(CommandId::Pause));
+    let (until, key) = (span::clock_time(until, *at, setting.zone), setting.keys.shown(CommandId::Pause));
     Ok(format!("Polling is paused until {until} for {profiles}, in every process; {key} resumes."))
 }
 
 /// Deletes transactions permanently.
-pub(crate) fn delete(store: &Store, rows: Vec<RowId>, at: DateTime<Utc>) -> Result<String, StoreError> {
-    let transactions = store.reader()?.keys(&rows)?;
-    Ok(match store.apply(Operation::Delete { transactions }, at).wait()?.changed()? {
+pub(crate) fn delete(context: &WriteContext, rows: &[RowId]) -> Result<String, StoreError> {
+    let transactions = context.store.reader()?.keys(rows)?;
+    Ok(match context.store.apply(Operation::Delete { transactions }, context.at).wait()?.changed()? {
         0 => "Nothing to delete: the transaction is already deleted.".into(),
         1 => "Deleted permanently.".into(),
         many => format!("{many} transactions deleted permanently."),
@@ -159,43 +152,34 @@ fn on_many(count: usize) -> String {
 
 /// Returns the last edit that can be undone, if there is one.
 pub(crate) fn last_import(context: &WriteContext) -> Result<Option<ImportToUndo>, StoreError> {
-    context.store.reader()?.last_import(&context.profile, context.store.author().as_deref())
+    context.store.reader()?.last_import(&context.setting.profile, context.store.author().as_deref())
 }
 
 /// Undoes the last edit.
 pub(crate) fn undo(context: &WriteContext) -> Result<String, StoreError> {
-    let reversal =
-        context.store.apply(Operation::Undo { profile: context.profile.clone() }, context.at).wait()?.reversed()?;
-    Ok(reversal.map_or_else(
-        || "Nothing to undo.".into(),
-        |reversal| {
-            // Undoing an import stops polling of many transactions, so the sentence names the key that reverts it.
-            let stopped = reversal.done > 0 && reversal.has_stopped_import;
-            let until = || {
-                let kept = if reversal.about.is_some() { "it is" } else { "they are" };
-                format!("; {kept} kept but not polled ({} redoes this)", context.keys.shown(CommandId::Redo))
-            };
-            reversal_sentence(
-                "Undone",
-                &context.profile_prefix,
-                &reversal,
-                &if stopped { until() } else { String::new() },
-            )
-        },
-    ))
+    let operation = Operation::Undo { profile: context.setting.profile.clone() };
+    let Some(reversal) = context.store.apply(operation, context.at).wait()?.reversed()? else {
+        return Ok("Nothing to undo.".into());
+    };
+    let mut stopped = String::new();
+    // Undoing an import stops polling of many transactions, so the sentence names the key that reverts it.
+    if reversal.done > 0 && reversal.has_stopped_import {
+        let kept = if reversal.about.is_some() { "it is" } else { "they are" };
+        let key = context.setting.keys.shown(CommandId::Redo);
+        stopped = format!("; {kept} kept but not polled ({key} redoes this)");
+    }
+    Ok(reversal_sentence(context, "Undone", &reversal, &stopped))
 }
 
 /// Redoes the edit that was undone last.
 pub(crate) fn redo(context: &WriteContext) -> Result<String, StoreError> {
-    let reversal =
-        context.store.apply(Operation::Redo { profile: context.profile.clone() }, context.at).wait()?.reversed()?;
-    Ok(reversal.map_or_else(
-        || "Nothing to redo.".into(),
-        |reversal| reversal_sentence("Redone", &context.profile_prefix, &reversal, ""),
-    ))
+    let operation = Operation::Redo { profile: context.setting.profile.clone() };
+    let reversal = context.store.apply(operation, context.at).wait()?.reversed()?;
+    let sentence = reversal.map(|reversal| reversal_sentence(context, "Redone", &reversal, ""));
+    Ok(sentence.unwrap_or_else(|| "Nothing to redo.".into()))
 }
 
-fn reversal_sentence(done: &str, profile_prefix: &str, reversal: &Reversal, stopped: &str) -> String {
+fn reversal_sentence(context: &WriteContext, done: &str, reversal: &Reversal, stopped: &str) -> String {
     if reversal.done == 0 {
         return format!("Not {}: {} ({}).", done.to_lowercase(), Reversal::SKIP_REASON, text::clean(&reversal.summary));
     }
@@ -205,5 +189,6 @@ fn reversal_sentence(done: &str, profile_prefix: &str, reversal: &Reversal, stop
     };
     let about =
         reversal.about.as_ref().map_or_else(String::new, |hash| format!(" ({})", text::clean(&hash.short("…"))));
+    let profile_prefix = context.setting.profile_prefix(&context.setting.profile);
     format!("{done}: {profile_prefix}{}{about}{stopped}{left}", text::clean(&reversal.summary))
 }

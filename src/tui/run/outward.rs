@@ -21,17 +21,10 @@ use crate::{
             suspension::SuspendScope,
         },
         terminal::TerminalRequest,
-        theme::ShippedTheme,
     },
 };
 
 impl Dashboard {
-    /// Shows another theme, and reports the result.
-    pub(super) fn set_theme(&mut self, wanted: Option<ShippedTheme>) {
-        let outcome = self.theme_state.select(wanted);
-        self.handle_message(Msg::ThemeSet(outcome));
-    }
-
     /// Draws a frame as one synchronized update, which the terminal shows all at once.
     pub(super) fn draw_synchronized<B: Backend>(
         &self,

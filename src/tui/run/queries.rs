@@ -16,31 +16,18 @@ use crate::{
         transaction::Transaction,
     },
     presentation::{filter_completion::NameMatches, json_tree::JsonTree},
-    store::{
-        AlertCounts, AlertQuery, ListPage, ListRow, LoadedRows, Lookup, Reader, Store, StoreError, StoredBody,
-        StoredObservation,
-    },
+    store::{AlertCounts, AlertQuery, ListRow, Reader, Store, StoreError, StoredBody, StoredObservation},
     tui::{
         effect::MarkRequest,
         model::{ListCounts, Overview},
         screens::{
             alerts::state::{AlertList, AlertPage, AlertRow},
             detail::{history::TransactionHistory, raw::ResponseBody},
-            list::{marks::Marks, state::PageRequest, tab::Tab},
+            list::{marks::Marks, tab::Tab},
             stats::state::{ChartRange, Statistics},
         },
     },
 };
-
-/// Returns a page of the list, without the rows that are known and unchanged.
-pub(crate) fn page(
-    reader: &Reader,
-    request: &PageRequest,
-    known: &LoadedRows,
-    now: DateTime<Utc>,
-) -> Result<ListPage, StoreError> {
-    reader.listing(&request.filter, now).page(request.position.clone(), request.length, known)
-}
 
 /// Returns a transaction as it is now, with its history and the durations of other transactions on its route.
 pub(crate) fn history(reader: &Reader, row: RowId) -> Result<(Option<ListRow>, TransactionHistory), StoreError> {
@@ -185,15 +172,10 @@ pub(crate) fn known(
         let mut row = reader.find_tracked(profile, hash)?;
         if row.is_none() && parts < PARTS && !is_whole(hash) {
             parts += 1;
-            row = match reader.find(hash.as_str())? {
-                Lookup::One(found) => Some(found.id),
-                Lookup::Many(found) => {
-                    let own: Vec<RowId> =
-                        found.iter().filter(|found| found.profile == profile).map(|found| found.id).collect();
-                    if let [only] = own.as_slice() { Some(*only) } else { None }
-                }
-                Lookup::None => None,
-            };
+            let found = reader.find(hash.as_str())?;
+            let is_own = |tx: &&Transaction| found.len() == 1 || tx.profile == profile;
+            let own: Vec<RowId> = found.iter().filter(is_own).map(|tx| tx.id).collect();
+            row = if let [only] = own.as_slice() { Some(*only) } else { None };
         }
         known.insert(hash.as_str().to_owned(), row);
     }

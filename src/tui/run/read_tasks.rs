@@ -115,7 +115,10 @@ impl Dashboard {
         }
         let pages = self.pages.clone();
         self.spawn(move || {
-            let page = pages.read(|reader| queries::page(reader, &request, &known, wall));
+            let page = pages.read(|reader| {
+                // The rows that are known and unchanged are left out.
+                reader.listing(&request.filter, wall).page(request.position.clone(), request.length, &known)
+            });
             Msg::Page(Box::new((request, page.map_err(|error| error.to_string()))))
         });
     }

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, Utc};
 
 use super::{
     dashboard::Dashboard,
@@ -20,8 +20,7 @@ use crate::{
     tui::{
         effect::{QuoteWork, Write},
         export::ExportOrder,
-        message::{Msg, QuoteProgress},
-        model::DashboardSettings,
+        message::Msg,
     },
 };
 
@@ -42,11 +41,9 @@ impl Dashboard {
             QuoteWork::Ask { request, until } => self.spawn(move || {
                 let operation = Operation::RequestQuote { profile, request, wanted_until: until };
                 let asked = store.apply(operation, at).wait().and_then(OperationResult::asked);
-                Msg::Quote(QuoteProgress::Asked(until, asked.map_err(|error| error.to_string())))
+                Msg::QuoteAsked(until, asked.map_err(|error| error.to_string()))
             }),
-            QuoteWork::Read(id) => {
-                self.query(move |reader| Ok(Msg::Quote(QuoteProgress::Read(id, reader.quote(id)?.map(Box::new)))))
-            }
+            QuoteWork::Read(id) => self.query(move |reader| Ok(Msg::QuoteRead(id, reader.quote(id)?.map(Box::new)))),
             QuoteWork::Withdraw { id, until } => self.spawn(move || {
                 let withdraw = || {
                     let Some(quote) = details.read(|reader| reader.quote(id))? else { return Ok(None) };
@@ -56,7 +53,7 @@ impl Dashboard {
                 };
                 withdraw().map_or_else(
                     |error: StoreError| Msg::Failed(error.to_string()),
-                    |quote| Msg::Quote(QuoteProgress::Read(id, quote.map(Box::new))),
+                    |quote| Msg::QuoteRead(id, quote.map(Box::new)),
                 )
             }),
         }
@@ -65,7 +62,7 @@ impl Dashboard {
     pub(super) fn import(&mut self, batch: Vec<NewTransaction>, at: DateTime<Utc>) {
         let context = self.context(at);
         self.spawn(move || {
-            let operation = Operation::Track { profile: context.profile, transactions: batch };
+            let operation = Operation::Track { profile: context.setting.profile, transactions: batch };
             let tracked = context.store.apply(operation, at).wait().and_then(OperationResult::tracked);
             Msg::Imported(tracked.map_err(|error| error.to_string()))
         });
@@ -88,33 +85,26 @@ impl Dashboard {
         });
     }
 
-    pub(super) fn pause(&mut self, minutes: Option<i64>, at: DateTime<Utc>) {
-        let until = minutes.map(|minutes| at + TimeDelta::minutes(minutes));
-        let profiles: Vec<_> = self.model.setting.profiles().map(str::to_owned).collect();
-        let (context, zone) = (self.context(at), self.model.setting.zone);
-        self.spawn(move || outcome_message(edits::pause(&context, &profiles, until, zone)));
-    }
-
-    pub(super) fn delete(&mut self, rows: Vec<RowId>, at: DateTime<Utc>) {
-        let store = self.store.clone();
-        self.spawn(move || outcome_message(edits::delete(&store, rows, at)));
+    /// Performs an edit on the pool. The sentence about its result comes back as a message.
+    pub(super) fn edit(
+        &mut self,
+        at: DateTime<Utc>,
+        edit: impl FnOnce(&WriteContext) -> Result<String, StoreError> + Send + 'static,
+    ) {
+        let context = self.context(at);
+        self.spawn(move || outcome_message(edit(&context)));
     }
 
     /// Marks a transaction as open, for the poller.
     pub(super) fn mark_open(&self, open: Option<RowId>, at: DateTime<Utc>) {
         let until = at + self.clock.to_wall_duration(OPEN_FOR);
         let dashboard = self.model.setting.process;
-        if self.team.is_some() {
-            let transaction = open.and_then(|row| self.model.transactions.get(&row));
-            self.store.publish_open_transaction(transaction.map(|transaction| transaction.key()));
-        }
-        self.store.mark_open(OpenMark { dashboard, open: open.map(|row| (row, until)), at }).detach();
+        let transaction = open.and_then(|row| self.model.transactions.get(&row)).map(|transaction| transaction.key());
+        self.store.mark_open(OpenMark { dashboard, open: open.map(|row| (row, until)), at }, transaction).detach();
     }
 
     fn context(&self, at: DateTime<Utc>) -> WriteContext {
-        let DashboardSettings { profile, keys, .. } = &self.model.setting;
-        let profile_prefix = self.model.setting.profile_prefix(profile);
-        WriteContext { store: self.store.clone(), profile: profile.clone(), profile_prefix, at, keys: keys.clone() }
+        WriteContext { store: self.store.clone(), setting: self.model.setting.clone(), at }
     }
 
     /// Undoes the last edit. If that is an import of several transactions, a person must confirm that import first.
@@ -130,29 +120,19 @@ impl Dashboard {
         });
     }
 
-    /// Redoes the edit that was undone last.
-    pub(super) fn redo(&mut self, at: DateTime<Utc>) {
-        let context = self.context(at);
-        self.spawn(move || outcome_message(edits::redo(&context)));
-    }
-
     /// Performs a write on the pool. The result comes back as a message.
     pub(crate) fn write(&mut self, write: Write, at: DateTime<Utc>) {
-        let context = self.context(at);
-        let store = self.store.clone();
-        let (shown, zone, cancel_flag) =
-            (self.model.list.combined_filter(), self.model.setting.zone, self.cancel_flag.clone());
-        let export = self.export;
+        let (context, shown) = (self.context(at), self.model.list.combined_filter());
+        let (export, cancel_flag) = (self.export, self.cancel_flag.clone());
         self.spawn(move || {
             let outcome = match write.clone() {
                 Write::Edit(edit) => edits::edit(&context, edit).map_err(|error| error.to_string()),
                 Write::Export { file, rows } => {
-                    let all = || store.reader()?.listing(&shown, at).all();
-                    let written = rows.map_or_else(all, Ok).map(|rows| {
-                        export(&store, &ExportOrder { file, rows, now: at, zone, cancel_flag })
-                            .map_err(|reason| format!("Nothing was written: {reason}"))
-                    });
-                    written.unwrap_or_else(|error| Err(error.to_string()))
+                    let all = || context.store.reader()?.listing(&shown, at).all();
+                    rows.map_or_else(all, Ok).map_err(|error| error.to_string()).and_then(|rows| {
+                        let order = ExportOrder { file, rows, now: at, zone: context.setting.zone, cancel_flag };
+                        export(&context.store, &order).map_err(|reason| format!("Nothing was written: {reason}"))
+                    })
                 }
             };
             Msg::Written(write, outcome)

@@ -44,12 +44,7 @@ impl CopyMethod {
 
     /// Returns the name.
     pub fn name(&self) -> String {
-        match self {
-            Self::Own(words) => words.first().cloned().unwrap_or_default(),
-            Self::Tmux => "tmux".into(),
-            Self::Terminal => "OSC 52".into(),
-            Self::Tool(words) => words.first().copied().unwrap_or_default().into(),
-        }
+        self.command().map_or_else(|| "OSC 52".into(), |words| words.into_iter().next().unwrap_or_default())
     }
 
     /// Returns the sentence about a successful copy.

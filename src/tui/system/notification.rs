@@ -105,10 +105,12 @@ pub(crate) struct DesktopNotifications {
 }
 
 impl DesktopNotifications {
-    /// Adds a raised alert, with its subject.
-    pub(crate) fn queue(&mut self, rule: Rule, about: String) {
-        *self.raised.entry(rule).or_default() += 1;
-        self.about = about;
+    /// Adds raised alerts, each with its subject.
+    pub(crate) fn queue(&mut self, raised: Vec<(Rule, String)>) {
+        for (rule, about) in raised {
+            *self.raised.entry(rule).or_default() += 1;
+            self.about = about;
+        }
     }
 
     /// Returns the notification to send now, if one is due. A person at the screen needs no notification, so the alerts
@@ -196,14 +198,14 @@ mod tests {
         let at = |seconds| MonotonicTime(Duration::from_secs(seconds));
         let mut notifications = DesktopNotifications::default();
         assert_eq!(notifications.take(true, at(0)), None);
-        notifications.queue(Rule::Overdue, "0x12...ab ARB>BASE".into());
+        notifications.queue(vec![(Rule::Overdue, "0x12...ab ARB>BASE".into())]);
         assert_eq!(notifications.take(true, at(1)).unwrap(), "overdue: 0x12...ab ARB>BASE");
-        notifications.queue(Rule::NeedsGas, "one".into());
-        notifications.queue(Rule::Overdue, "another".into());
-        notifications.queue(Rule::Overdue, "a third".into());
+        notifications.queue(vec![(Rule::NeedsGas, "one".into())]);
+        notifications.queue(vec![(Rule::Overdue, "another".into())]);
+        notifications.queue(vec![(Rule::Overdue, "a third".into())]);
         assert_eq!(notifications.take(true, at(60)), None);
         assert_eq!(notifications.take(true, at(61)).unwrap(), "3 alerts: 2 overdue, needs gas");
-        notifications.queue(Rule::Overdue, "seen".into());
+        notifications.queue(vec![(Rule::Overdue, "seen".into())]);
         assert_eq!(
             (notifications.take(false, at(200)), notifications.take(true, at(201))),
             (None, None),

@@ -13,45 +13,25 @@ use serde::{
 
 use crate::domain::{text::clean, toml_text};
 
-/// The names of colours: the terminal's sixteen, and the terminal's default.
-const NAMED: [(&str, Color); 17] = [
-    ("black", Color::Black),
-    ("red", Color::Red),
-    ("green", Color::Green),
-    ("yellow", Color::Yellow),
-    ("blue", Color::Blue),
-    ("magenta", Color::Magenta),
-    ("cyan", Color::Cyan),
-    ("white", Color::Gray),
-    ("bright-black", Color::DarkGray),
-    ("bright-red", Color::LightRed),
-    ("bright-green", Color::LightGreen),
-    ("bright-yellow", Color::LightYellow),
-    ("bright-blue", Color::LightBlue),
-    ("bright-magenta", Color::LightMagenta),
-    ("bright-cyan", Color::LightCyan),
-    ("bright-white", Color::White),
-    ("default", Color::Reset),
-];
-
-/// The usual red, green and blue of the sixteen, in their order.
-const USUAL: [[u8; 3]; 16] = [
-    [0, 0, 0],
-    [205, 0, 0],
-    [0, 205, 0],
-    [205, 205, 0],
-    [0, 0, 238],
-    [205, 0, 205],
-    [0, 205, 205],
-    [229, 229, 229],
-    [127, 127, 127],
-    [255, 0, 0],
-    [0, 255, 0],
-    [255, 255, 0],
-    [92, 92, 255],
-    [255, 0, 255],
-    [0, 255, 255],
-    [255, 255, 255],
+/// The names of colours: the terminal's sixteen with their usual red, green and blue, and the terminal's default.
+const NAMED: [(&str, Color, Option<[u8; 3]>); 17] = [
+    ("black", Color::Black, Some([0, 0, 0])),
+    ("red", Color::Red, Some([205, 0, 0])),
+    ("green", Color::Green, Some([0, 205, 0])),
+    ("yellow", Color::Yellow, Some([205, 205, 0])),
+    ("blue", Color::Blue, Some([0, 0, 238])),
+    ("magenta", Color::Magenta, Some([205, 0, 205])),
+    ("cyan", Color::Cyan, Some([0, 205, 205])),
+    ("white", Color::Gray, Some([229, 229, 229])),
+    ("bright-black", Color::DarkGray, Some([127, 127, 127])),
+    ("bright-red", Color::LightRed, Some([255, 0, 0])),
+    ("bright-green", Color::LightGreen, Some([0, 255, 0])),
+    ("bright-yellow", Color::LightYellow, Some([255, 255, 0])),
+    ("bright-blue", Color::LightBlue, Some([92, 92, 255])),
+    ("bright-magenta", Color::LightMagenta, Some([255, 0, 255])),
+    ("bright-cyan", Color::LightCyan, Some([0, 255, 255])),
+    ("bright-white", Color::White, Some([255, 255, 255])),
+    ("default", Color::Reset, None),
 ];
 
 /// The number of colours that a terminal shows.
@@ -84,7 +64,7 @@ impl ColorDepth {
         match (self, color) {
             (Self::Indexed, Color::Rgb(red, green, blue)) => Color::Indexed(index_near([red, green, blue])),
             (Self::Sixteen, Color::Rgb(red, green, blue)) => usual_near([red, green, blue]),
-            (Self::Sixteen, Color::Indexed(index)) if usize::from(index) < USUAL.len() => named(usize::from(index)),
+            (Self::Sixteen, Color::Indexed(index)) if index < 16 => named(usize::from(index)),
             (Self::Sixteen, Color::Indexed(index)) => usual_near(shown(index)),
             _ => color,
         }
@@ -97,7 +77,7 @@ pub(super) fn shown(index: u8) -> [u8; 3] {
     match index {
         232.. => [8 + 10 * (index - 232); 3],
         16.. => [(index - 16) / 36, (index - 16) / 6 % 6, (index - 16) % 6].map(step),
-        _ => USUAL.get(usize::from(index)).copied().unwrap_or_default(),
+        _ => NAMED.get(usize::from(index)).and_then(|(.., usual)| *usual).unwrap_or_default(),
     }
 }
 
@@ -106,15 +86,12 @@ fn index_near(color: [u8; 3]) -> u8 {
 }
 
 fn usual_near(color: [u8; 3]) -> Color {
-    named(
-        (0..USUAL.len())
-            .min_by_key(|index| distance(color, USUAL.get(*index).copied().unwrap_or_default()))
-            .unwrap_or(0),
-    )
+    let usual = NAMED.iter().filter_map(|(_, named, usual)| Some((*named, (*usual)?)));
+    usual.min_by_key(|(_, usual)| distance(color, *usual)).map_or(Color::Reset, |(named, _)| named)
 }
 
 fn named(index: usize) -> Color {
-    NAMED.get(index).map_or(Color::Reset, |(_, color)| *color)
+    NAMED.get(index).map_or(Color::Reset, |(_, color, _)| *color)
 }
 
 /// Returns how different two colours look: green has the highest weight, blue the lowest.
@@ -143,7 +120,7 @@ impl Visitor<'_> for WrittenVisitor {
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<ThemeColor, E> {
-        let of_name = || NAMED.iter().find(|(name, _)| *name == text).map(|(_, color)| *color);
+        let of_name = || NAMED.iter().find(|(name, ..)| *name == text).map(|(_, color, _)| *color);
         of_name().or_else(|| hexadecimal(text)).map(ThemeColor).ok_or_else(|| E::custom(unknown(text)))
     }
 
@@ -162,7 +139,7 @@ fn hexadecimal(text: &str) -> Option<Color> {
 }
 
 fn unknown(text: &str) -> String {
-    let names = NAMED.map(|(name, _)| name);
+    let names = NAMED.map(|(name, ..)| name);
     let hint = toml_text::nearest(text, &names).map_or_else(String::new, |name| format!("did you mean `{name}`? "));
     let hint =
         if hint.is_empty() { format!("use {}, #rrggbb, or a number from 0 to 255", names.join(", ")) } else { hint };

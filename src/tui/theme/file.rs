@@ -84,33 +84,33 @@ macro_rules! meanings {
 }
 
 meanings! {
-    /// Text without another meaning, with the screen's background.
+    /// The style of text without another meaning, with the screen's background.
     text
-    /// Critical severity: act now.
+    /// The style of critical severity: act now.
     critical
-    /// Warning severity: look.
+    /// The style of warning severity: look.
     warning
-    /// Info severity: for information.
+    /// The style of info severity: for information.
     info
-    /// Success.
+    /// The style of success.
     good
-    /// A transfer in progress that is as fast as most.
+    /// The style of a transfer in progress that is as fast as most.
     progress
-    /// Titles of panes, the open tab, the open view.
+    /// The style of titles of panes, of the open tab and of the open view.
     accent
-    /// The background of a row that needs a person at once.
+    /// The background of a row that needs a person at once; no style where the terminal has no fitting colour.
     tint
-    /// Less important text.
+    /// The style of less important text.
     dim
-    /// Labels and titles.
+    /// The style of labels and titles.
     label
-    /// Keys.
+    /// The style of keys.
     key
-    /// The selected row.
+    /// The style of the selected row, visible without colours too.
     selected
-    /// Invalid input.
+    /// The style of invalid input.
     wrong
-    /// A banner across the screen.
+    /// The style of a banner across the screen.
     banner
 }
 

@@ -163,11 +163,8 @@ pub(crate) fn acknowledge(model: &mut Model, now: MonotonicTime) {
             model.dialog = Dialog::Prompt(prompt);
         }
         Some(alerts) if alerts.iter().all(|alert| alert.acknowledged().is_some()) => {
-            model.show_message(
-                MessageTone::Bad,
-                "Already acknowledged, until the status changes or the severity rises.",
-                now,
-            );
+            let text = "Already acknowledged, until the status changes or the severity rises.";
+            model.show_message(MessageTone::Bad, text, now);
         }
         _ => {
             let alerts = AlertTarget::of(&rows);

@@ -28,12 +28,8 @@ pub(crate) fn ask(model: &mut Model, now: MonotonicTime) -> Vec<Effect> {
         0 => return Vec::new(),
         1 => model.show_message(MessageTone::Good, "Asking the chain itself; the answer appears as CHAIN.", now),
         count if count > MAX_TRANSACTIONS => {
-            model.show_message(
-                MessageTone::Bad,
-                format!("Not asked: at most {MAX_TRANSACTIONS} transactions at once."),
-                now,
-            );
-            return Vec::new();
+            let text = format!("Not asked: at most {MAX_TRANSACTIONS} transactions at once.");
+            return actions::refuse(model, text, now);
         }
         count => model.show_message(MessageTone::Good, format!("Asking the chains about {count} transactions."), now),
     }
@@ -49,12 +45,7 @@ pub(crate) fn correct_source(model: &mut Model, now: MonotonicTime) -> Vec<Effec
         Some(chain) => vec![Effect::Write(Write::Edit(Edit::CorrectSource { transactions: vec![row], chain }))],
         None => {
             let ask = model.setting.keys.shown(CommandId::AskChain);
-            model.show_message(
-                MessageTone::Bad,
-                format!("Not found on another chain so far; {ask} asks the chains."),
-                now,
-            );
-            Vec::new()
+            actions::refuse(model, format!("Not found on another chain so far; {ask} asks the chains."), now)
         }
     }
 }

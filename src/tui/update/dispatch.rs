@@ -12,7 +12,8 @@ use crate::{
             Dialog, copy, filter,
             help::state::HelpPage,
             menu::state::{Menu, MenuChoice},
-            palette, quote, reply,
+            palette::state::CommandPalette,
+            quote, reply,
         },
         effect::{Effect, MarkRequest},
         model::{MessageTone, Model, Screen},
@@ -103,23 +104,11 @@ fn advance_tour(model: &mut Model, id: CommandId) -> bool {
 
 /// Closes the page of text, or returns to the previous screen.
 fn back(model: &mut Model, now: MonotonicTime) -> Vec<Effect> {
-    match model.dialog {
-        Dialog::None | Dialog::Palette(_) if model.is_side_screen() => leave_side_screen(model, now),
-        Dialog::Reply { .. } => {
-            model.dialog = Dialog::None;
-            Vec::new()
-        }
-        Dialog::None
-        | Dialog::Help(_)
-        | Dialog::Filter(_)
-        | Dialog::Find { .. }
-        | Dialog::Add(_)
-        | Dialog::Palette(_)
-        | Dialog::Prompt(_)
-        | Dialog::Menu(_)
-        | Dialog::CopyMenu(_)
-        | Dialog::Quote(_) => go_back(model, now),
+    if let Dialog::Reply { .. } = model.dialog {
+        model.dialog = Dialog::None;
+        return Vec::new();
     }
+    if model.is_side_screen() { leave_side_screen(model, now) } else { go_back(model, now) }
 }
 
 /// Goes back from the open transaction or from the list of alerts, as Esc does.
@@ -194,6 +183,11 @@ fn clear(model: &mut Model, now: MonotonicTime) -> Vec<Effect> {
 fn next_pane(model: &mut Model, now: MonotonicTime) {
     model.view_state.pane = model.view_state.pane.next();
     model.show_message(MessageTone::Good, model.view_state.pane.description(), now);
+}
+
+/// Opens the command line in the present contexts, with this text.
+fn open_command_line(model: &mut Model, text: &str) {
+    model.dialog = Dialog::Palette(CommandPalette::new(model.contexts(), text));
 }
 
 /// Opens the menu of the newest changes.

@@ -19,7 +19,7 @@ pub(crate) use self::dispatch::dispatch;
 use super::{
     command::{CommandId, KeyContext},
     dialogs::{Dialog, add, copy, filter, help, menu, palette, prompt, quote, reply},
-    effect::{Effect, KeyOutcome},
+    effect::Effect,
     key_text,
     message::Msg,
     model::{MessageTone, Model, Screen},
@@ -87,19 +87,15 @@ fn apply(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
         Msg::Counted(counted) => store_changes::on_counted(model, counted.0, counted.1, now).into_effects(),
         Msg::Statistics(read) => stats::update::on_statistics(model, *read, now.mono).into_effects(),
         Msg::Log(read) => log::update::on_log(model, read).into_effects(),
-        Msg::Known(known) => match (&model.dialog, model.screen) {
-            (Dialog::None, Screen::Log) => {
-                log::update::on_found(model, known.into_values().flatten().next(), now.mono).into_effects()
-            }
-            (_, Screen::List | Screen::Detail | Screen::Alerts | Screen::Stats | Screen::Log) => {
-                add::update::on_known(model, known, now.mono)
-            }
-        },
-        Msg::Quote(progress) => quote::update::on_progress(model, progress, now),
+        Msg::Known(known) if matches!((&model.dialog, model.screen), (Dialog::None, Screen::Log)) => {
+            log::update::on_found(model, known.into_values().flatten().next(), now.mono).into_effects()
+        }
+        Msg::Known(known) => add::update::on_known(model, known, now.mono),
+        Msg::QuoteAsked(until, asked) => quote::update::on_asked(model, until, asked),
+        Msg::QuoteRead(id, quote) => quote::update::on_read(model, id, quote, now).into_effects(),
         Msg::Imported(outcome) => add::update::on_imported(model, outcome, now),
         Msg::Copied(copied) => copy::update::on_copied(model, copied, now),
         Msg::NotOpened { link, reason } => copy::update::not_opened(model, link, &reason, now),
-        Msg::ThemeSet(outcome) => theme::on_theme_set(model, outcome, now).into_effects(),
         Msg::Tick => on_tick(model, now),
         Msg::Resize(..) => on_resize(model).into_effects(),
         Msg::History(row, read) => store_changes::on_history(model, row, *read, now.mono).into_effects(),
@@ -197,14 +193,6 @@ fn on_paste(model: &mut Model, text: &str, is_whole: bool) -> Vec<Effect> {
     }
 }
 
-/// Performs the outcome of a key in a dialog.
-fn perform(outcome: KeyOutcome, model: &mut Model, now: Now) -> Vec<Effect> {
-    match outcome {
-        KeyOutcome::Effects(effects) => effects,
-        KeyOutcome::Command(id) => dispatch(model, id, now),
-    }
-}
-
 fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> Vec<Effect> {
     if key.kind == KeyEventKind::Release {
         return Vec::new();
@@ -230,11 +218,11 @@ fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> Vec<Effect> {
         Dialog::Find { .. } => return detail::update::on_key(model, key),
         Dialog::Add(_) => return add::update::on_key(model, key, now),
         Dialog::CopyMenu(_) => return copy::update::on_key(model, key, now),
-        Dialog::Palette(_) => return perform(palette::update::on_key(model, key, now), model, now),
+        Dialog::Palette(_) => return palette::update::on_key(model, key, now),
         Dialog::Prompt(_) => return prompt::update::on_key(model, key),
-        Dialog::Menu(_) => return perform(menu::update::on_key(model, key, now), model, now),
+        Dialog::Menu(_) => return menu::update::on_key(model, key, now),
         Dialog::Quote(_) => return quote::update::on_key(model, key, now),
-        Dialog::Help(_) => return perform(help::update::on_key(model, key), model, now),
+        Dialog::Help(_) => return help::update::on_key(model, key, now),
         Dialog::None | Dialog::Reply { .. } => {}
     }
     // The frame of the tour names this key on every screen; elsewhere than in the list the key has another command.

@@ -38,12 +38,8 @@ pub(crate) fn poll_marked(model: &mut Model, now: Now) -> Vec<Effect> {
     match rows.len() {
         0 => {
             let [mark, poll] = [CommandId::Mark, CommandId::PollNow].map(|id| model.setting.keys.shown(id));
-            model.show_message(
-                MessageTone::Bad,
-                format!("No transaction is marked: {mark} marks one, {poll} polls the selected one."),
-                now.mono,
-            );
-            Vec::new()
+            let text = format!("No transaction is marked: {mark} marks one, {poll} polls the selected one.");
+            actions::refuse(model, text, now.mono)
         }
         1..=MAX_UNCONFIRMED => request_polls(model, rows, now),
         count => {

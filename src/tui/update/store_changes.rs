@@ -37,8 +37,7 @@ pub(crate) fn on_store_changed(model: &mut Model, update: StoreUpdate, now: Now)
     if !has_changes && !touched.iter().any(is_shown) {
         return quote.into_iter().chain(notify).collect();
     }
-    leave_deleted(model, &feed, now);
-    unmark_deleted(model, &feed);
+    forget_deleted(model, &feed, now);
     if feed.needs_resync {
         model.forget_rows();
     }
@@ -73,13 +72,15 @@ fn describe(tx: &Transaction) -> String {
     format!("{} {}{ticket}", tx.params.transaction_id.short("..."), row_text::route(tx, Glyphs::Ascii))
 }
 
-/// Leaves the detail of a transaction that was deleted.
-fn leave_deleted(model: &mut Model, feed: &Changes, now: Now) {
-    let is_selected = |row: i64| model.list.selected == Some(RowId(row));
-    let removed =
-        feed.changes.iter().any(|change| matches!(change.kind, ChangeKind::Deleted { row } if is_selected(row)));
-    if removed {
-        leave_detail(model, now.mono);
+/// Removes the marks of deleted transactions, and leaves the detail of one.
+fn forget_deleted(model: &mut Model, feed: &Changes, now: Now) {
+    for change in &feed.changes {
+        if let ChangeKind::Deleted { row } = change.kind {
+            model.marks.forget(RowId(row));
+            if model.list.selected == Some(RowId(row)) {
+                leave_detail(model, now.mono);
+            }
+        }
     }
 }
 
@@ -96,15 +97,6 @@ fn leave_detail(model: &mut Model, now: MonotonicTime) {
             model.dialog = Dialog::None;
         }
         model.show_message(MessageTone::Bad, "The transaction was deleted.", now);
-    }
-}
-
-/// Removes the marks of deleted transactions.
-fn unmark_deleted(model: &mut Model, feed: &Changes) {
-    for change in &feed.changes {
-        if let ChangeKind::Deleted { row } = change.kind {
-            model.marks.forget(RowId(row));
-        }
     }
 }
 

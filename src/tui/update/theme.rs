@@ -16,6 +16,9 @@ use crate::{
     },
 };
 
+/// Why no other theme can be shown.
+const NO_COLORS: &str = "Colours are off (NO_COLOR, --color never, or the config file), so the theme stays mono.";
+
 /// Opens the menu of themes, with a mark at the theme in use.
 pub(crate) fn open(model: &mut Model) {
     let current = model.view_state.theme.as_ref().map_or(CONFIGURED, |chosen| chosen.name.as_str());
@@ -31,28 +34,22 @@ pub(crate) fn open(model: &mut Model) {
     model.dialog = Dialog::Menu(Menu { cursor, ..menu });
 }
 
-/// Requests a theme by its name.
+/// Chooses the theme with this name, or the theme of the settings. The choice is remembered.
 pub(crate) fn choose(model: &mut Model, name: &str, now: Now) -> Vec<Effect> {
     let shipped = ShippedTheme::named(name);
-    if shipped.is_some() || name == CONFIGURED {
-        return vec![Effect::SetTheme(shipped)];
+    if shipped.is_none() && name != CONFIGURED {
+        let known = ShippedTheme::ALL.map(ShippedTheme::name).join(", ");
+        let sentence = format!("No theme `{}`; the themes are {known}, {CONFIGURED}.", text::clean(name));
+        return actions::refuse(model, sentence, now.mono);
     }
-    let known = ShippedTheme::ALL.map(ShippedTheme::name).join(", ");
-    let sentence = format!("No theme `{}`; the themes are {known}, {CONFIGURED}.", text::clean(name));
-    actions::refuse(model, sentence, now.mono)
-}
-
-/// Remembers the chosen theme, and shows a notice.
-pub(crate) fn on_theme_set(model: &mut Model, outcome: Result<Option<ChosenTheme>, String>, now: Now) {
-    match outcome {
-        Ok(chosen) => {
-            let sentence = match &chosen {
-                Some(chosen) => format!("Theme: {}.", chosen.name),
-                None => "Theme: as in the settings.".to_owned(),
-            };
-            model.view_state.theme = chosen;
-            model.show_message(MessageTone::Good, sentence, now.mono);
-        }
-        Err(reason) => model.show_message(MessageTone::Bad, reason, now.mono),
-    }
+    let Some(instead_of) = model.configured_theme.clone() else {
+        return actions::refuse(model, NO_COLORS, now.mono);
+    };
+    model.view_state.theme = shipped.map(|shipped| ChosenTheme { name: shipped.name().into(), instead_of });
+    let sentence = match shipped {
+        Some(_) => format!("Theme: {name}."),
+        None => "Theme: as in the settings.".to_owned(),
+    };
+    model.show_message(MessageTone::Good, sentence, now.mono);
+    Vec::new()
 }

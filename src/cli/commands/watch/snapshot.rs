@@ -79,7 +79,8 @@ impl WatchSnapshot {
                 });
             }
             for row in snapshot.changes.rows(true) {
-                let Some(listed) = reader.list_row_header(row)? else { continue };
+                let Some(transaction) = reader.header(row)? else { continue };
+                let listed = ListRow { transaction, alerts: reader.alerts(AlertQuery::OfTransaction(row))? };
                 if *needs_records {
                     snapshot.with_records.extend(reader.list_row(row)?.map(|whole| (row, whole)));
                 }

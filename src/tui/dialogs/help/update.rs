@@ -5,28 +5,32 @@ use crossterm::event::{Event, KeyCode, KeyEvent};
 use tui_input::backend::crossterm::EventHandler;
 
 use super::state::HelpPage;
-use crate::tui::{
-    command::{CommandId, KeyContext},
-    dialogs::Dialog,
-    effect::KeyOutcome,
-    key_text,
-    keys::Keys,
-    model::Model,
-    pasted_text,
+use crate::{
+    clock::Now,
+    tui::{
+        command::{CommandId, KeyContext},
+        dialogs::Dialog,
+        effect::Effect,
+        key_text,
+        keys::Keys,
+        model::Model,
+        pasted_text,
+        update::dispatch,
+    },
 };
 
-pub(crate) fn on_key(model: &mut Model, key: KeyEvent) -> KeyOutcome {
+pub(crate) fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> Vec<Effect> {
     if let Some(id) = scroll_command(model, key) {
-        return KeyOutcome::Command(id);
+        return dispatch(model, id, now);
     }
-    let Dialog::Help(page) = &mut model.dialog else { return KeyOutcome::NONE };
+    let Dialog::Help(page) = &mut model.dialog else { return Vec::new() };
     let is_end = matches!(key.code, KeyCode::Backspace | KeyCode::Char('?')) && page.input.value().is_empty();
     if key.code == KeyCode::Esc && !page.clear() || is_end {
         model.dialog = Dialog::None;
     } else if page.input.handle_event(&Event::Key(key)).is_some_and(|change| change.value) {
         page.search(&model.setting.keys);
     }
-    KeyOutcome::NONE
+    Vec::new()
 }
 
 /// Whether a paste belongs to the search. A short line does, since fast typing also arrives as a paste; other pastes

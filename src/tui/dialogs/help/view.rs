@@ -21,7 +21,7 @@ use crate::{
     presentation::{row_text, width},
     tui::{
         command::{HelpSection, KeyCommand, KeyContext},
-        draw::{DrawContext, put_lines},
+        draw::{DrawContext, labelled_at, put_lines},
         widgets::field,
     },
 };
@@ -258,17 +258,7 @@ fn legend(context: &DrawContext<'_>, columns: usize) -> Vec<Line<'static>> {
         ("DUE", "time until the transfer is overdue; with a minus: time since then".to_owned()),
         ("AGE", "time since submission; for a settled transaction, how long it took".to_owned()),
     ];
-    facts
-        .into_iter()
-        .flat_map(|(label, text)| {
-            let wrapped = width::wrap(&text, columns.saturating_sub(9).max(1));
-            let line = move |(index, text): (usize, String)| {
-                let label = if index == 0 { label } else { "" };
-                Line::from(vec![Span::styled(format!("{label:<9}"), context.theme.label()), Span::raw(text)])
-            };
-            wrapped.into_iter().enumerate().map(line)
-        })
-        .collect()
+    facts.into_iter().flat_map(|(label, text)| labelled_at(9, label, &text, columns, context.theme.label())).collect()
 }
 
 fn paragraph(text: &str, columns: usize) -> Vec<Line<'static>> {

@@ -6,7 +6,6 @@ use crate::{
     domain::{filter::SortBy, ids::RowId, reply::Audience},
     store::ImportToUndo,
     tui::{
-        command::CommandId,
         effect::{AlertTarget, SnoozeLength},
         screens::list::columns::ListColumn,
     },
@@ -38,8 +37,6 @@ pub struct MenuEntry {
 /// The effect of an entry.
 #[derive(Clone, Debug, PartialEq)]
 pub enum MenuChoice {
-    /// A command of the table.
-    Command(CommandId),
     /// Snooze these alerts for this long.
     Snooze(Vec<AlertTarget>, SnoozeLength),
     /// Show and copy the text for this reader.

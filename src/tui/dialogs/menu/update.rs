@@ -8,7 +8,7 @@ use crate::{
     domain::{operation::Edit, reply::Audience},
     tui::{
         dialogs::{Dialog, reply},
-        effect::{Effect, KeyOutcome, TextUse, Write},
+        effect::{Effect, TextUse, Write},
         key_text,
         model::Model,
         screens::list::update::arrangement,
@@ -16,8 +16,8 @@ use crate::{
     },
 };
 
-pub(crate) fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> KeyOutcome {
-    let Dialog::Menu(menu) = &mut model.dialog else { return KeyOutcome::NONE };
+pub(crate) fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> Vec<Effect> {
+    let Dialog::Menu(menu) = &mut model.dialog else { return Vec::new() };
     let by_key = key_text::name(key).and_then(|name| menu.with_key(&name).cloned());
     let choice = match (by_key, key.code) {
         (Some(choice), _) => Some(choice),
@@ -27,20 +27,19 @@ pub(crate) fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> KeyOutcome {
         (None, KeyCode::Up | KeyCode::Char('k')) => return move_cursor(model, -1),
         (None, _) => None,
     };
-    choice.map_or(KeyOutcome::NONE, |choice| choose(model, choice, now))
+    choice.map_or_else(Vec::new, |choice| choose(model, choice, now))
 }
 
-fn move_cursor(model: &mut Model, entries: isize) -> KeyOutcome {
+fn move_cursor(model: &mut Model, entries: isize) -> Vec<Effect> {
     if let Dialog::Menu(menu) = &mut model.dialog {
         menu.move_by(entries);
     }
-    KeyOutcome::NONE
+    Vec::new()
 }
 
-fn choose(model: &mut Model, choice: MenuChoice, now: Now) -> KeyOutcome {
+fn choose(model: &mut Model, choice: MenuChoice, now: Now) -> Vec<Effect> {
     model.dialog = Dialog::None;
-    KeyOutcome::Effects(match choice {
-        MenuChoice::Command(id) => return KeyOutcome::Command(id),
+    match choice {
         MenuChoice::Snooze(alerts, length) => {
             vec![Effect::Write(Write::Edit(Edit::Snooze { alerts, until: length.from(now.wall) }))]
         }
@@ -61,5 +60,5 @@ fn choose(model: &mut Model, choice: MenuChoice, now: Now) -> KeyOutcome {
         MenuChoice::UndoImport(import) => vec![Effect::Undo { confirmed: Some(import) }],
         MenuChoice::Pause(minutes) => vec![Effect::Pause(Some(minutes))],
         MenuChoice::Close => Vec::new(),
-    })
+    }
 }

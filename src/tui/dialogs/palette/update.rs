@@ -3,28 +3,23 @@
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
 use tui_input::backend::crossterm::EventHandler;
 
-use super::state::{CommandPalette, Suggestion};
+use super::state::Suggestion;
 use crate::{
     clock::Now,
     domain::text,
     tui::{
         command::{CommandArgument, CommandId, CommandWithArgument},
         dialogs::{Dialog, filter},
-        effect::{Effect, KeyOutcome},
+        effect::Effect,
         model::{MessageTone, Model},
         pasted_text,
         screens::list::update::{arrangement, views},
-        update::{actions, poll, theme},
+        update::{actions, dispatch, poll, theme},
     },
 };
 
-/// Opens the command line in the present contexts, with this text.
-pub(crate) fn open(model: &mut Model, text: &str) {
-    model.dialog = Dialog::Palette(CommandPalette::new(model.contexts(), text));
-}
-
-pub(crate) fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> KeyOutcome {
-    let Dialog::Palette(palette) = &mut model.dialog else { return KeyOutcome::NONE };
+pub(crate) fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> Vec<Effect> {
+    let Dialog::Palette(palette) = &mut model.dialog else { return Vec::new() };
     let control = key.modifiers.contains(KeyModifiers::CONTROL);
     match key.code {
         KeyCode::Esc => model.dialog = Dialog::None,
@@ -42,7 +37,7 @@ pub(crate) fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> KeyOutcome {
             }
         }
     }
-    KeyOutcome::NONE
+    Vec::new()
 }
 
 pub(crate) fn on_paste(model: &mut Model, pasted: &str) {
@@ -52,26 +47,26 @@ pub(crate) fn on_paste(model: &mut Model, pasted: &str) {
     }
 }
 
-fn run(model: &mut Model, now: Now) -> KeyOutcome {
-    let Dialog::Palette(palette) = &mut model.dialog else { return KeyOutcome::NONE };
+fn run(model: &mut Model, now: Now) -> Vec<Effect> {
+    let Dialog::Palette(palette) = &mut model.dialog else { return Vec::new() };
     if palette.is_risky_guess() {
         // The first Enter only shows the full name. The second Enter runs the command.
         palette.complete();
-        return KeyOutcome::NONE;
+        return Vec::new();
     }
     let Some(Suggestion { command, argument }) = palette.suggestions.get(palette.chosen).cloned() else {
         let typed = text::clean(palette.input.value());
         model.show_message(MessageTone::Bad, format!("No command `{typed}` here; Esc closes."), now.mono);
-        return KeyOutcome::NONE;
+        return Vec::new();
     };
     // The message is about an earlier command.
     (model.dialog, model.status_message) = (Dialog::None, None);
     match command.argument {
         // Without its argument, `delete` asks for confirmation.
         Some(CommandArgument { of, .. }) if !argument.is_empty() || of == CommandWithArgument::Delete => {
-            KeyOutcome::Effects(run_with_argument(model, of, &argument, now))
+            run_with_argument(model, of, &argument, now)
         }
-        Some(_) | None => KeyOutcome::Command(command.id),
+        Some(_) | None => dispatch(model, command.id, now),
     }
 }
 

@@ -14,7 +14,6 @@ use crate::{
     tui::{
         dialogs::Dialog,
         effect::{Effect, QuoteWork},
-        message::QuoteProgress,
         model::{MessageTone, Model},
         pasted_text,
     },
@@ -116,11 +115,8 @@ fn back(model: &mut Model, now: Now) -> Vec<Effect> {
         // The request is withdrawn when its number arrives.
         QuoteStage::Asking { .. } => {}
         QuoteStage::Waiting { id, until } => {
-            model.show_message(
-                MessageTone::Good,
-                "Cancelled. A request that was not sent yet will not be sent.",
-                now.mono,
-            );
+            let text = "Cancelled. A request that was not sent yet will not be sent.";
+            model.show_message(MessageTone::Good, text, now.mono);
             return vec![Effect::Quote(QuoteWork::Withdraw { id, until })];
         }
         stage => {
@@ -152,19 +148,8 @@ fn ask(model: &mut Model, now: Now) -> Vec<Effect> {
     vec![Effect::Quote(QuoteWork::Ask { request, until })]
 }
 
-/// Applies the progress of the request.
-pub(crate) fn on_progress(model: &mut Model, progress: QuoteProgress, now: Now) -> Vec<Effect> {
-    match progress {
-        QuoteProgress::Asked(until, asked) => on_asked(model, until, asked),
-        QuoteProgress::Read(id, quote) => {
-            on_read(model, id, quote, now);
-            Vec::new()
-        }
-    }
-}
-
 /// Applies the result of writing the request to the store, which may be an earlier answer.
-fn on_asked(model: &mut Model, until: DateTime<Utc>, asked: Result<QuoteSubmission, String>) -> Vec<Effect> {
+pub(crate) fn on_asked(model: &mut Model, until: DateTime<Utc>, asked: Result<QuoteSubmission, String>) -> Vec<Effect> {
     let form = match &mut model.dialog {
         // The form may wait for another request by now.
         Dialog::Quote(form) if matches!(form.stage, QuoteStage::Asking { until: own } if own == until) => form,
@@ -212,7 +197,7 @@ pub(crate) fn on_tick(model: &Model, now: Now) -> Option<Effect> {
 }
 
 /// Applies the request as read from the store, with its answer if there is one.
-fn on_read(model: &mut Model, id: i64, quote: Option<Box<StoredQuote>>, now: Now) {
+pub(crate) fn on_read(model: &mut Model, id: i64, quote: Option<Box<StoredQuote>>, now: Now) {
     let report = model.live_poller(now.wall).cloned();
     let Dialog::Quote(form) = &mut model.dialog else { return };
     let QuoteStage::Waiting { id: waited, until } = form.stage else { return };

@@ -76,7 +76,7 @@ fn draw_value(context: &DrawContext<'_>, form: &QuoteForm, field: QuoteField, li
     let [label, value, hint] =
         Layout::horizontal([Constraint::Length(LABEL), Constraint::Max(VALUE), Constraint::Fill(1)]).areas(line);
     let style = if is_wrong { context.theme.critical() } else { context.theme.label() };
-    frame.render_widget(Span::styled(format!("{mark}{}", label_of(field)), style), label);
+    frame.render_widget(Span::styled(format!("{mark}{}", names(field).1), style), label);
     let style = if is_focused { context.theme.key() } else { Style::new() };
     if let Some(input) = form.inputs.get(field as usize) {
         field::draw(input, is_focused, style, value, frame);
@@ -85,29 +85,16 @@ fn draw_value(context: &DrawContext<'_>, form: &QuoteForm, field: QuoteField, li
     frame.render_widget(Span::styled(hint_text, context.theme.dim()), hint);
 }
 
-/// Returns the name of a field in a sentence.
-fn name_of(field: QuoteField) -> &'static str {
+/// Returns the name of a field in a sentence, and its label below the field that it continues.
+fn names(field: QuoteField) -> (&'static str, &'static str) {
     match field {
-        QuoteField::FromChain => "From chain",
-        QuoteField::FromToken => "From token",
-        QuoteField::FromAmount => "From amount",
-        QuoteField::ToChain => "To chain",
-        QuoteField::ToToken => "To token",
-        QuoteField::FromAddress => "From address",
-        QuoteField::ToAddress => "To address",
-    }
-}
-
-/// Returns the label of a field, below the field that it continues.
-fn label_of(field: QuoteField) -> &'static str {
-    match field {
-        QuoteField::FromChain => "From chain",
-        QuoteField::FromToken => "  token",
-        QuoteField::FromAmount => "  amount",
-        QuoteField::ToChain => "To chain",
-        QuoteField::ToToken => "  token",
-        QuoteField::FromAddress => "From addr",
-        QuoteField::ToAddress => "To addr",
+        QuoteField::FromChain => ("From chain", "From chain"),
+        QuoteField::FromToken => ("From token", "  token"),
+        QuoteField::FromAmount => ("From amount", "  amount"),
+        QuoteField::ToChain => ("To chain", "To chain"),
+        QuoteField::ToToken => ("To token", "  token"),
+        QuoteField::FromAddress => ("From address", "From addr"),
+        QuoteField::ToAddress => ("To address", "To addr"),
     }
 }
 
@@ -144,7 +131,7 @@ fn outcome_lines(context: &DrawContext<'_>, form: &QuoteForm, columns: usize) ->
             say(dim, "The same request within 30 s gets the stored answer, and sends nothing.");
         }
         QuoteStage::Writing => {
-            form.errors.iter().for_each(|error| say(bad, &format!("! {}: {}", name_of(error.field), error.reason)))
+            form.errors.iter().for_each(|error| say(bad, &format!("! {}: {}", names(error.field).0, error.reason)))
         }
         QuoteStage::Asking { .. } => say(context.theme.label(), &format!("Requesting{}", context.theme.ellipsis)),
         QuoteStage::Waiting { until, .. } => {

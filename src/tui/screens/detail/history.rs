@@ -43,35 +43,11 @@ impl EntryKind {
     fn of(kind: &ChangeKind) -> Self {
         match kind {
             ChangeKind::Polled | ChangeKind::PollFailed { .. } => Self::Poll,
-            ChangeKind::AlertRaised { .. }
-            | ChangeKind::AlertCleared { .. }
-            | ChangeKind::AlertFlapping { .. }
-            | ChangeKind::AlertFlipped { .. }
-            | ChangeKind::AlertAcknowledged { .. }
-            | ChangeKind::AlertUnacknowledged { .. }
-            | ChangeKind::AlertSnoozed { .. }
-            | ChangeKind::AlertUnsnoozed { .. } => Self::Alert,
-            ChangeKind::Edited { .. } if kind.is_added_note() => Self::Note,
-            ChangeKind::Imported
-            | ChangeKind::PollRequested
-            | ChangeKind::ChainRequested
-            | ChangeKind::QuoteAsked { .. }
-            | ChangeKind::QuoteAnswered { .. }
-            | ChangeKind::Edited { .. }
-            | ChangeKind::Untracked
-            | ChangeKind::Undone { .. }
-            | ChangeKind::Redone { .. }
-            | ChangeKind::Deleted { .. }
-            | ChangeKind::BodiesDropped { .. } => Self::Edit,
-            ChangeKind::StatusChanged { .. }
-            | ChangeKind::StepAdded { .. }
-            | ChangeKind::ChainChecked { .. }
-            | ChangeKind::Settled
-            | ChangeKind::Rejected { .. }
-            | ChangeKind::Throttled { .. }
-            | ChangeKind::Unauthorized { .. }
-            | ChangeKind::Unreachable { .. }
-            | ChangeKind::Recovered => Self::Change,
+            ChangeKind::Imported => Self::Edit,
+            kind if kind.is_added_note() => Self::Note,
+            kind if kind.is_about_alert() => Self::Alert,
+            kind if kind.is_routine() => Self::Edit,
+            _ => Self::Change,
         }
     }
 }

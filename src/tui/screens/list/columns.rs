@@ -25,17 +25,8 @@ pub(crate) struct ColumnSpec {
     pub(crate) sort: Option<SortBy>,
 }
 
-macro_rules! sort {
-    () => {
-        None
-    };
-    ($sort:ident) => {
-        Some(SortBy::$sort)
-    };
-}
-
 macro_rules! columns {
-    ($($(#[$doc:meta])* $column:ident $name:literal $title:literal $least:literal $most:literal $rank:literal $side:ident $(by $sort:ident)?,)*) => {
+    ($($(#[$doc:meta])* $column:ident $name:literal $title:literal $least:literal $most:literal $rank:literal $is_right:literal $sort:expr,)*) => {
         /// A column of the list.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum ListColumn { $($(#[$doc])* $column,)* }
@@ -52,8 +43,8 @@ macro_rules! columns {
                         title: $title,
                         width: [$least, $most],
                         rank: $rank,
-                        is_right: is_right!($side),
-                        sort: sort!($($sort)?),
+                        is_right: $is_right,
+                        sort: $sort,
                     },)*
                 }
             }
@@ -61,45 +52,36 @@ macro_rules! columns {
     };
 }
 
-macro_rules! is_right {
-    (left) => {
-        false
-    };
-    (right) => {
-        true
-    };
-}
-
 // The columns, with the fields of [`ColumnSpec`]. A pane without room hides the greatest rank first.
 columns! {
     /// The mark of the most severe alert.
-    Severity "sev" "SEV" 3 3 0 left by Severity,
+    Severity "sev" "SEV" 3 3 0 false Some(SortBy::Severity),
     /// The router status.
-    Status "status" "STATUS" 11 11 1 left by Status,
+    Status "status" "STATUS" 11 11 1 false Some(SortBy::Status),
     /// The hash.
-    Hash "tx" "TRANSACTION" 12 66 2 left by Hash,
+    Hash "tx" "TRANSACTION" 12 66 2 false Some(SortBy::Hash),
     /// Source and destination chain.
-    Route "route" "ROUTE" 11 28 4 left by Route,
+    Route "route" "ROUTE" 11 28 4 false Some(SortBy::Route),
     /// The progress between submission, median, nine in ten and deadline.
-    Progress "progress" "PROGRESS" 12 16 5 left,
+    Progress "progress" "PROGRESS" 12 16 5 false None,
     /// The time since the submission.
-    Age "age" "AGE" 4 4 9 right by Age,
+    Age "age" "AGE" 4 4 9 true Some(SortBy::Age),
     /// The time until the deadline.
-    Due "due" "DUE" 5 5 3 right by Due,
+    Due "due" "DUE" 5 5 3 true Some(SortBy::Due),
     /// The profile, if several profiles are shown.
-    Profile "profile" "PROFILE" 7 16 6 left,
+    Profile "profile" "PROFILE" 7 16 6 false None,
     /// The ticket; without a ticket, the first label as `#label`.
-    Ticket "ticket" "TICKET" 9 24 7 left by Ticket,
+    Ticket "ticket" "TICKET" 9 24 7 false Some(SortBy::Ticket),
     /// The age of the last answer.
-    Checked "checked" "CHECKED" 7 7 8 right by Checked,
+    Checked "checked" "CHECKED" 7 7 8 true Some(SortBy::Checked),
     /// All labels.
-    Labels "labels" "LABELS" 10 30 10 left,
+    Labels "labels" "LABELS" 10 30 10 false None,
     /// The newest note.
-    Notes "notes" "NOTE" 16 48 11 left,
+    Notes "notes" "NOTE" 16 48 11 false None,
     /// The time since the last change.
-    Changed "changed" "CHANGED" 7 7 12 right by Changed,
+    Changed "changed" "CHANGED" 7 7 12 true Some(SortBy::Changed),
     /// The quote ID.
-    Quote "quote" "QUOTE ID" 16 36 13 left,
+    Quote "quote" "QUOTE ID" 16 36 13 false None,
 }
 
 /// The widths of the longest contents of the columns that grow.

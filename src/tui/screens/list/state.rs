@@ -46,7 +46,7 @@ pub struct ListPart {
     pub has_more_after: bool,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct ListState {
     /// The saved view.
     pub tab: Tab,
@@ -103,41 +103,10 @@ enum ListEnd {
     Last,
 }
 
-impl Default for ListState {
-    fn default() -> Self {
-        Self {
-            tab: Tab::default(),
-            tab_filter: Filter::everything(),
-            filter_text: String::new(),
-            filter_error: None,
-            filter: Filter::everything(),
-            person: None,
-            view: 0,
-            columns: ListColumns::default(),
-            content: ContentWidths::default(),
-            part: ListPart::default(),
-            before: None,
-            total: None,
-            counts: [0; 5],
-            selected: None,
-            is_chosen: false,
-            is_held: false,
-            pending_selection: None,
-            handled_and_next: None,
-            top: 0,
-            height: 1,
-            jump: None,
-            pending_move: 0,
-            is_view_new: true,
-            is_stale: true,
-        }
-    }
-}
-
 impl ListState {
     /// Returns the list of a person with this name.
     pub fn of_person(person: Option<String>) -> Self {
-        Self { person, ..Self::default() }
+        Self { person, height: 1, is_view_new: true, is_stale: true, ..Self::default() }
     }
 
     /// Returns the index of the selected transaction in the loaded part.
@@ -464,7 +433,7 @@ mod tests {
     }
 
     fn list(all: &[RowId]) -> ListState {
-        let mut list = ListState { height: 5, ..ListState::default() };
+        let mut list = ListState { height: 5, ..ListState::of_person(None) };
         load(&mut list, all);
         list
     }
@@ -594,7 +563,7 @@ mod tests {
 
     #[test]
     fn a_part_of_another_view_is_ignored() {
-        let mut list = ListState { height: 5, ..ListState::default() };
+        let mut list = ListState { height: 5, ..ListState::of_person(None) };
         let request = list.next_request().unwrap();
         list.set_filter("vip", "");
         list.apply_part(&request, ListPart { rows: rows(1..=5), ..ListPart::default() });

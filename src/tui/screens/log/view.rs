@@ -15,7 +15,7 @@ use crate::{
     tui::{
         command::CommandId,
         dialogs::Dialog,
-        draw::{self, DrawContext, put_block, put_lines},
+        draw::{self, DrawContext, labelled_at, put_block, put_lines},
         widgets::{columns, field},
     },
 };
@@ -104,8 +104,7 @@ pub(crate) fn draw(context: &DrawContext<'_>, body: Rect, frame: &mut Frame<'_>)
     // Wrapped lines above the cursor give way to the line at the cursor.
     lines.drain(..cursor_end.unwrap_or(0).saturating_sub(rows));
     if lines.is_empty() {
-        let text = width::wrap(&empty(context), columns.saturating_sub(2)).into_iter();
-        lines.extend(text.map(|text| Line::styled(format!(" {text}"), context.theme.dim())));
+        lines.extend(labelled_at(1, "", &empty(context), columns.saturating_sub(1), context.theme.dim()));
     }
     put_lines(lines, pane, frame);
     if below.height > 0 {

@@ -14,7 +14,7 @@ use crate::{
         },
         effect::QuoteWork,
         fixtures::{pending, write_quote},
-        message::{QuoteProgress, StoreUpdate},
+        message::StoreUpdate,
     },
 };
 
@@ -41,7 +41,7 @@ fn asked() -> (TestDashboard, QuoteRequest, DateTime<Utc>) {
 
 fn waiting() -> (TestDashboard, QuoteRequest, DateTime<Utc>) {
     let (mut model, request, until) = asked();
-    let effects = model.apply(Msg::Quote(QuoteProgress::Asked(until, Ok(pending(7)))), now());
+    let effects = model.apply(Msg::QuoteAsked(until, Ok(pending(7))), now());
     assert_eq!(effects, [Effect::Quote(QuoteWork::Read(7))]);
     (model, request, until)
 }
@@ -60,7 +60,7 @@ fn route() -> Option<QuoteAnswer> {
 
 fn answered() -> TestDashboard {
     let (mut model, request, _) = waiting();
-    model.apply(Msg::Quote(QuoteProgress::Read(7, stored(request, route()))), now());
+    model.apply(Msg::QuoteRead(7, stored(request, route())), now());
     model
 }
 
@@ -146,10 +146,10 @@ fn late_answer_is_withdrawn_with_a_reason() {
     let (mut model, request, until) = waiting();
     assert_eq!(model.apply(Msg::Tick, later(39)), []);
     assert_eq!(model.apply(Msg::Tick, later(40)), [Effect::Quote(QuoteWork::Withdraw { id: 7, until })]);
-    model.apply(Msg::Quote(QuoteProgress::Read(7, stored(request, None))), later(40));
+    model.apply(Msg::QuoteRead(7, stored(request, None)), later(40));
     assert!(matches!(&form(&model).stage, QuoteStage::NoAnswer(why) if why.contains("its answer was lost")));
     let (mut model, ..) = waiting();
-    model.apply(Msg::Quote(QuoteProgress::Read(7, None)), later(40));
+    model.apply(Msg::QuoteRead(7, None), later(40));
     assert!(
         matches!(&form(&model).stage, QuoteStage::NoAnswer(why) if why.starts_with("no answer was received in time"))
     );
@@ -171,7 +171,7 @@ fn esc_stops_waiting_and_keeps_the_typed_values() {
     type_in(&mut model, "zzz", now());
     assert_eq!(press(&mut model, &["Esc"], now()), [Effect::Quote(QuoteWork::Withdraw { id: 7, until })]);
     // An answer that arrives now has no effect.
-    model.apply(Msg::Quote(QuoteProgress::Read(7, None)), later(40));
+    model.apply(Msg::QuoteRead(7, None), later(40));
     assert!(matches!(form(&model).stage, QuoteStage::Writing));
     press(&mut model, &["Esc"], now());
     assert!(matches!(model.dialog, Dialog::None));
@@ -183,7 +183,7 @@ fn esc_stops_waiting_and_keeps_the_typed_values() {
 fn cancelled_request_is_withdrawn_when_its_number_arrives() {
     let (mut model, _, until) = asked();
     press(&mut model, &["Esc"], now());
-    let effects = model.apply(Msg::Quote(QuoteProgress::Asked(until, Ok(pending(9)))), now());
+    let effects = model.apply(Msg::QuoteAsked(until, Ok(pending(9))), now());
     assert_eq!(effects, [Effect::Quote(QuoteWork::Withdraw { id: 9, until })]);
 }
 

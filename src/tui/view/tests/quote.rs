@@ -10,7 +10,6 @@ use crate::{
     tui::{
         effect::{Effect, QuoteWork},
         fixtures::{pending, write_quote},
-        message::QuoteProgress,
     },
 };
 
@@ -46,7 +45,7 @@ fn written(size: (u16, u16)) -> TestDashboard {
 fn waiting(size: (u16, u16)) -> TestDashboard {
     let mut model = written(size);
     press(&mut model, &["Enter"], now());
-    model.apply(Msg::Quote(QuoteProgress::Asked(now().wall + TimeDelta::seconds(40), Ok(pending(7)))), now());
+    model.apply(Msg::QuoteAsked(now().wall + TimeDelta::seconds(40), Ok(pending(7))), now());
     model
 }
 
@@ -54,7 +53,7 @@ pub(super) fn with_answer(size: (u16, u16), answer: QuoteAnswer) -> TestDashboar
     let mut model = written(size);
     let effects = press(&mut model, &["Enter"], now());
     let [Effect::Quote(QuoteWork::Ask { request, until })] = &effects[..] else { panic!("{effects:?}") };
-    model.apply(Msg::Quote(QuoteProgress::Asked(*until, Ok(pending(7)))), now());
+    model.apply(Msg::QuoteAsked(*until, Ok(pending(7))), now());
     let quote = StoredQuote {
         id: 7,
         profile: "default".into(),
@@ -66,7 +65,7 @@ pub(super) fn with_answer(size: (u16, u16), answer: QuoteAnswer) -> TestDashboar
         http_status: Some(200),
         body: None,
     };
-    model.apply(Msg::Quote(QuoteProgress::Read(7, Some(Box::new(quote)))), now());
+    model.apply(Msg::QuoteRead(7, Some(Box::new(quote))), now());
     model
 }
 

@@ -79,14 +79,16 @@ fn a_theme_that_was_chosen_by_name_is_remembered() {
         type_in(model, text, now());
         press(model, &["Enter"], now())
     };
-    use crate::tui::{effect::Effect, model::view_state::ChosenTheme};
-    assert_eq!(run(&mut model, "theme blind"), [Effect::SetTheme(Some(ShippedTheme::ColorBlind))]);
-    assert_eq!(run(&mut model, "theme configured"), [Effect::SetTheme(None)]);
+    use crate::tui::model::view_state::ChosenTheme;
+    run(&mut model, "theme dark");
+    assert!(model.status_message.as_ref().unwrap().text.starts_with("Colours are off"));
+    model.configured_theme = Some("default".into());
+    run(&mut model, "theme dark");
+    let chosen = ChosenTheme { name: "dark".into(), instead_of: "default".into() };
+    assert_eq!(model.view_state_to_save().theme, Some(chosen.clone()));
     assert_eq!(run(&mut model, "theme qqq"), []);
     assert!(model.status_message.as_ref().unwrap().text.starts_with("No theme `qqq`; the themes are default, light"));
-    let chosen = ChosenTheme { name: "dark".into(), instead_of: "default".into() };
-    model.apply(Msg::ThemeSet(Ok(Some(chosen.clone()))), now());
     assert_eq!(model.view_state_to_save().theme, Some(chosen));
-    model.apply(Msg::ThemeSet(Err("Colours are off".into())), now());
-    assert_eq!(model.status_message.as_ref().unwrap().text, "Colours are off");
+    run(&mut model, "theme configured");
+    assert_eq!(model.view_state_to_save().theme, None);
 }

@@ -2,12 +2,7 @@
 //!
 //! Narrow screens leave out columns from the right. The verdict and the hash must always be shown.
 
-use ratatui::{
-    Frame,
-    layout::Rect,
-    style::Style,
-    text::{Line, Span},
-};
+use ratatui::{Frame, layout::Rect, style::Style, text::Span};
 
 use crate::{
     domain::{chains, ids::TxHash, text},
@@ -15,7 +10,7 @@ use crate::{
     presentation::width,
     tui::{
         dialogs::add::state::{AddForm, ExtraField, Finding, FormFocus, LineState, MissingField, column_title},
-        draw::{DrawContext, put_lines},
+        draw::{DrawContext, labelled_at, put_lines},
         widgets::field,
     },
 };
@@ -259,9 +254,8 @@ pub(crate) fn draw_note(context: &DrawContext<'_>, form: &AddForm, pane: Rect, f
         (None, Some(found)) => (describe(form, found), context.theme.dim()),
         (None, None) => return,
     };
-    let wrapped = width::wrap(&text::clean(&words), usize::from(pane.width.saturating_sub(2)));
-    let lines = wrapped.into_iter().map(|line| Line::styled(format!(" {line}"), style));
-    put_lines(lines, pane, frame);
+    let columns = usize::from(pane.width).saturating_sub(1);
+    put_lines(labelled_at(1, "", &text::clean(&words), columns, style), pane, frame);
 }
 
 /// Returns a sentence about the line: its kind, its verdict, and the effect of Enter.

@@ -25,7 +25,7 @@ use crate::{
     domain::{need, span, text},
     presentation::width,
     tui::{
-        draw::{DrawContext, put_block, put_lines},
+        draw::{DrawContext, labelled_at, put_block, put_lines},
         widgets::field,
     },
 };
@@ -60,8 +60,8 @@ pub(crate) fn draw(context: &DrawContext<'_>, form: &AddForm, pane: Rect, frame:
         false => draw_input(context, form, input, frame),
     }
     if form.findings.is_empty() {
-        let wrapped = GUIDE.iter().flat_map(|text| width::wrap(text, usize::from(results.width.saturating_sub(2))));
-        let guide = wrapped.map(|text| Line::styled(format!(" {text}"), context.theme.dim()));
+        let columns = usize::from(results.width).saturating_sub(1);
+        let guide = GUIDE.iter().flat_map(|text| labelled_at(1, "", text, columns, context.theme.dim()));
         put_lines(guide, results, frame);
     } else {
         findings::draw(context, form, results, frame);

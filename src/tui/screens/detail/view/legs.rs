@@ -10,7 +10,7 @@ use crate::{
         transaction::Transaction,
     },
     presentation::{row_text, width},
-    tui::draw::DrawContext,
+    tui::draw::{DrawContext, labelled_at},
 };
 
 /// The columns between the two boxes.
@@ -34,8 +34,7 @@ pub(crate) fn lines(context: &DrawContext<'_>, tx: &Transaction, columns: usize)
     if let Some(hop) = hop {
         let name = route::name_of(tx, hop.chain);
         let warning = format!("the service names {name} as the destination; it may be an intermediate hop");
-        lines
-            .extend(width::wrap(&warning, columns).into_iter().map(|line| Line::styled(line, context.theme.warning())));
+        lines.extend(labelled_at(0, "", &warning, columns, context.theme.warning()));
     }
     lines
 }

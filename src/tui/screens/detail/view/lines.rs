@@ -8,7 +8,11 @@ use ratatui::{
     text::{Line, Span},
 };
 
-use crate::{domain::span, presentation::width, tui::draw::DrawContext};
+use crate::{
+    domain::span,
+    presentation::width,
+    tui::draw::{DrawContext, labelled_at},
+};
 
 pub(super) const LABEL: usize = 10;
 
@@ -23,18 +27,6 @@ pub(super) const ADVICE_LABEL: usize = 6;
 /// Like [`labelled`], for what to say and what to do.
 pub(super) fn advice_lines(label: &str, text: &str, columns: usize, style: Style) -> Vec<Line<'static>> {
     labelled_at(ADVICE_LABEL, label, text, columns, style)
-}
-
-fn labelled_at(at: usize, label: &str, text: &str, columns: usize, style: Style) -> Vec<Line<'static>> {
-    let wrapped = width::wrap(text, columns.saturating_sub(at));
-    let mut label = format!("{label:<at$}");
-    let text_style = if label.trim().is_empty() { style } else { Style::new() };
-    let mut lines = Vec::new();
-    for line in wrapped {
-        lines.push(Line::from(vec![Span::styled(label, style), Span::styled(line, text_style)]));
-        label = " ".repeat(at);
-    }
-    lines
 }
 
 /// Returns labelled lines; labels without a text are left out. The texts start after the longest label and a space, at

@@ -36,7 +36,7 @@ use crate::{
     presentation::width,
     tui::{
         command::CommandId,
-        draw::{DrawContext, plain_title, put_block, put_lines},
+        draw::{DrawContext, put_block, put_lines},
         model::Screen,
         view::layout::Panes,
         widgets::hyperlink,
@@ -115,9 +115,7 @@ pub(crate) fn draw(context: &DrawContext<'_>, panes: &Panes, pane: Rect, frame: 
             Some(tx) if context.model.screen != Screen::Detail => verdict::title(context, tx, columns).to_string(),
             _ => "Detail".to_owned(),
         };
-        let block =
-            context.titled_block(format!(" {title} ")).border_style(context.theme.dim()).title_style(plain_title());
-        frame.render_widget(block, pane);
+        frame.render_widget(context.dim_block(format!(" {title} ")), pane);
     }
     let Some(tx) = context.model.selected() else {
         return frame.render_widget(Line::styled(" Select a transaction.", context.theme.dim()), inner);

@@ -1,7 +1,7 @@
 //! The ticket, the labels, and the notes with their times.
 
 use chrono::{DateTime, Utc};
-use ratatui::text::{Line, Span};
+use ratatui::text::Line;
 
 use super::lines::{LABEL, heading, labelled, time};
 use crate::{
@@ -10,8 +10,10 @@ use crate::{
         people, text,
         transaction::Transaction,
     },
-    presentation::width,
-    tui::{command::CommandId, draw::DrawContext},
+    tui::{
+        command::CommandId,
+        draw::{DrawContext, labelled_at},
+    },
 };
 
 /// The columns of a time, with the blanks after it.
@@ -60,10 +62,5 @@ fn alert_notes(context: &DrawContext<'_>, tx: &Transaction, columns: usize) -> V
 
 /// Returns a note with its time, over as many lines as it needs.
 fn timed(context: &DrawContext<'_>, at: DateTime<Utc>, note: &str, columns: usize) -> Vec<Line<'static>> {
-    let mut time = width::fit(&time(context, at), TIME, "");
-    let mut line = |text| {
-        let time = std::mem::replace(&mut time, " ".repeat(TIME));
-        Line::from(vec![Span::styled(time, context.theme.dim()), Span::raw(text)])
-    };
-    width::wrap(note, columns.saturating_sub(TIME)).into_iter().map(&mut line).collect()
+    labelled_at(TIME, &time(context, at), note, columns, context.theme.dim())
 }

@@ -15,7 +15,7 @@ use crate::{
         width,
     },
     tui::{
-        draw::DrawContext,
+        draw::{DrawContext, labelled_at},
         screens::detail::raw::{LoadedBody, RawTabState, ResponseBody},
     },
 };
@@ -46,8 +46,7 @@ pub(crate) fn shown(context: &DrawContext<'_>, columns: usize, rows_of_pane: usi
         }
         LoadedBody::Missing => {
             let why = "No body is stored: no answer was received yet, or the bodies were deleted as configured.";
-            let lines = width::wrap(why, columns).into_iter();
-            return (lines.map(|line| Line::styled(line, context.theme.dim())).collect(), String::new());
+            return (labelled_at(0, "", why, columns, context.theme.dim()), String::new());
         }
         LoadedBody::Body(body) => body,
     };

@@ -19,7 +19,7 @@ use crate::{
         transaction::Transaction,
     },
     presentation::{row_text, width},
-    tui::draw::DrawContext,
+    tui::draw::{DrawContext, labelled_at},
 };
 
 /// Returns hash, route and ticket; with several profiles, first the profile.
@@ -210,6 +210,5 @@ fn limit(context: &DrawContext<'_>, tx: &Transaction, columns: usize) -> Vec<Lin
         span::clock_time(deadline.at, context.now.wall, zone),
         deadline.basis(),
     );
-    let wrapped = width::wrap(&text, columns).into_iter();
-    wrapped.map(|line| Line::styled(line, context.theme.dim())).collect()
+    labelled_at(0, "", &text, columns, context.theme.dim())
 }

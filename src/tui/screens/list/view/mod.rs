@@ -31,7 +31,7 @@ use crate::{
     tui::{
         command::CommandId,
         dialogs::Dialog,
-        draw::{DrawContext, plain_title, put_lines},
+        draw::{DrawContext, labelled_at, put_block, put_lines},
         theme::Theme,
         view::layout::Panes,
         widgets::{columns, progress_bar::ProgressBar},
@@ -45,14 +45,7 @@ pub(crate) fn rows_in(panes: &Panes) -> usize {
 }
 
 pub(crate) fn draw(context: &DrawContext<'_>, panes: &Panes, pane: Rect, frame: &mut Frame<'_>) {
-    let inner = if panes.is_split {
-        let block = block(context);
-        let inner = block.inner(pane);
-        frame.render_widget(block, pane);
-        inner
-    } else {
-        pane
-    };
+    let inner = if panes.is_split { put_block(block(context), pane, frame) } else { pane };
     let mut lines = vec![titles(context, inner.width)];
     let list = &context.model.list;
     let shown = list.part.rows.iter().skip(list.top).take(rows_in(panes));
@@ -60,12 +53,8 @@ pub(crate) fn draw(context: &DrawContext<'_>, panes: &Panes, pane: Rect, frame: 
     let columns = self::shown(context, inner.width);
     lines.extend(shown.filter_map(|row| line(context, *row, range, &columns, inner.width)));
     if list.part.rows.is_empty() {
-        lines.extend(
-            empty(context)
-                .into_iter()
-                .flat_map(|text| width::wrap(&text, usize::from(inner.width.saturating_sub(2))))
-                .map(|text| Line::styled(format!(" {text}"), context.theme.dim())),
-        );
+        let columns = usize::from(inner.width).saturating_sub(1);
+        lines.extend(empty(context).iter().flat_map(|text| labelled_at(1, "", text, columns, context.theme.dim())));
     }
     put_lines(lines, inner, frame);
 }
@@ -78,16 +67,11 @@ fn block<'a>(context: &DrawContext<'_>) -> Block<'a> {
         Span::styled(format!(" {} {total}", context.model.view_state.titles(list.tab).0), context.theme.label()),
         Span::styled(format!("{}{order} ", context.theme.separator()), context.theme.dim()),
     ]);
-    Block::bordered()
-        .border_set(context.theme.border)
-        .border_style(context.theme.dim())
-        .title_style(plain_title())
-        .title(title)
+    let marked = marks::marks_text(context).map_or_else(String::new, |words| format!(" {words} "));
+    context
+        .pane_block(title)
         .title_bottom(Span::styled(format!(" {number} of {total} "), context.theme.dim()))
-        .title_bottom(Span::styled(
-            marks::marks_text(context).map_or_else(String::new, |words| format!(" {words} ")),
-            context.theme.label(),
-        ))
+        .title_bottom(Span::styled(marked, context.theme.label()))
 }
 
 fn shown(context: &DrawContext<'_>, width: u16) -> Vec<ShownColumn> {

@@ -19,7 +19,7 @@ use crate::{
     domain::{need, span},
     presentation::width,
     tui::{
-        draw::{DrawContext, put_lines},
+        draw::{DrawContext, labelled_at, put_lines},
         screens::stats::state::MinuteStats,
     },
 };
@@ -91,9 +91,8 @@ pub(crate) fn draw(context: &DrawContext<'_>, minutes: &[MinuteStats], pane: Rec
     frame.render_widget(need_line(context, usize::from(need.width)), need);
     if minutes.is_empty() {
         let text = "The use of the budget appears here after the first minute of polling.";
-        let lines = width::wrap(text, usize::from(pane.width).saturating_sub(2)).into_iter();
-        let lines = lines.map(|text| Line::styled(format!(" {text}"), context.theme.dim()));
-        return put_lines(lines, charts, frame);
+        let columns = usize::from(pane.width).saturating_sub(1);
+        return put_lines(labelled_at(1, "", text, columns, context.theme.dim()), charts, frame);
     }
     let axis = TimeAxis::new(minutes, context.now.wall);
     let rows = charts.height.saturating_sub(3);

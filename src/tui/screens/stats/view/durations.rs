@@ -15,7 +15,7 @@ use crate::{
     domain::{histogram::Bucket, span},
     presentation::width,
     tui::{
-        draw::{DrawContext, put_lines},
+        draw::{DrawContext, labelled_at, put_lines},
         screens::stats::state::RouteSummary,
     },
 };
@@ -88,7 +88,6 @@ fn marks_line(context: &DrawContext<'_>, summary: &RouteSummary, buckets: &[Buck
 fn empty(context: &DrawContext<'_>, pane: Rect, frame: &mut Frame<'_>) {
     let text = "Durations appear here. A transfer is timed when it settles, if submittedAt was given and the polls around its \
                 end are close enough together.";
-    let lines = width::wrap(text, usize::from(pane.width).saturating_sub(2));
-    let lines = lines.into_iter().map(|text| Line::styled(format!(" {text}"), context.theme.dim()));
-    put_lines(lines, pane, frame);
+    let columns = usize::from(pane.width).saturating_sub(1);
+    put_lines(labelled_at(1, "", text, columns, context.theme.dim()), pane, frame);
 }

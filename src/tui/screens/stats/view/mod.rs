@@ -20,7 +20,6 @@ use ratatui::{
     Frame,
     layout::{Constraint, Layout, Rect},
     text::{Line, Span},
-    widgets::Block,
 };
 
 use super::state::RouteSummary;
@@ -29,7 +28,7 @@ use crate::{
     presentation::{glyphs::Glyphs, row_text, width},
     tui::{
         command::CommandId,
-        draw::{DrawContext, plain_title, put_block, put_lines},
+        draw::{DrawContext, put_block, put_lines},
     },
 };
 
@@ -129,15 +128,7 @@ fn draw_heading(
         Span::styled(format!("{remark} "), context.theme.dim()),
     ]);
     if is_framed {
-        return put_block(
-            Block::bordered()
-                .border_set(context.theme.border)
-                .border_style(context.theme.dim())
-                .title_style(plain_title())
-                .title(heading),
-            area,
-            frame,
-        );
+        return put_block(context.pane_block(heading), area, frame);
     }
     let [row, inner] = Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]).areas(area);
     frame.render_widget(heading, row);

@@ -10,7 +10,7 @@ use crate::{
     presentation::{row_text, width},
     tui::{
         command::CommandId,
-        draw::{DrawContext, put_lines},
+        draw::{DrawContext, labelled_at, put_lines},
         screens::stats::state::RouteSummary,
     },
 };
@@ -27,8 +27,7 @@ pub(crate) fn draw(context: &DrawContext<'_>, summary: &RouteSummary, pane: Rect
     if summary.tracked == 0 {
         let key = context.key(CommandId::Add);
         let text = format!("Outcomes appear here. Press {key} to add a transfer, or run `hoptop import`.");
-        let wrapped = width::wrap(&text, columns).into_iter();
-        return put_lines(wrapped.map(|text| Line::styled(text, context.theme.dim())), indented, frame);
+        return put_lines(labelled_at(0, "", &text, columns, context.theme.dim()), indented, frame);
     }
     let mut lines = vec![stacked_bar(context, summary, columns)];
     lines.extend(legend(context, summary, columns));
