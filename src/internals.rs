@@ -15,17 +15,11 @@ pub mod chain_rpc {
 }
 
 pub mod cli {
-    pub use crate::cli::{install_hooks, main};
-
-    pub mod commands {
-        pub mod show {
-            pub use crate::cli::commands::show::{ShowArgs, show};
-        }
-    }
-
-    pub mod context {
-        pub use crate::cli::context::Context;
-    }
+    pub use crate::cli::{
+        commands::show::{ShowArgs, show},
+        context::Context,
+        install_hooks, main,
+    };
 }
 
 pub mod clock {
@@ -37,73 +31,25 @@ pub mod config {
 }
 
 pub mod domain {
-    pub mod alert {
-        pub use crate::domain::alert::{Alert, Rule};
-    }
-
-    pub mod change {
-        pub use crate::domain::change::Change;
-    }
-
-    pub mod filter {
-        pub use crate::domain::filter::Filter;
-    }
-
-    pub mod duration_stats {
-        pub use crate::domain::duration_stats::{DurationSample, DurationStats, RouteKey};
-    }
-
-    pub mod evidence {
-        pub use crate::domain::evidence::{Evidence, SettledWithin, indexing};
-    }
-
-    pub mod forecast {
-        pub use crate::domain::forecast::{Forecast, Lognormal};
-    }
-
-    pub mod ids {
-        pub use crate::domain::ids::{ChainId, RowId, TransactionKey, TxHash};
-    }
-
-    pub mod notification {
-        pub use crate::domain::notification::{NotificationMode, NotifiedEvent};
-    }
-
-    pub mod observation {
-        pub use crate::domain::observation::{Observation, RequestFailure, StatusOutcome};
-    }
-
-    pub mod operation {
-        pub use crate::domain::operation::{Edit, LocalEdit, Operation};
-    }
-
-    pub mod quote {
-        pub use crate::domain::quote::{Amount, QuoteAnswer, QuoteObservation, QuoteRequest};
-    }
-
-    pub mod secret {
-        pub use crate::domain::secret::IntegratorId;
-    }
-
-    pub mod team {
-        pub use crate::domain::team::Nonce;
-    }
-
-    pub mod team_address {
-        pub use crate::domain::team_address::{TeamAddress, find_service};
-    }
-
-    pub mod status {
-        pub use crate::domain::status::RouterStatus;
-    }
-
-    pub mod text {
-        pub use crate::domain::text::{FIELD_LIMIT, clean};
-    }
-
-    pub mod transaction {
-        pub use crate::domain::transaction::{NewTransaction, Tracking, Transaction, TransactionParams};
-    }
+    pub use crate::domain::{
+        alert::{Alert, Rule},
+        change::Change,
+        duration_stats::{DurationSample, DurationStats, RouteKey},
+        evidence::{Evidence, SettledWithin, indexing},
+        filter::Filter,
+        forecast::{Forecast, Lognormal},
+        ids::{ChainId, RowId, TransactionKey, TxHash},
+        notification::{NotificationMode, NotifiedEvent},
+        observation::{Observation, RequestFailure, StatusOutcome},
+        operation::{Edit, LocalEdit, Operation},
+        quote::{Amount, QuoteAnswer, QuoteObservation, QuoteRequest},
+        secret::IntegratorId,
+        status::RouterStatus,
+        team::Nonce,
+        team_address::{TeamAddress, find_service},
+        text::{FIELD_LIMIT, clean},
+        transaction::{NewTransaction, Tracking, Transaction, TransactionParams},
+    };
 }
 
 pub mod intake {
@@ -127,9 +73,7 @@ pub mod process {
 }
 
 pub mod runtime {
-    pub mod exit {
-        pub use crate::runtime::exit::Exit;
-    }
+    pub use crate::runtime::exit::Exit;
 }
 
 pub mod schedule {
@@ -137,32 +81,20 @@ pub mod schedule {
 }
 
 pub mod sim {
-    pub mod body {
-        pub use crate::sim::body::{RecordContent, record};
-    }
+    pub use crate::sim::{
+        body::{RecordContent, record},
+        plan::{AnswerContent, FaultyAnswer, PlannedAnswer, Transfer, TransferStage},
+        scenario::Scenario,
+        service::{RequestMethod, ServiceLimits, SimulatedRequest, SimulatedService},
+        world::{CountsFrom, SimulatedWorld},
+    };
 
     pub mod chain_server {
         pub use crate::sim::chain_server::serve;
     }
 
-    pub mod plan {
-        pub use crate::sim::plan::{AnswerContent, FaultyAnswer, PlannedAnswer, Transfer, TransferStage};
-    }
-
-    pub mod scenario {
-        pub use crate::sim::scenario::Scenario;
-    }
-
     pub mod server {
         pub use crate::sim::server::{bind, serve};
-    }
-
-    pub mod service {
-        pub use crate::sim::service::{RequestMethod, ServiceLimits, SimulatedRequest, SimulatedService};
-    }
-
-    pub mod world {
-        pub use crate::sim::world::{CountsFrom, SimulatedWorld};
     }
 }
 
@@ -181,56 +113,27 @@ pub mod team {
 }
 
 pub mod tui {
-    pub mod effect {
-        pub use crate::tui::effect::Effect;
-    }
-
-    pub mod export {
-        pub use crate::tui::export::ExportOrder;
-    }
+    pub use crate::tui::{
+        effect::Effect,
+        export::ExportOrder,
+        message::{Msg, StoreUpdate},
+        model::{DashboardSettings, Model, Screen},
+        run::{DashboardInputs, LogSource, RunError, run},
+        step::step,
+        system::{System, clipboard::CopyMethod},
+        terminal::TerminalGuard,
+        theme::Theme,
+        view::view,
+    };
 
     pub mod input {
-        pub use crate::tui::input::events;
-        pub use crate::tui::input::framer::{InputFrame, InputFramer};
+        pub use crate::tui::input::{
+            events,
+            framer::{InputFrame, InputFramer},
+        };
     }
 
     pub mod key_text {
         pub use crate::tui::key_text::parse;
-    }
-
-    pub mod message {
-        pub use crate::tui::message::{Msg, StoreUpdate};
-    }
-
-    pub mod model {
-        pub use crate::tui::model::{DashboardSettings, Model, Screen};
-    }
-
-    pub mod run {
-        pub use crate::tui::run::{DashboardInputs, LogSource, RunError, run};
-    }
-
-    pub mod step {
-        pub use crate::tui::step::step;
-    }
-
-    pub mod system {
-        pub use crate::tui::system::System;
-
-        pub mod clipboard {
-            pub use crate::tui::system::clipboard::CopyMethod;
-        }
-    }
-
-    pub mod terminal {
-        pub use crate::tui::terminal::TerminalGuard;
-    }
-
-    pub mod theme {
-        pub use crate::tui::theme::Theme;
-    }
-
-    pub mod view {
-        pub use crate::tui::view::view;
     }
 }

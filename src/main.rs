@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use hoptop::internals::{cli, runtime::exit::Exit};
+use hoptop::internals::{cli, runtime::Exit};
 use mimalloc::MiMalloc;
 
 #[global_allocator]

@@ -16,33 +16,18 @@ use std::{
 use chrono::{DateTime, Offset, TimeDelta, Utc};
 use hoptop::internals::{
     api::{BaseUrl, Client, Timeouts},
-    cli::{
-        commands::show::{ShowArgs, show},
-        context::Context,
-    },
+    cli::{Context, ShowArgs, show},
     clock::{Clock, MonotonicTime, Now},
     domain::{
-        ids::{ChainId, RowId},
-        observation::Observation,
-        operation::Operation,
-        quote::{Amount, QuoteObservation, QuoteRequest},
-        secret::IntegratorId,
-        text,
-        transaction::{NewTransaction, Tracking, Transaction},
+        Amount, ChainId, IntegratorId, NewTransaction, Observation, Operation, QuoteObservation, QuoteRequest, RowId,
+        Tracking, Transaction, clean,
     },
     sim::{
-        plan::{AnswerContent, FaultyAnswer, PlannedAnswer, Transfer, TransferStage},
-        scenario::Scenario,
-        server,
-        service::{ServiceLimits, SimulatedService},
-        world::{CountsFrom, SimulatedWorld},
+        AnswerContent, CountsFrom, FaultyAnswer, PlannedAnswer, Scenario, ServiceLimits, SimulatedService,
+        SimulatedWorld, Transfer, TransferStage, server,
     },
     store::{LoadedRows, Store},
-    tui::{
-        model::{DashboardSettings, Model, Screen},
-        theme::Theme,
-        view::view,
-    },
+    tui::{DashboardSettings, Model, Screen, Theme, view},
 };
 use ratatui::{Terminal, backend::TestBackend};
 use serde_json::{Map, Value};
@@ -145,7 +130,7 @@ async fn poll_answers(transfers: &[Transfer]) -> Observations {
 /// Formats the HTTP status and the start of the body.
 fn format_answer(observation: &Observation) -> String {
     let status = observation.http_status.map_or_else(|| "nothing".to_owned(), |status| status.to_string());
-    let body = text::clean(&observation.body.as_deref().unwrap_or_default().chars().take(100).collect::<String>());
+    let body = clean(&observation.body.as_deref().unwrap_or_default().chars().take(100).collect::<String>());
     format!("{status} {body}")
 }
 
@@ -266,7 +251,7 @@ fn add_changes(before: &Map<String, Value>, after: &Map<String, Value>, path: &s
 fn assert_inert(line: &str) {
     for letter in line.chars() {
         let alone = format!("x{letter}x");
-        let fine = text::clean(&alone) == alone || unicode_width::UnicodeWidthChar::width(letter) == Some(0);
+        let fine = clean(&alone) == alone || unicode_width::UnicodeWidthChar::width(letter) == Some(0);
         assert!(fine && !letter.is_control(), "{letter:?} in {line}");
         assert!(!('\u{202a}'..='\u{202e}').contains(&letter) && !('\u{2060}'..='\u{206f}').contains(&letter), "{line}");
     }
@@ -353,7 +338,7 @@ fn format_quote(request: &QuoteRequest, observation: &QuoteObservation) -> Strin
     let status = observation.http_status.map_or_else(|| "nothing".to_owned(), |status| status.to_string());
     let body = observation.body.as_deref().unwrap_or_default();
     let resolution = observation.answer.resolution().unwrap_or("-");
-    let excerpt = text::clean(&body.chars().take(110).collect::<String>());
+    let excerpt = clean(&body.chars().take(110).collect::<String>());
     format!(
         "{}\n  said    {status} {excerpt}\n  heard   {:?}\n  do      {resolution}\n\n",
         request.from_address, observation.answer

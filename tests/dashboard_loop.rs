@@ -21,22 +21,12 @@ use hoptop::internals::{
     api::Timeouts,
     chain_rpc::{ChainNodes, NodeSetting},
     clock::Clock,
-    domain::{
-        alert::Rule,
-        filter::Filter,
-        ids::{ChainId, TxHash},
-        operation::Operation,
-    },
+    domain::{ChainId, Filter, Operation, Rule, TxHash},
     poller::{self, Heartbeat, PollScope, PollerSetup},
-    sim::{chain_server, scenario::Scenario, server, service::SimulatedService},
+    sim::{Scenario, SimulatedService, chain_server, server},
     store::{AlertQuery, HistoryLine, Store},
     tui::{
-        export::ExportOrder,
-        key_text,
-        model::DashboardSettings,
-        run::{DashboardInputs, LogSource, RunError, run},
-        system::{System, clipboard::CopyMethod},
-        theme::Theme,
+        CopyMethod, DashboardInputs, DashboardSettings, ExportOrder, LogSource, RunError, System, Theme, key_text, run,
     },
 };
 use ratatui::{Terminal, backend::TestBackend};

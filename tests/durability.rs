@@ -21,7 +21,7 @@ use std::{
 
 use hoptop::internals::{
     clock::Clock,
-    domain::ids::TxHash,
+    domain::TxHash,
     store::{Receipt, Store},
 };
 use rand::{RngExt, SeedableRng};

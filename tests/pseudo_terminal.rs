@@ -233,7 +233,7 @@ fn panic_restores_the_terminal_and_writes_a_crash_report() {
 #[ignore = "run by another test in its own terminal"]
 fn child_that_panics() {
     hoptop::internals::cli::install_hooks().unwrap();
-    let _screen = hoptop::internals::tui::terminal::TerminalGuard::take().unwrap();
+    let _screen = hoptop::internals::tui::TerminalGuard::take().unwrap();
     panic!("a fault on purpose");
 }
 

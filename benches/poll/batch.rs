@@ -3,7 +3,7 @@
 use std::{fmt::Write, time::Duration};
 
 use chrono::SecondsFormat;
-use hoptop::internals::{clock::Clock, domain::transaction::NewTransaction, sim::world::SimulatedWorld};
+use hoptop::internals::{clock::Clock, domain::NewTransaction, sim::SimulatedWorld};
 
 use crate::material;
 

@@ -11,7 +11,7 @@ use std::{
 use hoptop::internals::{
     api::{BaseUrl, Client, Timeouts},
     clock::Clock,
-    domain::secret::IntegratorId,
+    domain::IntegratorId,
     poller::{self, Heartbeat, HttpTransport, PollScope, PollerSetup},
     store::{FeedReader, Receipt, Store, WakeKind},
 };

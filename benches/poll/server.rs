@@ -11,7 +11,7 @@ use std::{
     time::Duration,
 };
 
-use hoptop::internals::domain::transaction::NewTransaction;
+use hoptop::internals::domain::NewTransaction;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},

@@ -3,13 +3,7 @@
 use hoptop::internals::{
     clock::Clock,
     store::{FeedReader, Reader, Store},
-    tui::{
-        effect::Effect,
-        key_text,
-        message::{Msg, StoreUpdate},
-        model::{DashboardSettings, Model},
-        step::step,
-    },
+    tui::{DashboardSettings, Effect, Model, Msg, StoreUpdate, key_text, step},
 };
 
 use crate::tracked::PROFILE;

@@ -5,7 +5,7 @@ use std::{hint::black_box, iter};
 
 use hoptop::internals::{
     clock::Clock,
-    tui::{theme::Theme, view::view},
+    tui::{Theme, view},
 };
 use ratatui::{
     Terminal,

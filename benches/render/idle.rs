@@ -11,10 +11,7 @@ use std::{
 
 use hoptop::internals::{
     clock::Clock,
-    sim::{
-        server,
-        service::{ServiceLimits, SimulatedService},
-    },
+    sim::{ServiceLimits, SimulatedService, server},
 };
 
 use crate::{

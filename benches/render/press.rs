@@ -17,13 +17,7 @@ use futures_util::stream;
 use hoptop::internals::{
     clock::Clock,
     store::Store,
-    tui::{
-        export::ExportOrder,
-        key_text,
-        run::{DashboardInputs, run},
-        system::System,
-        theme::Theme,
-    },
+    tui::{DashboardInputs, ExportOrder, System, Theme, key_text, run},
 };
 use ratatui::{Terminal, backend::TestBackend};
 use tokio::sync::{mpsc as events, watch};

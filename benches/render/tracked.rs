@@ -5,11 +5,8 @@ use std::{path::Path, time::Duration};
 use chrono::TimeDelta;
 use hoptop::internals::{
     clock::Clock,
-    domain::{secret::IntegratorId, transaction::NewTransaction},
-    sim::{
-        plan::{PlannedAnswer, Transfer, TransferStage},
-        world::{CountsFrom, SimulatedWorld},
-    },
+    domain::{IntegratorId, NewTransaction},
+    sim::{CountsFrom, PlannedAnswer, SimulatedWorld, Transfer, TransferStage},
     store::{Receipt, Store},
 };
 

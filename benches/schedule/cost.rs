@@ -5,10 +5,7 @@ use std::{cmp::Reverse, collections::BinaryHeap, hint::black_box, time::Duration
 
 use hoptop::internals::{
     clock::Clock,
-    domain::{
-        forecast::{Forecast, Lognormal},
-        ids::RowId,
-    },
+    domain::{Forecast, Lognormal, RowId},
     schedule::{Expectation, NextPoll, PollContext, PollResult, Scheduler},
 };
 

@@ -10,11 +10,8 @@ use chrono::{DateTime, TimeDelta, Utc};
 use hoptop::internals::{
     clock::{MonotonicTime, Now},
     domain::{
-        duration_stats::{DurationSample, DurationStats, RouteKey},
-        evidence::{self, Evidence, SettledWithin},
-        forecast::{Forecast, Lognormal},
-        ids::{ChainId, RowId},
-        status::RouterStatus,
+        ChainId, DurationSample, DurationStats, Evidence, Forecast, Lognormal, RouteKey, RouterStatus, RowId,
+        SettledWithin, indexing,
     },
     schedule::{Expectation, NextPoll, PollContext, PollResult, Scheduler},
 };
@@ -84,7 +81,7 @@ impl HoptopStrategy {
             expectation: Expectation {
                 since,
                 forecast: Forecast::Lognormal(forecast),
-                first_answer: is_unseen.then(|| evidence::indexing(&Evidence::default())),
+                first_answer: is_unseen.then(|| indexing(&Evidence::default())),
                 weight: 1.0,
             },
             young_until: None,

@@ -2,7 +2,7 @@
 
 use std::{fs, hint::black_box, path::Path, thread};
 
-use hoptop::internals::{domain::filter::Filter, store::Store};
+use hoptop::internals::{domain::Filter, store::Store};
 use rusqlite::Connection;
 
 use crate::{StoreBench, long::LargeStore};

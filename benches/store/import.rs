@@ -10,7 +10,7 @@ use std::{
 };
 
 use chrono::SecondsFormat;
-use hoptop::internals::{clock::Clock, domain::transaction::NewTransaction};
+use hoptop::internals::{clock::Clock, domain::NewTransaction};
 
 use crate::{StoreBench, material};
 

@@ -5,7 +5,7 @@ use std::hint::black_box;
 
 use chrono::{DateTime, Utc};
 use hoptop::internals::{
-    domain::filter::Filter,
+    domain::Filter,
     store::{AlertCounts, LoadedRows, PagePosition, Reader, Store},
 };
 

@@ -5,8 +5,8 @@ use std::{path::PathBuf, time::Duration};
 
 use chrono::{DateTime, TimeDelta, Utc};
 use hoptop::internals::{
-    domain::{ids::RowId, transaction::NewTransaction},
-    sim::world::SimulatedWorld,
+    domain::{NewTransaction, RowId},
+    sim::SimulatedWorld,
     store::Store,
 };
 use tempfile::TempDir;

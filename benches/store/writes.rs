@@ -3,7 +3,7 @@
 use std::{collections::VecDeque, fs, path::Path};
 
 use hoptop::internals::{
-    sim::world::SimulatedWorld,
+    sim::SimulatedWorld,
     store::{Receipt, Store},
 };
 

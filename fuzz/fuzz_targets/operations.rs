@@ -7,7 +7,7 @@ use std::{fs, path::Path, sync::LazyLock};
 
 use chrono::{DateTime, TimeDelta, Utc};
 use hoptop::internals::{
-    domain::{filter::Filter, operation::Operation},
+    domain::{Filter, Operation},
     store::Store,
 };
 use libfuzzer_sys::fuzz_target;

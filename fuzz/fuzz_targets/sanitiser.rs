@@ -6,7 +6,7 @@
 #[allow(dead_code, reason = "a target uses a part of them")]
 mod invariants;
 
-use hoptop::internals::domain::text::clean;
+use hoptop::internals::domain::clean;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|raw: &str| {

@@ -53,24 +53,6 @@ pub struct Currency {
 }
 
 impl ChainConfig {
-    /// Returns a chain of which only the ID is known.
-    pub fn bare(id: ChainId) -> Self {
-        Self {
-            id,
-            name: None,
-            texts: BTreeMap::new(),
-            native_currency: None,
-            explorers: Vec::new(),
-            rpc_list: Vec::new(),
-            same_chain_swaps: None,
-            visible: None,
-            contracts: BTreeMap::new(),
-            lists: BTreeMap::new(),
-            bridge_fee_multiplier: None,
-            other: BTreeMap::new(),
-        }
-    }
-
     /// Returns `type`: the chain's family, for example `evm`.
     pub fn family(&self) -> Option<&str> {
         self.texts.get("type").map(String::as_str)

@@ -2,21 +2,68 @@
 //!
 //! Only tests may use them.
 
-use std::{collections::HashMap, time::Duration};
+use std::{
+    collections::{BTreeMap, HashMap},
+    time::Duration,
+};
 
 use chrono::{DateTime, TimeDelta, Utc};
 
 use super::{
     alert::{Alert, AlertSubject, Rule},
+    chain_config::ChainConfig,
     evidence::Evidence,
     ids::{ChainId, RowId, TxHash},
     observation::{Observation, RequestFailure, StatusOutcome},
     people::Authors,
     quote::{Amount, QuoteRequest},
-    record::StatusRecord,
+    record::{ChainSide, StatusRecord},
     status::RouterStatus,
     transaction::{ChainNames, NewTransaction, Tracking, Transaction, TransactionParams, TransactionState},
 };
+
+impl StatusRecord {
+    /// Returns a record that contains only a status.
+    pub(crate) fn bare(status: RouterStatus) -> Self {
+        Self {
+            id: None,
+            status,
+            bridge_status: None,
+            gas_status: None,
+            is_gmp: None,
+            bridge_url: None,
+            from: ChainSide::default(),
+            to: ChainSide::default(),
+            steps: Vec::new(),
+            time_spent: BTreeMap::new(),
+            error: None,
+            request_id: None,
+            integrator: None,
+            other: BTreeMap::new(),
+            warnings: Vec::new(),
+        }
+    }
+}
+
+impl ChainConfig {
+    /// Returns a chain of which only the ID is known.
+    pub(crate) fn bare(id: ChainId) -> Self {
+        Self {
+            id,
+            name: None,
+            texts: BTreeMap::new(),
+            native_currency: None,
+            explorers: Vec::new(),
+            rpc_list: Vec::new(),
+            same_chain_swaps: None,
+            visible: None,
+            contracts: BTreeMap::new(),
+            lists: BTreeMap::new(),
+            bridge_fee_multiplier: None,
+            other: BTreeMap::new(),
+        }
+    }
+}
 
 /// Returns the parameters of transaction `number`: Arbitrum to Base, no estimate, no submission time.
 pub(crate) fn params(number: i64) -> TransactionParams {

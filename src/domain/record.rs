@@ -53,27 +53,6 @@ pub struct StatusRecord {
 }
 
 impl StatusRecord {
-    /// Returns a record that contains only a status.
-    pub fn bare(status: RouterStatus) -> Self {
-        Self {
-            id: None,
-            status,
-            bridge_status: None,
-            gas_status: None,
-            is_gmp: None,
-            bridge_url: None,
-            from: ChainSide::default(),
-            to: ChainSide::default(),
-            steps: Vec::new(),
-            time_spent: BTreeMap::new(),
-            error: None,
-            request_id: None,
-            integrator: None,
-            other: BTreeMap::new(),
-            warnings: Vec::new(),
-        }
-    }
-
     /// Whether `later` contains news compared with this record. Numbers in `time_spent` and `other` don't count: they
     /// may be a running clock, and then each answer would be news.
     pub fn has_changes(&self, later: &Self) -> bool {

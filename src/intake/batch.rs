@@ -2,14 +2,11 @@
 //!
 //! It must never accept a file with a bad line. Its memory must stay bounded for a file in which every line is bad.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 
-use crate::domain::{
-    ids::{ChainId, TxHash},
-    transaction::NewTransaction,
-};
+use crate::domain::transaction::NewTransaction;
 
-use super::{FileFindings, InputPosition, LineError, ParseEvent, ParsedFile, ReadError, ReadStop, fields};
+use super::{FileFindings, InputPosition, LineError, ParseEvent, ReadError, ReadStop, fields, spool::Duplicate};
 
 /// The most bad lines that are listed. A file with more bad lines usually has the same mistake in all of them.
 pub(super) const ERROR_LIMIT: usize = 100_000;
@@ -160,15 +157,14 @@ pub(super) fn unknown_column_warning(name: &str) -> String {
 
 /// The warnings about rows that hold the same transaction.
 #[derive(Default)]
-pub(crate) struct Duplicates {
+pub(super) struct Duplicates {
     identical: RowWarnings,
     replaced: RowWarnings,
 }
 
 impl Duplicates {
-    /// Adds a warning for two successive rows of the transaction `hash`; `is_same` says whether all their values are
-    /// equal.
-    pub(crate) fn push(&mut self, earlier: &str, later: &str, hash: &TxHash, is_same: bool) {
+    /// Adds a warning for two successive rows of one transaction.
+    pub(super) fn push(&mut self, Duplicate { earlier, later, hash, is_same }: &Duplicate) {
         match is_same {
             true => self.identical.push(|| format!("{earlier} and {later} are identical; one of them is used")),
             false => self
@@ -178,36 +174,9 @@ impl Duplicates {
     }
 
     /// Returns one sentence for each pair, up to a limit, and then the number of further pairs.
-    pub(crate) fn finish(self) -> Vec<String> {
+    pub(super) fn finish(self) -> Vec<String> {
         let mut warnings = self.identical.finish("identical pairs");
         warnings.extend(self.replaced.finish("pairs with the same transaction; the later one is used"));
         warnings
-    }
-}
-
-/// The rows of a file that fits into memory.
-#[derive(Default)]
-pub(super) struct InMemoryRows {
-    /// The rows in the order of the file. A later duplicate empties the slot of the earlier row.
-    slots: Vec<Option<(InputPosition, NewTransaction)>>,
-    slot_by_key: HashMap<(ChainId, String), usize>,
-    duplicates: Duplicates,
-}
-
-impl InMemoryRows {
-    pub(super) fn push(&mut self, position: InputPosition, new: NewTransaction) {
-        let key = (new.params.from_chain.clone(), new.params.transaction_id.key());
-        let earlier = self.slot_by_key.insert(key, self.slots.len());
-        let earlier = earlier.and_then(|index| self.slots.get_mut(index)).and_then(Option::take);
-        if let Some((before, old)) = earlier {
-            let positions = (before.to_string(), position.to_string());
-            self.duplicates.push(&positions.0, &positions.1, &new.params.transaction_id, old == new);
-        }
-        self.slots.push(Some((position, new)));
-    }
-
-    pub(super) fn finish(self, mut warnings: Vec<String>) -> ParsedFile {
-        warnings.extend(self.duplicates.finish());
-        ParsedFile { transactions: self.slots.into_iter().flatten().map(|(_, new)| new).collect(), warnings }
     }
 }

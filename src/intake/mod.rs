@@ -25,14 +25,17 @@ mod ticket;
 
 use std::{
     collections::BTreeMap,
-    convert::Infallible,
     fmt,
     io::{self, Read},
+    ops::ControlFlow,
 };
 
-use crate::domain::transaction::NewTransaction;
+use crate::domain::{
+    batch::{Batch, SpoolError},
+    transaction::NewTransaction,
+};
 
-pub(crate) use batch::Duplicates;
+use batch::Duplicates;
 use fields::RawRow;
 pub(crate) use fields::{Field, FieldError};
 pub(crate) use formula::escape_formula;
@@ -42,7 +45,9 @@ pub(crate) use lines::{LineReader, LineResult};
 pub(crate) use paste::PasteOrigin;
 pub use paste::{PasteFinding, PastedContent, parse_paste};
 pub(crate) use redact::redact_integrator_id;
-pub(crate) use spool::{Duplicate, ImportSpool};
+#[cfg(test)]
+pub(crate) use spool::Duplicate;
+pub(crate) use spool::ImportSpool;
 pub(crate) use ticket::find_ticket;
 
 /// The format of a file.
@@ -201,24 +206,40 @@ pub(crate) fn stream<E>(
     }
 }
 
-/// Reads a whole file from memory.
+/// Reads a whole file into a batch without duplicates.
+///
+/// # Errors
+/// If the input can't be read, the spool can't be written, or a line is bad.
+pub(crate) fn read_batch(
+    input: &mut dyn Read,
+    options: &ReadOptions,
+) -> Result<(Box<dyn Batch>, FileFindings), ReadError<SpoolError>> {
+    let mut spool = ImportSpool::new().map_err(ReadError::Callback)?;
+    let mut found = stream(input, options, &mut |position, new| spool.put(position.to_string(), new))?;
+    let mut duplicates = Duplicates::default();
+    let batch = spool.finish(&mut |pair| duplicates.push(&pair)).map_err(ReadError::Callback)?;
+    found.warnings.extend(duplicates.finish());
+    Ok((batch, found))
+}
+
+/// Reads a whole file from memory into memory: for tests and fuzzing.
 ///
 /// # Errors
 /// If any line is bad. All bad lines are listed, up to 100,000; a last entry counts the rest.
 pub fn read(bytes: &[u8], options: &ReadOptions) -> Result<ParsedFile, Vec<LineError>> {
-    let mut rows = batch::InMemoryRows::default();
-    let on_transaction = &mut |position, new| {
-        rows.push(position, new);
-        Ok::<_, Infallible>(())
+    let refusal = |message: String| vec![LineError { position: InputPosition::File, message }];
+    let (batch, FileFindings { warnings, .. }) = read_batch(&mut &*bytes, options).map_err(|error| match error {
+        ReadError::Bad { errors, .. } => errors,
+        ReadError::Input(fault) => refusal(fault.to_string()),
+        ReadError::Callback(fault) => refusal(fault.to_string()),
+    })?;
+    let mut transactions = Vec::new();
+    let keep = &mut |new: NewTransaction| {
+        transactions.push(new);
+        ControlFlow::Continue(())
     };
-    match stream(&mut &*bytes, options, on_transaction) {
-        Ok(found) => Ok(rows.finish(found.warnings)),
-        Err(ReadError::Bad { errors, .. }) => Err(errors),
-        Err(ReadError::Input(fault)) => {
-            Err(vec![LineError { position: InputPosition::File, message: fault.to_string() }])
-        }
-        Err(ReadError::Callback(never)) => match never {},
-    }
+    batch.for_each(keep).map_err(|fault| refusal(fault.to_string()))?;
+    Ok(ParsedFile { transactions, warnings })
 }
 
 /// Builds one transaction from single values, by the rules for a row of a file. Also returns a warning if a value was

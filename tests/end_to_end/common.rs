@@ -8,7 +8,7 @@ use std::{
     process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Output, Stdio},
 };
 
-use hoptop::internals::sim::scenario::Scenario;
+use hoptop::internals::sim::Scenario;
 use serde_json::Value;
 use tempfile::TempDir;
 

@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeMap, process::Stdio, time::Duration};
 
-use hoptop::internals::sim::scenario::Scenario;
+use hoptop::internals::sim::Scenario;
 use serde_json::{Value, json};
 
 use super::{

@@ -11,10 +11,7 @@ use std::{
 
 use hoptop::internals::{
     clock::Clock,
-    domain::{
-        ids::RowId,
-        operation::{LocalEdit, Operation},
-    },
+    domain::{LocalEdit, Operation, RowId},
     store::Store,
 };
 

@@ -444,8 +444,7 @@ fn child_that_panics_with_an_id() {
         hoptop::internals::config::CommandLineSettings::default(),
         &hoptop::internals::config::Environment::process(),
     );
-    let id =
-        hoptop::internals::domain::secret::IntegratorId::new(&std::env::var("HOPTOP_INTEGRATOR_ID").unwrap()).unwrap();
+    let id = hoptop::internals::domain::IntegratorId::new(&std::env::var("HOPTOP_INTEGRATOR_ID").unwrap()).unwrap();
     let base = hoptop::internals::api::BaseUrl::parse("http://127.0.0.1:9").unwrap();
     let client =
         hoptop::internals::api::Client::new(base, id.clone(), hoptop::internals::api::Timeouts::default()).unwrap();

@@ -7,11 +7,7 @@ use std::time::Duration;
 use hoptop::internals::{
     api::{HttpAnswer, StatusAnswer},
     domain::{
-        ids::{ChainId, TxHash},
-        observation::{RequestFailure, StatusOutcome},
-        quote::QuoteAnswer,
-        text::FIELD_LIMIT,
-        transaction::{NewTransaction, TransactionParams},
+        ChainId, FIELD_LIMIT, NewTransaction, QuoteAnswer, RequestFailure, StatusOutcome, TransactionParams, TxHash,
     },
     intake::{LineError, ParsedFile, PasteFinding, PastedContent},
 };

@@ -3,7 +3,7 @@
 use chrono::DateTime;
 use hoptop::internals::{
     api::{BODY_LIMIT, HttpAnswer, interpret},
-    domain::text::clean,
+    domain::clean,
     intake::{InputFormat, ReadOptions, parse_paste, read},
 };
 

@@ -11,10 +11,7 @@ use chrono::{DateTime, Utc};
 use hoptop::internals::{
     api::{HttpAnswer, interpret, interpret_route},
     chain_rpc::read_body,
-    domain::{
-        observation::{RequestFailure, StatusOutcome},
-        text::{FIELD_LIMIT, clean},
-    },
+    domain::{FIELD_LIMIT, RequestFailure, StatusOutcome, clean},
     intake::{InputFormat, InputPosition, ReadOptions, parse_paste, read},
 };
 use proptest::{

@@ -6,13 +6,9 @@ use std::sync::{Arc, Mutex};
 use hoptop::internals::{
     api::{self, HttpAnswer},
     clock::Clock,
-    domain::{
-        observation::Observation,
-        quote::{QuoteObservation, QuoteRequest},
-        transaction::TransactionParams,
-    },
+    domain::{Observation, QuoteObservation, QuoteRequest, TransactionParams},
     poller::ServiceTransport,
-    sim::service::{RequestMethod, SimulatedRequest, SimulatedService},
+    sim::{RequestMethod, SimulatedRequest, SimulatedService},
 };
 
 const ID: &str = "in-process-transport";

@@ -9,13 +9,8 @@ use std::time::Duration;
 use chrono::{DateTime, TimeDelta, Utc};
 use hoptop::internals::{
     api::{HttpAnswer, interpret},
-    domain::{
-        ids::{RowId, TransactionKey},
-        observation::{Observation, StatusOutcome},
-        operation::Operation,
-        transaction::{NewTransaction, TransactionParams},
-    },
-    sim::{body, plan::Transfer, world::SimulatedWorld},
+    domain::{NewTransaction, Observation, Operation, RowId, StatusOutcome, TransactionKey, TransactionParams},
+    sim::{RecordContent, SimulatedWorld, Transfer, record},
     store::{ImportReport, Receipt, Store},
 };
 
@@ -72,8 +67,8 @@ pub(crate) fn body(transfer: &Transfer, state: (&str, usize), age: Duration) -> 
 
 /// Like [`body`], but as short as the simulated service sends it: for callers that need only the record.
 pub(crate) fn short_body(transfer: &Transfer, (status, steps): (&str, usize), age: Duration) -> String {
-    let content = body::RecordContent { status, steps, age, edits: &[] };
-    body::record(transfer, content, "an-integrator-of-the-benchmark").unwrap()
+    let content = RecordContent { status, steps, age, edits: &[] };
+    record(transfer, content, "an-integrator-of-the-benchmark").unwrap()
 }
 
 /// Pads a body to [`BODY_LENGTH`] with RPC endpoints of its chain, which are the same for each transfer of a route.

@@ -19,22 +19,12 @@ use crossterm::event::Event;
 use futures_util::{Stream, StreamExt, stream};
 use hoptop::internals::{
     clock::Clock,
-    domain::{notification::NotificationMode, operation::Operation},
+    domain::{NotificationMode, Operation},
     poller::{self, Heartbeat, PollScope, PollerSetup},
     process,
-    sim::{
-        service::{ServiceLimits, SimulatedService},
-        world::SimulatedWorld,
-    },
+    sim::{ServiceLimits, SimulatedService, SimulatedWorld},
     store::Store,
-    tui::{
-        input,
-        model::DashboardSettings,
-        run::{DashboardInputs, run},
-        system::{System, clipboard::CopyMethod},
-        terminal::TerminalGuard,
-        theme::Theme,
-    },
+    tui::{CopyMethod, DashboardInputs, DashboardSettings, System, TerminalGuard, Theme, input, run},
 };
 use tokio::runtime::Handle;
 

@@ -50,10 +50,7 @@ use std::{
 use chrono::{DateTime, TimeDelta, Utc};
 use hoptop::internals::{
     clock::{Clock, Now},
-    domain::{
-        ids::TransactionKey,
-        operation::{Edit, Operation},
-    },
+    domain::{Edit, Operation, TransactionKey},
     store::Store,
 };
 use load::DailyLoad;

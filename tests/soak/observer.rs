@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, Utc};
 use hoptop::internals::{
-    domain::{alert::Rule, filter::Filter, ids::RowId, status::RouterStatus, transaction::Tracking},
+    domain::{Filter, RouterStatus, RowId, Rule, Tracking},
     store::{FeedReader, Reader, Store},
 };
 

@@ -12,9 +12,7 @@ use std::{
 use chrono::{DateTime, Utc};
 use hoptop::internals::{
     clock::Clock,
-    domain::{
-        alert::Alert, change::Change, notification::NotifiedEvent, operation::Operation, transaction::Transaction,
-    },
+    domain::{Alert, Change, NotifiedEvent, Operation, Transaction},
     notify::{Channel, Notifier, NotifierSetup, Webhook, WebhookPosts},
     poller::{self, Heartbeat, PollScope, PollerError, PollerSetup},
     store::{Store, WatcherSteps, WriterSteps},

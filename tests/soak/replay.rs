@@ -7,7 +7,7 @@ use std::{
 
 use chrono::{DateTime, Utc};
 use hoptop::internals::{
-    domain::operation::Operation,
+    domain::Operation,
     store::{OnOperationKept, Store, WriterSteps},
 };
 

@@ -12,15 +12,11 @@ use hoptop::internals::{
     api::{self, HttpAnswer},
     clock::{Clock, MonotonicTime, Now},
     domain::{
-        observation::{Observation, RequestFailure, StatusOutcome},
-        quote::{QuoteAnswer, QuoteObservation, QuoteRequest},
-        transaction::{NewTransaction, TransactionParams},
+        NewTransaction, Observation, QuoteAnswer, QuoteObservation, QuoteRequest, RequestFailure, StatusOutcome,
+        TransactionParams,
     },
     poller::ServiceTransport,
-    sim::{
-        service::{ServiceLimits, SimulatedRequest, SimulatedService},
-        world::SimulatedWorld,
-    },
+    sim::{ServiceLimits, SimulatedRequest, SimulatedService, SimulatedWorld},
 };
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;

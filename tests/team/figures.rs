@@ -17,7 +17,7 @@ use std::{
 
 use hoptop::internals::{
     clock::Clock,
-    domain::{team::Nonce, team_address::TeamAddress},
+    domain::{Nonce, TeamAddress},
     store::{Receipt, Store},
     team::{self as team_store, Connector, Fence, HolderId, MemberPresence, PasswordSources, SessionOptions},
 };

@@ -10,15 +10,12 @@ use std::{
     thread,
 };
 
-use super::sorter::PairSorter;
 use crate::domain::{
     batch::{Batch, SpoolError},
     ids::TxHash,
     transaction::NewTransaction,
 };
 
-/// The most pairs that a sorter holds in memory: sixteen mebibytes.
-const PAIRS_IN_MEMORY: usize = 1 << 20;
 /// The rows decoded at a time: enough that passing them on costs nothing, and few enough to need little memory.
 const CHUNK_ROWS: usize = 500;
 /// The bytes of the length that precedes each row.
@@ -44,25 +41,22 @@ pub(super) struct SpooledBatch {
     /// The encoded rows, each preceded by its length.
     file: BufWriter<File>,
     length: u64,
-    rows: u64,
     hash: HashFn,
     /// The hash value of each row's transaction, and the offset of the row.
-    by_hash: PairSorter,
-    /// The offset of each row that a later row replaces, and the offset of the later row.
-    replaced: PairSorter,
-    max_pairs: usize,
+    by_hash: Vec<(u64, u64)>,
+    /// The offsets of the rows that a later row replaces, in ascending order.
+    replaced: Vec<u64>,
 }
 
 impl SpooledBatch {
     pub(super) fn new() -> io::Result<Self> {
         let hasher = RandomState::new();
-        Self::with_hash_fn(Box::new(move |key| hasher.hash_one(key)), PAIRS_IN_MEMORY)
+        Self::with_hash_fn(Box::new(move |key| hasher.hash_one(key)))
     }
 
-    fn with_hash_fn(hash: HashFn, max_pairs: usize) -> io::Result<Self> {
+    fn with_hash_fn(hash: HashFn) -> io::Result<Self> {
         let file = BufWriter::with_capacity(1 << 16, tempfile::tempfile()?);
-        let (by_hash, replaced) = (PairSorter::new(max_pairs), PairSorter::new(max_pairs));
-        Ok(Self { file, length: 0, rows: 0, hash, by_hash, replaced, max_pairs })
+        Ok(Self { file, length: 0, hash, by_hash: Vec::new(), replaced: Vec::new() })
     }
 
     pub(super) fn put(&mut self, position: &str, new: &NewTransaction) -> io::Result<()> {
@@ -70,9 +64,8 @@ impl SpooledBatch {
         let length = u32::try_from(row.len()).map_err(io::Error::other)?;
         self.file.write_all(&length.to_le_bytes())?;
         self.file.write_all(&row)?;
-        self.by_hash.push(((self.hash)(transaction_key(new)), self.length))?;
+        self.by_hash.push(((self.hash)(transaction_key(new)), self.length));
         self.length += (LENGTH_BYTES + row.len()) as u64;
-        self.rows += 1;
         Ok(())
     }
 
@@ -80,32 +73,26 @@ impl SpooledBatch {
     /// be called once, after the last row.
     pub(super) fn drop_duplicates(&mut self, report: &mut dyn FnMut(Duplicate)) -> io::Result<()> {
         self.file.flush()?;
-        self.by_hash.finish();
-        let mut by_later = PairSorter::new(self.max_pairs);
-        // The last row of each transaction with the current hash value; two transactions rarely share one.
-        let (mut last_rows, mut previous) = (Vec::new(), None);
-        for pair in self.by_hash.iter()? {
-            let (hash, this) = pair?;
-            if previous.replace(hash) != Some(hash) {
-                last_rows.clear();
-            }
-            match self.find_same_transaction(this, &mut last_rows)? {
-                Some(last) => {
-                    self.replaced.push((*last, this))?;
-                    by_later.push((this, *last))?;
-                    *last = this;
+        self.by_hash.sort_unstable();
+        let mut pairs = Vec::new();
+        for same_hash in self.by_hash.chunk_by(|one, other| one.0 == other.0) {
+            // The last row of each transaction with this hash value; two transactions rarely share one.
+            let mut last_rows = Vec::new();
+            for &(_, this) in same_hash {
+                match self.find_same_transaction(this, &mut last_rows)? {
+                    Some(last) => pairs.push((this, mem::replace(last, this))),
+                    None => last_rows.push(this),
                 }
-                None => last_rows.push(this),
             }
         }
-        self.replaced.finish();
-        by_later.finish();
-        for pair in by_later.iter()? {
-            let (later, earlier) = pair?;
+        pairs.sort_unstable();
+        for &(later, earlier) in &pairs {
             let (old, new) = (self.read_row_at(earlier)?, self.read_row_at(later)?);
             let is_same = old.1 == new.1;
             report(Duplicate { earlier: old.0, later: new.0, hash: new.1.params.transaction_id, is_same });
         }
+        self.replaced = pairs.into_iter().map(|(_, earlier)| earlier).collect();
+        self.replaced.sort_unstable();
         Ok(())
     }
 
@@ -130,12 +117,11 @@ impl SpooledBatch {
 
 impl Batch for SpooledBatch {
     fn rows(&self) -> u64 {
-        self.rows
+        self.by_hash.len() as u64
     }
 
     fn for_each(&self, visit: &mut dyn FnMut(NewTransaction) -> ControlFlow<()>) -> Result<(), SpoolError> {
-        let mut replaced = self.replaced.iter()?;
-        let mut next_replaced = replaced.next().transpose()?;
+        let mut replaced = self.replaced.iter().peekable();
         let (file, length) = (self.file.get_ref(), self.length);
         let (chunks, rows) = mpsc::sync_channel(2);
         thread::scope(|scope| {
@@ -143,9 +129,7 @@ impl Batch for SpooledBatch {
             scope.spawn(move || decode_all(file, length, &chunks));
             for chunk in rows {
                 for (start, new) in chunk? {
-                    if next_replaced.is_some_and(|(replaced, _)| replaced == start) {
-                        next_replaced = replaced.next().transpose()?;
-                    } else if visit(new).is_break() {
+                    if replaced.next_if_eq(&&start).is_none() && visit(new).is_break() {
                         return Ok(());
                     }
                 }
@@ -211,26 +195,20 @@ mod tests {
 
     #[test]
     fn transactions_with_equal_hash_values_are_distinguished() {
-        for max_pairs in [1, 2, 4, 6, 7] {
-            let mut batch = SpooledBatch::with_hash_fn(Box::new(|_| 7), max_pairs).unwrap();
-            let positions = ["a", "b", "a again", "b again", "a at last", "c"];
-            for (position, number) in positions.into_iter().zip([1, 2, 1, 2, 1, 3]) {
-                batch.put(position, &fixtures::new(number)).unwrap();
-            }
-            let mut pairs = Vec::new();
-            batch.drop_duplicates(&mut |Duplicate { earlier, later, .. }| pairs.push([earlier, later])).unwrap();
-            assert_eq!(
-                pairs,
-                [["a", "a again"], ["b", "b again"], ["a again", "a at last"]],
-                "{max_pairs} pairs in memory"
-            );
-            let mut rows = Vec::new();
-            let take = &mut |new: NewTransaction| {
-                rows.push(new.params.transaction_id);
-                ControlFlow::Continue(())
-            };
-            batch.for_each(take).unwrap();
-            assert_eq!(rows, [2, 1, 3].map(|number| fixtures::new(number).params.transaction_id));
+        let mut batch = SpooledBatch::with_hash_fn(Box::new(|_| 7)).unwrap();
+        let positions = ["a", "b", "a again", "b again", "a at last", "c"];
+        for (position, number) in positions.into_iter().zip([1, 2, 1, 2, 1, 3]) {
+            batch.put(position, &fixtures::new(number)).unwrap();
         }
+        let mut pairs = Vec::new();
+        batch.drop_duplicates(&mut |Duplicate { earlier, later, .. }| pairs.push([earlier, later])).unwrap();
+        assert_eq!(pairs, [["a", "a again"], ["b", "b again"], ["a again", "a at last"]]);
+        let mut rows = Vec::new();
+        let take = &mut |new: NewTransaction| {
+            rows.push(new.params.transaction_id);
+            ControlFlow::Continue(())
+        };
+        batch.for_each(take).unwrap();
+        assert_eq!(rows, [2, 1, 3].map(|number| fixtures::new(number).params.transaction_id));
     }
 }

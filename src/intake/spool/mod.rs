@@ -2,10 +2,9 @@
 //! valid.
 //!
 //! Rows are kept in a temporary file that no other process can see and that disappears with its handle. A separate
-//! thread writes them while the input is read. Memory use must not grow with the number of rows.
+//! thread writes them while the input is read. Memory must hold no more than sixteen bytes of a row.
 
 mod batch;
-mod sorter;
 
 use std::{
     io, mem,

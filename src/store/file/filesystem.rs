@@ -4,44 +4,15 @@
 
 use std::path::Path;
 
-/// Network file systems, by their names in Linux. Their locks and shared memory don't work between machines.
-const NETWORK_FILE_SYSTEMS: &[&str] = &[
-    "nfs",
-    "nfs4",
-    "cifs",
-    "smb3",
-    "smbfs",
-    "ncpfs",
-    "afs",
-    "9p",
-    "ceph",
-    "coda",
-    "lustre",
-    "glusterfs",
-    "gfs2",
-    "ocfs2",
-    "beegfs",
-    "orangefs",
-    "davfs",
-    "vboxsf",
-    "vmhgfs",
-    "fuse.vmhgfs-fuse",
-    "fuse.sshfs",
-    "fuse.glusterfs",
-    "fuse.rclone",
-    "fuse.s3fs",
-    "fuse.ceph",
-    "fuse.davfs2",
-    "fuse.smbnetfs",
-    "fuse.curlftpfs",
-    "fuse.gcsfuse",
-    "fuse.juicefs",
-];
+/// Network file systems, by their names in Linux, separated by blanks. Their locks and shared memory don't work between machines.
+const NETWORK_FILE_SYSTEMS: &str = "nfs nfs4 cifs smb3 smbfs ncpfs afs 9p ceph coda lustre glusterfs gfs2 ocfs2 beegfs orangefs davfs \
+    vboxsf vmhgfs fuse.vmhgfs-fuse fuse.sshfs fuse.glusterfs fuse.rclone fuse.s3fs fuse.ceph \
+    fuse.davfs2 fuse.smbnetfs fuse.curlftpfs fuse.gcsfuse fuse.juicefs";
 
 /// Returns the name of the network file system that holds `folder`. `None` if the file system is local or unknown.
 pub(in crate::store) fn network_kind(folder: &Path) -> Option<String> {
     let kind = kind(folder)?;
-    NETWORK_FILE_SYSTEMS.contains(&kind.as_str()).then_some(kind)
+    NETWORK_FILE_SYSTEMS.split(' ').any(|known| known == kind).then_some(kind)
 }
 
 /// Returns the name of the file system that holds `folder`; `None` if it is unknown.

@@ -1,4 +1,4 @@
-//! `hoptop import`: tracks a batch from a file or standard input, all or nothing, of any size in bounded memory.
+//! `hoptop import`: tracks a batch from a file or standard input, all or nothing.
 //!
 //! The module must never track a part of a batch. Endless input is handled in `follow`.
 
@@ -21,10 +21,7 @@ use crate::{
         batch::{Batch, SpoolError},
         text,
     },
-    intake::{
-        self, Duplicate, Duplicates, FileFindings, ImportSpool, InputFormat, InputPosition, LineError, ReadError,
-        ReadOptions,
-    },
+    intake::{self, FileFindings, InputFormat, InputPosition, LineError, ReadError, ReadOptions},
     runtime::exit::Exit,
     store::{ImportPreview, ImportReport},
 };
@@ -175,16 +172,8 @@ fn spool(args: &ImportArgs, input: &mut dyn Read) -> Result<(Box<dyn Batch>, Fil
             &mut opened
         }
     };
-    let mut spool = ImportSpool::new().map_err(ReadError::Callback)?;
     let mut input = intake::unpacking_reader(input).map_err(ReadError::Input)?;
-    let mut found =
-        intake::stream(&mut input, &args.read_options(), &mut |position, new| spool.put(position.to_string(), new))?;
-    let mut duplicates = Duplicates::default();
-    let on_duplicate =
-        &mut |Duplicate { earlier, later, hash, is_same }| duplicates.push(&earlier, &later, &hash, is_same);
-    let batch = spool.finish(on_duplicate).map_err(ReadError::Callback)?;
-    found.warnings.extend(duplicates.finish());
-    Ok((batch, found))
+    intake::read_batch(&mut input, &args.read_options())
 }
 
 /// Returns a warning about rows that name another profile than the current one.
