@@ -33,7 +33,7 @@ use crate::{
         team_store::{TeamAccess, wait_until_unpolled},
         tokio_runtime,
     },
-    store::{FeedPage, Reader, StatusRequest, Store, StoreError, WakeKind},
+    store::{Changes, Reader, StatusRequest, Store, StoreError, WakeKind},
     team::budget_key,
 };
 
@@ -191,7 +191,7 @@ fn find_obstacle(
     report: Option<PollerReport>,
     target: &WaitTarget,
 ) -> Result<Option<Exit>, StoreError> {
-    let FeedPage { changes, .. } = reader.changes_after(target.last, 10_000)?;
+    let Changes { changes, .. } = reader.changes_after(target.last, 10_000)?;
     let obstacle = |change: &Change| match change.kind.outage()? {
         OutageChange::Began(Outage::Unauthorized) => Some(Some(Exit::Unauthorized)),
         OutageChange::Began(Outage::Unreachable) => Some(Some(Exit::Unreachable)),

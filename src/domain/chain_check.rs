@@ -13,6 +13,7 @@ use super::{
     on_chain::{ChainReading, ChainVerdict, Mined, OnChain},
     record::{RecordView, chain_name},
     status::RouterStatus,
+    text,
     transaction::{Tracking, Transaction},
 };
 
@@ -222,10 +223,7 @@ pub(crate) fn sentence<R: RecordView>(
 
 fn block(mined: &Mined, write_time: &dyn Fn(DateTime<Utc>) -> String) -> String {
     let time = mined.time.map_or_else(String::new, |time| format!(" at {}", write_time(time)));
-    let confirmations = match mined.confirmations {
-        1 => "1 confirmation".to_owned(),
-        more => format!("{more} confirmations"),
-    };
+    let confirmations = text::counted(mined.confirmations, "confirmation");
     format!("block {}{time}, {confirmations}", mined.block)
 }
 

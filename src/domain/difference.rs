@@ -56,44 +56,24 @@ fn compare(found: &mut Vec<Difference>, field: String, depth: usize, before: Opt
     };
     if !nested {
         let value_text = |value: Option<&Value>| value.map(value_text);
-        return found.push(Difference {
-            field: text::clean(&field),
-            before: value_text(before),
-            after: value_text(after),
-        });
+        let field = text::clean(field.strip_prefix('.').unwrap_or(&field));
+        return found.push(Difference { field, before: value_text(before), after: value_text(after) });
     }
     let (old, new) = (old.unwrap_or_default(), new.unwrap_or_default());
-    let names: Vec<&PathSegment> = old.keys().chain(new.keys().filter(|key| !old.contains_key(key))).collect();
-    for name in names {
-        compare(found, name.path_in(&field), depth + 1, old.get(name).copied(), new.get(name).copied());
+    for place in old.keys().chain(new.keys().filter(|place| !old.contains_key(place))) {
+        let path = format!("{field}{}", place.1);
+        compare(found, path, depth + 1, old.get(place).copied(), new.get(place).copied());
     }
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum PathSegment {
-    Index(usize),
-    Name(String),
-}
-
-impl PathSegment {
-    fn path_in(&self, field: &str) -> String {
-        match self {
-            Self::Index(index) => format!("{field}[{index}]"),
-            Self::Name(name) if field.is_empty() => name.clone(),
-            Self::Name(name) => format!("{field}.{name}"),
-        }
-    }
-}
-
-/// Returns the children of an object or array; `None` for a value that is compared as a whole.
-fn children(value: Option<&Value>, depth: usize) -> Option<BTreeMap<PathSegment, &Value>> {
+/// Returns the children of an object or array by their order and their place in a path (`.status`, `[1]`); `None` for a
+/// value that is compared as a whole.
+fn children(value: Option<&Value>, depth: usize) -> Option<BTreeMap<(usize, String), &Value>> {
     match value? {
         _ if depth >= DEPTH_LIMIT => None,
-        Value::Object(fields) => {
-            Some(fields.iter().map(|(name, value)| (PathSegment::Name(name.clone()), value)).collect())
-        }
+        Value::Object(fields) => Some(fields.iter().map(|(name, value)| ((0, format!(".{name}")), value)).collect()),
         Value::Array(items) => {
-            Some(items.iter().enumerate().map(|(index, value)| (PathSegment::Index(index), value)).collect())
+            Some(items.iter().enumerate().map(|(index, value)| ((index, format!("[{index}]")), value)).collect())
         }
         _ => None,
     }

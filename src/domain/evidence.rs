@@ -31,7 +31,10 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::forecast::{Lognormal, log_seconds};
+use super::{
+    forecast::{Lognormal, log_seconds},
+    text,
+};
 
 /// From this number of durations on, they are shown as statistics.
 pub(crate) const MIN_SHOWN: u64 = 20;
@@ -239,10 +242,7 @@ impl SettlingEvidence {
 
     /// Returns the basis of the forecast of a transfer with this estimate, in words.
     pub fn basis(&self, estimate: Option<Duration>) -> String {
-        let transfers = |count: u64, scope| match count {
-            1 => format!("1 transfer {scope}"),
-            count => format!("{count} transfers {scope}"),
-        };
+        let transfers = |count: u64, scope| format!("{} {scope}", text::counted(count, "transfer"));
         let of = |evidence: &RouteEvidence| {
             if estimate.is_some() { evidence.ratio_count() } else { evidence.durations.count }
         };

@@ -324,38 +324,24 @@ impl<T, A> Edit<T, A> {
     /// The first error of either function.
     pub fn resolve<U, B, E, Us: IntoIterator<Item = U>, Bs: IntoIterator<Item = B>>(
         self,
-        transaction: impl FnMut(T) -> Result<Us, E>,
-        alert: impl FnMut(A) -> Result<Bs, E>,
+        mut transaction: impl FnMut(T) -> Result<Us, E>,
+        mut alert: impl FnMut(A) -> Result<Bs, E>,
     ) -> Result<Edit<U, B>, E> {
-        fn resolve_all<N, M, E, Ms>(names: Vec<N>, mut resolve: impl FnMut(N) -> Result<Ms, E>) -> Result<Vec<M>, E>
-        where
-            Ms: IntoIterator<Item = M>,
-        {
-            let mut all = Vec::new();
-            for name in names {
-                all.extend(resolve(name)?);
-            }
-            Ok(all)
-        }
+        let mut rows = |names: Vec<T>| resolve_all(names, &mut transaction);
+        let mut alerts_of = |names: Vec<A>| resolve_all(names, &mut alert);
         Ok(match self {
-            Self::Untrack { transactions } => Edit::Untrack { transactions: resolve_all(transactions, transaction)? },
-            Self::AddNote { transactions, text } => {
-                Edit::AddNote { transactions: resolve_all(transactions, transaction)?, text }
-            }
-            Self::RemoveNote { transactions, text } => {
-                Edit::RemoveNote { transactions: resolve_all(transactions, transaction)?, text }
-            }
-            Self::SetTicket { transactions, ticket } => {
-                Edit::SetTicket { transactions: resolve_all(transactions, transaction)?, ticket }
-            }
+            Self::Untrack { transactions } => Edit::Untrack { transactions: rows(transactions)? },
+            Self::AddNote { transactions, text } => Edit::AddNote { transactions: rows(transactions)?, text },
+            Self::RemoveNote { transactions, text } => Edit::RemoveNote { transactions: rows(transactions)?, text },
+            Self::SetTicket { transactions, ticket } => Edit::SetTicket { transactions: rows(transactions)?, ticket },
             Self::ChangeLabels { transactions, add, remove } => {
-                Edit::ChangeLabels { transactions: resolve_all(transactions, transaction)?, add, remove }
+                Edit::ChangeLabels { transactions: rows(transactions)?, add, remove }
             }
-            Self::Acknowledge { alerts, note } => Edit::Acknowledge { alerts: resolve_all(alerts, alert)?, note },
-            Self::Snooze { alerts, until } => Edit::Snooze { alerts: resolve_all(alerts, alert)?, until },
-            Self::Unacknowledge { alerts } => Edit::Unacknowledge { alerts: resolve_all(alerts, alert)? },
+            Self::Acknowledge { alerts, note } => Edit::Acknowledge { alerts: alerts_of(alerts)?, note },
+            Self::Snooze { alerts, until } => Edit::Snooze { alerts: alerts_of(alerts)?, until },
+            Self::Unacknowledge { alerts } => Edit::Unacknowledge { alerts: alerts_of(alerts)? },
             Self::CorrectSource { transactions, chain } => {
-                Edit::CorrectSource { transactions: resolve_all(transactions, transaction)?, chain }
+                Edit::CorrectSource { transactions: rows(transactions)?, chain }
             }
         })
     }
@@ -384,6 +370,15 @@ impl<T, A> Edit<T, A> {
             Self::CorrectSource { transactions, chain } => format!("source chain {chain}{}", of(transactions)),
         }
     }
+}
+
+/// Resolves each name to any number of other names.
+fn resolve_all<N, M, E, Ms: IntoIterator<Item = M>>(
+    names: Vec<N>,
+    resolve: impl FnMut(N) -> Result<Ms, E>,
+) -> Result<Vec<M>, E> {
+    let resolved = names.into_iter().map(resolve).collect::<Result<Vec<_>, E>>()?;
+    Ok(resolved.into_iter().flatten().collect())
 }
 
 /// An event that concerns a profile as a whole.

@@ -29,28 +29,22 @@ pub enum ReplyFormat {
     Text,
 }
 
-impl ReplyFormat {
-    /// Returns the template that is used unless the config has another.
-    fn default_template(self) -> &'static str {
-        match self {
-            Self::Markdown => {
-                "**{verdict}**\n\n{say}\n\n\
-                 - Transaction: {hash}\n- Route: {route}\n- Status: {status}\n- Service says: {message}\n- Chain says: {chain}\n\
-                 - Error: {error}\n- Last attempt: {last_try}\n- Submitted: {submitted}\n- Contact support after: {deadline}\n\
-                 - Refund goes to: {refund_to}\n- Source: {source_link}\n- Destination: {destination_link}\n\
-                 - Bridge: {bridge_link}\n- As of: {as_of}\n"
-            }
-            Self::Text => {
-                "{verdict}\n\n{say}\n\n\
-                 Transaction   {hash}\nRoute         {route}\nStatus        {status}\nService says  {message}\n\
-                 Chain says    {chain}\n\
-                 Error         {error}\nLast attempt  {last_try}\nSubmitted     {submitted}\nSupport after {deadline}\nRefund to     {refund_to}\n\
-                 Source        {source_link}\nDestination   {destination_link}\nBridge        {bridge_link}\n\
-                 As of         {as_of}\n"
-            }
-        }
-    }
-}
+/// The template of the team's text in Markdown.
+const MARKDOWN: &str = "\
+    **{verdict}**\n\n{say}\n\n\
+    - Transaction: {hash}\n- Route: {route}\n- Status: {status}\n- Service says: {message}\n- Chain says: {chain}\n\
+    - Error: {error}\n- Last attempt: {last_try}\n- Submitted: {submitted}\n- Contact support after: {deadline}\n\
+    - Refund goes to: {refund_to}\n- Source: {source_link}\n- Destination: {destination_link}\n\
+    - Bridge: {bridge_link}\n- As of: {as_of}\n";
+
+/// The template of the team's text in plain text.
+const TEXT: &str = "\
+    {verdict}\n\n{say}\n\n\
+    Transaction   {hash}\nRoute         {route}\nStatus        {status}\nService says  {message}\n\
+    Chain says    {chain}\n\
+    Error         {error}\nLast attempt  {last_try}\nSubmitted     {submitted}\nSupport after {deadline}\nRefund to     {refund_to}\n\
+    Source        {source_link}\nDestination   {destination_link}\nBridge        {bridge_link}\n\
+    As of         {as_of}\n";
 
 /// The template of the customer's text about one transaction, without the salutation. Times are in minutes; a moment
 /// that isn't known is left out.
@@ -359,16 +353,11 @@ pub(crate) fn write_reply(
     zone: FixedOffset,
     custom: &ReplyTemplates,
 ) -> String {
-    let own = match audience {
-        Audience::Customer => custom.customer.as_ref(),
-        Audience::Provider => None,
-        Audience::Team(ReplyFormat::Markdown) => custom.markdown.as_ref(),
-        Audience::Team(ReplyFormat::Text) => custom.text.as_ref(),
-    };
-    let (default_template, format) = match audience {
-        Audience::Customer => (CUSTOMER, ReplyFormat::Text),
-        Audience::Provider => (PACKET, ReplyFormat::Text),
-        Audience::Team(format) => (format.default_template(), format),
+    let (own, default_template, format) = match audience {
+        Audience::Customer => (custom.customer.as_ref(), CUSTOMER, ReplyFormat::Text),
+        Audience::Provider => (None, PACKET, ReplyFormat::Text),
+        Audience::Team(ReplyFormat::Markdown) => (custom.markdown.as_ref(), MARKDOWN, ReplyFormat::Markdown),
+        Audience::Team(ReplyFormat::Text) => (custom.text.as_ref(), TEXT, ReplyFormat::Text),
     };
     // A test checks that the default templates can be parsed.
     let default_template = ReplyTemplate::parse(default_template).ok();
@@ -632,8 +621,7 @@ As of          1970-01-01 00:40:00 UTC";
 
     #[test]
     fn the_default_templates_use_known_names_only() {
-        let teams = [ReplyFormat::Markdown, ReplyFormat::Text].map(ReplyFormat::default_template);
-        for template in teams.into_iter().chain([CUSTOMER, PACKET]) {
+        for template in [MARKDOWN, TEXT, CUSTOMER, PACKET] {
             assert!(ReplyTemplate::parse(template).is_ok());
         }
     }

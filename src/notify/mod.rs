@@ -33,7 +33,7 @@ use crate::{
         transaction::Transaction,
     },
     process::lock::KernelLock,
-    store::{FeedPage, Reader, SharedReader, Store, StoreError, WakeKind},
+    store::{Changes, Reader, SharedReader, Store, StoreError, WakeKind},
 };
 
 /// The interval between two attempts to acquire the lock.
@@ -261,7 +261,7 @@ impl ChannelTask {
             if cursor.seq - self.saved_seq > CURSOR_SAVE_INTERVAL {
                 self.save_cursor(cursor.clone()).await?;
             }
-            if !page.is_full {
+            if !page.has_more {
                 return Ok(());
             }
         }
@@ -332,7 +332,7 @@ impl ChannelTask {
 
     /// Returns the page of the feed after `seq`, with the events to send, and how often a snapshot had taken the place of
     /// the store's content.
-    async fn load_page(&self, seq: i64) -> Result<(u64, FeedPage), NotifierError> {
+    async fn load_page(&self, seq: i64) -> Result<(u64, Changes), NotifierError> {
         let (setup, reader, earliest) = (self.setup.clone(), self.reader.clone(), self.earliest);
         let read = move |reader: &Reader| {
             let (snapshot_loads, mut page) =

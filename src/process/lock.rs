@@ -85,11 +85,7 @@ impl KernelLock {
     pub(crate) fn is_held(path: &Path) -> io::Result<bool> {
         match File::open(path) {
             // A shared lock, so that two processes that check at the same time don't mistake each other for the holder.
-            Ok(file) => match file.try_lock_shared() {
-                Ok(()) => Ok(false),
-                Err(TryLockError::WouldBlock) => Ok(true),
-                Err(TryLockError::Error(error)) => Err(error),
-            },
+            Ok(file) => Ok(!try_lock_shared(&file)?),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
             Err(error) => Err(error),
         }
@@ -115,7 +111,16 @@ pub(crate) fn open(path: &Path) -> io::Result<File> {
 /// # Errors
 /// If the file system has no locks.
 pub(crate) fn try_lock(file: &File) -> io::Result<bool> {
-    match file.try_lock() {
+    is_locked(file.try_lock())
+}
+
+/// Like [`try_lock`], but shares the lock with others that share it.
+pub(crate) fn try_lock_shared(file: &File) -> io::Result<bool> {
+    is_locked(file.try_lock_shared())
+}
+
+fn is_locked(attempt: Result<(), TryLockError>) -> io::Result<bool> {
+    match attempt {
         Ok(()) => Ok(true),
         Err(TryLockError::WouldBlock) => Ok(false),
         Err(TryLockError::Error(error)) => Err(error),

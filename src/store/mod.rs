@@ -53,14 +53,13 @@ pub(crate) use self::{
     queries::{
         checksum::{LEFT_OUT, TableChecksum},
         damage::DamagedValue,
-        feed::Changes,
         list::{ListPage, ListRow, TransactionOutcome},
     },
     reader::SharedReader,
     replica::{LogEntries, LogQueue, LogWrite, Submission, own_entries, payload},
     tables::{
         bodies::StoredBody,
-        changes::FeedPage,
+        changes::Changes,
         durations::RouteStats,
         minutes::MinuteStats,
         notes::Note,

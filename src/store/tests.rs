@@ -61,7 +61,7 @@ fn import_one(store: &Store) -> RowId {
     testing::track(store, "default", vec![fixtures::new(1)], at(0)).added.first[0]
 }
 
-fn names(feed: FeedPage) -> Vec<&'static str> {
+fn names(feed: Changes) -> Vec<&'static str> {
     feed.changes.iter().map(|change| change.kind.name()).collect()
 }
 
@@ -313,9 +313,9 @@ fn unreadable_entry_of_the_feed_is_passed_over() {
     testing::track(&store, "default", (1..=3).map(fixtures::new).collect(), at(0));
     Connection::open(store.path()).unwrap().execute("UPDATE changes SET what = '{' WHERE seq = 1", []).unwrap();
     let page = store.reader().unwrap().changes_after(0, 1).unwrap();
-    assert_eq!((page.changes.as_slice(), page.last, page.is_full), (&[][..], 1, true));
+    assert_eq!((page.changes.as_slice(), page.last, page.has_more), (&[][..], 1, true));
     let rest = store.reader().unwrap().changes_after(page.last, 100).unwrap();
-    assert_eq!((rest.changes.len(), rest.last, rest.is_full), (2, 3, false));
+    assert_eq!((rest.changes.len(), rest.last, rest.has_more), (2, 3, false));
 }
 
 #[test]

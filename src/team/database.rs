@@ -127,14 +127,6 @@ pub(crate) enum DatabaseNotification {
     Echo,
 }
 
-/// The sizes of the tables, in rows and bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct DatabaseSizes {
-    pub(crate) entries: u64,
-    pub(crate) log_bytes: u64,
-    pub(crate) snapshot_bytes: u64,
-}
-
 /// The server's settings for keeping writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ServerFacts {
@@ -441,14 +433,10 @@ impl TeamDatabase {
         Ok(time::timeout(ECHO_LIMIT, echo).await.unwrap_or(false))
     }
 
-    /// Reads the sizes of the tables.
-    pub(crate) async fn sizes(&self) -> Result<DatabaseSizes, TeamError> {
+    /// Reads the sizes of the tables: the entries of the log, their bytes, and the bytes of the snapshots.
+    pub(crate) async fn sizes(&self) -> Result<[u64; 3], TeamError> {
         let row = self.query_one("SELECT entries, log_bytes, snapshot_bytes FROM hoptop.sizes()", &[]).await?;
-        Ok(DatabaseSizes {
-            entries: unsigned(&row, 0),
-            log_bytes: unsigned(&row, 1),
-            snapshot_bytes: unsigned(&row, 2),
-        })
+        Ok([0, 1, 2].map(|column| unsigned(&row, column)))
     }
 
     /// Reads which snapshots there are, the newest first.

@@ -30,7 +30,7 @@ pub use self::{
     session::{SessionOptions, start},
 };
 pub(crate) use self::{
-    database::{DatabaseSizes, ServerFacts, TeamDatabase},
+    database::{ServerFacts, TeamDatabase},
     driver::{LeaseDriver, LeaseStatus, ReleaseRequest},
     lease::SendPermission,
     snapshot::upload as upload_snapshot,

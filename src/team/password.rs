@@ -47,19 +47,16 @@ impl PasswordSources {
     /// # Errors
     /// If the configured source can't be read. A missing or ignored password file is no error.
     pub(super) fn read(&self, address: &TeamAddress, user: &str) -> Result<PasswordLookup, TeamError> {
-        if let Some(source) = &self.setting {
-            return read_setting(source)
-                .map(|password| PasswordLookup { password: Some(password), note: String::new() });
-        }
-        let Some(path) = self.pass_file.as_ref().filter(|_| self.variable.is_none()) else {
-            return Ok(PasswordLookup {
-                password: self.variable.clone().or_else(|| self.service.clone()),
-                note: String::new(),
-            });
+        let known = match &self.setting {
+            Some(source) => Some(read_setting(source)?),
+            None => self.variable.clone(),
         };
-        let (text, note) = read_pass_file(path);
-        let password = find_password(&text, address, user).or_else(|| self.service.clone());
-        Ok(PasswordLookup { password, note })
+        let (text, note) = match (&known, &self.pass_file) {
+            (None, Some(path)) => read_pass_file(path),
+            (Some(_), _) | (None, None) => Default::default(),
+        };
+        let found = || find_password(&text, address, user).or_else(|| self.service.clone());
+        Ok(PasswordLookup { password: known.or_else(found), note })
     }
 }
 

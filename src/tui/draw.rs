@@ -10,7 +10,7 @@ use ratatui::{
     layout::Rect,
     style::{Color, Style},
     text::{Line, Span},
-    widgets::Block,
+    widgets::{Block, Clear},
 };
 
 use super::{command::CommandId, model::Model, theme::Theme};
@@ -91,6 +91,12 @@ impl DrawContext<'_> {
         let block = Block::bordered().border_set(self.theme.border).border_style(self.theme.dim());
         block.title_style(plain_title()).title(title)
     }
+}
+
+/// Draws the frame of a dialog over what lies below. Returns the area inside.
+pub(crate) fn put_dialog(block: Block<'_>, pane: Rect, frame: &mut Frame<'_>) -> Rect {
+    frame.render_widget(Clear, pane);
+    put_block(block, pane, frame)
 }
 
 /// Whether the panes of a screen beside the list have frames: in a wide and not too low body.

@@ -14,13 +14,15 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// Returns the index after `index` in this direction, among `count`; the first comes after the last.
-    pub fn next_index(self, index: usize, count: usize) -> usize {
+    /// Returns the neighbour of an entry in this direction; the first comes after the last.
+    pub fn neighbor<T: Copy + PartialEq>(self, all: &[T], entry: T) -> T {
+        let here = all.iter().position(|own| *own == entry).unwrap_or_default();
         let step = match self {
             Self::Forwards => 1,
-            Self::Backwards => count.saturating_sub(1),
+            Self::Backwards => all.len().saturating_sub(1),
         };
-        (index + step).checked_rem(count).unwrap_or(0)
+        let next = (here + step).checked_rem(all.len()).and_then(|next| all.get(next));
+        next.copied().unwrap_or(entry)
     }
 }
 

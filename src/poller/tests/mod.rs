@@ -45,7 +45,7 @@ use crate::{
         scenario::Scenario,
         service::{ServiceReport, SimulatedRequest, SimulatedService},
     },
-    store::{AlertQuery, FeedPage, OpenMark, OperationResult, QuoteSubmission, Reader, Store, WakeKind, testing},
+    store::{AlertQuery, Changes, OpenMark, OperationResult, QuoteSubmission, Reader, Store, WakeKind, testing},
 };
 
 /// The longest wait for a condition, in simulated time.
@@ -245,7 +245,7 @@ impl PollerFixture {
     /// Returns the feed without entries that only record a poll or an import.
     async fn notable_changes(&self) -> Vec<Change> {
         let changes = |reader: &Reader| reader.changes_after(0, 1_000_000).unwrap();
-        let FeedPage { changes, is_whole: true, .. } = self.read(changes).await else {
+        let Changes { changes, has_dropped_polls: false, .. } = self.read(changes).await else {
             panic!("the feed is incomplete")
         };
         changes.into_iter().filter(|change| !matches!(change.kind, ChangeKind::Polled | ChangeKind::Imported)).collect()
@@ -263,7 +263,7 @@ impl PollerFixture {
     /// Waits until the feed has an entry of this name.
     async fn wait_for_event(&self, name: &'static str) {
         self.wait_until(move |reader| {
-            let FeedPage { changes, .. } = reader.changes_after(0, 1_000_000).unwrap();
+            let Changes { changes, .. } = reader.changes_after(0, 1_000_000).unwrap();
             changes.iter().any(|change| change.kind.name() == name)
         })
         .await;

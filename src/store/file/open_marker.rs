@@ -5,13 +5,13 @@
 //! proof that no other process uses a store that is to be moved. This module must never touch the store's own files.
 
 use std::{
-    fs::{File, TryLockError},
+    fs::File,
     io::{self, Read, Seek, SeekFrom, Write},
     path::Path,
 };
 
 use super::{lock_wait, paths};
-use crate::process::files;
+use crate::process::{files, lock};
 
 /// The most bytes that are read from a marker.
 const MAX_BYTES: u64 = 4_096;
@@ -93,30 +93,19 @@ impl OpenMarker {
     fn lock(file: File) -> io::Result<Self> {
         let mut marker = Self { file, exclusive_state: None };
         loop {
-            match marker.file.try_lock() {
-                Ok(()) => {
-                    marker.exclusive_state = Some(marker.read()?);
-                    return Ok(marker);
-                }
-                Err(TryLockError::WouldBlock) => marker.wait_for_shared_lock()?,
-                Err(TryLockError::Error(error)) => return Err(error),
+            if lock::try_lock(&marker.file)? {
+                marker.exclusive_state = Some(marker.read()?);
+                return Ok(marker);
             }
+            // Until no process has the lock alone: while it opens, migrates or recovers the store. A recovery may take
+            // minutes, so the wait has no limit; a long wait is announced.
+            lock_wait::wait_until(|| lock::try_lock_shared(&marker.file))?;
             match marker.read()? {
                 // The recovering process has died or failed. Its unfinished store must be recovered, not used.
                 ExitState::Recovering(_) => marker.file.unlock()?,
                 ExitState::Clean | ExitState::Unclean | ExitState::Damaged(_) => return Ok(marker),
             }
         }
-    }
-
-    /// Shares the lock, as soon as no process has it alone: while it opens, migrates or recovers the store. A recovery
-    /// may take minutes, so the wait has no limit; a long wait is announced.
-    fn wait_for_shared_lock(&self) -> io::Result<()> {
-        lock_wait::wait_until(|| match self.file.try_lock_shared() {
-            Ok(()) => Ok(true),
-            Err(TryLockError::WouldBlock) => Ok(false),
-            Err(TryLockError::Error(error)) => Err(error),
-        })
     }
 
     /// Returns how the store was left, if no other process has it open.

@@ -4,45 +4,12 @@
 //! load its data. The caller decides what to load, so that a program that shows 40 rows needn't hold a million
 //! transactions.
 
-use std::{
-    collections::BTreeSet,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::{
-    domain::{
-        change::{Change, ChangeKind},
-        ids::RowId,
-    },
-    store::{error::StoreError, reader::Reader},
-};
+use crate::store::{error::StoreError, reader::Reader, tables::changes::Changes};
 
-/// The number of feed entries per query.
-const PAGE_SIZE: usize = 1_000;
-/// The number of changes at which a read ends, which limits the memory of a reader with an old position.
-const MAX_CHANGES: usize = 5_000;
-
-/// The changes since the last read.
-#[derive(Debug, Default)]
-pub struct Changes {
-    /// Whether this is the first read, or a snapshot took the place of the store's content: the caller must load its
-    /// data.
-    pub needs_resync: bool,
-    /// The changes in order; empty if `needs_resync` is set.
-    pub changes: Vec<Change>,
-    /// Whether `polled` entries may be missing, because they were pruned.
-    pub has_dropped_polls: bool,
-    /// Whether more changes are available for the next read.
-    pub has_more: bool,
-}
-
-impl Changes {
-    /// Returns the changed transactions. `includes_polls` says whether to include transactions that were only polled.
-    pub fn rows(&self, includes_polls: bool) -> BTreeSet<RowId> {
-        let wanted = |change: &&Change| includes_polls || change.kind != ChangeKind::Polled;
-        self.changes.iter().filter(wanted).filter_map(|change| change.transaction).collect()
-    }
-}
+/// The most feed entries of one read, which limits the memory of a reader with an old position.
+const MAX_ENTRIES: usize = 5_000;
 
 /// A reader of the feed with its position. Clones share the connection and the position.
 #[derive(Clone)]
@@ -76,11 +43,11 @@ impl FeedReader {
         let mut cursor = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (seq, loads, done) = cursor.reader.snapshot(|| {
             let loads = cursor.reader.snapshot_loads()?;
-            let (seq, changes) = match cursor.seq.filter(|_| loads == cursor.loads) {
-                None => (cursor.reader.last_change()?, Changes { needs_resync: true, ..Changes::default() }),
-                Some(seq) => cursor.catch_up(seq)?,
+            let changes = match cursor.seq.filter(|_| loads == cursor.loads) {
+                None => Changes { needs_resync: true, last: cursor.reader.last_change()?, ..Changes::default() },
+                Some(seq) => cursor.reader.changes_after(seq, MAX_ENTRIES)?,
             };
-            Ok((seq, loads, work(changes, &cursor.reader)?))
+            Ok((changes.last, loads, work(changes, &cursor.reader)?))
         })?;
         (cursor.seq, cursor.loads) = (Some(seq), loads);
         Ok(done)
@@ -89,22 +56,6 @@ impl FeedReader {
     /// Calls `work` with the feed's connection, to read other data.
     pub fn read<T>(&self, work: impl FnOnce(&Reader) -> Result<T, StoreError>) -> Result<T, StoreError> {
         work(&self.0.lock().unwrap_or_else(PoisonError::into_inner).reader)
-    }
-}
-
-impl FeedCursor {
-    fn catch_up(&self, mut seq: i64) -> Result<(i64, Changes), StoreError> {
-        let mut read = Changes::default();
-        loop {
-            let page = self.reader.changes_after(seq, PAGE_SIZE)?;
-            seq = page.last;
-            read.has_dropped_polls |= !page.is_whole;
-            read.changes.extend(page.changes);
-            read.has_more = page.is_full && read.changes.len() >= MAX_CHANGES;
-            if !page.is_full || read.has_more {
-                return Ok((seq, read));
-            }
-        }
     }
 }
 

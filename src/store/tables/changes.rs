@@ -1,6 +1,6 @@
 //! The change feed (`changes`, `polls`, `feed`): each write appends entries, and readers read them by number.
 //!
-//! Entries of polls that changed nothing are pruned in time; `FeedPage::is_whole` shows a reader that entries are missing.
+//! Entries of polls that changed nothing are pruned in time; `Changes::has_dropped_polls` tells a reader that entries are missing.
 //! No other entry is pruned.
 
 use std::{
@@ -45,17 +45,28 @@ const SELECT: &str = "SELECT seq, at,
     ifnull(profile, (SELECT profile FROM transactions WHERE id = transaction_row)), transaction_row, event, what, observation,
     author FROM changes";
 
-/// The part of the feed after an entry.
+/// A part of the feed.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct FeedPage {
-    /// The changes after the entry, in order. An entry may have several changes, or none that can be read.
+pub struct Changes {
+    /// Whether this is the first read, or a snapshot took the place of the store's content: the caller must load its
+    /// data.
+    pub needs_resync: bool,
+    /// The changes in order. An entry may have several changes, or none that can be read.
     pub changes: Vec<Change>,
     /// The number of the last entry of this part.
     pub last: i64,
+    /// Whether `polled` entries may be missing, because they were pruned.
+    pub has_dropped_polls: bool,
     /// Whether this part has as many entries as it may have, so that more may follow.
-    pub is_full: bool,
-    /// Whether the changes are complete. If not, only `polled` entries are missing.
-    pub is_whole: bool,
+    pub has_more: bool,
+}
+
+impl Changes {
+    /// Returns the changed transactions. `includes_polls` says whether to include transactions that were only polled.
+    pub fn rows(&self, includes_polls: bool) -> BTreeSet<RowId> {
+        let wanted = |change: &&Change| includes_polls || change.kind != ChangeKind::Polled;
+        self.changes.iter().filter(wanted).filter_map(|change| change.transaction).collect()
+    }
 }
 
 /// The time and the subject of a feed entry.
@@ -89,7 +100,7 @@ impl<'a> FeedEntry<'a> {
 
 impl Reader {
     /// Returns the changes after the feed's entry `seq`, from at most `limit` entries.
-    pub fn changes_after(&self, seq: i64, limit: usize) -> Result<FeedPage, StoreError> {
+    pub fn changes_after(&self, seq: i64, limit: usize) -> Result<Changes, StoreError> {
         // Both parts are read in the order of their numbers, without sorting. Polls of deleted transactions are left
         // out.
         let sql = format!(
@@ -103,11 +114,12 @@ impl Reader {
             let is_whole = seq >= floor(self.db())?;
             let entries: Vec<(i64, Vec<Change>)> =
                 self.db().all(&sql, values, |row| Ok((columns::lenient(row, 0)?, read(row)?)))?;
-            Ok(FeedPage {
+            Ok(Changes {
+                needs_resync: false,
                 last: entries.last().map_or(seq, |(seq, _)| *seq),
-                is_full: entries.len() >= limit,
+                has_more: entries.len() >= limit,
                 changes: entries.into_iter().flat_map(|(_, changes)| changes).collect(),
-                is_whole,
+                has_dropped_polls: !is_whole,
             })
         })
     }

@@ -59,7 +59,9 @@ impl LogSession {
                 LogWrite::Batch { profile, batch, stamp } => {
                     self.waiting.extend(PendingAppend::of_operations(&mut run, &self.clock));
                     match payload::encode_batch(&profile, batch.as_ref(), &stamp) {
-                        Ok(payload) => self.waiting.push_back(PendingAppend::new(payload, vec![reply], &self.clock)),
+                        Ok(payload) => {
+                            self.waiting.push_back(PendingAppend::new(Some(payload), vec![reply], &self.clock))
+                        }
                         Err(error) => drop(reply.send(Err(error))),
                     }
                 }
@@ -72,7 +74,7 @@ impl LogSession {
                 }
                 LogWrite::Flush => {
                     self.waiting.extend(PendingAppend::of_operations(&mut run, &self.clock));
-                    self.waiting.push_back(PendingAppend::flush(reply, &self.clock));
+                    self.waiting.push_back(PendingAppend::new(None, vec![reply], &self.clock));
                 }
             }
         }

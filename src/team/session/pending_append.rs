@@ -40,22 +40,12 @@ pub(super) struct PendingAppend {
 }
 
 impl PendingAppend {
-    /// Creates an append of a payload, which becomes as many entries as it needs.
-    pub(super) fn new(payload: Vec<u8>, replies: Vec<ResultSender>, clock: &Clock) -> Self {
-        let parts = payload::split(payload, Nonce(rand::random()));
+    /// Creates an append of a payload, which becomes as many entries as it needs. Without a payload the append has no
+    /// entries, and is completed after all earlier ones.
+    pub(super) fn new(payload: Option<Vec<u8>>, replies: Vec<ResultSender>, clock: &Clock) -> Self {
+        let parts = payload.map_or_else(Vec::new, |payload| payload::split(payload, Nonce(rand::random())));
         let entries = parts.into_iter().map(|part| (Nonce(rand::random()), part)).collect();
         Self { entries, is_written_by_poller: false, replies, since: clock.now().mono, may_be_in_log: false }
-    }
-
-    /// Creates an append without entries: it is completed after all earlier ones.
-    pub(super) fn flush(reply: ResultSender, clock: &Clock) -> Self {
-        Self {
-            entries: Vec::new(),
-            is_written_by_poller: false,
-            replies: vec![reply],
-            since: clock.now().mono,
-            may_be_in_log: false,
-        }
     }
 
     /// Takes a run of operations of one kind; `None` if there are none.
@@ -64,7 +54,7 @@ impl PendingAppend {
         let is_written_by_poller = envelopes.first()?.operation.is_written_by_poller();
         let operations: Vec<&Envelope> = envelopes.iter().map(AsRef::as_ref).collect();
         match payload::encode(&operations) {
-            Ok(payload) => Some(Self { is_written_by_poller, ..Self::new(payload, replies, clock) }),
+            Ok(payload) => Some(Self { is_written_by_poller, ..Self::new(Some(payload), replies, clock) }),
             Err(error) => {
                 let reason = error.to_string();
                 replies.into_iter().for_each(|reply| drop(reply.send(Err(StoreError::Log(reason.clone())))));

@@ -96,14 +96,10 @@ fn dialog(context: &DrawContext<'_>, frame: &mut Frame<'_>, panes: &Panes) {
             header::draw_error(context, panes.body, frame);
             header::place_cursor(frame, panes.filter, &line.input);
         }
-        Dialog::Help(page) => {
-            frame.render_widget(Clear, panes.body);
-            help::view::draw(context, page, panes.body, frame);
-        }
+        Dialog::Help(page) => help::view::draw(context, page, panes.body, frame),
         Dialog::Reply { title, warning, text, scroll } => {
             // The rest of the screen still shows the transactions that the text is about.
             let pane = reply::view::area(text, panes.body);
-            frame.render_widget(Clear, pane);
             reply::view::draw(context, [title, warning, text], *scroll, pane, frame);
         }
         Dialog::Palette(palette) => palette::view::draw(context, palette, panes.body, frame),
@@ -112,10 +108,7 @@ fn dialog(context: &DrawContext<'_>, frame: &mut Frame<'_>, panes: &Panes) {
             frame.render_widget(Clear, panes.body);
             add::view::draw(context, form, panes.body, frame);
         }
-        Dialog::Quote(form) => {
-            frame.render_widget(Clear, panes.body);
-            quote::view::draw(context, form, panes.body, frame);
-        }
+        Dialog::Quote(form) => quote::view::draw(context, form, panes.body, frame),
         Dialog::Prompt(prompt) => prompt::view::draw(context, prompt, panes.body, frame),
         Dialog::Menu(menu) => menu::view::draw(context, menu, panes.body, frame),
     }

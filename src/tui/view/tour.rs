@@ -4,7 +4,6 @@ use ratatui::{
     Frame,
     layout::Rect,
     text::{Line, Span},
-    widgets::Clear,
 };
 
 use crate::{
@@ -12,7 +11,7 @@ use crate::{
     tui::{
         command::CommandId,
         dialogs::{Dialog, menu::view::bottom},
-        draw::{DrawContext, put_block, put_lines},
+        draw::{DrawContext, put_dialog, put_lines},
         model::Model,
     },
 };
@@ -37,12 +36,11 @@ pub(crate) fn draw(context: &DrawContext<'_>, pane: Rect, frame: &mut Frame<'_>)
         Span::raw(format!("  {}", step.invitation)),
     ]));
     let pane = bottom(pane, lines.len() + 2);
-    frame.render_widget(Clear, pane);
     let ends = format!(" {} ends the tour ", context.key(CommandId::Clear));
     let block = context
         .titled_block(format!(" Tour, step {number} of {} ", context.model.tour.length()))
         .border_style(context.theme.accent())
         .title_bottom(Span::styled(ends, context.theme.dim()));
-    let inner = put_block(block, pane, frame);
+    let inner = put_dialog(block, pane, frame);
     put_lines(lines, inner, frame);
 }

@@ -12,7 +12,7 @@ use crate::{
     clock::Clock,
     domain::{span, team::TeamMember, text},
     runtime::{exit::Exit, team_store::TeamAccess, tokio_runtime},
-    team::{DatabaseSizes, TeamDatabase},
+    team::TeamDatabase,
 };
 
 /// The arguments of `hoptop store status`.
@@ -82,7 +82,7 @@ async fn read(access: &TeamAccess) -> Result<StoreStatus> {
     let begun = clock.now().mono;
     let head = database.log_bounds(0).await?.head.seq;
     let latency = (clock.now().mono.since(begun).as_secs_f64() * 10_000.0).round() / 10_000.0;
-    let DatabaseSizes { entries, log_bytes, snapshot_bytes } = database.sizes().await?;
+    let [entries, log_bytes, snapshot_bytes] = database.sizes().await?;
     let newest = database.snapshots().await?.into_iter().next();
     let members =
         database.members().await?.into_iter().map(|member| MemberStatus { is_polling: member.epoch.is_some(), member });

@@ -431,11 +431,10 @@ impl AddForm {
     pub fn move_focus(&mut self, direction: Direction) {
         self.expand_chain_names();
         let stops = self.focus_order();
-        let here = stops.iter().position(|stop| *stop == self.focus).unwrap_or(0);
         if direction == Direction::Forwards && self.focus == FormFocus::Results && self.go_to_next_missing() {
             return;
         }
-        self.focus = stops.get(direction.next_index(here, stops.len())).copied().unwrap_or_default();
+        self.focus = direction.neighbor(&stops, self.focus);
     }
 
     /// Moves from a complete finding to the first missing value of the next incomplete one. Returns `false` if there is

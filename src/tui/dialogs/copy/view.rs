@@ -6,7 +6,6 @@ use ratatui::{
     Frame,
     layout::Rect,
     text::{Line, Span},
-    widgets::Clear,
 };
 
 use super::state::{CopyItem, CopyMenu, LinkAction};
@@ -14,7 +13,7 @@ use crate::{
     domain::{link, text},
     presentation::width,
     tui::{
-        draw::{DrawContext, put_block, put_lines},
+        draw::{DrawContext, put_dialog, put_lines},
         widgets::hyperlink,
     },
 };
@@ -35,9 +34,8 @@ pub(crate) fn draw(context: &DrawContext<'_>, menu: &CopyMenu, body: Rect, frame
     let skipped = (menu.cursor + 1).saturating_sub(room.max(1));
     let height = u16::try_from(menu.items.len() + 2).unwrap_or(u16::MAX).min(body.height);
     let pane = Rect { height, ..body };
-    frame.render_widget(Clear, pane);
     let block = context.titled_block(title).title_bottom(Span::styled(foot, context.theme.dim()));
-    let inner = put_block(block, pane, frame);
+    let inner = put_dialog(block, pane, frame);
     let columns = usize::from(inner.width);
     let items = menu.items.iter().enumerate().skip(skipped).take(usize::from(inner.height));
     let lines: Vec<_> = items.map(|(index, item)| line(context, item, index == menu.cursor, columns)).collect();

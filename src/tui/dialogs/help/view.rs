@@ -21,7 +21,7 @@ use crate::{
     presentation::{row_text, width},
     tui::{
         command::{HelpSection, KeyCommand, KeyContext},
-        draw::{DrawContext, labelled_at, put_lines},
+        draw::{DrawContext, labelled_at, put_dialog, put_lines},
         widgets::field,
     },
 };
@@ -92,7 +92,7 @@ pub(crate) fn draw(context: &DrawContext<'_>, page: &HelpPage, pane: Rect, frame
         .title(Span::styled(" type to search keys and commands ", context.theme.dim()))
         .title_bottom(Span::styled(keys, context.theme.dim()))
         .title_bottom(Line::styled(position, context.theme.label()).right_aligned());
-    frame.render_widget(block, pane);
+    put_dialog(block, pane, frame);
     put_lines(lines.into_iter().skip(scroll), parts.rows, frame);
     let text_area = Rect { y: parts.legend.y.saturating_add(1), ..parts.legend }.intersection(parts.legend);
     put_lines(parts.lines, text_area, frame);

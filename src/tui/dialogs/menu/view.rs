@@ -6,13 +6,12 @@ use ratatui::{
     Frame,
     layout::Rect,
     text::{Line, Span},
-    widgets::Clear,
 };
 
 use super::state::{Menu, MenuEntry};
 use crate::{
     presentation::width,
-    tui::draw::{DrawContext, put_block, put_lines},
+    tui::draw::{DrawContext, put_dialog, put_lines},
 };
 
 pub(crate) fn draw(context: &DrawContext<'_>, menu: &Menu, body: Rect, frame: &mut Frame<'_>) {
@@ -20,11 +19,10 @@ pub(crate) fn draw(context: &DrawContext<'_>, menu: &Menu, body: Rect, frame: &m
     let remark = width::wrap(&menu.remark, columns);
     let remark: Vec<String> = remark.into_iter().filter(|line| !line.is_empty()).collect();
     let pane = bottom(body, remark.len() + menu.entries.len() + 2);
-    frame.render_widget(Clear, pane);
     let title = menu.title.replace('…', context.theme.ellipsis);
     let title = width::cut(&format!(" {title} "), usize::from(pane.width.saturating_sub(2)), "");
     let block = context.titled_block(title);
-    let inner = put_block(block, pane, frame);
+    let inner = put_dialog(block, pane, frame);
     let mut lines: Vec<Line<'_>> = remark.into_iter().map(|line| Line::raw(format!(" {line}"))).collect();
     // On a low screen the entries take precedence over the remark.
     let room = usize::from(inner.height);

@@ -5,7 +5,6 @@ use ratatui::{
     layout::Rect,
     style::Style,
     text::{Line, Span},
-    widgets::Clear,
 };
 
 use super::state::{CommandPalette, Suggestion};
@@ -13,7 +12,7 @@ use crate::{
     presentation::width,
     tui::{
         command::CommandArgument,
-        draw::{DrawContext, put_block, put_lines},
+        draw::{DrawContext, put_dialog, put_lines},
         widgets::field,
     },
 };
@@ -28,11 +27,10 @@ const KEYS: usize = 10;
 pub(crate) fn draw(context: &DrawContext<'_>, palette: &CommandPalette, pane: Rect, frame: &mut Frame<'_>) {
     let rows = u16::try_from(palette.suggestions.len()).unwrap_or(u16::MAX).max(1);
     let pane = Rect { height: pane.height.min(rows.saturating_add(3)), ..pane };
-    frame.render_widget(Clear, pane);
     let block = context
         .titled_block(" Command ")
         .title_bottom(Span::styled(" Enter runs   Tab completes   Up Down choose   Esc closes ", context.theme.dim()));
-    let inner = put_block(block, pane, frame);
+    let inner = put_dialog(block, pane, frame);
     let columns = usize::from(inner.width);
     let room = usize::from(inner.height.saturating_sub(1));
     let first = (palette.chosen + 1).saturating_sub(room);

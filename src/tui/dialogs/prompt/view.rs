@@ -3,7 +3,7 @@
 //!
 //! The list above the prompt must stay visible, so that a person sees the transactions that the text concerns.
 
-use ratatui::{Frame, layout::Rect, style::Style, text::Line, widgets::Clear};
+use ratatui::{Frame, layout::Rect, style::Style, text::Line};
 
 use super::state::Prompt;
 use crate::{
@@ -11,7 +11,7 @@ use crate::{
     presentation::width,
     tui::{
         dialogs::menu,
-        draw::{DrawContext, put_block, put_lines},
+        draw::{DrawContext, put_dialog, put_lines},
         effect::Write,
         model::Model,
         widgets::field,
@@ -27,12 +27,11 @@ pub(crate) fn draw(context: &DrawContext<'_>, prompt: &Prompt, body: Rect, frame
     };
     let below = width::wrap(&text, columns);
     let pane = menu::view::bottom(body, below.len() + 3);
-    frame.render_widget(Clear, pane);
     let [title, ..] = prompt.texts();
     let title = format!(" {title} {} ", targets(context, prompt));
     let title = width::cut(&title, usize::from(pane.width.saturating_sub(2)), context.theme.ellipsis);
     let block = context.titled_block(title);
-    let inner = put_block(block, pane, frame);
+    let inner = put_dialog(block, pane, frame);
     let below = below.into_iter().map(|line| Line::styled(format!(" {line}"), style));
     put_lines(std::iter::once(Line::default()).chain(below), inner, frame);
     let style = if prompt.is_selected { context.theme.selected() } else { Style::new() };

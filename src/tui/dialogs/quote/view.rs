@@ -25,7 +25,7 @@ use crate::{
     },
     presentation::width,
     tui::{
-        draw::{DrawContext, put_block, put_lines},
+        draw::{DrawContext, put_dialog, put_lines},
         widgets::field,
     },
 };
@@ -38,7 +38,7 @@ pub(crate) fn draw(context: &DrawContext<'_>, form: &QuoteForm, pane: Rect, fram
     let title = " Quote: pricing only (quoteOnly), no per-wallet limit ";
     let title = width::cut(title, usize::from(pane.width.saturating_sub(2)), context.theme.ellipsis);
     let block = context.titled_block(title);
-    let inner = put_block(block, pane, frame);
+    let inner = put_dialog(block, pane, frame);
     let below = outcome_lines(context, form, usize::from(inner.width.saturating_sub(1)));
     let wanted = u16::try_from(below.len()).unwrap_or(u16::MAX);
     // The values take precedence while they are typed, the answer once it is shown.

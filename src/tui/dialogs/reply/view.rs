@@ -14,7 +14,7 @@ use crate::{
     presentation::width,
     tui::{
         command::CommandId,
-        draw::{DrawContext, put_lines},
+        draw::{DrawContext, put_dialog, put_lines},
     },
 };
 
@@ -60,8 +60,7 @@ pub(crate) fn draw(
         .border_style(context.theme.dim())
         .title(title)
         .title_bottom(Span::styled(foot, context.theme.dim()));
-    let inner = block.inner(pane);
-    frame.render_widget(block, pane);
+    let inner = put_dialog(block, pane, frame);
     let scroll = scroll.min(scroll_end(text, pane));
     let lines: Vec<_> = lines(text, pane).into_iter().skip(scroll).map(Line::raw).collect();
     put_lines(lines, inner, frame);

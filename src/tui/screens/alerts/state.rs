@@ -211,9 +211,7 @@ impl AlertList {
 
     /// Opens the next or the previous tab; the first comes after the last.
     pub fn show_next_tab(&mut self, direction: Direction) {
-        let count = AlertTab::ALL.len();
-        let here = AlertTab::ALL.iter().position(|tab| *tab == self.tab).unwrap_or(0);
-        self.tab = AlertTab::ALL.get(direction.next_index(here, count)).copied().unwrap_or_default();
+        self.tab = direction.neighbor(&AlertTab::ALL, self.tab);
         if self.position().is_none() {
             self.select(0);
         }

@@ -49,7 +49,8 @@ enum AlertColumn {
     Ticket,
 }
 
-const COLUMNS: [columns::ColumnLayout<AlertColumn>; 9] = [
+/// Each column, its title, its width, and the least width of a pane that shows the column.
+const COLUMNS: [(AlertColumn, &str, usize, u16); 9] = [
     (AlertColumn::Severity, "", 2, 0),
     (AlertColumn::Rule, "RULE", 15, 0),
     (AlertColumn::Since, "FOR", 4, 0),
@@ -182,17 +183,9 @@ fn empty(context: &DrawContext<'_>) -> String {
 fn shown_columns(context: &DrawContext<'_>, rows: &[&AlertRow], width: u16) -> Vec<(AlertColumn, &'static str, usize)> {
     let fires = |row: &&AlertRow| row.alert.state(context.now.wall) == AlertState::Firing && !row.alert.is_flapping;
     let all_fire = rows.iter().all(fires);
-    let is_redundant = |column| match column {
-        AlertColumn::State | AlertColumn::By => all_fire,
-        AlertColumn::Severity
-        | AlertColumn::Rule
-        | AlertColumn::Since
-        | AlertColumn::Count
-        | AlertColumn::Item
-        | AlertColumn::Route
-        | AlertColumn::Ticket => false,
-    };
-    columns::shown(&COLUMNS, width).filter(|(column, ..)| !is_redundant(*column)).collect()
+    let is_redundant = |column| all_fire && matches!(column, AlertColumn::State | AlertColumn::By);
+    let shown = COLUMNS.iter().filter(|(column, .., from)| width >= *from && !is_redundant(*column));
+    shown.map(|(column, title, columns, _)| (*column, *title, *columns)).collect()
 }
 
 fn titles(context: &DrawContext<'_>, columns: &[(AlertColumn, &'static str, usize)], width: u16) -> Line<'static> {

@@ -39,8 +39,7 @@ impl DetailTab {
 
     /// Returns the next or the previous tab; the first comes after the last.
     pub fn neighbor(self, direction: Direction) -> Self {
-        let here = Self::ALL.iter().position(|tab| *tab == self).unwrap_or_default();
-        Self::ALL.get(direction.next_index(here, Self::ALL.len())).copied().unwrap_or_default()
+        direction.neighbor(&Self::ALL, self)
     }
 
     /// Returns the contexts of the tab's keys. The tab's own keys come before those of the detail.

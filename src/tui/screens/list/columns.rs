@@ -84,57 +84,44 @@ columns! {
     Quote "quote" "QUOTE ID" 16 36 13 false None,
 }
 
-/// The widths of the longest contents of the columns that grow.
+/// The widths of the longest contents, in the order of [`ListColumn::ALL`]; 0 for a column whose least width is always
+/// enough.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ContentWidths {
-    hash: usize,
-    route: usize,
-    profile: usize,
-    ticket: usize,
-    labels: usize,
-    note: usize,
-    quote: usize,
-}
+pub struct ContentWidths([usize; ListColumn::ALL.len()]);
 
 impl ContentWidths {
     /// Returns the widths that these transactions need.
     pub(crate) fn of<'a>(transactions: impl Iterator<Item = &'a Transaction>) -> Self {
         let mut widths = Self::default();
         for tx in transactions {
-            let note = tx.notes.last().map_or(0, |note| display_width(note));
-            for (width, needed) in [
-                (&mut widths.hash, tx.params.transaction_id.as_str().len()),
-                (&mut widths.route, display_width(&row_text::full_route(tx, Glyphs::Unicode))),
-                (&mut widths.profile, display_width(&tx.profile)),
-                (&mut widths.ticket, row_text::ticket_or_label_cell(tx).map_or(0, |shown| display_width(&shown))),
-                (&mut widths.labels, tx.labels.iter().map(|label| display_width(label) + 1).sum::<usize>()),
-                (&mut widths.note, note),
-                (&mut widths.quote, tx.params.quote_id.len()),
-            ] {
-                *width = (*width).max(needed);
+            for (width, column) in widths.0.iter_mut().zip(ListColumn::ALL) {
+                *width = (*width).max(content_width(*column, tx));
             }
         }
         widths
     }
 
-    /// Returns the width that a column needs; `None` if its least width is always enough.
-    fn needed(&self, column: ListColumn) -> Option<usize> {
+    /// Returns the width that a column needs.
+    fn needed(&self, column: ListColumn) -> usize {
         match column {
-            ListColumn::Hash => Some(self.hash),
-            ListColumn::Route => Some(self.route),
-            ListColumn::Progress => Some(usize::MAX),
-            ListColumn::Profile => Some(self.profile),
-            ListColumn::Ticket => Some(self.ticket),
-            ListColumn::Labels => Some(self.labels),
-            ListColumn::Notes => Some(self.note),
-            ListColumn::Quote => Some(self.quote),
-            ListColumn::Severity
-            | ListColumn::Status
-            | ListColumn::Age
-            | ListColumn::Due
-            | ListColumn::Checked
-            | ListColumn::Changed => None,
+            ListColumn::Progress => usize::MAX,
+            column => self.0.get(column as usize).copied().unwrap_or_default(),
         }
+    }
+}
+
+/// Returns the width of a transaction's content in a column that grows; 0 for any other column.
+fn content_width(column: ListColumn, tx: &Transaction) -> usize {
+    match column {
+        ListColumn::Hash => tx.params.transaction_id.as_str().len(),
+        ListColumn::Route => display_width(&row_text::full_route(tx, Glyphs::Unicode)),
+        ListColumn::Profile => display_width(&tx.profile),
+        ListColumn::Ticket => row_text::ticket_or_label_cell(tx).map_or(0, |shown| display_width(&shown)),
+        ListColumn::Labels => tx.labels.iter().map(|label| display_width(label) + 1).sum(),
+        ListColumn::Notes => tx.notes.last().map_or(0, |note| display_width(note)),
+        ListColumn::Quote => tx.params.quote_id.len(),
+        ListColumn::Severity | ListColumn::Status | ListColumn::Progress | ListColumn::Age => 0,
+        ListColumn::Due | ListColumn::Checked | ListColumn::Changed => 0,
     }
 }
 
@@ -201,7 +188,7 @@ impl ListColumns {
     /// goes to the columns that need more, the most important first, the hash last.
     pub(crate) fn shown(&self, pane: u16, has_several_profiles: bool, content: &ContentWidths) -> Vec<ShownColumn> {
         let is_empty = |column: &ListColumn| {
-            matches!(column, ListColumn::Labels | ListColumn::Notes) && content.needed(*column) == Some(0)
+            matches!(column, ListColumn::Labels | ListColumn::Notes) && content.needed(*column) == 0
         };
         let shown = self.0.iter().filter(|column| has_several_profiles || **column != ListColumn::Profile);
         let mut shown: Vec<ShownColumn> = shown
@@ -213,7 +200,7 @@ impl ListColumns {
         let used = |columns: &[ShownColumn]| 1 + columns.iter().map(|shown| shown.width + 1).sum::<usize>();
         // Full names of chains are worth more than labels and notes.
         let [least, most] = ListColumn::Route.spec().width;
-        let full_route = content.route.min(most).saturating_sub(least);
+        let full_route = content.needed(ListColumn::Route).min(most).saturating_sub(least);
         let wanted = |columns: &[ShownColumn]| {
             let has = |wanted: &dyn Fn(ListColumn) -> bool| columns.iter().any(|shown| wanted(shown.column));
             let is_route = |column| column == ListColumn::Route;
@@ -228,9 +215,8 @@ impl ListColumns {
         let mut growing: Vec<&mut ShownColumn> = shown.iter_mut().collect();
         growing.sort_by_key(|shown| (shown.column == ListColumn::Hash, shown.column.spec().rank));
         for shown in growing {
-            let Some(needed) = content.needed(shown.column) else { continue };
             let [least, most] = shown.column.spec().width;
-            let missing = needed.min(most).saturating_sub(least);
+            let missing = content.needed(shown.column).min(most).saturating_sub(least);
             // Full names of some chains beside short names of others would be confusing.
             shown.is_whole = missing <= free;
             let more = if shown.column == ListColumn::Route && !shown.is_whole { 0 } else { missing.min(free) };
@@ -280,9 +266,15 @@ mod tests {
         assert_eq!(one.written(), "age");
     }
 
+    fn content(widths: &[(ListColumn, usize)]) -> ContentWidths {
+        let mut content = ContentWidths::default();
+        widths.iter().for_each(|(column, width)| content.0[*column as usize] = *width);
+        content
+    }
+
     #[test]
     fn the_least_important_column_is_hidden_first() {
-        let content = ContentWidths { labels: 5, ..ContentWidths::default() };
+        let content = content(&[(ListColumn::Labels, 5)]);
         let shown = |columns: &str, pane| {
             let shown = ListColumns::parse(columns).unwrap().shown(pane, false, &content);
             shown.iter().map(|shown| shown.column.spec().name).collect::<Vec<_>>().join(",")
@@ -303,8 +295,13 @@ mod tests {
 
     #[test]
     fn columns_grow_with_their_content_and_no_column_vanishes_at_a_wider_pane() {
-        let content =
-            ContentWidths { hash: 66, route: 20, ticket: 12, labels: 18, note: 40, ..ContentWidths::default() };
+        let content = content(&[
+            (ListColumn::Hash, 66),
+            (ListColumn::Route, 20),
+            (ListColumn::Ticket, 12),
+            (ListColumn::Labels, 18),
+            (ListColumn::Notes, 40),
+        ]);
         let shown = |pane| ListColumns::default().shown(pane, false, &content);
         let width = |pane, column| shown(pane).iter().find(|shown| shown.column == column).map(|shown| shown.width);
         assert_eq!([62, 80, 120].map(|pane| width(pane, ListColumn::Route)), [Some(11), Some(11), Some(20)]);

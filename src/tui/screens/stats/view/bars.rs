@@ -1,43 +1,30 @@
-//! Bar charts: each value is a bar of a given width, all on one scale.
+//! Bar charts: each count is a bar of a given width, all on one scale.
 //!
-//! A value above zero is always visible: its bar is at least an eighth of a cell high.
+//! A count above zero is always visible: its bar is at least an eighth of a cell high.
 
 use ratatui::{
     Frame,
     layout::Rect,
-    style::Style,
     widgets::{Sparkline, SparklineBar},
 };
 
 use crate::tui::draw::DrawContext;
 
-/// A value and its style; `None` leaves a gap.
-pub(crate) type BarValue = (Option<f64>, Style);
-
-/// Draws values from left to right; a bar of the value `greatest` fills the whole height.
-pub(crate) fn draw(
-    context: &DrawContext<'_>,
-    values: &[BarValue],
-    greatest: f64,
-    pane: Rect,
-    cells: usize,
-    frame: &mut Frame<'_>,
-) {
-    /// The widget's integer for the greatest value.
-    const SCALE: f64 = 1e6;
-    let least = SCALE / (8.0 * f64::from(pane.height.max(1)));
-    let scaled = |value: f64| match value {
-        value if value > 0.0 && greatest > 0.0 => (value / greatest * SCALE).clamp(least, SCALE).ceil() as u64,
-        _ => 0,
-    };
-    let bar = |(value, style): &BarValue| SparklineBar::from(value.map(scaled)).style(Some(*style));
-    // A value of three or more cells ends with a gap of one cell.
+/// Draws a bar for each count from left to right; the greatest count fills the whole height.
+pub(crate) fn draw(context: &DrawContext<'_>, counts: &[u64], pane: Rect, cells: usize, frame: &mut Frame<'_>) {
+    /// The widget's integer for the greatest count.
+    const SCALE: u64 = 1_000_000;
+    let least = SCALE.div_ceil(8 * u64::from(pane.height.max(1)));
+    let greatest = counts.iter().copied().max().unwrap_or(0).max(1);
+    let scaled = |count: u64| if count > 0 { count.saturating_mul(SCALE).div_ceil(greatest).max(least) } else { 0 };
+    let bar = |count: u64| SparklineBar::from(scaled(count)).style(Some(context.theme.info()));
+    // A bar of three or more cells ends with a gap of one cell.
     let gap = if cells > 2 { 1 } else { 0 };
-    let data = values.iter().flat_map(|value| {
-        let full = std::iter::repeat_n(bar(value), cells - gap);
+    let data = counts.iter().flat_map(|count| {
+        let full = std::iter::repeat_n(bar(*count), cells - gap);
         full.chain(std::iter::repeat_n(SparklineBar::from(None), gap))
     });
-    let chart = Sparkline::default().data(data.collect::<Vec<_>>()).max(SCALE as u64).bar_set(context.theme.bars());
+    let chart = Sparkline::default().data(data.collect::<Vec<_>>()).max(SCALE).bar_set(context.theme.bars());
     frame.render_widget(chart.absent_value_symbol(" "), pane);
 }
 

@@ -52,11 +52,10 @@ pub(crate) fn draw(context: &DrawContext<'_>, summary: &RouteSummary, pane: Rect
         return empty(context, Rect { height: pane.height.saturating_sub(1), y: pane.y + 1, ..pane }, frame);
     }
     let cells = (columns / buckets.len()).clamp(1, WIDEST);
-    let greatest = buckets.iter().map(|bucket| bucket.count).max().unwrap_or(0);
-    let values: Vec<_> = buckets.iter().map(|bucket| (Some(bucket.count as f64), context.theme.info())).collect();
+    let heights: Vec<u64> = buckets.iter().map(|bucket| bucket.count).collect();
     let indented = |row: Rect| Rect { x: row.x + 1, width: row.width.saturating_sub(1), ..row };
     frame.render_widget(marks_line(context, summary, &buckets, cells), indented(marks));
-    bars::draw(context, &values, greatest as f64, indented(chart), cells, frame);
+    bars::draw(context, &heights, indented(chart), cells, frame);
     let cell = |text: String| width::fit(&text, cells, "");
     let count = |count: u64| cell(if count > 0 { count.to_string() } else { String::new() });
     let text: String = buckets.iter().map(|bucket| count(bucket.count)).collect();
