@@ -87,7 +87,7 @@ impl SimulatedNode<'_> {
             true => KnownTransaction::Pending,
             false => KnownTransaction::Mined { has_succeeded, block: transfer.source_block() },
         };
-        match self.course(transfer) {
+        match &transfer.course {
             ChainCourse::Succeeded | ChainCourse::ImportedAs(_) => Some(mined(true)),
             ChainCourse::Reverted => Some(mined(false)),
             ChainCourse::Pending => Some(KnownTransaction::Pending),
@@ -108,10 +108,6 @@ impl SimulatedNode<'_> {
             "partial_success" => Some(KnownTransaction::Mined { has_succeeded: false, block }),
             _ => None,
         }
-    }
-
-    fn course(&self, transfer: &Transfer) -> &ChainCourse {
-        self.chains.world.chain_course(&transfer.new.params.transaction_id)
     }
 
     fn newest_block(&self) -> u64 {

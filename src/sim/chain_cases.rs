@@ -15,8 +15,8 @@ use crate::domain::{
 /// How long before the start of the world the transfers begin.
 const AGE: TimeDelta = TimeDelta::seconds(40);
 
-/// Returns the transfers, each with its course on its source chain.
-pub(super) fn cases() -> Vec<(Transfer, ChainCourse)> {
+/// Returns the transfers.
+pub(super) fn cases() -> Vec<Transfer> {
     let wrong = ChainCourse::ImportedAs(ChainId::new("42161"));
     let courses = [
         ("42161", ChainCourse::Reverted),
@@ -25,10 +25,10 @@ pub(super) fn cases() -> Vec<(Transfer, ChainCourse)> {
         ("8453", wrong),
         ("10", ChainCourse::Unknown),
     ];
-    (1..).zip(courses).map(|(number, (chain, course))| (transfer(number, chain, &course), course)).collect()
+    (1..).zip(courses).map(|(number, (chain, course))| transfer(number, chain, course)).collect()
 }
 
-fn transfer(number: u64, chain: &str, course: &ChainCourse) -> Transfer {
+fn transfer(number: u64, chain: &str, course: ChainCourse) -> Transfer {
     let params = TransactionParams {
         transaction_id: TxHash::new(format!("0x{:08x}{:056x}", 0xc4a1_0000 + number, number)),
         from_chain: ChainId::new(chain),
@@ -42,8 +42,8 @@ fn transfer(number: u64, chain: &str, course: &ChainCourse) -> Transfer {
     };
     let at = |seconds, answer| TransferStage::new(Duration::from_secs(seconds), answer);
     let mut stages = vec![at(0, PlannedAnswer::http(404))];
-    if let ChainCourse::ImportedAs(_) = course {
+    if let ChainCourse::ImportedAs(_) = &course {
         stages.extend([at(10, PlannedAnswer::record("ongoing", 1)), at(180, PlannedAnswer::record("success", 3))]);
     }
-    Transfer { new: NewTransaction::from(params), kind: TransferRoute::Message, begins: -AGE, stages }
+    Transfer { new: NewTransaction::from(params), kind: TransferRoute::Message, begins: -AGE, stages, course }
 }

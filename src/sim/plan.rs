@@ -175,7 +175,8 @@ pub struct ScriptedRoute {
 }
 
 /// The course of a transfer's transaction on its source chain.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
 pub enum ChainCourse {
     /// It is mined and succeeds.
     #[default]
@@ -192,26 +193,21 @@ pub enum ChainCourse {
     ImportedAs(ChainId),
 }
 
-impl ChainCourse {
-    /// Reads the course of a scenario file.
-    ///
-    /// # Errors
-    /// A sentence.
-    pub(super) fn parse(text: &str) -> Result<Self, String> {
-        Ok(match text {
+impl TryFrom<String> for ChainCourse {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        Ok(match text.as_str() {
             "succeeded" => Self::Succeeded,
             "reverted" => Self::Reverted,
             "pending" => Self::Pending,
             "replaced" => Self::Replaced(Duration::from_secs(20)),
             "unknown" => Self::Unknown,
-            other => match other.strip_prefix("imported as ") {
-                Some(chain) => Self::ImportedAs(ChainId::new(chain)),
-                None => {
-                    return Err(
-                        "chain must be succeeded, reverted, pending, replaced, unknown or `imported as CHAIN`".into()
-                    );
-                }
-            },
+            other => Self::ImportedAs(ChainId::new(
+                other
+                    .strip_prefix("imported as ")
+                    .ok_or("chain must be succeeded, reverted, pending, replaced, unknown or `imported as CHAIN`")?,
+            )),
         })
     }
 }
@@ -227,6 +223,8 @@ pub struct Transfer {
     pub begins: TimeDelta,
     /// The answers about the transfer, in order of time.
     pub stages: Vec<TransferStage>,
+    /// The course of the transaction on its source chain.
+    pub course: ChainCourse,
 }
 
 impl Transfer {

@@ -67,7 +67,6 @@ pub struct Scenario {
     counts_from: CountsFrom,
     transfers: Vec<Transfer>,
     routes: Vec<ScriptedRoute>,
-    courses: Vec<(TxHash, ChainCourse)>,
 }
 
 #[derive(Deserialize)]
@@ -102,7 +101,8 @@ struct TransactionTable {
     estimated_route_duration: Option<f64>,
     bridged: Option<bool>,
     ticket: Option<String>,
-    chain: Option<Spanned<String>>,
+    #[serde(default)]
+    chain: ChainCourse,
     answers: Vec<Spanned<AnswerTable>>,
 }
 
@@ -117,13 +117,8 @@ impl Scenario {
         let counts_from = file.service.counts_from;
         let mut seen = BTreeMap::new();
         let mut transfers = Vec::with_capacity(file.transaction.len());
-        let mut courses = Vec::new();
-        for mut table in file.transaction {
+        for table in file.transaction {
             let (at, hash) = (table.transaction_id.span().start, TxHash::new(table.transaction_id.get_ref().as_str()));
-            if let Some(course) = table.chain.take() {
-                let parsed = ChainCourse::parse(course.get_ref());
-                courses.push((hash.clone(), parsed.map_err(|reason| error(course.span().start, reason))?));
-            }
             let transfer =
                 transfer(table).map_err(|(at, reason)| error(at, format!("transaction {hash}: {reason}")))?;
             if let Some(first) = seen.insert(hash.key(), at) {
@@ -133,7 +128,7 @@ impl Scenario {
             transfers.push(transfer);
         }
         let routes = routes(file.route).map_err(|(at, reason)| error(at, reason))?;
-        Ok(Self { limits, counts_from, transfers, routes, courses })
+        Ok(Self { limits, counts_from, transfers, routes })
     }
 
     /// Returns the service's limits and latency.
@@ -143,9 +138,7 @@ impl Scenario {
 
     /// Returns the world of this scenario, for a service that starts at `start`.
     pub fn world(&self, start: DateTime<Utc>) -> SimulatedWorld {
-        let world =
-            SimulatedWorld::scripted(self.transfers.clone(), start, self.counts_from).with_routes(self.routes.clone());
-        world.with_chain_courses(self.courses.clone())
+        SimulatedWorld::scripted(self.transfers.clone(), start, self.counts_from).with_routes(self.routes.clone())
     }
 
     /// Returns a service that follows this scenario from `start` on.
@@ -214,7 +207,7 @@ fn transfer(table: TransactionTable) -> Result<Transfer, LocatedError> {
         ticket: table.ticket,
     };
     let new = NewTransaction::from(params);
-    let transfer = Transfer { new, kind, begins: TimeDelta::zero(), stages };
+    let transfer = Transfer { new, kind, begins: TimeDelta::zero(), stages, course: table.chain };
     for (stage, at) in transfer.stages.iter().zip(offsets) {
         check_edits(&transfer, stage).map_err(|reason| (at, reason))?;
     }

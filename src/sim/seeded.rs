@@ -8,7 +8,7 @@ use std::time::Duration;
 use chrono::{DateTime, TimeDelta, Utc};
 
 use super::{
-    plan::{PlannedAnswer, Transfer, TransferRoute, TransferStage},
+    plan::{ChainCourse, PlannedAnswer, Transfer, TransferRoute, TransferStage},
     random::{ChainFamily, RandomValues},
 };
 use crate::domain::{
@@ -129,7 +129,8 @@ fn transfer(index: usize, start: DateTime<Utc>, random: &mut RandomValues) -> Tr
     let labels = [("batch-17", 35), ("vip", 8)];
     let labels = labels.into_iter().filter(|(_, share)| random.percent(*share)).map(|(label, _)| label.to_owned());
     let new = NewTransaction { labels: labels.collect(), ..params.into() };
-    Transfer { new, kind, begins, stages: stages(course, kind, settles, random) }
+    let stages = stages(course, kind, settles, random);
+    Transfer { new, kind, begins, stages, course: ChainCourse::default() }
 }
 
 /// Draws a kind of route on which the course is possible. Gas pauses and destination reverts need a bridged call,

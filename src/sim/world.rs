@@ -34,8 +34,6 @@ pub struct SimulatedWorld {
     transfers: Vec<Transfer>,
     by_key: BTreeMap<String, usize>,
     routes: Vec<ScriptedRoute>,
-    /// The courses of transactions on their source chains, by hash; the others succeed.
-    chain_courses: BTreeMap<String, ChainCourse>,
 }
 
 impl SimulatedWorld {
@@ -49,7 +47,7 @@ impl SimulatedWorld {
     pub fn scripted(transfers: Vec<Transfer>, start: DateTime<Utc>, counts_from: CountsFrom) -> Self {
         let key = |(index, transfer): (usize, &Transfer)| (transfer.new.params.transaction_id.key(), index);
         let by_key = transfers.iter().enumerate().map(key).collect();
-        Self { seed: 0, start, counts_from, transfers, by_key, routes: Vec::new(), chain_courses: BTreeMap::new() }
+        Self { seed: 0, start, counts_from, transfers, by_key, routes: Vec::new() }
     }
 
     /// Returns the same world with these answers to route requests.
@@ -62,31 +60,13 @@ impl SimulatedWorld {
     pub fn demo(seed: u64, count: usize, start: DateTime<Utc>) -> Self {
         /// The fewest transfers among which these don't stand out.
         const FEWEST: usize = 40;
-        let cases = chain_cases::cases();
-        match count.checked_sub(cases.len()).filter(|_| count >= FEWEST) {
-            Some(count) => Self::seeded(seed, count, start).with_chain_cases(cases),
-            None => Self::seeded(seed, count, start),
+        if count < FEWEST {
+            return Self::seeded(seed, count, start);
         }
-    }
-
-    fn with_chain_cases(self, cases: Vec<(Transfer, ChainCourse)>) -> Self {
-        let (transfers, courses): (Vec<_>, Vec<_>) = cases.into_iter().unzip();
-        let hash = |transfer: &Transfer| transfer.new.params.transaction_id.clone();
-        let courses = transfers.iter().map(hash).zip(courses).collect();
-        let all = self.transfers.into_iter().chain(transfers).collect();
-        let seed = self.seed;
-        Self { seed, ..Self::scripted(all, self.start, self.counts_from).with_routes(self.routes) }
-            .with_chain_courses(courses)
-    }
-
-    /// Returns the same world with these courses of transactions on their source chains.
-    pub fn with_chain_courses(self, courses: Vec<(TxHash, ChainCourse)>) -> Self {
-        Self { chain_courses: courses.into_iter().map(|(hash, course)| (hash.key(), course)).collect(), ..self }
-    }
-
-    /// Returns the course of a transaction on its source chain.
-    pub(super) fn chain_course(&self, hash: &TxHash) -> &ChainCourse {
-        self.chain_courses.get(&hash.key()).unwrap_or(&ChainCourse::Succeeded)
+        let cases = chain_cases::cases();
+        let mut transfers = seeded::transfers(seed, count - cases.len(), start);
+        transfers.extend(cases);
+        Self { seed, ..Self::scripted(transfers, start, CountsFrom::Start) }
     }
 
     /// The seed of the world's random numbers; 0 for a scripted world.
@@ -103,7 +83,7 @@ impl SimulatedWorld {
     pub fn transfers(&self) -> Vec<NewTransaction> {
         let imported = |transfer: &Transfer| {
             let mut new = transfer.new.clone();
-            if let ChainCourse::ImportedAs(chain) = self.chain_course(&new.params.transaction_id) {
+            if let ChainCourse::ImportedAs(chain) = &transfer.course {
                 new.params.from_chain = chain.clone();
             }
             new
@@ -161,7 +141,8 @@ mod tests {
     #[test]
     fn demo_shows_each_course_on_the_chain_once_and_has_as_many_transfers_as_wanted() {
         let demo = SimulatedWorld::demo(7, 60, DateTime::UNIX_EPOCH);
-        assert_eq!((demo.transfers().len(), demo.chain_courses.len()), (60, 5));
+        let other_courses = demo.transfers.iter().filter(|transfer| transfer.course != ChainCourse::Succeeded);
+        assert_eq!((demo.transfers().len(), other_courses.count()), (60, 5));
         let first = |world: &SimulatedWorld| world.transfers().into_iter().next();
         assert_eq!(first(&demo), first(&SimulatedWorld::seeded(7, 55, DateTime::UNIX_EPOCH)));
         let wrong = demo.transfers.iter().find(|transfer| transfer.new.params.ticket.as_deref() == Some("SUP-5004"));

@@ -9,7 +9,10 @@ use std::{
 use rusqlite::ErrorCode;
 
 use super::file::filesystem;
-use crate::{domain::batch::SpoolError, process::files};
+use crate::{
+    domain::batch::SpoolError,
+    process::{files, lock_holder::LockHolder},
+};
 
 /// How long a connection waits for another process's write lock. A reader of a WAL never has to wait.
 pub(super) const LOCK_TIMEOUT: Duration = Duration::from_secs(45);
@@ -48,23 +51,6 @@ pub enum StoreError {
         /// What was found, and what to do.
         reason: String,
     },
-    /// Damage was found while the file was open.
-    #[error(
-        "the store is damaged ({0}): it is read-only until it is recovered; quit all hoptop processes that use it; the next start recovers it"
-    )]
-    Broken(String),
-    /// The file can be read, but not written.
-    #[error("the store {} is read-only; check the permissions of the file and its folder, or choose another file with --db", path.display())]
-    ReadOnly {
-        /// The path of the file.
-        path: PathBuf,
-    },
-    /// The file is a backup, which is never changed.
-    #[error("{} is a backup, and hoptop doesn't change backups: choose another file with --db, or put the backup in the place of the store with `hoptop restore`", path.display())]
-    IsBackup {
-        /// The path of the file.
-        path: PathBuf,
-    },
     /// The file is a backup of an older schema, which can't be read before it is migrated.
     #[error("the backup {} has the older schema {found}, so it can't be read as it is: put it in the place of the store with `hoptop restore`, or open a copy of it with --db", path.display())]
     OldBackup {
@@ -77,12 +63,6 @@ pub enum StoreError {
     #[error("can't open the store {} for writing: {DISK_FULL}; free some space, or choose another file with --db", path.display())]
     DiskFull {
         /// The path of the file.
-        path: PathBuf,
-    },
-    /// The file was removed or replaced after it was opened.
-    #[error("the store's file {} was removed or replaced while it was open; writing has stopped, and the last changes may be lost: restart hoptop", path.display())]
-    Gone {
-        /// The path of the file: the store, or a file beside it.
         path: PathBuf,
     },
     /// The log was removed while another process has the store open. What this process writes to a new log would be
@@ -151,9 +131,9 @@ pub enum StoreError {
     /// The temporary file that holds a batch can't be read.
     #[error(transparent)]
     ImportSpool(#[from] SpoolError),
-    /// The commit failed, so nothing of the transaction was stored.
-    #[error("the write to the store failed: {0}")]
-    Commit(String),
+    /// The store can't be written.
+    #[error(transparent)]
+    Fault(#[from] StoreFault),
     /// A compressed text can't be decompressed.
     #[error("a stored text can't be decompressed: {0}")]
     Unpack(String),
@@ -180,9 +160,6 @@ pub enum StoreError {
         "the file is the replica of a team's store, so nothing is written to it alone; name the team's store with --store"
     )]
     ReplicaAlone,
-    /// The team's log can't be appended to now.
-    #[error("{0}")]
-    Log(String),
     /// An operation had an outcome that its caller doesn't expect: a bug in hoptop.
     #[error("internal error: the store returned an unexpected result")]
     UnexpectedOutcome,
@@ -194,9 +171,63 @@ pub enum StoreError {
     Thread(io::Error),
 }
 
+/// What prevents the store from being written.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StoreFault {
+    /// This file of the store isn't where it was when it was opened.
+    #[error("the store's file {} was removed or replaced while it was open; writing has stopped, and the last changes may be lost: restart hoptop", .0.display())]
+    Gone(PathBuf),
+    /// The file is damaged.
+    #[error(
+        "the store is damaged ({0}): it is read-only until it is recovered; quit all hoptop processes that use it; the next start recovers it"
+    )]
+    Broken(String),
+    /// The file can only be read.
+    #[error("the store {} is read-only; check the permissions of the file and its folder, or choose another file with --db", .0.display())]
+    ReadOnly(PathBuf),
+    /// The file is a backup, which is never changed.
+    #[error("{} is a backup, and hoptop doesn't change backups: choose another file with --db, or put the backup in the place of the store with `hoptop restore`", .0.display())]
+    IsBackup(PathBuf),
+    /// The last write failed, so nothing of it was stored. The next write is tried all the same.
+    #[error("the write to the store failed: {0}")]
+    CommitFailed(String),
+    /// Another process holds the store's lock: this one, if that is known.
+    #[error("{}", waiting_text(.0.as_ref()))]
+    Waiting(Option<LockHolder>),
+    /// The team's log can't be appended to, for this reason.
+    #[error("{0}")]
+    Log(String),
+}
+
+impl StoreFault {
+    /// Whether the fault stays, whatever follows, until a restart. Nothing more is written then.
+    pub(super) fn needs_restart(&self) -> bool {
+        match self {
+            Self::Gone(_) | Self::Broken(_) => true,
+            Self::ReadOnly(_) | Self::IsBackup(_) | Self::CommitFailed(_) | Self::Waiting(_) | Self::Log(_) => false,
+        }
+    }
+}
+
+/// Returns a sentence about a wait for a lock that this process holds.
+pub(super) fn waiting_text(holder: Option<&LockHolder>) -> String {
+    let holder = holder.map_or_else(String::new, |holder| format!(" ({holder})"));
+    format!("another process{holder} has locked the store; waiting until it finishes")
+}
+
+impl From<StoreError> for StoreFault {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Fault(fault) => fault,
+            StoreError::Sql(error) => Self::CommitFailed(reason(&error)),
+            other => Self::CommitFailed(other.to_string()),
+        }
+    }
+}
+
 impl From<rusqlite::Error> for StoreError {
     fn from(error: rusqlite::Error) -> Self {
-        if is_damage(&error) { Self::Broken(error.to_string()) } else { Self::Sql(error) }
+        if is_damage(&error) { StoreFault::Broken(error.to_string()).into() } else { Self::Sql(error) }
     }
 }
 
@@ -212,15 +243,21 @@ impl StoreError {
             Some(ErrorCode::CannotOpen) if files::lacks_descriptors(SQLITE_FILES) => {
                 Self::Open { path, reason: reason(error) }
             }
-            Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen) if path.exists() => Self::ReadOnly { path },
+            Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen) if path.exists() => StoreFault::ReadOnly(path).into(),
             _ => Self::Open { path, reason: reason(error) },
         }
     }
 
     /// Whether every further write would fail too.
     pub fn is_lasting(&self) -> bool {
-        self.is_damage()
-            || matches!(self, Self::Closed | Self::Gone { .. } | Self::ReadOnly { .. } | Self::IsBackup { .. })
+        let is_kept_from_writing = |fault: &StoreFault| {
+            matches!(fault, StoreFault::Gone(_) | StoreFault::ReadOnly(_) | StoreFault::IsBackup(_))
+        };
+        match self {
+            Self::Closed => true,
+            Self::Fault(fault) if is_kept_from_writing(fault) => true,
+            error => error.is_damage(),
+        }
     }
 
     /// Whether a read was cancelled, as by a newer one.
@@ -230,7 +267,7 @@ impl StoreError {
 
     /// Whether the file itself is damaged, so that nothing may be written to it any more.
     pub fn is_damage(&self) -> bool {
-        matches!(self, Self::Damaged { .. } | Self::Broken(_))
+        matches!(self, Self::Damaged { .. } | Self::Fault(StoreFault::Broken(_)))
     }
 }
 

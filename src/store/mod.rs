@@ -35,12 +35,11 @@ use rusqlite::Connection;
 use tokio::sync::watch;
 
 pub(crate) use self::{
-    error::StoreError,
+    error::{StoreError, StoreFault},
     file::{
         backup::{BackupDue, BackupReport, ExistingFilePolicy},
         backup_schedule::BackupSchedule,
         filesystem,
-        health::StoreFault,
         lock_wait::LockAnnouncement,
         recovery::Recovery,
         restore::RestoreReport,
@@ -341,8 +340,8 @@ impl Store {
 
     /// Records a fault that a reader met. A damaged store is no longer written to, and the next start recovers it.
     pub fn report_fault(&self, error: &StoreError) {
-        if let StoreError::Broken(reason) = error {
-            self.health.report(&StoreFault::Broken(reason.clone()));
+        if let StoreError::Fault(fault @ StoreFault::Broken(_)) = error {
+            self.health.report(fault);
         }
     }
 

@@ -25,12 +25,8 @@ use tokio::sync::{Notify, oneshot};
 use super::{
     body_storage::BodyStorage,
     commit::{Commit, CommitContent},
-    error::{StoreError, is_disk_error},
-    file::{
-        connection::LOG_LIMIT,
-        health::{StoreFault, StoreHealth},
-        lock_wait, paths,
-    },
+    error::{StoreError, StoreFault, is_disk_error},
+    file::{connection::LOG_LIMIT, health::StoreHealth, lock_wait, paths},
     operations::{self, OperationResult},
     replica::{self, LogEntries},
     tables::{

@@ -20,7 +20,7 @@ use super::{
 use crate::{
     domain::team::{LogPosition, Nonce, TeamStatus},
     process::files,
-    store::{Store, StoreError},
+    store::{Store, StoreFault},
 };
 
 /// The bytes of a part: small enough for a slow connection to carry within the limit of a call.
@@ -64,7 +64,7 @@ pub(super) async fn publish(store: &Store, database: &TeamDatabase, keeps_previo
         let folder = tempfile::Builder::new()
             .prefix(".snapshot-")
             .tempdir_in(files::folder_of(store.path()))
-            .map_err(|error| StoreError::Log(error.to_string()))?;
+            .map_err(|error| StoreFault::Log(error.to_string()))?;
         let path = folder.path().join("snapshot.db");
         store.write_snapshot(&path).map(|written| (written, folder, path))
     };

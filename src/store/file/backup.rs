@@ -25,7 +25,7 @@ use super::{
 };
 use crate::{
     process::{self, files},
-    store::error::{self, StoreError},
+    store::error::{self, StoreError, StoreFault},
 };
 
 /// The number of daily backups that are kept.
@@ -112,31 +112,18 @@ pub(in crate::store) fn copy(
     }
     let unfinished = tempfile::Builder::new().prefix(&prefix).tempfile_in(folder);
     let unfinished = unfinished.map_err(|error| failed(error.to_string()))?.into_temp_path();
-    let transactions = write(source, &unfinished, should_continue).map_err(|fault| match fault {
-        CopyFault::Cancelled => failed("it was cancelled".into()),
-        CopyFault::Copying(error) if error::is_damage(&error) => StoreError::from(error),
-        CopyFault::Copying(error) => failed(error::reason(&error)),
+    let transactions = write(source, &unfinished, should_continue).map_err(|error| match error {
+        StoreError::Sql(error) => failed(error::reason(&error)),
         // A copy is exactly as sound as its source.
-        CopyFault::Unsound(reason) => StoreError::Broken(reason),
+        damage => damage,
     })?;
+    let transactions = transactions.ok_or_else(|| failed("it was cancelled".into()))?;
     let bytes = publish(unfinished, to, existing).map_err(|error| failed(error.to_string()))?;
     Ok(BackupReport { transactions, bytes })
 }
 
-enum CopyFault {
-    Cancelled,
-    Copying(rusqlite::Error),
-    Unsound(String),
-}
-
-impl From<rusqlite::Error> for CopyFault {
-    fn from(error: rusqlite::Error) -> Self {
-        Self::Copying(error)
-    }
-}
-
-/// Writes the copy and verifies it. Returns the number of transactions in the copy.
-fn write(source: &Connection, to: &Path, should_continue: &dyn Fn() -> bool) -> Result<u64, CopyFault> {
+/// Writes the copy and verifies it. Returns the number of transactions in the copy; `None` if it was cancelled.
+fn write(source: &Connection, to: &Path, should_continue: &dyn Fn() -> bool) -> Result<Option<u64>, StoreError> {
     let mut target = Connection::open(to)?;
     // No syncs: a copy that has no final name yet is never continued, but made again.
     target.pragma_update(None, "synchronous", "off")?;
@@ -146,7 +133,7 @@ fn write(source: &Connection, to: &Path, should_continue: &dyn Fn() -> bool) -> 
     let copying = backup::Backup::new(&snapshot, &mut target)?;
     while copying.step(PAGES_PER_STEP)? != StepResult::Done {
         if !should_continue() {
-            return Err(CopyFault::Cancelled);
+            return Ok(None);
         }
     }
     drop(copying);
@@ -154,10 +141,10 @@ fn write(source: &Connection, to: &Path, should_continue: &dyn Fn() -> bool) -> 
     // The copy must be a single file, without a log beside it.
     target.pragma_update(None, "journal_mode", "delete")?;
     if let Some(reason) = integrity::find_fault(&target, CheckDepth::Full)? {
-        return Err(CopyFault::Unsound(reason));
+        return Err(StoreFault::Broken(reason).into());
     }
     let count = integrity::count_transactions(&target)?;
-    if should_continue() { Ok(count) } else { Err(CopyFault::Cancelled) }
+    Ok(should_continue().then_some(count))
 }
 
 /// Syncs a verified copy to the disk and gives it its final name. Returns its size in bytes.

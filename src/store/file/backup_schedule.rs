@@ -12,12 +12,9 @@ use std::{
     time::Duration,
 };
 
-use super::{
-    backup,
-    health::{StoreFault, StoreHealth},
-};
+use super::{backup, health::StoreHealth};
 use crate::clock::Clock;
-use crate::store::error::StoreError;
+use crate::store::error::{StoreError, StoreFault};
 
 /// The time from the start to the first check: by then the first screen is drawn.
 const FIRST_CHECK: Duration = Duration::from_secs(5);
@@ -55,8 +52,8 @@ fn back_up_if_due(path: &Path, health: &Weak<StoreHealth>, clock: &Clock, stop_r
         Err(error) => {
             tracing::error!("{error}");
             // The copy is verified, so damage of the copy is damage of the store.
-            if let (StoreError::Broken(reason), Some(health)) = (error, health.upgrade()) {
-                health.report(&StoreFault::Broken(reason));
+            if let (StoreError::Fault(fault @ StoreFault::Broken(_)), Some(health)) = (error, health.upgrade()) {
+                health.report(&fault);
             }
         }
     }

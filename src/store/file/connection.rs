@@ -11,7 +11,7 @@ use super::{
     lock_wait, migrate, paths, sql_functions,
 };
 use crate::store::{
-    error::{self, StoreError},
+    error::{self, StoreError, StoreFault},
     statement::CachedStatements,
 };
 
@@ -45,7 +45,7 @@ pub(in crate::store) fn open_for_writing(
     claim(&connection, path)?;
     // SQLite silently opens a write-protected file for reading, and fails much later.
     if connection.is_readonly("main").map_err(fault)? {
-        return Err(StoreError::ReadOnly { path: path.to_owned() });
+        return Err(StoreFault::ReadOnly(path.to_owned()).into());
     }
     check_file(&connection, path, check, is_known)?;
     connection.pragma_update(None, "journal_mode", "wal").map_err(fault)?;

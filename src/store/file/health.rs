@@ -3,7 +3,6 @@
 //! This module must never touch the store's file, except to read its metadata.
 
 use std::{
-    fmt,
     fs::Metadata,
     io, mem,
     path::{Path, PathBuf},
@@ -20,7 +19,7 @@ use super::{
 };
 use crate::{
     process::{files, lock_holder::LockHolder},
-    store::error::{self, StoreError},
+    store::error::{StoreError, StoreFault},
 };
 
 /// The file's existence is tested once in this many checks: every second.
@@ -29,69 +28,6 @@ const CHECKS_PER_FILE_TEST: u64 = 4;
 const CHECKS_PER_DAMAGE_TEST: u64 = 20;
 /// The writer counts as waiting after it is at the same batch for this many checks in a row, 250 ms apart.
 const CHECKS_UNTIL_WAITING: u32 = 8;
-
-/// What prevents the store from being written.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum StoreFault {
-    /// This file of the store isn't where it was when it was opened.
-    Gone(PathBuf),
-    /// The file is damaged.
-    Broken(String),
-    /// The file can only be read.
-    ReadOnly(PathBuf),
-    /// The file is a backup, which is never changed.
-    IsBackup(PathBuf),
-    /// The last write failed. The next write is tried all the same.
-    CommitFailed(String),
-    /// Another process holds the store's lock: this one, if that is known.
-    Waiting(Option<LockHolder>),
-    /// The team's log can't be appended to, for this reason.
-    Log(String),
-}
-
-impl fmt::Display for StoreFault {
-    /// Writes one sentence for the person.
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Waiting(holder) => out.write_str(&lock_wait::waiting_text(holder.as_ref())),
-            known => StoreError::from(known.clone()).fmt(out),
-        }
-    }
-}
-
-impl From<StoreFault> for StoreError {
-    fn from(fault: StoreFault) -> Self {
-        match fault {
-            StoreFault::Gone(path) => Self::Gone { path },
-            StoreFault::Broken(reason) => Self::Broken(reason),
-            StoreFault::ReadOnly(path) => Self::ReadOnly { path },
-            StoreFault::IsBackup(path) => Self::IsBackup { path },
-            StoreFault::CommitFailed(reason) => Self::Commit(reason),
-            StoreFault::Waiting(holder) => Self::Commit(lock_wait::waiting_text(holder.as_ref())),
-            StoreFault::Log(reason) => Self::Log(reason),
-        }
-    }
-}
-
-impl StoreFault {
-    /// Whether the fault stays, whatever follows, until a restart. Nothing more is written then.
-    fn needs_restart(&self) -> bool {
-        match self {
-            Self::Gone(_) | Self::Broken(_) => true,
-            Self::ReadOnly(_) | Self::IsBackup(_) | Self::CommitFailed(_) | Self::Waiting(_) | Self::Log(_) => false,
-        }
-    }
-
-    fn from_error(error: &StoreError) -> Self {
-        match error {
-            StoreError::Broken(reason) => Self::Broken(reason.clone()),
-            StoreError::Gone { path } => Self::Gone(path.clone()),
-            StoreError::Sql(error) => Self::CommitFailed(error::reason(error)),
-            StoreError::Commit(reason) => Self::CommitFailed(reason.clone()),
-            other => Self::CommitFailed(other.to_string()),
-        }
-    }
-}
 
 /// The health of a store that this process has open.
 #[derive(Debug)]
@@ -169,10 +105,10 @@ impl StoreHealth {
         self.batch_phase.fetch_add(1, Ordering::Relaxed);
         // A commit to a file that is gone is lost.
         let outcome = outcome.and_then(|()| match self.gone_file() {
-            Some(path) => Err(StoreError::Gone { path }),
+            Some(path) => Err(StoreFault::Gone(path).into()),
             None => Ok(()),
         });
-        let outcome = outcome.map_err(|error| StoreFault::from_error(&error));
+        let outcome = outcome.map_err(StoreFault::from);
         match &outcome {
             Ok(()) => {
                 let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -279,7 +215,7 @@ mod tests {
         let health = StoreHealth::new(file.path(), None, false);
         let full = StoreFault::CommitFailed("no room".into());
         health.begin_batch().unwrap();
-        assert_eq!(health.end_batch(Err(StoreError::Commit("no room".into()))), Err(full.clone()));
+        assert_eq!(health.end_batch(Err(full.clone().into())), Err(full.clone()));
         assert_eq!(health.fault(), Some(full.clone()));
         health.begin_batch().unwrap();
         health.end_batch(Ok(())).unwrap();

@@ -15,7 +15,7 @@ use rusqlite::Connection;
 use super::paths;
 use crate::{
     process::lock_holder::{self, LockHolder},
-    store::error::LOCK_TIMEOUT,
+    store::error::{LOCK_TIMEOUT, waiting_text},
 };
 
 /// The wait after which it is announced.
@@ -102,12 +102,6 @@ fn announce() {
 /// Returns the process that holds the lock of a store, if that is known.
 pub(in crate::store) fn holder(store: &Path) -> Option<LockHolder> {
     lock_holder::find(&[&paths::companion(store, "-shm"), store, &paths::marker(store)])
-}
-
-/// Returns a sentence about a wait for a lock that this process holds.
-pub(in crate::store) fn waiting_text(holder: Option<&LockHolder>) -> String {
-    let holder = holder.map_or_else(String::new, |holder| format!(" ({holder})"));
-    format!("another process{holder} has locked the store; waiting until it finishes")
 }
 
 #[cfg(test)]

@@ -15,14 +15,13 @@ use rusqlite::Connection;
 use super::{
     backup, connection, filesystem,
     header::FileHeader,
-    health::StoreFault,
     integrity::CheckDepth,
     lock_wait, loss_report, migrate,
     open_marker::{ExitState, OpenMarker},
     paths,
     recovery::{self, Recovery},
 };
-use crate::store::error::{DISK_FULL, StoreError};
+use crate::store::error::{DISK_FULL, StoreError, StoreFault};
 
 /// The largest file, in bytes, that is checked at once if it wasn't closed in order: a tenth of a second at most. A
 /// larger file is checked with the daily backup.
@@ -83,9 +82,9 @@ fn connect_or_recover(
             let recovery = recovery::completed_recovery(path, exit_state.as_ref(), &connection);
             Ok(OpenStore { recovery, ..share(path, Ok(connection), marker)? })
         }
-        (Err(StoreError::ReadOnly { .. }), Some(_)) => {
+        (Err(StoreError::Fault(fault @ StoreFault::ReadOnly(_))), Some(_)) => {
             require_latest_schema(path)?;
-            share(path, Err(StoreFault::ReadOnly(path.to_owned())), marker)
+            share(path, Err(fault), marker)
         }
         (Err(error @ StoreError::DiskFull { .. }), Some(_)) => {
             require_latest_schema(path).map_err(|_| error)?;
@@ -132,7 +131,7 @@ pub(in crate::store) fn nearest_folder(path: &Path) -> &Path {
 fn require_latest_schema(path: &Path) -> Result<(), StoreError> {
     match migrate::version(&connection::open_for_reading(path)?)? {
         migrate::LATEST => Ok(()),
-        _ => Err(StoreError::ReadOnly { path: path.to_owned() }),
+        _ => Err(StoreFault::ReadOnly(path.to_owned()).into()),
     }
 }
 

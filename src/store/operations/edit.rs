@@ -56,7 +56,9 @@ fn plan(db: &Connection, edit: &Edit, stamp: &Stamp) -> Result<Vec<EditStep>, St
         }
         Edit::AddNote { transactions, text } => {
             for tx in load_headers(db, transactions)? {
-                let note = notes::insert_withdrawn(db, tx.id, text, stamp)?;
+                // Withdrawn until its step is carried out.
+                let note = notes::insert(db, tx.id, text, stamp)?;
+                notes::set_withdrawn(db, note, Some(stamp.at))?;
                 steps.push(EditStep::Note { row: tx.id.0, note, is_removed: false });
             }
         }

@@ -16,7 +16,7 @@ use crate::{
     process::files,
     store::{
         Store,
-        error::StoreError,
+        error::{StoreError, StoreFault},
         file::{connection, migrate},
         operations,
     },
@@ -94,7 +94,7 @@ impl Store {
         loss: Option<&LogLoss>,
     ) -> Result<LogPosition, StoreError> {
         let folder = tempfile::Builder::new().prefix(".snapshot-").tempdir_in(folder);
-        let folder = folder.map_err(|error| StoreError::Commit(error.to_string()))?;
+        let folder = folder.map_err(|error| StoreFault::CommitFailed(error.to_string()))?;
         let path = folder.path().join("blank.db");
         drop(Self::open(&path)?);
         super::write_position(&Connection::open(&path)?, team, LogPosition::default())?;
@@ -154,7 +154,7 @@ impl Store {
         source.execute("DETACH target", [])?;
         match Backup::new(&source, &mut target)?.step(-1)? {
             StepResult::Done => Ok(position),
-            _ => Err(StoreError::Commit("another process has locked the store".into())),
+            _ => Err(StoreFault::CommitFailed("another process has locked the store".into()).into()),
         }
     }
 }

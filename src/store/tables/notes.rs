@@ -55,18 +55,6 @@ pub(in crate::store) fn insert(db: &Connection, row: RowId, text: &str, stamp: &
     Ok(db.last_insert_rowid())
 }
 
-/// Inserts a note that is withdrawn until its step is carried out; returns its number.
-pub(in crate::store) fn insert_withdrawn(
-    db: &Connection,
-    row: RowId,
-    text: &str,
-    stamp: &Stamp,
-) -> Result<i64, StoreError> {
-    let note = insert(db, row, text, stamp)?;
-    set_withdrawn(db, note, Some(stamp.at))?;
-    Ok(note)
-}
-
 /// Returns the number of the newest note of a transaction that has exactly this text and isn't withdrawn.
 pub(in crate::store) fn newest_with_text(db: &Connection, row: RowId, text: &str) -> Result<Option<i64>, StoreError> {
     let sql = "SELECT id FROM notes WHERE transaction_row = ? AND text = ? AND taken_back_at IS NULL ORDER BY id DESC LIMIT 1";

@@ -209,7 +209,7 @@ fn store_of_a_killed_process_without_its_log_is_checked() {
 fn store_opened_by_another_handle_is_not_moved() {
     let (folder, path) = create_filled_store(3);
     let other = Store::open_lasting(&path, at(5)).unwrap();
-    other.report_fault(&StoreError::Broken("a torn page".into()));
+    other.report_fault(&StoreFault::Broken("a torn page".into()).into());
     overwrite(&path, 0, &[0xa5; 512]);
     let refused = Store::open_lasting(&path, at(6)).err().unwrap();
     assert!(refused.to_string().contains("quit all hoptop processes that use it"), "{refused}");
@@ -383,7 +383,7 @@ fn symbolic_link_leads_to_the_store_and_its_companion_files() {
     Store::backup_if_due(store.path(), at(60), &|| true).unwrap().unwrap();
     // Both paths are the same store, so that each handle sees the other one's lock.
     let other = Store::open_lasting(&path, at(61)).unwrap();
-    other.report_fault(&StoreError::Broken("a torn page".into()));
+    other.report_fault(&StoreFault::Broken("a torn page".into()).into());
     drop((store, other));
     overwrite(&path, 0, &[0xa5; 512]);
     let (store, recovered) = open_recovered(&link);
@@ -444,7 +444,7 @@ fn young_store_without_its_log_is_not_treated_as_new() {
 fn store_known_to_be_damaged_accepts_no_writes() {
     let (_folder, path) = create_filled_store(3);
     let first = Store::open_lasting(&path, at(5)).unwrap();
-    first.report_fault(&StoreError::Broken("a torn page".into()));
+    first.report_fault(&StoreFault::Broken("a torn page".into()).into());
     let second = Store::open_lasting(&path, at(6)).unwrap();
     assert_eq!(second.fault(), Some(StoreFault::Broken("a torn page".into())));
     assert_eq!(count(&second), 3);

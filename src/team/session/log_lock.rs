@@ -9,7 +9,11 @@ use std::{path::Path, time::Duration};
 use tokio::task::JoinHandle;
 
 use super::session_error::SessionError;
-use crate::{clock::Clock, process::lock::KernelLock, store::StoreError};
+use crate::{
+    clock::Clock,
+    process::lock::KernelLock,
+    store::{StoreError, StoreFault},
+};
 
 /// The pause before the second try to take the lock, and the longest pause.
 const FIRST_RETRY: Duration = Duration::from_millis(1);
@@ -36,7 +40,7 @@ pub(super) async fn lock(path: &Path, clock: &Clock) -> Result<LogLock, SessionE
     let (mut until, mut pause) = (clock.now().mono + WAIT_LIMIT, FIRST_RETRY);
     let mut heartbeat = KernelLock::last_heartbeat(path);
     loop {
-        let taken = KernelLock::try_take(path).map_err(|error| StoreError::Log(error.to_string()))?;
+        let taken = KernelLock::try_take(path).map_err(|error| StoreError::from(StoreFault::Log(error.to_string())))?;
         if let Some(taken) = taken {
             let heartbeats = tokio::spawn(write_heartbeats(path.to_owned(), clock.clone()));
             return Ok(LogLock { _lock: Some(taken), heartbeats: Some(heartbeats) });

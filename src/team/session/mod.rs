@@ -32,7 +32,7 @@ use crate::{
         team::{Nonce, TeamLink, TeamStatus},
     },
     process::lock::KernelLock,
-    store::{AppliedEntries, LogEntries, LogQueue, Reader, Store, StoreError, Submission},
+    store::{AppliedEntries, LogEntries, LogQueue, Reader, Store, StoreError, StoreFault, Submission},
 };
 
 /// How long a write waits for a database that is away before it is refused.
@@ -259,7 +259,7 @@ impl LogSession {
             let now = self.clock.now().mono;
             let grace = if error.is_transient() { GRACE } else { Duration::ZERO };
             for BodyRequest { reply, .. } in self.body_requests.drain(..) {
-                reply.send(Err(StoreError::Log(error.to_string()))).ok();
+                reply.send(Err(StoreFault::Log(error.to_string()).into())).ok();
             }
             while self.waiting.front().is_some_and(|append| now.since(append.since) >= grace) {
                 self.waiting.pop_front().into_iter().for_each(|append| append.fail(&error.to_string()));

@@ -5,7 +5,7 @@ use tokio::sync::oneshot;
 use crate::{
     clock::{Clock, MonotonicTime},
     domain::{ids::TransactionKey, operation::Envelope, team::Nonce},
-    store::{OperationResult, StoreError, payload},
+    store::{OperationResult, StoreError, StoreFault, payload},
 };
 
 /// The most operations in one entry.
@@ -57,7 +57,7 @@ impl PendingAppend {
             Ok(payload) => Some(Self { is_written_by_poller, ..Self::new(Some(payload), replies, clock) }),
             Err(error) => {
                 let reason = error.to_string();
-                replies.into_iter().for_each(|reply| drop(reply.send(Err(StoreError::Log(reason.clone())))));
+                replies.into_iter().for_each(|reply| drop(reply.send(Err(StoreFault::Log(reason.clone()).into()))));
                 None
             }
         }
@@ -68,11 +68,12 @@ impl PendingAppend {
         let mut results = results.into_iter();
         for reply in self.replies {
             let result = match results.next() {
-                Some(result) => result.map_err(StoreError::Commit),
+                Some(result) => result.map_err(|reason| StoreFault::CommitFailed(reason).into()),
                 None if self.entries.is_empty() => Ok(OperationResult::Done),
-                None => Err(StoreError::Log(
+                None => Err(StoreFault::Log(
                     "the write is in the team's log, but its result is unknown; check it before you repeat it".into(),
-                )),
+                )
+                .into()),
             };
             reply.send(result).ok();
         }
@@ -89,6 +90,6 @@ impl PendingAppend {
             }
             (false, false) => format!("nothing was saved: {reason}"),
         };
-        self.replies.into_iter().for_each(|reply| drop(reply.send(Err(StoreError::Log(reason.clone())))));
+        self.replies.into_iter().for_each(|reply| drop(reply.send(Err(StoreFault::Log(reason.clone()).into()))));
     }
 }

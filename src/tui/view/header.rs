@@ -44,30 +44,25 @@ pub(crate) fn line(context: &DrawContext<'_>, width: u16) -> Line<'static> {
     spans.push(Span::raw(" "));
     let before_tabs = spans.len();
     let list = &context.model.list;
-    let narrow = width < 70;
     // Alerts, charts and log are no part of the open view.
     let is_list = match context.model.screen {
         Screen::List | Screen::Detail => true,
         Screen::Alerts | Screen::Stats | Screen::Log => false,
     };
     for (tab, count) in Tab::BUILT_IN.into_iter().zip(list.counts) {
-        let (long, short) = context.model.view_state.titles(tab);
-        let title = format!("{} {} {count}", tab.number(), if wide { long } else { short });
+        let is_open = tab == list.tab;
         // If not all titles fit, only the open view's title is shown.
-        if tab != list.tab && width < 72 {
+        if !is_open && width < 72 {
             continue;
         }
-        match tab == list.tab {
-            // A narrow screen shows the open view's title alone.
-            false if narrow => {}
-            true if is_list => spans.push(tab::open(theme, &title)),
-            true => spans.push(tab::closed(&title)),
-            // A wide screen has the numbers of alerts before the views.
-            false if tab == Tab::Attention && count > 0 && !wide => {
-                spans.push(Span::styled(format!(" {title} "), theme.critical()));
-            }
-            false => spans.push(tab::closed(&title)),
-        }
+        let (long, short) = context.model.view_state.titles(tab);
+        let title = format!("{} {} {count}", tab.number(), if wide { long } else { short });
+        // A wide screen has the numbers of alerts before the views.
+        let needs_somebody = !is_open && tab == Tab::Attention && count > 0 && !wide;
+        spans.push(match needs_somebody {
+            true => Span::styled(format!(" {title} "), theme.critical()),
+            false => tab::title(theme, &title, is_open && is_list),
+        });
     }
     if let Some(team) = context.model.team.as_ref().filter(|_| wide) {
         spans.push(Span::styled(format!("  TEAM {} online", team.online_count()), theme.dim()));
@@ -83,10 +78,9 @@ pub(crate) fn line(context: &DrawContext<'_>, width: u16) -> Line<'static> {
     for (own, view) in context.model.view_state.own_views() {
         let tab = Tab::Own(own);
         let title = format!("{} {}", tab.number(), view.name);
-        if tab == list.tab {
-            spans.push(if is_list { tab::open(theme, &title) } else { tab::closed(&title) });
-        } else if firing + width::display_width(&time) + width::display_width(&title) + 2 < room(&spans) {
-            spans.push(tab::closed(&title));
+        let is_open = tab == list.tab;
+        if is_open || firing + width::display_width(&time) + width::display_width(&title) + 2 < room(&spans) {
+            spans.push(tab::title(theme, &title, is_open && is_list));
         }
     }
     let room = room(&spans);

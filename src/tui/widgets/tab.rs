@@ -4,12 +4,11 @@ use ratatui::{style::Modifier, text::Span};
 
 use crate::tui::theme::Theme;
 
-pub(crate) fn open(theme: &Theme, title: &str) -> Span<'static> {
+/// Returns the title of a tab.
+pub(crate) fn title(theme: &Theme, title: &str, is_open: bool) -> Span<'static> {
+    if !is_open {
+        return Span::raw(format!(" {title} "));
+    }
     let badge = theme.glyphs().choose(format!(" {title} "), format!("[{title}]"));
     Span::styled(badge, theme.accent().add_modifier(Modifier::REVERSED))
-}
-
-/// Returns the title of another tab.
-pub(crate) fn closed(title: &str) -> Span<'static> {
-    Span::raw(format!(" {title} "))
 }

@@ -107,10 +107,7 @@ pub(crate) fn tabs(context: &DrawContext<'_>, columns: u16) -> Line<'static> {
     let mut spans = vec![Span::styled(" Alerts  ", context.theme.label())];
     for tab in AlertTab::ALL {
         let title = format!("{} {}", tab.title(), list.count(tab));
-        spans.push(match tab == list.tab {
-            true => tab::open(context.theme, &title),
-            false => tab::closed(&title),
-        });
+        spans.push(tab::title(context.theme, &title, tab == list.tab));
     }
     let more = list.page.as_ref().is_some_and(|page| page.has_more);
     if more {

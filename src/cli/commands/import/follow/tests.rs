@@ -4,7 +4,7 @@ use super::*;
 use crate::{
     cli::context::testing::{CommandFixture, at},
     domain::fixtures,
-    store::WakeKind,
+    store::{StoreFault, WakeKind},
 };
 
 const HEADER: &str = "transactionId,fromChainId,toChainId,quoteId,ticket\n";
@@ -202,7 +202,7 @@ fn file_that_is_filled_again_without_a_header_keeps_its_columns() {
 #[tokio::test(start_paused = true)]
 async fn write_that_fails_for_a_while_is_repeated_and_reported_once() {
     let (clock, mut err) = (Clock::starting_at(at(0)), Vec::new());
-    let full = || StoreError::Commit("there is no room left on the disk".into());
+    let full = || StoreError::from(StoreFault::CommitFailed("there is no room left on the disk".into()));
     let mut faults = vec![full(), full(), full()];
     let attempt = || future::ready(Ok(faults.pop().map_or(Ok("kept"), Err)));
     assert_eq!(retry(attempt, &clock, &mut err).await.unwrap().unwrap(), "kept");
