@@ -73,10 +73,6 @@ impl Usage {
 }
 
 pub(crate) fn measure(clock: &Clock, table: &mut ResultTable) {
-    if cfg!(not(unix)) {
-        table.note("The cost of a poll is measured on Unix only.".to_owned());
-        return;
-    }
     let batch = TransferBatch::new(BATCH_SIZES[1], clock);
     let python = Command::new(PYTHON).arg("-V").stdout(Stdio::null()).stderr(Stdio::null()).status();
     let has_python = python.is_ok_and(|status| status.success());

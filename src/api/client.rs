@@ -79,6 +79,15 @@ impl fmt::Debug for Client {
     }
 }
 
+/// An answer as received, and the failure that cut its body short, if any.
+struct RawAnswer {
+    status: u16,
+    retry_after: Option<String>,
+    response_id: Option<String>,
+    body: Vec<u8>,
+    cut: Option<RequestFailure>,
+}
+
 /// The result of one request.
 pub(super) struct Exchange {
     /// The time from sending the request to the last byte, or to giving up.
@@ -167,38 +176,42 @@ impl Client {
         let sent = clock.now();
         let answer = tokio::time::timeout(self.timeouts.total, self.send(request)).await;
         let now = clock.now();
-        let result = answer.unwrap_or(Err(RequestFailure::TimedOut(self.timeouts.total)));
+        let result = answer
+            .unwrap_or(Err(RequestFailure::TimedOut(self.timeouts.total)))
+            .map(|answer| self.redact_answer(answer));
         Exchange { latency: now.mono.since(sent.mono), wall: now.wall, result }
     }
 
-    async fn send(&self, request: RequestBuilder) -> Result<RedactedAnswer, RequestFailure> {
+    fn redact_answer(&self, answer: RawAnswer) -> RedactedAnswer {
+        // The ID is redacted before decoding, so that shortening a long message can't leave a part of the ID.
+        let is_text = std::str::from_utf8(&answer.body).is_ok();
+        let whole = answer.body.len() < BODY_LIMIT;
+        let received = String::from_utf8_lossy(&answer.body).into_owned();
+        let received = if answer.cut.is_some() { redact::cut_end(&self.id, received) } else { received };
+        let lossy = redact::body(&self.id, received);
+        let is_read_as_text = is_text || answer.status != 200;
+        let bytes = if is_read_as_text { lossy.clone().into_bytes() } else { answer.body };
+        let kept = if whole { lossy } else { truncate_body(lossy) };
+        // A hostile service could send the ID back.
+        let response_id = answer.response_id.map(|id| redact::body(&self.id, id));
+        let response_id =
+            response_id.and_then(|id| text::clean_or_none(&id)).filter(|id| id.len() <= RESPONSE_ID_LIMIT);
+        let RawAnswer { status, retry_after, cut, .. } = answer;
+        RedactedAnswer { status, retry_after, response_id, bytes, kept, cut }
+    }
+
+    async fn send(&self, request: RequestBuilder) -> Result<RawAnswer, RequestFailure> {
         let request = request.header("x-integrator-id", self.header.clone());
         let mut response = request.send().await.map_err(|error| self.transport_failure(&error))?;
+        let retry_after = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()).map(str::to_owned);
         let status = response.status().as_u16();
-        let headers = response.headers();
-        let header = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
-        let (retry_after, response_id) = (header(RETRY_AFTER), header(RESPONSE_ID));
+        let response_id = response.headers().get(RESPONSE_ID).and_then(|value| value.to_str().ok()).map(str::to_owned);
         let (body, cut) = transport::read_body(&mut response, BODY_LIMIT).await;
         let cut = cut.map(|cut| match cut {
             BodyTruncation::TooLarge => RequestFailure::Unreadable("the body is larger than 1 MiB".into()),
             BodyTruncation::Broken(error) => self.transport_failure(&error),
         });
-        let (bytes, kept) = self.redact_body(status, body, cut.is_some());
-        // A hostile service could send the ID back.
-        let response_id = response_id.and_then(|id| text::clean_or_none(&redact::body(&self.id, id)));
-        let response_id = response_id.filter(|id| id.len() <= RESPONSE_ID_LIMIT);
-        Ok(RedactedAnswer { status, retry_after, response_id, bytes, kept, cut })
-    }
-
-    /// Returns the body that is decoded, and the one that is kept. The ID is redacted before decoding, so that
-    /// shortening a long message can't leave a part of the ID.
-    fn redact_body(&self, status: u16, body: Vec<u8>, is_cut: bool) -> (Vec<u8>, String) {
-        let (is_text, is_whole) = (std::str::from_utf8(&body).is_ok(), body.len() < BODY_LIMIT);
-        let received = String::from_utf8_lossy(&body).into_owned();
-        let received = if is_cut { redact::cut_end(&self.id, received) } else { received };
-        let lossy = redact::body(&self.id, received);
-        let bytes = if is_text || status != 200 { lossy.clone().into_bytes() } else { body };
-        (bytes, if is_whole { lossy } else { truncate_body(lossy) })
+        Ok(RawAnswer { status, retry_after, response_id, body, cut })
     }
 
     fn status_url(&self, params: &TransactionParams) -> Url {

@@ -3,7 +3,7 @@
 //! Parsed, a mebibyte of `{"":0}` takes a hundred mebibytes, so the values are counted first. A part must never be
 //! dropped silently: a body with more values is refused as a whole.
 
-use serde::de::Error;
+use serde::de::{Error, IgnoredAny};
 use serde_json::Value;
 
 /// The most values that a body may hold. A record has about 200. The largest value is an array or object in an object,
@@ -14,20 +14,27 @@ const LIMIT: usize = 32_768;
 /// protects the stack.
 pub(super) fn parse(raw: &str) -> Result<Value, serde_json::Error> {
     if count_values(raw) > LIMIT {
+        // A text that isn't JSON is refused as that.
+        serde_json::from_str::<IgnoredAny>(raw)?;
         return Err(Error::custom(format_args!("more than {LIMIT} values")));
     }
     serde_json::from_str(raw)
 }
 
-/// Returns an upper bound of the number of values: each but the first follows a comma or an opening bracket.
+/// Returns the number of values of a JSON text: each but the first follows a comma, or an opening bracket that isn't
+/// closed at once.
 fn count_values(raw: &str) -> usize {
-    let (mut count, mut is_text, mut is_escaped) = (1, false, false);
-    for byte in raw.bytes() {
+    let (mut count, mut is_text, mut is_escaped, mut is_just_opened) = (1, false, false, false);
+    for byte in raw.bytes().filter(|byte| !byte.is_ascii_whitespace()) {
+        let was_just_opened = std::mem::take(&mut is_just_opened);
         match byte {
             _ if is_escaped => is_escaped = false,
             b'\\' => is_escaped = is_text,
             b'"' => is_text = !is_text,
-            b',' | b'[' | b'{' if !is_text => count += 1,
+            _ if is_text => {}
+            b'[' | b'{' => (count, is_just_opened) = (count + 1, true),
+            b']' | b'}' if was_just_opened => count -= 1,
+            b',' => count += 1,
             _ => {}
         }
     }
@@ -62,6 +69,10 @@ mod tests {
         // The list counts as one value, and each of its entries as two.
         let of = |count: usize| format!("[{}0]", r#"{"":0},"#.repeat((count - 2) / 2));
         assert!(parse(&of(LIMIT)).is_ok());
+        assert!(parse(&format!("[{}[ ]]", "{},".repeat(LIMIT - 2))).is_ok(), "empty ones count once");
+        let of_texts = format!("[{}0]", r#""[,\"","#.repeat(LIMIT - 2));
+        assert!(parse(&of_texts).is_ok(), "what is in a text doesn't count");
+        assert!(parse(&",".repeat(LIMIT + 1)).unwrap_err().to_string().starts_with("expected value"));
         assert!(parse(&of(LIMIT + 2)).unwrap_err().to_string().starts_with("more than 32768 values"));
     }
 }

@@ -1,6 +1,6 @@
 //! Parses files and pasted text into transactions to track (`commands.md`, Import; `mockups.md`, screen 9).
 //!
-//! The module reads streams in bounded memory. It opens no file and reads no clock. It must never accept a batch with a
+//! The module reads a stream piece by piece; only the spool needs a file, a temporary one. It reads no clock. It must never accept a batch with a
 //! bad row, and never return text that [`clean`](crate::domain::text::clean) hasn't processed.
 
 mod batch;
@@ -222,7 +222,7 @@ pub(crate) fn read_batch(
     Ok((batch, found))
 }
 
-/// Reads a whole file from memory into memory: for tests and fuzzing.
+/// Reads a whole file from memory, through the spool, into memory: for tests and fuzzing.
 ///
 /// # Errors
 /// If any line is bad. All bad lines are listed, up to 100,000; a last entry counts the rest.

@@ -111,15 +111,15 @@ pub(crate) fn open(path: &Path) -> io::Result<File> {
 /// # Errors
 /// If the file system has no locks.
 pub(crate) fn try_lock(file: &File) -> io::Result<bool> {
-    is_locked(file.try_lock())
+    has_locked(file.try_lock())
 }
 
 /// Like [`try_lock`], but shares the lock with others that share it.
 pub(crate) fn try_lock_shared(file: &File) -> io::Result<bool> {
-    is_locked(file.try_lock_shared())
+    has_locked(file.try_lock_shared())
 }
 
-fn is_locked(attempt: Result<(), TryLockError>) -> io::Result<bool> {
+fn has_locked(attempt: Result<(), TryLockError>) -> io::Result<bool> {
     match attempt {
         Ok(()) => Ok(true),
         Err(TryLockError::WouldBlock) => Ok(false),

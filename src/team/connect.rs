@@ -147,7 +147,6 @@ fn config(address: &TeamAddress, user: &str) -> Config {
     match &address.host {
         Host::Tcp(host) => config.host(host),
         Host::Socket(folder) => config.host_path(folder),
-        // Refused as unresolvable.
     };
     // The client's default, `Prefer`, falls back to a connection without TLS.
     let (ssl_mode, channel_binding) = match address.tls {

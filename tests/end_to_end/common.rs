@@ -38,8 +38,8 @@ impl Home {
     /// Writes the program's config file, for its owner alone.
     pub(crate) fn configure(&self, text: &str) {
         fs::create_dir_all(self.path().join("config/hoptop")).unwrap();
-        let _path = self.write("config/hoptop/config.toml", text);
-        fs::set_permissions(_path, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+        let path = self.write("config/hoptop/config.toml", text);
+        fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
     }
 
     /// Returns a command of the program in this home. Its environment has only the paths of this home, and `PATH`.

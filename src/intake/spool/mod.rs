@@ -2,7 +2,7 @@
 //! valid.
 //!
 //! Rows are kept in a temporary file that no other process can see and that disappears with its handle. A separate
-//! thread writes them while the input is read. Memory must hold no more than sixteen bytes of a row.
+//! thread writes them while the input is read. Memory must hold no more of a row than a few numbers.
 
 mod batch;
 

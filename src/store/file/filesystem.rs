@@ -4,7 +4,8 @@
 
 use std::path::Path;
 
-/// Network file systems, by their names in Linux, separated by blanks. Their locks and shared memory don't work between machines.
+/// Network file systems, by their names in Linux, separated by blanks. Their locks and shared memory don't work between
+/// machines.
 const NETWORK_FILE_SYSTEMS: &str = "nfs nfs4 cifs smb3 smbfs ncpfs afs 9p ceph coda lustre glusterfs gfs2 ocfs2 beegfs orangefs davfs \
     vboxsf vmhgfs fuse.vmhgfs-fuse fuse.sshfs fuse.glusterfs fuse.rclone fuse.s3fs fuse.ceph \
     fuse.davfs2 fuse.smbnetfs fuse.curlftpfs fuse.gcsfuse fuse.juicefs";

@@ -49,7 +49,7 @@ impl Reader {
     /// Finds `TX` of the command line: a hash on any chain, six or more characters of it, or a URL that contains it.
     /// Also finds the ID of the quote or of the request (or a part), a ticket, and the sender's address. Finds the
     /// receiver's address if hoptop asked for the quote. Costs O(1) in the tracked transactions if the search index has
-    /// few candidates, and O(n) otherwise. Returns at most ten transactions.
+    /// few candidates, and O(n) otherwise. Returns the first ten of each kind of match.
     pub fn find(&self, text: &str) -> Result<Vec<Transaction>, StoreError> {
         let text = text::clean(text);
         let mut found = self.select(BY_HASH, &TxHash::new(text.clone()).key())?;

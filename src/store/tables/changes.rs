@@ -1,7 +1,7 @@
 //! The change feed (`changes`, `polls`, `feed`): each write appends entries, and readers read them by number.
 //!
-//! Entries of polls that changed nothing are pruned in time; `Changes::has_dropped_polls` tells a reader that entries are missing.
-//! No other entry is pruned.
+//! Entries of polls that changed nothing are pruned in time; `Changes::has_dropped_polls` tells a reader that entries are
+//! missing. No other entry is pruned.
 
 use std::{
     collections::{BTreeSet, HashSet},

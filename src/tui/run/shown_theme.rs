@@ -73,5 +73,9 @@ mod tests {
             model.dialog = dialog;
             assert_eq!(name(&model, ShippedTheme::Default), expected, "{:?}", model.dialog);
         }
+        model.dialog = menu("light");
+        let without_colors = Theme::shipped(ShippedTheme::Default, DisplayOptions::default());
+        model.view_state.theme = None;
+        assert_eq!(shown(&without_colors, &model).name(), "default");
     }
 }

@@ -194,10 +194,8 @@ fn file_is_private_complete_and_in_the_format_of_its_extension() {
     assert_eq!((out.as_str(), exit), ("", Exit::Success));
     assert_eq!(err, format!("3 transactions written to {}\n", path.display()));
     assert!(fs::read_to_string(&path).unwrap().starts_with("| Transaction |"));
-    {
-        use std::os::unix::fs::PermissionsExt;
-        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
-    }
+    let permissions = fs::metadata(&path).unwrap().permissions();
+    assert_eq!(std::os::unix::fs::PermissionsExt::mode(&permissions) & 0o777, 0o600);
     assert_eq!(count_partial_files(&fixture), 0);
     let formats = [("a.csv", Some(ExportFormat::Csv)), ("a.jsonl", Some(ExportFormat::Ndjson)), ("a.txt", None)];
     assert!(formats.iter().all(|(name, format)| ExportFormat::of(name) == *format));
@@ -258,19 +256,16 @@ fn target_that_is_no_file_is_refused_or_written_to_but_never_replaced() {
     );
     let folder = fixture.folder.path().to_str().unwrap().to_owned();
     assert!(error(&mut fixture, &folder).ends_with("it is a folder; choose a file in that folder"));
-    {
-        use std::os::unix::fs::FileTypeExt;
-        assert_eq!(run_export(&mut fixture, &to("/dev/null")).2, Exit::Success);
-        assert!(fs::metadata("/dev/null").unwrap().file_type().is_char_device());
-        let (file, link) = (fixture.folder.path().join("real.csv"), fixture.folder.path().join("link.csv"));
-        fs::write(&file, "").unwrap();
-        std::os::unix::fs::symlink(&file, &link).unwrap();
-        for _ in 0..2 {
-            run_export(&mut fixture, &to(link.to_str().unwrap()));
-            assert!(fs::symlink_metadata(&link).unwrap().is_symlink() && fs::metadata(&file).unwrap().len() > 0);
-            // The second time, the target of the link doesn't exist.
-            fs::remove_file(&file).unwrap();
-        }
+    assert_eq!(run_export(&mut fixture, &to("/dev/null")).2, Exit::Success);
+    assert!(std::os::unix::fs::FileTypeExt::is_char_device(&fs::metadata("/dev/null").unwrap().file_type()));
+    let (file, link) = (fixture.folder.path().join("real.csv"), fixture.folder.path().join("link.csv"));
+    fs::write(&file, "").unwrap();
+    std::os::unix::fs::symlink(&file, &link).unwrap();
+    for _ in 0..2 {
+        run_export(&mut fixture, &to(link.to_str().unwrap()));
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink() && fs::metadata(&file).unwrap().len() > 0);
+        // The second time, the target of the link doesn't exist.
+        fs::remove_file(&file).unwrap();
     }
 }
 

@@ -1,4 +1,4 @@
-//! What an import did, in numbers: as JSON for `import --json`, and as a line.
+//! The totals of an import: as JSON for `import --json`, and as a line.
 
 use std::{fmt, io::Write};
 

@@ -86,6 +86,9 @@ fn a_theme_that_was_chosen_by_name_is_remembered() {
     run(&mut model, "theme dark");
     let chosen = ChosenTheme { name: "dark".into(), instead_of: "default".into() };
     assert_eq!(model.view_state_to_save().theme, Some(chosen.clone()));
+    run(&mut model, "theme blind");
+    assert_eq!(model.view_state_to_save().theme.unwrap().name, ShippedTheme::ColorBlind.name());
+    run(&mut model, "theme dark");
     assert_eq!(run(&mut model, "theme qqq"), []);
     assert!(model.status_message.as_ref().unwrap().text.starts_with("No theme `qqq`; the themes are default, light"));
     assert_eq!(model.view_state_to_save().theme, Some(chosen));
