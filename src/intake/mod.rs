@@ -1,7 +1,8 @@
 //! Parses files and pasted text into transactions to track (`commands.md`, Import; `mockups.md`, screen 9).
 //!
-//! The module reads a stream piece by piece; only the spool needs a file, a temporary one. It reads no clock. It must never accept a batch with a
-//! bad row, and never return text that [`clean`](crate::domain::text::clean) hasn't processed.
+//! The module reads a stream piece by piece, and reads no clock. Only the spool uses a file, which is temporary. The
+//! module must never accept a batch with a bad row, and never return text that
+//! [`clean`](crate::domain::text::clean) hasn't processed.
 
 mod batch;
 mod body;

@@ -330,7 +330,7 @@ fn next_check(
     row: RowId,
 ) -> Result<Option<DateTime<Utc>>, StoreError> {
     let Some(header) = reader.header(row)?.filter(|header| header.profile == profile) else { return Ok(None) };
-    // Only then is the record worth reading.
+    // The record is read only if a second transaction can matter.
     let second = match header.state.status.as_ref().is_some_and(chain_check::has_second_transaction) {
         true => reader.list_row(row)?.and_then(|listed| next_second_check(&listed.transaction, nodes)),
         false => None,

@@ -92,7 +92,7 @@ pub(crate) struct PollerCore {
     /// The health of the polling.
     pub(super) health: ProfileHealth,
     /// The end of the pause that a person set, if there is one. Requests of people are sent during a pause.
-    pub pause: Option<DateTime<Utc>>,
+    pub pause_end: Option<DateTime<Utc>>,
     in_flight: usize,
     recent_sends: VecDeque<MonotonicTime>,
     /// When the poller started.
@@ -113,7 +113,7 @@ impl PollerCore {
             budget,
             single_requests: VecDeque::new(),
             health: ProfileHealth::default(),
-            pause: None,
+            pause_end: None,
             in_flight: 0,
             recent_sends: VecDeque::new(),
             started: from,
@@ -125,7 +125,7 @@ impl PollerCore {
 
     /// Returns the end of the pause, if `now` is before that end.
     pub(crate) fn paused_until(&self, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
-        self.pause.filter(|until| *until > now)
+        self.pause_end.filter(|until| *until > now)
     }
 
     /// Queues a request that a person asked for and that polls no tracked transaction. Such requests go ahead of
@@ -340,7 +340,7 @@ mod tests {
     #[test]
     fn during_a_pause_only_requests_of_people_are_sent() {
         let mut core = core(10.0, 3);
-        core.pause = Some(at(60_000).wall);
+        core.pause_end = Some(at(60_000).wall);
         core.scheduler.set_open(vec![RowId(1)]);
         assert_eq!(core.next(at(0)), PollerAction::WaitForEvent);
         core.scheduler.request(RowId(2), at(0));

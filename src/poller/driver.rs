@@ -261,7 +261,7 @@ impl<T: ServiceTransport> PollerDriver<T> {
         let now = self.setup.clock.now();
         self.context.duration_stats = read.duration_stats;
         self.core.scheduler.set_open(read.requests.open);
-        self.core.pause = read.requests.paused_until;
+        self.core.pause_end = read.requests.paused_until;
         let changes = read.changes;
         for plan in read.plans {
             let (id, is_requested) = (plan.id, plan.is_requested);

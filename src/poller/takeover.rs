@@ -91,7 +91,7 @@ pub(super) async fn acquire_poller_lock<T: ServiceTransport>(
         return Ok(None);
     }
     let path = KernelLock::beside(setup.store.path(), "poller", &setup.profile);
-    let (mut tries, reader) = (0, SharedReader::new(setup.store.reader()?));
+    let (mut tries, mut reader) = (0, None);
     loop {
         setup.heartbeat.beat();
         let path = path.clone();
@@ -101,7 +101,12 @@ pub(super) async fn acquire_poller_lock<T: ServiceTransport>(
         // The other process may have started so recently that its first report is still missing.
         tries += 1;
         if tries > 4 {
-            report_waiting(setup, reader.clone()).await?;
+            // Opening a reader costs more than a read, so that it is kept.
+            let opened = match reader.take() {
+                Some(opened) => opened,
+                None => SharedReader::new(setup.store.reader()?),
+            };
+            report_waiting(setup, reader.insert(opened).clone()).await?;
         }
         setup.clock.sleep_until(setup.clock.now().mono + RETRY_INTERVAL).await;
     }

@@ -111,15 +111,15 @@ pub(crate) fn open(path: &Path) -> io::Result<File> {
 /// # Errors
 /// If the file system has no locks.
 pub(crate) fn try_lock(file: &File) -> io::Result<bool> {
-    has_locked(file.try_lock())
+    is_acquired(file.try_lock())
 }
 
 /// Like [`try_lock`], but shares the lock with others that share it.
 pub(crate) fn try_lock_shared(file: &File) -> io::Result<bool> {
-    has_locked(file.try_lock_shared())
+    is_acquired(file.try_lock_shared())
 }
 
-fn has_locked(attempt: Result<(), TryLockError>) -> io::Result<bool> {
+fn is_acquired(attempt: Result<(), TryLockError>) -> io::Result<bool> {
     match attempt {
         Ok(()) => Ok(true),
         Err(TryLockError::WouldBlock) => Ok(false),

@@ -76,7 +76,8 @@ fn draw_value(context: &DrawContext<'_>, form: &QuoteForm, field: QuoteField, li
     let [label, value, hint] =
         Layout::horizontal([Constraint::Length(LABEL), Constraint::Max(VALUE), Constraint::Fill(1)]).areas(line);
     let style = if is_wrong { context.theme.critical() } else { context.theme.label() };
-    frame.render_widget(Span::styled(format!("{mark}{}", names(field).1), style), label);
+    let (_, text) = name_and_label(field);
+    frame.render_widget(Span::styled(format!("{mark}{text}"), style), label);
     let style = if is_focused { context.theme.key() } else { Style::new() };
     if let Some(input) = form.inputs.get(field as usize) {
         field::draw(input, is_focused, style, value, frame);
@@ -86,7 +87,7 @@ fn draw_value(context: &DrawContext<'_>, form: &QuoteForm, field: QuoteField, li
 }
 
 /// Returns the name of a field in a sentence, and its label below the field that it continues.
-fn names(field: QuoteField) -> (&'static str, &'static str) {
+fn name_and_label(field: QuoteField) -> (&'static str, &'static str) {
     match field {
         QuoteField::FromChain => ("From chain", "From chain"),
         QuoteField::FromToken => ("From token", "  token"),
@@ -131,7 +132,10 @@ fn outcome_lines(context: &DrawContext<'_>, form: &QuoteForm, columns: usize) ->
             say(dim, "The same request within 30 s gets the stored answer, and sends nothing.");
         }
         QuoteStage::Writing => {
-            form.errors.iter().for_each(|error| say(bad, &format!("! {}: {}", names(error.field).0, error.reason)))
+            form.errors.iter().for_each(|error| {
+                let (name, _) = name_and_label(error.field);
+                say(bad, &format!("! {name}: {}", error.reason));
+            });
         }
         QuoteStage::Asking { .. } => say(context.theme.label(), &format!("Requesting{}", context.theme.ellipsis)),
         QuoteStage::Waiting { until, .. } => {
