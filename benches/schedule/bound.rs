@@ -3,11 +3,11 @@
 //! The bound is Lagrangian: it uses the best inspection times of each route alone. The price per poll is chosen to give
 //! the average number of polls. No strategy that shares one budget among all transfers can have a lower delay.
 
-use crate::world::{MEDIANS, SIGMA};
+use crate::world::{MEDIANS, SIGMA, SLOW_FACTOR};
 
 /// The number of ages at which a route may be inspected. More ages change the bound by less than one in a thousand.
 const AGE_COUNT: usize = 1_500;
-/// The range of ages in standard deviations around the median. One in 10⁹ durations is outside.
+/// The range of ages in standard deviations around the median. One in 10⁹ durations is outside, if none is slow.
 const DEVIATION_RANGE: (f64, f64) = (-4.0, 6.0);
 
 struct RouteSurvival {
@@ -19,15 +19,21 @@ struct RouteSurvival {
 }
 
 impl RouteSurvival {
-    fn new(median: f64) -> Self {
-        let step = (DEVIATION_RANGE.1 - DEVIATION_RANGE.0) / (AGE_COUNT - 1) as f64;
+    /// `slow_share` of the transfers take [`SLOW_FACTOR`] times as long as the others.
+    fn new(median: f64, slow_share: f64) -> Self {
+        let slow_deviations = SLOW_FACTOR.ln() / SIGMA;
+        let most = if slow_share > 0.0 { DEVIATION_RANGE.1 + slow_deviations } else { DEVIATION_RANGE.1 };
+        let step = (most - DEVIATION_RANGE.0) / (AGE_COUNT - 1) as f64;
         let deviations: Vec<f64> = (0..AGE_COUNT).map(|index| DEVIATION_RANGE.0 + step * index as f64).collect();
         let mean = median * (0.5 * SIGMA * SIGMA).exp();
+        let survival = |z: f64| (1.0 - slow_share) * upper_tail(z) + slow_share * upper_tail(z - slow_deviations);
+        let until = |z: f64| mean * (1.0 - upper_tail(z - SIGMA));
+        let mean_until = |z: f64| (1.0 - slow_share) * until(z) + slow_share * SLOW_FACTOR * until(z - slow_deviations);
         let from_start = |rest: Vec<f64>, first: f64| std::iter::once(first).chain(rest).collect::<Vec<_>>();
         Self {
             ages: from_start(deviations.iter().map(|z| median * (SIGMA * z).exp()).collect(), 0.0),
-            survival: from_start(deviations.iter().map(|z| upper_tail(*z)).collect(), 1.0),
-            mean_until: from_start(deviations.iter().map(|z| mean * (1.0 - upper_tail(z - SIGMA))).collect(), 0.0),
+            survival: from_start(deviations.iter().copied().map(survival).collect(), 1.0),
+            mean_until: from_start(deviations.iter().copied().map(mean_until).collect(), 0.0),
         }
     }
 
@@ -49,9 +55,10 @@ impl RouteSurvival {
     }
 }
 
-/// Returns the least mean delay in seconds for an average of `polls` requests per transfer.
-pub(crate) fn least_mean_delay(polls: f64) -> f64 {
-    let routes: Vec<RouteSurvival> = MEDIANS.iter().map(|median| RouteSurvival::new(*median)).collect();
+/// Returns the least mean delay in seconds for an average of `polls` requests per transfer, if every duration's law is
+/// known. `slow_share` of the transfers are slow.
+pub(crate) fn least_mean_delay(polls: f64, slow_share: f64) -> f64 {
+    let routes: Vec<RouteSurvival> = MEDIANS.iter().map(|median| RouteSurvival::new(*median, slow_share)).collect();
     let mean = |price: f64| routes.iter().map(|route| route.cost(price)).sum::<f64>() / routes.len() as f64;
     // Every price gives a valid lower bound. The highest is returned; it changes slowly with the price.
     let prices = (0..60).map(|step| 1.15_f64.powi(step));

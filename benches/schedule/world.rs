@@ -16,6 +16,10 @@ const RUSH: (f64, f64, f64) = (7_200.0, 1_200.0, 10.0);
 const HALT_SECONDS: f64 = 600.0;
 const HALT_INTERVAL: f64 = 3_600.0;
 
+/// Where estimates are wrong, this share of the transfers takes this many times as long.
+pub(crate) const SLOW_SHARE: f64 = 0.03;
+pub(crate) const SLOW_FACTOR: f64 = 10.0;
+
 /// The shortest time between two polls of a transfer, in seconds, for every strategy.
 pub(crate) const MIN_INTERVAL: f64 = 5.0;
 
@@ -182,8 +186,8 @@ impl Workload {
         let mut estimate = median;
         if self.durations == Durations::WrongEstimates {
             estimate *= if random.random::<bool>() { 1.4 } else { 0.6 };
-            if random.random::<f64>() < 0.03 {
-                duration *= 10.0;
+            if random.random::<f64>() < SLOW_SHARE {
+                duration *= SLOW_FACTOR;
             }
         }
         let (submitted, indexed) = match self.beginning {
