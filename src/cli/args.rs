@@ -63,7 +63,7 @@ pub(crate) struct GlobalArgs {
     config: Option<PathBuf>,
     /// The profile of the config file; `watch` takes several [env HOPTOP_PROFILE; default `default`]
     #[arg(long, global = true, value_name = "NAME")]
-    profile: Vec<String>,
+    pub profile: Vec<String>,
     /// The URL of the service, required for polling [env HOPTOP_BASE_URL]
     #[arg(long, global = true, value_name = "URL")]
     base_url: Option<String>,

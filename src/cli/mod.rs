@@ -82,7 +82,7 @@ fn parse_arguments(arguments: &[String]) -> Result<Cli, Result<Exit>> {
         let command = Cli::command().color(color_of_help(arguments));
         Cli::from_arg_matches(&command.try_get_matches_from(words)?)
     };
-    parse(&mut std::env::args_os()).map_err(|error| {
+    let parsed = parse(&mut std::env::args_os()).map_err(|error| {
         let program = std::env::args_os().take(1);
         let cleaned = arguments.iter().map(|word| text::clean(word).into());
         let shown = match parse(&mut program.chain(cleaned)) {
@@ -99,7 +99,21 @@ fn parse_arguments(arguments: &[String]) -> Result<Cli, Result<Exit>> {
             // Whether or not anybody can read why.
             _ => Ok(Exit::Usage),
         }
-    })
+    })?;
+    match is_watched_profile_lost(&parsed, arguments) {
+        true => Err(Err(UsageError(
+            "`--profile` stands before and after `watch`; write each of them after `watch`".to_owned(),
+        )
+        .into())),
+        false => Ok(parsed),
+    }
+}
+
+/// Whether `watch` was given a profile that it wouldn't watch: the options after a command replace those before it.
+fn is_watched_profile_lost(cli: &Cli, arguments: &[String]) -> bool {
+    let options = arguments.iter().take_while(|word| *word != "--");
+    let given = options.filter(|word| *word == "--profile" || word.starts_with("--profile=")).count();
+    matches!(cli.command, Some(Command::Watch(_))) && given > cli.global.profile.len()
 }
 
 /// Returns the colours of the help and of errors about arguments, which are printed before the arguments are parsed.
@@ -153,7 +167,7 @@ fn dispatch(cli: &Cli) -> Result<Exit> {
         Command::Restore(args) => restore::restore(args, &LoadedSettings::new(cli)?.settings),
         Command::Add(args) => with_store(created, &|_, context| add::add(args, context)),
         Command::Import(args) => {
-            if args.file == "-" {
+            if args.is_standard_input() {
                 print_terminal_hint("transactions from the terminal: CSV with a header row, or JSON");
             }
             if args.follow {

@@ -27,6 +27,9 @@ pub enum Severity {
 }
 
 impl Severity {
+    /// Every severity, the most urgent first.
+    pub(crate) const ALL: [Self; 3] = [Self::Critical, Self::Warning, Self::Info];
+
     /// Returns the name in JSON.
     pub fn name(self) -> &'static str {
         match self {

@@ -205,7 +205,7 @@ macro_rules! command_table {
                 => |model, now| marks::range(model, now.mono);
             MarkAll       Triage             [List]                          "mark_all"      ""         ["*"]            "mark all shown transactions"
                 => |_, _| vec![Effect::FindMarks(MarkRequest::Shown)];
-            Acknowledge   Triage needs Marked  [List Detail Alerts]            "acknowledge"   "ack"      ["a"]            "acknowledge the active alerts, with an optional note"
+            Acknowledge   Triage needs Marked  [List Detail Alerts]            "acknowledge"   "ack"      ["a"]            "acknowledge the active alerts, with an optional note" <"NOTE">
                 => |model, now| acknowledge(model, now.mono);
             Snooze        Triage needs Marked  [List Detail Alerts]            "snooze"        ""         ["z"]            "snooze the active alerts: 15 min, 1 h, until the status changes"
                 => |model, now| actions::snooze(model, now.mono);
@@ -221,13 +221,13 @@ macro_rules! command_table {
                 => poll::poll_marked;
             Pause         Track              [List Detail]                   "pause"         ""         ["p"]            "pause polling for a while, or resume it" <"DURATION">
                 => poll::pause;
-            Note          Triage needs Marked  [List Detail]                   "note"          ""         ["e"]            "add a note"
+            Note          Triage needs Marked  [List Detail]                   "note"          ""         ["e"]            "add a note" <"TEXT">
                 => |model, now| actions::note(model, now.mono);
-            Ticket        Triage needs Marked  [List Detail]                   "ticket"        ""         ["t"]            "set or remove the ticket"
+            Ticket        Triage needs Marked  [List Detail]                   "ticket"        ""         ["t"]            "set or remove the ticket" <"TICKET">
                 => |model, now| actions::ticket(model, now.mono);
-            Labels        Triage needs Marked  [List Detail]                   "labels"        ""         ["L"]            "add or remove labels"
+            Labels        Triage needs Marked  [List Detail]                   "labels"        ""         ["L"]            "add or remove labels" <"+NEW -OLD">
                 => |model, now| actions::labels(model, now.mono);
-            Export        Share              [List Detail]                   "export"        ""         ["E"]            "export to a new file: the marked transactions, or all shown; in the detail, the open one"
+            Export        Share              [List Detail]                   "export"        ""         ["E"]            "export to a new file: the marked transactions, or all shown; in the detail, the open one" <"FILE">
                 => actions::export;
             Untrack       Track needs Marked  [List Detail]                   "untrack"       ""         ["x"]            "stop polling; the transaction is kept"
                 => |model, now| actions::untrack(model, now.mono);

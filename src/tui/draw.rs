@@ -93,6 +93,16 @@ impl DrawContext<'_> {
     }
 }
 
+/// Returns which lines of a longer list are shown, for the lower edge of its frame; blank if all are shown.
+pub(crate) fn shown_lines(theme: &Theme, first: usize, rows: usize, total: usize) -> Line<'static> {
+    let text = match rows {
+        0 => String::new(),
+        rows if total > rows => format!(" {}-{} of {total} ", first + 1, first + rows),
+        _ => String::new(),
+    };
+    Line::styled(text, theme.label()).right_aligned()
+}
+
 /// Draws the frame of a dialog over what lies below. Returns the area inside.
 pub(crate) fn put_dialog(block: Block<'_>, pane: Rect, frame: &mut Frame<'_>) -> Rect {
     frame.render_widget(Clear, pane);

@@ -1,8 +1,10 @@
 //! Imports, exports and backups as processes: pipes, signals, a million rows.
 
 use std::{
+    ffi::OsStr,
     fs,
     io::Write,
+    os::unix::ffi::OsStrExt,
     path::PathBuf,
     process::{Child, Stdio},
     thread,
@@ -47,6 +49,17 @@ fn export_can_be_imported_and_a_closed_pipe_is_no_error() {
         let ended = export.end();
         assert_eq!((ended.code, ended.err.as_str()), (Some(0), ""), "{format}");
     }
+}
+
+#[test]
+fn names_of_files_need_not_be_utf_8() {
+    let home = Home::new();
+    let [batch, exported] = [&b"batch\xff.csv"[..], b"out\xff.csv"].map(OsStr::from_bytes);
+    fs::write(home.path().join(batch), HEADER.to_owned() + &row(1)).unwrap();
+    let run = |words: &[&str], file: &OsStr| ProcessOutput::new(home.command(words).arg(file).output().unwrap());
+    run(&["import"], batch).assert_exit(0, &[]);
+    run(&["export", "-o"], exported).assert_exit(0, &["1 transaction written to out"]);
+    assert!(fs::read_to_string(home.path().join(exported)).unwrap().contains("SUP-1"));
 }
 
 #[test]

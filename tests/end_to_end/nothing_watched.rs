@@ -51,6 +51,13 @@ fn filter_hash_pipe_or_store_without_transactions_ends_with_2() {
 }
 
 #[test]
+fn profile_before_watch_is_not_left_out_silently() {
+    let home = Home::new();
+    let ended = home.run(&["--profile", "a", "watch", "--profile", "b", "--allow-empty"]);
+    ended.assert_exit(2, &["`--profile` stands before and after `watch`"]);
+}
+
+#[test]
 fn deletion_of_the_last_watched_transaction_ends_the_watch_with_2() {
     let batch = ScenarioBatch::repeat(1, ONGOING);
     let simulation = SimulatorProcess::start(&batch.scenario);

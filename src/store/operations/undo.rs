@@ -146,8 +146,7 @@ fn replay(
 
 impl Reversal {
     /// Why a step may have been skipped.
-    pub(crate) const SKIP_REASON: &str =
-        "the values have changed since, or the service has found the transaction on the corrected chain";
+    pub(crate) const SKIP_REASON: &str = "the values have changed since, the transaction was deleted, or the service has found it on the corrected chain";
 
     fn count_step(&mut self, is_done: bool) {
         *(if is_done { &mut self.done } else { &mut self.left }) += 1;

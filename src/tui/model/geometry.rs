@@ -5,6 +5,7 @@
 use crate::tui::{
     command::CommandId,
     screens::{
+        alerts::state::AlertTab,
         detail::state::DetailTab,
         list::{columns::ListColumn, tab::Tab},
     },
@@ -49,6 +50,7 @@ pub enum ClickTarget {
     /// A saved view.
     Tab(Tab),
     DetailTab(DetailTab),
+    AlertTab(AlertTab),
     Title(ListColumn),
     /// The change at this index of the newest changes.
     Recent(usize),

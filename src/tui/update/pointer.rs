@@ -57,6 +57,7 @@ pub(crate) fn on_click(model: &mut Model, target: ClickTarget, now: Now) -> Vec<
         }
         ClickTarget::Tab(tab) => return show_tab(model, tab),
         ClickTarget::DetailTab(tab) => (model.list.is_chosen, model.detail.tab) = (true, tab),
+        ClickTarget::AlertTab(tab) => model.alert_list.show_tab(tab),
         ClickTarget::Title(column) => {
             return column.spec().sort.map_or_else(Vec::new, |by| arrangement::choose_order(model, by, now));
         }

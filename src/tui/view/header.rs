@@ -27,12 +27,19 @@ use crate::{
 
 /// The text before the filter.
 const PROMPT: &str = " / ";
+/// The columns that a long filter leaves for the number of rows that it shows.
+const COUNT: usize = 26;
 /// The gap between the filter and its error.
 const GAP: &str = "   ";
 
+/// Whether the header of a screen of this width has room for the numbers of alerts.
+pub(crate) fn is_wide(width: u16) -> bool {
+    width >= 100
+}
+
 /// Returns the header's line, for a screen of this width.
 pub(crate) fn line(context: &DrawContext<'_>, width: u16) -> Line<'static> {
-    let wide = width >= 100;
+    let wide = is_wide(width);
     let theme = context.theme;
     let mut spans = vec![Span::styled(" hoptop ", theme.accent())];
     // An ID that is too short to be shown is the ellipsis alone.
@@ -103,8 +110,7 @@ pub(crate) fn line(context: &DrawContext<'_>, width: u16) -> Line<'static> {
 /// Returns the numbers of firing alerts by severity, and of handled alerts.
 fn alert_badges(context: &DrawContext<'_>) -> Vec<Span<'static>> {
     let overview = &context.model.overview;
-    let severities = [Severity::Critical, Severity::Warning, Severity::Info];
-    let firing = severities.into_iter().zip(overview.alerts).filter(|(_, count)| *count > 0);
+    let firing = Severity::ALL.into_iter().zip(overview.alerts).filter(|(_, count)| *count > 0);
     let mut badges: Vec<Span<'static>> = firing
         .map(|(severity, count)| {
             let text = format!(" {} {count} ", row_text::mark(Some(severity)));
@@ -217,7 +223,11 @@ pub(crate) fn filter(context: &DrawContext<'_>, width: u16) -> Line<'static> {
         }
         None => match &context.model.dialog {
             Dialog::Filter(line) => spans.extend(typed_filter(context, line)),
-            _ => spans.push(Span::raw(list.filter_text.clone())),
+            _ => {
+                // What the filter hides is always counted.
+                let room = usize::from(width).saturating_sub(PROMPT.len() + COUNT.min(usize::from(width) / 3));
+                spans.push(Span::raw(width::cut(&list.filter_text, room, context.theme.ellipsis)));
+            }
         },
     }
     if list.filter_error.is_none() && !list.filter_text.is_empty() {

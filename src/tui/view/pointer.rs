@@ -15,7 +15,7 @@ use crate::{
             geometry::{ClickTarget, WheelPane},
         },
         screens::{
-            detail,
+            alerts, detail,
             list::{self, tab::Tab},
         },
         theme::Theme,
@@ -33,6 +33,12 @@ pub(crate) fn target(model: &Model, now: Now, (column, row): (u16, u16)) -> Opti
         let theme = Theme::new(false, false);
         return detail::view::tab_at(&DrawContext { model, theme: &theme, now }, &panes, pane, at)
             .map(ClickTarget::DetailTab);
+    }
+    if model.screen == Screen::Alerts && panes.filter.contains(at) {
+        let theme = Theme::new(false, false);
+        let column = usize::from(column - panes.filter.x);
+        return alerts::view::tab_at(&DrawContext { model, theme: &theme, now }, panes.filter.width, column)
+            .map(ClickTarget::AlertTab);
     }
     if panes.status.contains(at) && row + 1 == panes.status.bottom() {
         let theme = Theme::new(false, false);

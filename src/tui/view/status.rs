@@ -12,9 +12,10 @@ use ratatui::{
     widgets::Clear,
 };
 
-use super::layout;
+use super::{header, layout};
 use crate::{
     domain::{
+        alert::Severity,
         need,
         poller::{PollerHealth, PollerReport, UNRESPONSIVE},
         polling::{Freshness, PollingObstacle, PollingVerdict},
@@ -22,7 +23,7 @@ use crate::{
         team::{TeamLink, TeamMember},
         text,
     },
-    presentation::width,
+    presentation::{row_text, width},
     tui::{
         command::{CommandId, TargetKind},
         dialogs::Dialog,
@@ -49,6 +50,7 @@ pub(crate) fn lines(context: &DrawContext<'_>, pane: Rect) -> Vec<Line<'static>>
         height => {
             let columns = message_beside(context, pane).map_or(columns, |message| columns - usize::from(message.width));
             let mut lines = polling_lines(context, columns);
+            lines.first_mut().into_iter().for_each(|line| push_alert_counts(context, line, columns));
             lines.extend(team(context, columns));
             // A pane with fewer rows than lines keeps the keys.
             lines.truncate(usize::from(height) - 1);
@@ -137,6 +139,25 @@ fn polling_lines(context: &DrawContext<'_>, columns: usize) -> Vec<Line<'static>
     lines
 }
 
+/// Appends the numbers of firing alerts at the right end of a line, if the header has no room for them.
+fn push_alert_counts(context: &DrawContext<'_>, line: &mut Line<'static>, columns: usize) {
+    if header::is_wide(context.model.size.0) {
+        return;
+    }
+    let firing = Severity::ALL.into_iter().zip(context.model.overview.alerts).filter(|(_, count)| *count > 0);
+    let counts: Vec<_> = firing
+        .map(|(severity, count)| {
+            let text = format!("{}{count} ", row_text::mark(Some(severity)));
+            Span::styled(text, context.theme.severity(severity))
+        })
+        .collect();
+    let gap = columns.saturating_sub(line.width() + counts.iter().map(Span::width).sum::<usize>());
+    if gap > 0 && !counts.is_empty() {
+        line.push_span(Span::raw(" ".repeat(gap)));
+        line.spans.extend(counts);
+    }
+}
+
 fn verdict(context: &DrawContext<'_>, of: &BudgetUse<'_>) -> PollingVerdict {
     PollingVerdict::new(of.report, of.paused_until, of.oldest, context.now.wall)
 }
@@ -167,7 +188,7 @@ fn verdict_spans(
 /// Pieces that don't fit are left out whole, the least important ones first.
 fn polling_line(context: &DrawContext<'_>, of: &BudgetUse<'_>, label_columns: usize, columns: usize) -> Line<'static> {
     /// The least columns of the last error.
-    const MIN_ERROR: usize = 30;
+    const MIN_ERROR: usize = 48;
     /// From this age on an error says nothing about the polling.
     const ERROR_SHOWN: Duration = Duration::from_secs(10 * 60);
     let theme = context.theme;

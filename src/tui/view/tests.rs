@@ -26,11 +26,15 @@ use crate::{
         text::clean,
         transaction::Transaction,
     },
+    presentation::width,
     store::{HistoryLine, StoredObservation},
     tui::{
+        command::{COMMANDS, KeyContext},
         draw::put_text,
         fixtures::{TestDashboard, alert, blank, change_store, everything, live_report, moment, press, type_in},
         message::{CopyResult, Msg},
+        model::geometry::ClickTarget,
+        screens::alerts::state::AlertTab,
         screens::detail::history::TransactionHistory,
         step::step,
     },
@@ -373,6 +377,38 @@ fn end_of_a_long_filter_is_visible_while_it_is_typed() {
     assert!(screen(&model).contains("chain:base age>30m"), "{}", screen(&model));
     press(&mut model, &["Home"], now());
     assert!(screen(&model).contains("/ is:firing or ("), "{}", screen(&model));
+}
+
+#[test]
+fn a_long_filter_leaves_room_for_the_number_of_rows() {
+    let mut model = dashboard(SMALL);
+    press(&mut model, &["/"], now());
+    let filter = "status:ongoing,not_found -label:test or is:firing or (chain:base age>30m ticket:SUP-1)";
+    model.apply(Msg::Paste(filter.into()), now());
+    press(&mut model, &["Enter"], now());
+    let row = screen(&model).lines().nth(1).unwrap().to_owned();
+    assert!(row.contains("-label:test") && row.contains("… ") && row.contains("shown"), "{row}");
+}
+
+#[test]
+fn a_list_of_commands_that_does_not_fit_says_so() {
+    let mut model = dashboard(SMALL);
+    press(&mut model, &[":"], now());
+    let all = COMMANDS.iter().filter(|command| command.contexts.contains(&KeyContext::List)).count() - 1;
+    assert!(screen(&model).contains(&format!(" 1-17 of {all} ")), "{}", screen(&model));
+}
+
+#[test]
+fn a_click_on_a_tab_of_the_alerts_opens_it() {
+    let mut model = dashboard((120, 36));
+    press(&mut model, &["A"], now());
+    let tabs = screen(&model).lines().nth(1).unwrap().to_owned();
+    // The lines of the picture are quoted.
+    let column = width::display_width(&tabs[..tabs.find("Firing").unwrap()]) as u16 - 1;
+    let target = target(&model, now(), (column, 1));
+    assert_eq!(target, Some(ClickTarget::AlertTab(AlertTab::Firing)));
+    model.apply(Msg::Click(target.unwrap()), now());
+    assert_eq!(model.alert_list.tab, AlertTab::Firing);
 }
 
 #[test]

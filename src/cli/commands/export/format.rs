@@ -23,8 +23,8 @@ pub(crate) enum ExportFormat {
 
 impl ExportFormat {
     /// Returns the format of a file's extension, if it is known.
-    pub(super) fn of(file: &str) -> Option<Self> {
-        match Path::new(file).extension()?.to_str()?.to_ascii_lowercase().as_str() {
+    pub(super) fn of(file: &Path) -> Option<Self> {
+        match file.extension()?.to_str()?.to_ascii_lowercase().as_str() {
             "csv" => Some(Self::Csv),
             "json" => Some(Self::Json),
             "ndjson" | "jsonl" => Some(Self::Ndjson),

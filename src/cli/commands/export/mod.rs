@@ -14,7 +14,7 @@ mod sheet;
 use std::{
     fs::{File, OpenOptions},
     io::{BufWriter, Write},
-    path::Path,
+    path::{Path, PathBuf},
 };
 
 use chrono::{DateTime, Utc};
@@ -59,7 +59,7 @@ pub(crate) struct ExportArgs {
     pub format: Option<ExportFormat>,
     /// Write to this file, which is replaced once the export is complete; `-` is standard output
     #[arg(short, long, value_name = "FILE", add = ArgValueCompleter::new(completers::files))]
-    pub output: Option<String>,
+    pub output: Option<PathBuf>,
     /// Write at most this many transactions
     #[arg(long, value_name = "N")]
     pub limit: Option<usize>,
@@ -70,15 +70,15 @@ pub(crate) fn export(args: &ExportArgs, cx: &mut Context) -> Result<Exit> {
     let Some(filter) = list::read_filter(&args.filter, cx.store.author().as_deref(), cx.err)? else {
         return Ok(Exit::Usage);
     };
-    let file = args.output.as_deref().filter(|file| *file != "-");
+    let file = args.output.as_deref().filter(|file| file.as_os_str() != "-");
     let format = args.format.or_else(|| ExportFormat::of(file?)).unwrap_or_default();
     if let (Some(file), None) = (file.filter(|file| ExportFormat::of(file).is_none()), args.format)
-        && Path::new(file).extension().is_some()
+        && file.extension().is_some()
     {
         writeln!(
             cx.err,
             "warning: the extension of `{}` is unknown, so the format is CSV; choose another with --format",
-            text::clean(file)
+            text::clean(&file.to_string_lossy())
         )?;
     }
     let selection = ExportSelection { filter, filter_text: list::filter_text(&args.filter), format, limit: args.limit };
@@ -87,8 +87,8 @@ pub(crate) fn export(args: &ExportArgs, cx: &mut Context) -> Result<Exit> {
         selection.write(cx, None, &|| None)?;
         return Ok(Exit::Success);
     };
-    let name = text::clean(file);
-    let target = OutputTarget::of(Path::new(file), cx.store.path());
+    let name = text::clean(&file.to_string_lossy());
+    let target = OutputTarget::of(file, cx.store.path());
     match target.map_err(|reason| eyre!(reason)).wrap_err_with(|| cannot_write(&name))? {
         // A signal leaves no incomplete file here either, and the write may wait for the reader of a pipe.
         OutputTarget::Device(device) => {

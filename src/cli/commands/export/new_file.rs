@@ -2,7 +2,10 @@
 //!
 //! The module must never replace an existing file, nor leave an incomplete file.
 
-use std::io::{self, BufWriter, Write};
+use std::{
+    io::{self, BufWriter, Write},
+    path::Path,
+};
 
 use color_eyre::eyre::{Result, eyre};
 
@@ -21,7 +24,7 @@ pub(crate) fn to_new_file(store: &Store, order: &ExportOrder) -> Result<String, 
 
 fn write(store: &Store, order: &ExportOrder) -> Result<String> {
     let file = files::expand_home(&order.file);
-    let format = ExportFormat::of(&order.file)
+    let format = ExportFormat::of(Path::new(&order.file))
         .ok_or_else(|| eyre!("the name has no known extension: end it with .csv, .json, .ndjson, .md or .html"))?;
     let target = OutputTarget::of(&file, store.path()).map_err(|reason| eyre!(reason))?;
     let OutputTarget::File { path, folder } = target else { return Err(eyre!("it is a device; choose another name")) };

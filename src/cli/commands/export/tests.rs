@@ -189,7 +189,7 @@ fn file_is_private_complete_and_in_the_format_of_its_extension() {
     let mut fixture = three_transactions();
     let path = fixture.folder.path().join("all.MD");
     fs::write(&path, "what was there").unwrap();
-    let to_file = ExportArgs { output: Some(path.to_str().unwrap().into()), ..ExportArgs::default() };
+    let to_file = ExportArgs { output: Some(path.clone()), ..ExportArgs::default() };
     let (out, err, exit) = run_export(&mut fixture, &to_file);
     assert_eq!((out.as_str(), exit), ("", Exit::Success));
     assert_eq!(err, format!("3 transactions written to {}\n", path.display()));
@@ -198,7 +198,7 @@ fn file_is_private_complete_and_in_the_format_of_its_extension() {
     assert_eq!(std::os::unix::fs::PermissionsExt::mode(&permissions) & 0o777, 0o600);
     assert_eq!(count_partial_files(&fixture), 0);
     let formats = [("a.csv", Some(ExportFormat::Csv)), ("a.jsonl", Some(ExportFormat::Ndjson)), ("a.txt", None)];
-    assert!(formats.iter().all(|(name, format)| ExportFormat::of(name) == *format));
+    assert!(formats.iter().all(|(name, format)| ExportFormat::of(Path::new(name)) == *format));
 }
 
 /// Returns the number of partial files in the store's folder.
@@ -297,7 +297,7 @@ fn files_of_the_store_are_never_replaced() {
     for output in names.into_iter().chain(elsewhere) {
         let length = || fs::metadata(&output).ok().map(|file| file.len());
         let before = length();
-        let to = ExportArgs { output: Some(output.clone()), ..args(ExportFormat::Csv) };
+        let to = ExportArgs { output: Some(output.clone().into()), ..args(ExportFormat::Csv) };
         let (.., refused) = fixture.run(|cx| export(&to, cx));
         let error = crate::cli::error_line(&refused.unwrap_err());
         assert!(error.ends_with("can't be written: it belongs to the store; choose another name"), "{error}");
@@ -307,7 +307,7 @@ fn files_of_the_store_are_never_replaced() {
     }
     assert_eq!(fixture.transactions().len(), 3);
     let beside = format!("{}.csv", store.display());
-    let to = ExportArgs { output: Some(beside), ..ExportArgs::default() };
+    let to = ExportArgs { output: Some(beside.into()), ..ExportArgs::default() };
     assert_eq!(run_export(&mut fixture, &to).2, Exit::Success);
 }
 
@@ -315,7 +315,10 @@ fn files_of_the_store_are_never_replaced() {
 fn options_are_parsed() {
     let words = ["export", "is:overdue", "--format", "ndjson", "-o", "out", "label:vip", "--limit", "3"];
     let ExportArgs { filter, format, output, limit } = parse(&words).unwrap();
-    assert_eq!((filter.len(), format, output.as_deref(), limit), (2, Some(ExportFormat::Ndjson), Some("out"), Some(3)));
+    assert_eq!(
+        (filter.len(), format, output.as_deref(), limit),
+        (2, Some(ExportFormat::Ndjson), Some(Path::new("out")), Some(3))
+    );
 }
 
 /// Generates hostile texts as the store holds them: cleaned, and shorter than the limit of a field.
@@ -484,7 +487,7 @@ fn page_has_totals_and_each_transfer_and_no_markup_from_outside() {
         page.contains("Nothing matched") && page.contains("Filter: status:refund.") && page.ends_with("</html>\n"),
         "{page}"
     );
-    assert_eq!(ExportFormat::of("batch.html"), Some(ExportFormat::Html));
+    assert_eq!(ExportFormat::of(Path::new("batch.html")), Some(ExportFormat::Html));
 }
 
 fn base64(bytes: &[u8]) -> String {

@@ -9,6 +9,7 @@ use std::{
     collections::BTreeMap,
     fs::{self, File},
     io::{self, Read},
+    path::{Path, PathBuf},
 };
 
 use clap::{Args, ValueEnum};
@@ -48,7 +49,7 @@ Examples:
 pub(crate) struct ImportArgs {
     /// A file: CSV with a header row, a JSON array or JSON lines, also compressed with gzip; `-` is standard input
     #[arg(add = ArgValueCompleter::new(completers::files))]
-    pub file: String,
+    pub file: PathBuf,
     /// The format of the file
     #[arg(long, value_enum, default_value_t)]
     pub format: FormatArg,
@@ -62,12 +63,21 @@ pub(crate) struct ImportArgs {
     /// Accept chain IDs that hoptop doesn't know
     #[arg(long)]
     pub any_chain: bool,
-    /// Print one JSON object: the counts, the warnings and the bad lines
+    /// Print one JSON object: the counts, the warnings and, without --follow, the bad lines
     #[arg(long)]
     pub json: bool,
 }
 
 impl ImportArgs {
+    pub(crate) fn is_standard_input(&self) -> bool {
+        self.file.as_os_str() == "-"
+    }
+
+    /// Returns the name of the file in messages.
+    pub(super) fn file_name(&self) -> String {
+        if self.is_standard_input() { "standard input".into() } else { text::clean(&self.file.to_string_lossy()) }
+    }
+
     fn read_options(&self) -> ReadOptions {
         ReadOptions { format: self.format.into(), allows_any_chain: self.any_chain }
     }
@@ -100,7 +110,7 @@ impl From<FormatArg> for InputFormat {
 
 /// Tracks the transactions of the file, and prints the changes. `input` is read if the file is `-`.
 pub(crate) fn import(args: &ImportArgs, input: &mut dyn Read, cx: &mut Context) -> color_eyre::Result<Exit> {
-    let name = display_name(&args.file);
+    let name = args.file_name();
     let (batch, found) = match spool(args, input) {
         Ok(spooled) => spooled,
         Err(ReadError::Bad { errors, lines }) => {
@@ -143,11 +153,6 @@ pub(crate) fn import(args: &ImportArgs, input: &mut dyn Read, cx: &mut Context) 
     Ok(Exit::Success)
 }
 
-/// Returns the name of a file in messages.
-pub(crate) fn display_name(file: &str) -> String {
-    if file == "-" { "standard input".into() } else { text::clean(file) }
-}
-
 /// Returns the sentence that a file can't be read.
 fn unreadable(name: &str, reason: &str) -> String {
     format!("{name} can't be read: {reason}")
@@ -165,10 +170,10 @@ fn refuse(args: &ImportArgs, error: &str, cx: &mut Context) -> color_eyre::Resul
 /// Reads the whole file into a spool, so that the store is written only after every line was found valid.
 fn spool(args: &ImportArgs, input: &mut dyn Read) -> Result<(Box<dyn Batch>, FileFindings), ReadError<SpoolError>> {
     let mut opened;
-    let input = match args.file.as_str() {
-        "-" => input,
-        file => {
-            opened = open(file).map_err(|reason| ReadError::Input(io::Error::other(reason)))?;
+    let input = match args.is_standard_input() {
+        true => input,
+        false => {
+            opened = open(&args.file).map_err(|reason| ReadError::Input(io::Error::other(reason)))?;
             &mut opened
         }
     };
@@ -191,7 +196,7 @@ fn other_profiles_warning(profiles: &BTreeMap<String, usize>, own: &str) -> Opti
 
 /// Opens a file. Checks for a folder first, since some systems open a folder and fail only when it is read, with an
 /// unclear error.
-pub(crate) fn open(file: &str) -> Result<File, String> {
+pub(crate) fn open(file: &Path) -> Result<File, String> {
     if fs::metadata(file).is_ok_and(|about| about.is_dir()) {
         return Err("it is a folder; choose a file in that folder".into());
     }
@@ -281,7 +286,7 @@ mod tests {
         fs::write(&path, text).unwrap();
         let args = args(path.to_str().unwrap());
         let (out, err, exit) = fixture.run(|cx| import(&args, &mut io::empty(), cx));
-        (out, err.replace(&args.file, "FILE"), exit.unwrap())
+        (out, err.replace(args.file.to_str().unwrap(), "FILE"), exit.unwrap())
     }
 
     fn rows(count: usize, ticket: &str) -> String {

@@ -7,6 +7,7 @@ use std::{
     collections::HashSet,
     convert::Infallible,
     io::{self, LineWriter, Write},
+    path::Path,
 };
 
 use color_eyre::eyre::{Result, eyre};
@@ -99,7 +100,8 @@ pub(crate) async fn track_input(
 ) -> Result<Infallible> {
     let args =
         ImportArgs { file: PIPE.into(), format: FormatArg::Auto, dry_run: false, follow: true, any_chain, json: false };
-    let input = FollowedInput::open(PIPE, clock).map_err(|reason| eyre!("standard input can't be read: {reason}"))?;
+    let input = FollowedInput::open(Path::new(PIPE), clock)
+        .map_err(|reason| eyre!("standard input can't be read: {reason}"))?;
     let mut err = LineWriter::new(IgnoreClosedPipe(StderrAboveBar(bar)));
     let mut sink = ImportTarget { store, profile, clock, err: &mut err, listener: Some(reports.clone()) };
     let (totals, exit) = follow::track_until_end(&args, input, signal, &mut sink).await?;

@@ -13,7 +13,7 @@ use crate::{
     domain::{link, text},
     presentation::width,
     tui::{
-        draw::{DrawContext, put_dialog, put_lines},
+        draw::{DrawContext, put_dialog, put_lines, shown_lines},
         widgets::hyperlink,
     },
 };
@@ -34,7 +34,10 @@ pub(crate) fn draw(context: &DrawContext<'_>, menu: &CopyMenu, body: Rect, frame
     let skipped = (menu.cursor + 1).saturating_sub(room.max(1));
     let height = u16::try_from(menu.items.len() + 2).unwrap_or(u16::MAX).min(body.height);
     let pane = Rect { height, ..body };
-    let block = context.titled_block(title).title_bottom(Span::styled(foot, context.theme.dim()));
+    let block = context
+        .titled_block(title)
+        .title_bottom(Span::styled(foot, context.theme.dim()))
+        .title_bottom(shown_lines(context.theme, skipped, room, menu.items.len()));
     let inner = put_dialog(block, pane, frame);
     let columns = usize::from(inner.width);
     let items = menu.items.iter().enumerate().skip(skipped).take(usize::from(inner.height));

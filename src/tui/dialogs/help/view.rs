@@ -21,7 +21,7 @@ use crate::{
     presentation::{row_text, width},
     tui::{
         command::{HelpSection, KeyCommand, KeyContext},
-        draw::{DrawContext, labelled_at, put_dialog, put_lines},
+        draw::{DrawContext, labelled_at, put_dialog, put_lines, shown_lines},
         widgets::field,
     },
 };
@@ -78,10 +78,6 @@ pub(crate) fn draw(context: &DrawContext<'_>, page: &HelpPage, pane: Rect, frame
     let lines = parts.scrolled_lines(context, page);
     let rows = usize::from(parts.rows.height);
     let scroll = page.scroll.min(lines.len().saturating_sub(rows));
-    let position = match lines.len() > rows {
-        true => format!(" {}-{} of {} ", scroll + 1, scroll + rows, lines.len()),
-        false => String::new(),
-    };
     let keys = match pane.width {
         _ if !page.input.value().is_empty() => " Esc clears the search ",
         74.. => " Esc closes   change keys under [keys] in the config file ",
@@ -91,7 +87,7 @@ pub(crate) fn draw(context: &DrawContext<'_>, page: &HelpPage, pane: Rect, frame
         .titled_block(" Help ")
         .title(Span::styled(" type to search keys and commands ", context.theme.dim()))
         .title_bottom(Span::styled(keys, context.theme.dim()))
-        .title_bottom(Line::styled(position, context.theme.label()).right_aligned());
+        .title_bottom(shown_lines(context.theme, scroll, rows, lines.len()));
     put_dialog(block, pane, frame);
     put_lines(lines.into_iter().skip(scroll), parts.rows, frame);
     let text_area = Rect { y: parts.legend.y.saturating_add(1), ..parts.legend }.intersection(parts.legend);

@@ -11,7 +11,7 @@ use ratatui::{
 use super::state::{Menu, MenuEntry};
 use crate::{
     presentation::width,
-    tui::draw::{DrawContext, put_dialog, put_lines},
+    tui::draw::{DrawContext, put_dialog, put_lines, shown_lines},
 };
 
 pub(crate) fn draw(context: &DrawContext<'_>, menu: &Menu, body: Rect, frame: &mut Frame<'_>) {
@@ -21,14 +21,14 @@ pub(crate) fn draw(context: &DrawContext<'_>, menu: &Menu, body: Rect, frame: &m
     let pane = bottom(body, remark.len() + menu.entries.len() + 2);
     let title = menu.title.replace('…', context.theme.ellipsis);
     let title = width::cut(&format!(" {title} "), usize::from(pane.width.saturating_sub(2)), "");
-    let block = context.titled_block(title);
-    let inner = put_dialog(block, pane, frame);
     let mut lines: Vec<Line<'_>> = remark.into_iter().map(|line| Line::raw(format!(" {line}"))).collect();
     // On a low screen the entries take precedence over the remark.
-    let room = usize::from(inner.height);
+    let room = usize::from(pane.height.saturating_sub(2));
     lines.truncate(room.saturating_sub(menu.entries.len()));
     let rows = room.saturating_sub(lines.len()).max(1);
     let first = (menu.cursor + 1).saturating_sub(rows);
+    let block = context.titled_block(title).title_bottom(shown_lines(context.theme, first, rows, menu.entries.len()));
+    let inner = put_dialog(block, pane, frame);
     let shown = menu.entries.iter().enumerate().skip(first).take(rows);
     lines.extend(shown.map(|(index, entry)| line(context, entry, index == menu.cursor, inner.width)));
     put_lines(lines, inner, frame);

@@ -55,7 +55,7 @@ impl CommandPalette {
     pub fn update_matches(&mut self) {
         let text = self.input.value();
         let with_argument = text.trim_start().split_once(' ').and_then(|(name, argument)| {
-            let command = applicable_commands(self.contexts).find(|command| command.name == name)?;
+            let command = command_with_argument(self.contexts, name)?;
             Some(with_arguments(command, command.argument?.of, argument.trim()))
         });
         self.suggestions = with_argument.unwrap_or_else(|| search_commands(self.contexts, text.trim()));
@@ -73,6 +73,11 @@ impl CommandPalette {
         };
         let chosen = self.suggestions.get(self.chosen).map(|suggestion| suggestion.command);
         !self.is_picked && chosen.is_some_and(|command| command.group.acts_on_transactions() && !is_named(command))
+    }
+
+    /// Whether a command with this name applies here.
+    pub fn has_command(&self, name: &str) -> bool {
+        applicable_commands(self.contexts).any(|command| command.name == name)
     }
 
     /// Returns the name of the theme at the cursor, while a person chooses the argument of `:theme`.
@@ -102,6 +107,14 @@ impl CommandPalette {
 fn applicable_commands(contexts: &'static [KeyContext]) -> impl Iterator<Item = &'static KeyCommand> {
     let applies = |command: &KeyCommand| contexts.iter().any(|context| command.contexts.contains(context));
     COMMANDS.iter().filter(move |command| applies(command) && command.id != CommandId::CommandLine)
+}
+
+/// Returns the command that takes an argument and has this name, or the only one whose name begins so.
+fn command_with_argument(contexts: &'static [KeyContext], name: &str) -> Option<&'static KeyCommand> {
+    let begins = |command: &&KeyCommand| command.argument.is_some() && command.name.starts_with(name);
+    let found: Vec<_> = applicable_commands(contexts).filter(begins).collect();
+    let is_exact = |command: &&KeyCommand| command.name == name || found.len() == 1;
+    found.iter().copied().find(is_exact)
 }
 
 /// Finds commands by name or help; all commands if the text is empty.
@@ -138,6 +151,11 @@ fn with_arguments(command: &'static KeyCommand, of: CommandWithArgument, typed: 
         CommandWithArgument::Theme => ShippedTheme::ALL.iter().map(|theme| theme.name()).chain([CONFIGURED]).collect(),
         CommandWithArgument::Filter
         | CommandWithArgument::Columns
+        | CommandWithArgument::Acknowledge
+        | CommandWithArgument::Note
+        | CommandWithArgument::Ticket
+        | CommandWithArgument::Labels
+        | CommandWithArgument::Export
         | CommandWithArgument::Delete
         | CommandWithArgument::Pause
         | CommandWithArgument::SaveView
@@ -198,7 +216,7 @@ mod tests {
     #[test]
     fn a_command_that_changes_something_is_never_guessed() {
         let is_risky = |text: &str| CommandPalette::new(&[KeyContext::List], text).is_risky_guess();
-        for text in ["utrack", "markall", "un", "is kept"] {
+        for text in ["utrack", "markall", "un", "is kept", "label +vip"] {
             assert!(is_risky(text), "{text}");
         }
         for text in ["untr", "undo", "delete yes", "", "thm"] {
@@ -217,6 +235,9 @@ mod tests {
         assert_eq!(offered("sort ").len(), SortBy::ALL.len());
         assert_eq!(offered("sort -age,due"), [("sort", "-age,due".into())]);
         assert_eq!(offered("filter is:overdue"), [("filter", "is:overdue".into())]);
+        assert_eq!(offered("note paid twice"), [("note", "paid twice".into())]);
+        assert_eq!(offered("label +vip"), [("labels", "+vip".into())]);
+        assert_eq!(offered("snooze 3h"), []);
         let mut palette = CommandPalette::new(&[KeyContext::List], "so");
         palette.complete();
         assert_eq!(palette.input.value(), "sort ");

@@ -3,13 +3,13 @@
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
 use tui_input::backend::crossterm::EventHandler;
 
-use super::state::Suggestion;
+use super::state::{CommandPalette, Suggestion};
 use crate::{
     clock::Now,
     domain::text,
     tui::{
         command::{CommandArgument, CommandId, CommandWithArgument},
-        dialogs::{Dialog, filter},
+        dialogs::{Dialog, filter, prompt},
         effect::Effect,
         model::{MessageTone, Model},
         pasted_text,
@@ -55,8 +55,8 @@ fn run(model: &mut Model, now: Now) -> Vec<Effect> {
         return Vec::new();
     }
     let Some(Suggestion { command, argument }) = palette.suggestions.get(palette.chosen).cloned() else {
-        let typed = text::clean(palette.input.value());
-        model.show_message(MessageTone::Bad, format!("No command `{typed}` here; Esc closes."), now.mono);
+        let text = no_command_text(palette);
+        model.show_message(MessageTone::Bad, text, now.mono);
         return Vec::new();
     };
     // The message is about an earlier command.
@@ -64,19 +64,44 @@ fn run(model: &mut Model, now: Now) -> Vec<Effect> {
     match command.argument {
         // Without its argument, `delete` asks for confirmation.
         Some(CommandArgument { of, .. }) if !argument.is_empty() || of == CommandWithArgument::Delete => {
-            run_with_argument(model, of, &argument, now)
+            run_with_argument(model, of, command.id, &argument, now)
         }
         Some(_) | None => dispatch(model, command.id, now),
     }
 }
 
-fn run_with_argument(model: &mut Model, of: CommandWithArgument, argument: &str, now: Now) -> Vec<Effect> {
+/// Returns why the typed text matches no command.
+fn no_command_text(palette: &CommandPalette) -> String {
+    let typed = text::clean(palette.input.value());
+    let without_argument = typed.split_once(' ').filter(|(name, _)| palette.has_command(name));
+    match without_argument {
+        Some((name, _)) => format!("`{name}` takes no argument: type the name alone."),
+        None => format!("No command `{typed}` here; Esc closes."),
+    }
+}
+
+fn run_with_argument(
+    model: &mut Model,
+    of: CommandWithArgument,
+    id: CommandId,
+    argument: &str,
+    now: Now,
+) -> Vec<Effect> {
     match of {
         CommandWithArgument::Filter => filter::update::set_typed(model, argument, now),
         CommandWithArgument::Sort => arrangement::set_typed_order(model, argument, now),
         CommandWithArgument::Columns => {
             arrangement::set_columns(model, argument, now.mono);
             Vec::new()
+        }
+        CommandWithArgument::Acknowledge
+        | CommandWithArgument::Note
+        | CommandWithArgument::Ticket
+        | CommandWithArgument::Labels
+        | CommandWithArgument::Export => {
+            let mut effects = dispatch(model, id, now);
+            effects.extend(prompt::update::submit_text(model, argument));
+            effects
         }
         CommandWithArgument::Delete => delete(model, argument, now),
         CommandWithArgument::Pause => poll::pause_for(model, argument, now),

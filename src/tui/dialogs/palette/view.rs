@@ -12,7 +12,7 @@ use crate::{
     presentation::width,
     tui::{
         command::CommandArgument,
-        draw::{DrawContext, put_dialog, put_lines},
+        draw::{DrawContext, put_dialog, put_lines, shown_lines},
         widgets::field,
     },
 };
@@ -27,13 +27,14 @@ const KEYS: usize = 10;
 pub(crate) fn draw(context: &DrawContext<'_>, palette: &CommandPalette, pane: Rect, frame: &mut Frame<'_>) {
     let rows = u16::try_from(palette.suggestions.len()).unwrap_or(u16::MAX).max(1);
     let pane = Rect { height: pane.height.min(rows.saturating_add(3)), ..pane };
+    let room = usize::from(pane.height.saturating_sub(3));
+    let first = (palette.chosen + 1).saturating_sub(room);
     let block = context
         .titled_block(" Command ")
-        .title_bottom(Span::styled(" Enter runs   Tab completes   Up Down choose   Esc closes ", context.theme.dim()));
+        .title_bottom(Span::styled(" Enter runs   Tab completes   Up Down choose   Esc closes ", context.theme.dim()))
+        .title_bottom(shown_lines(context.theme, first, room, palette.suggestions.len()));
     let inner = put_dialog(block, pane, frame);
     let columns = usize::from(inner.width);
-    let room = usize::from(inner.height.saturating_sub(1));
-    let first = (palette.chosen + 1).saturating_sub(room);
     let suggestions = palette.suggestions.iter().enumerate().skip(first).take(room);
     let mut lines = vec![Line::default()];
     lines.extend(suggestions.map(|(index, suggestion)| line(context, suggestion, index == palette.chosen, columns)));

@@ -2,7 +2,7 @@
 //! succeeded.
 
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
-use tui_input::backend::crossterm::EventHandler;
+use tui_input::{Input, backend::crossterm::EventHandler};
 
 use super::state::Prompt;
 use crate::tui::{
@@ -38,6 +38,14 @@ pub(crate) fn on_paste(model: &mut Model, pasted: &str) {
         pasted_text::insert(&mut prompt.input, pasted);
         prompt.error = None;
     }
+}
+
+/// Replaces the text of the open prompt, if one is open, and submits it.
+pub(crate) fn submit_text(model: &mut Model, text: &str) -> Vec<Effect> {
+    let Dialog::Prompt(prompt) = &mut model.dialog else { return Vec::new() };
+    prompt.input = Input::new(text.to_owned());
+    prompt.is_selected = false;
+    submit(prompt)
 }
 
 fn submit(prompt: &mut Prompt) -> Vec<Effect> {

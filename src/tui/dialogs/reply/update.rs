@@ -109,12 +109,15 @@ pub(crate) fn on_loaded(model: &mut Model, read: &[Transaction], wanted: TextUse
 fn customers(groups: &[ReplyGroup]) -> Menu {
     let entry = |group: &ReplyGroup| {
         let label = format!("{}: {}", name(&group.of), text::counted(group.rows.len(), "transaction"));
-        (label, MenuChoice::Reply(group.rows.clone()))
+        let doubt = if is_doubtful(group) { "; perhaps of several customers" } else { "" };
+        (format!("{label}{doubt}"), MenuChoice::Reply(group.rows.clone()))
     };
+    // Enter chooses the first.
+    let (doubtful, certain): (Vec<_>, Vec<_>) = groups.iter().partition(|group| is_doubtful(group));
     let title = format!("The marked transactions belong to {} customers: reply to which?", groups.len());
     let remark = "Their tickets or senders differ. A customer must not read about the transfers of another, so each gets a text \
                   of their own.";
-    Menu::numbered(title, remark, groups.iter().map(entry))
+    Menu::numbered(title, remark, certain.into_iter().chain(doubtful).map(entry))
 }
 
 /// Returns the common customer of some transactions, in words.
@@ -147,11 +150,14 @@ fn title(transactions: &[&Transaction], audience: Audience, groups: &[ReplyGroup
 /// Returns the warning about a text for a customer: its transactions may belong to several customers.
 fn warning(groups: &[ReplyGroup]) -> String {
     match groups {
-        [ReplyGroup { of: Customer::Unknown, rows }] if rows.len() > 1 => {
-            "Check that all of them belong to this customer.".to_owned()
-        }
+        [group] if is_doubtful(group) => "Check that all of them belong to this customer.".to_owned(),
         _ => String::new(),
     }
+}
+
+/// Whether the transactions of a group may belong to several customers.
+fn is_doubtful(group: &ReplyGroup) -> bool {
+    group.of == Customer::Unknown && group.rows.len() > 1
 }
 
 #[cfg(test)]

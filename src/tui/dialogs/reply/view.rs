@@ -6,6 +6,7 @@
 use ratatui::{
     Frame,
     layout::Rect,
+    style::Style,
     text::{Line, Span},
     widgets::{Block, Borders},
 };
@@ -30,15 +31,17 @@ pub(crate) fn draw(
     frame: &mut Frame<'_>,
 ) {
     let room = usize::from(pane.width).saturating_sub(4);
+    let close = format!(" {} closes ", context.key(CommandId::Back));
+    let foot = format!("{close}  no clipboard? select the text with the mouse ");
     // A doubt matters more than the way in which the text was copied.
-    let (after, style) = match (warning, &context.model.copied) {
-        ("", None) => (String::new(), context.theme.dim()),
-        ("", Some(Err(failure))) => (failure.clone(), context.theme.warning()),
-        ("", Some(Ok(copied))) => {
-            let mark = context.theme.glyphs().choose("✓ ", "");
-            (format!("{mark}{copied}"), context.theme.good())
+    let ((after, style), (foot, foot_style)) = match (warning, copied(context)) {
+        ("", copied) => (copied, (foot, context.theme.dim())),
+        (warning, (copied, style)) if copied.is_empty() => {
+            ((warning.to_owned(), context.theme.warning()), (foot, style))
         }
-        (warning, _) => (warning.to_owned(), context.theme.warning()),
+        (warning, (copied, style)) => {
+            ((warning.to_owned(), context.theme.warning()), (format!("{close}  {copied} "), style))
+        }
     };
     // A warning must be read whole. The beginning of the title names the reader, which is enough then.
     let min_title = match width::display_width(warning) {
@@ -52,18 +55,29 @@ pub(crate) fn draw(
         Span::styled(format!(" {title} "), context.theme.label()),
         Span::styled(if after.is_empty() { after } else { format!(" {after} ") }, style),
     ]);
-    let close = context.key(CommandId::Back);
-    let foot = format!(" {close} closes   no clipboard? select the text with the mouse ");
+    let foot = width::cut(&foot, room, context.theme.ellipsis);
     let block = Block::new()
         .borders(Borders::TOP | Borders::BOTTOM)
         .border_set(context.theme.border)
         .border_style(context.theme.dim())
         .title(title)
-        .title_bottom(Span::styled(foot, context.theme.dim()));
+        .title_bottom(Span::styled(foot, foot_style));
     let inner = put_dialog(block, pane, frame);
     let scroll = scroll.min(scroll_end(text, pane));
     let lines: Vec<_> = lines(text, pane).into_iter().skip(scroll).map(Line::raw).collect();
     put_lines(lines, inner, frame);
+}
+
+/// Returns whether the text was copied, in words; blank until that is known.
+fn copied(context: &DrawContext<'_>) -> (String, Style) {
+    match &context.model.copied {
+        None => (String::new(), context.theme.dim()),
+        Some(Err(failure)) => (failure.clone(), context.theme.warning()),
+        Some(Ok(copied)) => {
+            let mark = context.theme.glyphs().choose("✓ ", "");
+            (format!("{mark}{copied}"), context.theme.good())
+        }
+    }
 }
 
 /// Returns the rows that the text needs, at the top of the body.

@@ -211,7 +211,12 @@ impl AlertList {
 
     /// Opens the next or the previous tab; the first comes after the last.
     pub fn show_next_tab(&mut self, direction: Direction) {
-        self.tab = direction.neighbor(&AlertTab::ALL, self.tab);
+        self.show_tab(direction.neighbor(&AlertTab::ALL, self.tab));
+    }
+
+    /// Opens a tab.
+    pub fn show_tab(&mut self, tab: AlertTab) {
+        self.tab = tab;
         if self.position().is_none() {
             self.select(0);
         }

@@ -126,6 +126,17 @@ pub(crate) fn tabs(context: &DrawContext<'_>, columns: u16) -> Line<'static> {
     Line::from(spans)
 }
 
+/// Returns the tab at a column of the row of tabs.
+pub(crate) fn tab_at(context: &DrawContext<'_>, columns: u16, column: usize) -> Option<AlertTab> {
+    let mut end = 0;
+    let index = tabs(context, columns).spans.iter().position(|span| {
+        end += span.width();
+        column < end
+    })?;
+    // The tabs follow the title of the screen.
+    AlertTab::ALL.get(index.checked_sub(1)?).copied()
+}
+
 pub(crate) fn draw(context: &DrawContext<'_>, body: Rect, frame: &mut Frame<'_>) {
     let areas = AlertAreas::new(context, body);
     let pane = areas.rows();

@@ -78,6 +78,24 @@ fn refused_view_names_the_reason() {
 }
 
 #[test]
+fn a_prompt_takes_its_text_from_the_command_line() {
+    let mut model = dashboard("5");
+    let row = model.list.selected.unwrap();
+    let mut typed = |line: &str| {
+        press(&mut model, &["Esc", ":"], now());
+        type_in(&mut model, line, now());
+        (press(&mut model, &["Enter"], now()), message_text(&model).to_owned())
+    };
+    let note = ScreenEdit::AddNote { transactions: vec![row], text: "paid twice".into() };
+    assert_eq!(typed("note paid twice").0, [Effect::Write(Write::Edit(note))]);
+    let ticket = ScreenEdit::SetTicket { transactions: vec![row], ticket: Some("SUP-7".into()) };
+    assert_eq!(typed("ticket SUP-7").0, [Effect::Write(Write::Edit(ticket))]);
+    // A mistake stays in the prompt, with the reason.
+    assert_eq!(typed("labels +").0, []);
+    assert_eq!(typed("snooze 3h").1, "`snooze` takes no argument: type the name alone.");
+}
+
+#[test]
 fn saved_views_return_at_the_next_start_and_damaged_ones_are_dropped() {
     let mut model = dashboard("5");
     filter_by(&mut model, "status:refund");

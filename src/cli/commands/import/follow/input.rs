@@ -6,7 +6,7 @@ use std::{
     fmt,
     fs::{self, File},
     io::{self, Read, Seek, SeekFrom},
-    path::PathBuf,
+    path::{Path, PathBuf},
     thread,
     time::Duration,
 };
@@ -71,16 +71,15 @@ pub(crate) enum FollowedInput {
 impl FollowedInput {
     /// Opens standard input for `-`, else a file. A file that isn't on a disk, such as a pipe, is a stream. The error
     /// is the reason and the way out.
-    pub(crate) fn open(file: &str, clock: &Clock) -> Result<Self, String> {
+    pub(crate) fn open(file: &Path, clock: &Clock) -> Result<Self, String> {
         let reason = |error: io::Error| import::error_reason(&error);
-        if file == "-" {
+        if file.as_os_str() == "-" {
             return Self::stream(io::stdin()).map_err(reason);
         }
         // Opening a pipe blocks until another process writes to it, which must not delay the handling of a signal.
         match fs::metadata(file) {
             Ok(about) if !about.is_file() && !about.is_dir() => {
-                let file = PathBuf::from(file);
-                Self::stream(LazyFile { path: Some(file), opened: None }).map_err(reason)
+                Self::stream(LazyFile { path: Some(file.to_owned()), opened: None }).map_err(reason)
             }
             _ => Ok(Self::Growing(GrowingFile::new(file.into(), import::open(file)?, clock.clone()))),
         }

@@ -42,7 +42,7 @@ pub(crate) fn follow(args: &ImportArgs, cx: &mut Context) -> Result<Exit> {
         match FollowedInput::open(&args.file, &clock) {
             Ok(input) => run(args, input, signal, cx, &clock).await,
             Err(reason) => {
-                import::refuse(args, &import::unreadable(&import::display_name(&args.file), &reason), cx)?;
+                import::refuse(args, &import::unreadable(&args.file_name(), &reason), cx)?;
                 Ok(Exit::Error)
             }
         }
@@ -110,7 +110,7 @@ pub(crate) async fn track_until_end(
     signal: impl Future<Output = Exit>,
     target: &mut ImportTarget<'_>,
 ) -> Result<(ImportTotals, Exit)> {
-    let name = import::display_name(&args.file);
+    let name = args.file_name();
     let mut stream = ImportStream::new(args);
     tokio::pin!(signal);
     let ended = loop {

@@ -137,7 +137,7 @@ fn signal_ends_the_import_with_its_exit_code_and_an_incomplete_line_is_not_track
     let (out, err, exit) = fixture.run(|cx| {
         runtime.block_on(async {
             let clock = Clock::starting_at(at(60));
-            let input = FollowedInput::open(path.to_str().unwrap(), &clock).unwrap();
+            let input = FollowedInput::open(&path, &clock).unwrap();
             let signal = async {
                 tokio::time::sleep(Duration::from_secs(1)).await;
                 Exit::Terminated
@@ -234,7 +234,7 @@ async fn file_is_followed_through_growth_truncation_refilling_and_replacement() 
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("growing");
     fs::write(&path, "one\n").unwrap();
-    let mut input = FollowedInput::open(path.to_str().unwrap(), &Clock::starting_at(at(0))).unwrap();
+    let mut input = FollowedInput::open(&path, &Clock::starting_at(at(0))).unwrap();
     let bytes = |text: &str| InputPiece::Bytes(text.as_bytes().to_vec());
     assert_eq!(input.next().await.unwrap(), bytes("one\n"));
     fs::File::options().append(true).open(&path).unwrap().write_all(b"two\n").unwrap();

@@ -47,6 +47,8 @@ pub(crate) use verdict::{as_sentence, handled_by};
 
 /// The fewest rows of the content. Lines of the top that don't fit then are shown in the summary.
 const MIN_CONTENT: usize = 5;
+/// The same of a detail beside the list.
+const MIN_CONTENT_BESIDE_LIST: usize = 2;
 /// With more rows than these below the top, one row above the tabs is empty.
 const AMPLE: usize = 16;
 
@@ -77,7 +79,7 @@ impl DetailLayout {
         let titled = if is_open { panes.filter.height == 0 } else { !panes.is_split };
         let mut top = if titled { vec![verdict::title(context, tx, columns)] } else { Vec::new() };
         top.extend(verdict::lines(context, tx, columns));
-        let room = rows.saturating_sub(if is_open { 1 + MIN_CONTENT } else { 1 });
+        let room = rows.saturating_sub(1 + if is_open { MIN_CONTENT } else { MIN_CONTENT_BESIDE_LIST });
         let kept = match (top.len() <= room, is_open) {
             (true, _) => top.len(),
             // No partial sentences: all but the title and the verdict is shown in the summary.
