@@ -24,6 +24,9 @@ const SQLITE_FILES: usize = 8;
 /// With less free space than this, in bytes, SQLite can't create its files beside a store.
 const MIN_FREE_BYTES: u64 = 256 << 10;
 
+/// The result of work on the store.
+pub(crate) type Result<T, E = StoreError> = std::result::Result<T, E>;
+
 /// An error of the store.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {

@@ -35,7 +35,7 @@ use rusqlite::Connection;
 use tokio::sync::watch;
 
 pub(crate) use self::{
-    error::{StoreError, StoreFault},
+    error::{Result, StoreError, StoreFault},
     file::{
         backup::{BackupDue, BackupReport, ExistingFilePolicy},
         backup_schedule::BackupSchedule,
@@ -128,19 +128,19 @@ impl Store {
 
     /// Opens the store at `path`; creates the store and its folder if there is none. Refuses a damaged store: this is
     /// for throw-away stores and tests.
-    pub fn open(path: &Path) -> Result<Self, StoreError> {
+    pub fn open(path: &Path) -> Result<Self> {
         Self::start(open::open(path, None)?)
     }
 
     /// Opens a permanent store at the moment `at`. A damaged store is recovered (see [`Store::recovery`]). A backup
     /// precedes each change of the schema. A store that can't be written is opened for reading.
-    pub fn open_lasting(path: &Path, at: DateTime<Utc>) -> Result<Self, StoreError> {
+    pub fn open_lasting(path: &Path, at: DateTime<Utc>) -> Result<Self> {
         Self::start(open::open(path, Some(at))?)
     }
 
     /// Opens a backup for reading, if the file at `path` is one that no hoptop has opened for writing. Nothing is
     /// written to the file or beside it.
-    pub fn open_unused_backup(path: &Path) -> Result<Option<Self>, StoreError> {
+    pub fn open_unused_backup(path: &Path) -> Result<Option<Self>> {
         match open::is_unused_backup(path) {
             true => Self::start(open::open_backup(path)?).map(Some),
             false => Ok(None),
@@ -152,7 +152,7 @@ impl Store {
     ///
     /// # Errors
     /// If the backup isn't sound, or a process has the store open. The store is then as it was.
-    pub fn restore(backup: &Path, path: &Path, at: DateTime<Utc>) -> Result<RestoreReport, StoreError> {
+    pub fn restore(backup: &Path, path: &Path, at: DateTime<Utc>) -> Result<RestoreReport> {
         restore::restore(backup, path, at)
     }
 
@@ -163,7 +163,7 @@ impl Store {
         path: &Path,
         at: DateTime<Utc>,
         on_kept: OnOperationKept,
-    ) -> Result<(Self, Option<WriterSteps>, WatcherSteps), StoreError> {
+    ) -> Result<(Self, Option<WriterSteps>, WatcherSteps)> {
         let mut writer_steps = None;
         let store = Self::start_with(open::open(path, Some(at))?, |connection, path, health, on_commit| {
             let (writer, steps) = Writer::in_steps(connection, path, health, on_commit, on_kept);
@@ -174,14 +174,14 @@ impl Store {
         Ok((store, writer_steps, watcher_steps))
     }
 
-    fn start(opened: OpenStore) -> Result<Self, StoreError> {
+    fn start(opened: OpenStore) -> Result<Self> {
         Self::start_with(opened, Writer::spawn)
     }
 
     fn start_with(
         opened: OpenStore,
-        start_writer: impl FnOnce(Connection, PathBuf, Arc<StoreHealth>, OnCommit) -> Result<Writer, StoreError>,
-    ) -> Result<Self, StoreError> {
+        start_writer: impl FnOnce(Connection, PathBuf, Arc<StoreHealth>, OnCommit) -> Result<Writer>,
+    ) -> Result<Self> {
         let path = opened.path.as_path();
         let health = Arc::new(StoreHealth::new(path, opened.marker, opened.connection.is_ok()));
         let watcher = Arc::new(Watcher::new(path.to_owned(), Arc::clone(&health)));
@@ -292,7 +292,7 @@ impl Store {
     ///
     /// # Errors
     /// If the team's database is away.
-    pub(crate) fn body_text(&self, body: StoredBody) -> Result<Option<String>, StoreError> {
+    pub(crate) fn body_text(&self, body: StoredBody) -> Result<Option<String>> {
         match (body, &self.log) {
             (StoredBody::Text(text), _) => Ok(Some(text)),
             (StoredBody::InLog { entry, transaction, digest }, Some(log)) => {
@@ -311,13 +311,13 @@ impl Store {
     }
 
     /// Opens a connection for reading, for one thread at a time.
-    pub fn reader(&self) -> Result<Reader, StoreError> {
+    pub fn reader(&self) -> Result<Reader> {
         Reader::open(&self.path)
     }
 
     /// Returns a receiver that wakes after commits and when [`Store::fault`] changes. Commits of this process wake
     /// the receiver at once, commits of other processes within 250 ms. A wakeup carries no changes; read the feed.
-    pub fn subscribe(&self, wake: WakeKind) -> Result<watch::Receiver<u64>, StoreError> {
+    pub fn subscribe(&self, wake: WakeKind) -> Result<watch::Receiver<u64>> {
         self.watcher.subscribe(wake)
     }
 
@@ -346,7 +346,7 @@ impl Store {
     }
 
     /// Checks every page and returns the first fault. Takes about one second per gigabyte.
-    pub fn check(&self) -> Result<Option<String>, StoreError> {
+    pub fn check(&self) -> Result<Option<String>> {
         let found = integrity::find_fault(&connection::open_for_reading(&self.path)?, CheckDepth::Full)?;
         found.iter().for_each(|reason| self.health.report(&StoreFault::Broken(reason.clone())));
         Ok(found)
@@ -357,7 +357,7 @@ impl Store {
     ///
     /// # Errors
     /// If the store can't be read or written.
-    pub(crate) fn rebuild_records(&self, decode: DecodeRecord<'_>) -> Result<u64, StoreError> {
+    pub(crate) fn rebuild_records(&self, decode: DecodeRecord<'_>) -> Result<u64> {
         operations::rebuild_records(&mut connection::open_for_writing(&self.path, None, true)?, decode)
     }
 
@@ -379,7 +379,7 @@ impl Store {
         to: &Path,
         existing: ExistingFilePolicy,
         should_continue: &dyn Fn() -> bool,
-    ) -> Result<BackupReport, StoreError> {
+    ) -> Result<BackupReport> {
         let copied = backup::copy(&connection::open_for_reading(&self.path)?, to, existing, should_continue);
         copied.inspect_err(|error| self.report_fault(error))
     }
@@ -390,17 +390,17 @@ impl Store {
         path: &Path,
         at: DateTime<Utc>,
         should_continue: &dyn Fn() -> bool,
-    ) -> Result<Option<BackupReport>, StoreError> {
+    ) -> Result<Option<BackupReport>> {
         backup::make_daily(path, at, should_continue)
     }
 
     /// Whether a process that has finished its own command should make the daily backup.
-    pub fn backup_due(&self, at: DateTime<Utc>) -> Result<BackupDue, StoreError> {
+    pub fn backup_due(&self, at: DateTime<Utc>) -> Result<BackupDue> {
         backup::check_due(&self.path, at)
     }
 
     /// Makes the daily backup whenever it is due, until the returned schedule is dropped.
-    pub fn schedule_backups(&self, clock: Clock) -> Result<BackupSchedule, StoreError> {
+    pub fn schedule_backups(&self, clock: Clock) -> Result<BackupSchedule> {
         BackupSchedule::start(self.path.to_path_buf(), Arc::downgrade(&self.health), clock)
     }
 }

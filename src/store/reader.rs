@@ -10,7 +10,7 @@ use std::{
 
 use rusqlite::{Connection, InterruptHandle};
 
-use super::{error::StoreError, file::connection};
+use super::{error::Result, file::connection};
 
 /// A connection for reading.
 pub struct Reader {
@@ -18,7 +18,7 @@ pub struct Reader {
 }
 
 impl Reader {
-    pub(super) fn open(path: &Path) -> Result<Self, StoreError> {
+    pub(super) fn open(path: &Path) -> Result<Self> {
         Ok(Self { connection: connection::open_for_reading(path)? })
     }
 
@@ -28,14 +28,14 @@ impl Reader {
     ///
     /// # Errors
     /// If there is no store, or it can't be opened.
-    pub fn quick(path: &Path) -> Result<Self, StoreError> {
+    pub fn quick(path: &Path) -> Result<Self> {
         let reader = Self::open(path)?;
         reader.connection.busy_timeout(Duration::from_millis(200))?;
         Ok(reader)
     }
 
     /// Runs several reads in one snapshot of the store, unaffected by concurrent writes.
-    pub fn snapshot<T>(&self, read: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreError> {
+    pub fn snapshot<T>(&self, read: impl FnOnce() -> Result<T>) -> Result<T> {
         connection::snapshot(&self.connection, read)
     }
 
@@ -64,7 +64,7 @@ impl SharedReader {
     }
 
     /// Runs a read; waits while another thread reads. Blocks on the disk, so async code must not call this.
-    pub(crate) fn read<T>(&self, work: impl FnOnce(&Reader) -> Result<T, StoreError>) -> Result<T, StoreError> {
+    pub(crate) fn read<T>(&self, work: impl FnOnce(&Reader) -> Result<T>) -> Result<T> {
         work(&self.reader.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

@@ -4,14 +4,14 @@
 
 use rusqlite::{Connection, OptionalExtension, Params, Row};
 
-use super::error::StoreError;
+use super::error::Result;
 
 /// Runs a statement that the connection keeps prepared.
 pub(in crate::store) trait CachedStatements {
     fn connection(&self) -> &Connection;
 
     /// Runs a statement that returns no rows.
-    fn run(&self, sql: &str, params: impl Params) -> Result<(), StoreError> {
+    fn run(&self, sql: &str, params: impl Params) -> Result<()> {
         self.connection().prepare_cached(sql)?.execute(params)?;
         Ok(())
     }
@@ -22,7 +22,7 @@ pub(in crate::store) trait CachedStatements {
         sql: &str,
         params: impl Params,
         read: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>,
-    ) -> Result<Option<T>, StoreError> {
+    ) -> Result<Option<T>> {
         Ok(self.connection().prepare_cached(sql)?.query_row(params, read).optional()?)
     }
 
@@ -32,7 +32,7 @@ pub(in crate::store) trait CachedStatements {
         sql: &str,
         params: impl Params,
         read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
-    ) -> Result<Vec<T>, StoreError> {
+    ) -> Result<Vec<T>> {
         Ok(self.connection().prepare_cached(sql)?.query_map(params, read)?.collect::<rusqlite::Result<_>>()?)
     }
 }

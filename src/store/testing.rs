@@ -4,7 +4,9 @@ use chrono::{DateTime, Utc};
 
 use super::{
     AlertQuery, AppliedObservation, ImportReport, OpenMark, OperationResult, QuoteSubmission, Reader, Receipt,
-    Reversal, Store, StoreError, payload,
+    Reversal, Store,
+    error::Result,
+    payload,
     tables::{alerts, transactions},
     writer::WriteJob,
 };
@@ -22,13 +24,13 @@ use crate::domain::{
 
 impl Reader {
     /// Returns a transaction with its record.
-    pub(crate) fn transaction(&self, row: RowId) -> Result<Option<Transaction>, StoreError> {
+    pub(crate) fn transaction(&self, row: RowId) -> Result<Option<Transaction>> {
         self.header(row)?.map(|header| transactions::whole(self.db(), header)).transpose()
     }
 
     /// Returns every transaction in the order in which they were added, every active alert, and the number of the
     /// feed's last entry.
-    pub(crate) fn load(&self) -> Result<(Vec<Transaction>, Vec<Alert>, i64), StoreError> {
+    pub(crate) fn load(&self) -> Result<(Vec<Transaction>, Vec<Alert>, i64)> {
         self.snapshot(|| {
             Ok((transactions::all(self.db())?, alerts::load(self.db(), AlertQuery::Active)?, self.last_change()?))
         })
@@ -36,7 +38,7 @@ impl Reader {
 }
 
 /// Applies an operation and waits for its outcome.
-pub(crate) fn apply(store: &Store, operation: Operation, at: DateTime<Utc>) -> Result<OperationResult, StoreError> {
+pub(crate) fn apply(store: &Store, operation: Operation, at: DateTime<Utc>) -> Result<OperationResult> {
     store.apply(operation, at).wait()
 }
 
@@ -74,7 +76,7 @@ pub(crate) fn observe_chain(store: &Store, row: RowId, on_chain: OnChain, at: Da
     apply(store, operation, at).unwrap();
 }
 
-pub(crate) fn try_edit(store: &Store, profile: &str, edit: LocalEdit, at: DateTime<Utc>) -> Result<usize, StoreError> {
+pub(crate) fn try_edit(store: &Store, profile: &str, edit: LocalEdit, at: DateTime<Utc>) -> Result<usize> {
     let edit = store.reader()?.resolve(edit)?;
     apply(store, Operation::Edit { profile: profile.to_owned(), edit }, at)?.changed()
 }
@@ -157,7 +159,7 @@ pub(crate) fn answer_quote(store: &Store, id: i64, observation: QuoteObservation
 /// connection.
 pub(crate) fn with_writer(
     store: &Store,
-    work: impl Fn(&rusqlite::Connection) -> Result<(), StoreError> + Send + 'static,
+    work: impl Fn(&rusqlite::Connection) -> Result<()> + Send + 'static,
 ) -> Receipt {
     store.writer.submit(WriteJob::Run(Box::new(work)))
 }

@@ -19,7 +19,7 @@ use tokio::sync::watch;
 
 use super::{
     commit::{Commit, CommitContent},
-    error::StoreError,
+    error::{Result, StoreError},
     file::{connection, health::StoreHealth},
     tables::changes,
 };
@@ -99,7 +99,7 @@ impl Watcher {
         self.wakeups.wake(content);
     }
 
-    pub(super) fn subscribe(&self, wake: WakeKind) -> Result<watch::Receiver<u64>, StoreError> {
+    pub(super) fn subscribe(&self, wake: WakeKind) -> Result<watch::Receiver<u64>> {
         self.start_polling()?;
         Ok(self.wakeups.sender(wake).subscribe())
     }
@@ -111,7 +111,7 @@ impl Watcher {
         }
     }
 
-    fn start_polling(&self) -> Result<(), StoreError> {
+    fn start_polling(&self) -> Result<()> {
         let mut poll_thread = self.poll_thread.lock().unwrap_or_else(PoisonError::into_inner);
         if poll_thread.is_none() {
             let (sender, requests) = mpsc::channel();
@@ -127,7 +127,7 @@ impl Watcher {
         Ok(())
     }
 
-    fn open_others(&self) -> Result<OtherProcesses, StoreError> {
+    fn open_others(&self) -> Result<OtherProcesses> {
         Ok(OtherProcesses {
             connection: connection::open_for_reading(&self.path)?,
             health: Arc::downgrade(&self.health),
@@ -137,7 +137,7 @@ impl Watcher {
     }
 
     /// Returns the checks of the thread as steps of a simulation. No thread starts from now on.
-    pub(super) fn in_steps(&self) -> Result<WatcherSteps, StoreError> {
+    pub(super) fn in_steps(&self) -> Result<WatcherSteps> {
         let others = self.open_others()?;
         let last = others.read().unwrap_or_default();
         *self.poll_thread.lock().unwrap_or_else(PoisonError::into_inner) = Some(mpsc::channel().0);

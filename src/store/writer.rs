@@ -25,7 +25,7 @@ use tokio::sync::{Notify, oneshot};
 use super::{
     body_storage::BodyStorage,
     commit::{Commit, CommitContent},
-    error::{StoreError, StoreFault, is_disk_error},
+    error::{Result, StoreError, StoreFault, is_disk_error},
     file::{connection::LOG_LIMIT, health::StoreHealth, lock_wait, paths},
     operations::{self, OperationResult},
     replica::{self, LogEntries},
@@ -91,7 +91,7 @@ pub type OnOperationKept = Box<dyn FnMut(&Operation, DateTime<Utc>) + Send>;
 pub(super) type OnCommit = Box<dyn Fn(Option<Commit>) + Send>;
 
 #[cfg(test)]
-pub(super) type TestWrite = Box<dyn Fn(&Connection) -> Result<(), StoreError> + Send>;
+pub(super) type TestWrite = Box<dyn Fn(&Connection) -> Result<()> + Send>;
 
 impl WriteJob {
     /// Whether the write may wait a moment for others. True of answers about transactions, since no person waits for
@@ -121,7 +121,7 @@ impl WriteJob {
 /// The result of a write, available after its commit. It can be awaited, or waited for on a thread that may block.
 #[must_use = "a write is kept only if its receipt says so"]
 pub struct Receipt {
-    result: oneshot::Receiver<Result<OperationResult, StoreError>>,
+    result: oneshot::Receiver<Result<OperationResult>>,
     commit_trigger: Option<CommitTrigger>,
 }
 
@@ -160,7 +160,7 @@ impl CommitTrigger {
 
 impl Receipt {
     /// Creates a receipt for a write that goes to a team's log first.
-    pub(in crate::store) fn from_log(result: oneshot::Receiver<Result<OperationResult, StoreError>>) -> Self {
+    pub(in crate::store) fn from_log(result: oneshot::Receiver<Result<OperationResult>>) -> Self {
         Self { result, commit_trigger: None }
     }
 
@@ -169,7 +169,7 @@ impl Receipt {
     ///
     /// # Errors
     /// If the write failed; nothing of it is stored then.
-    pub fn wait(self) -> Result<OperationResult, StoreError> {
+    pub fn wait(self) -> Result<OperationResult> {
         // The caller is blocked and submits nothing more, so further gathering is useless.
         self.commit_trigger.iter().for_each(CommitTrigger::commit_now);
         // Without `unconstrained`, tokio tells a task that has spent its budget to yield, and this thread would park
@@ -182,7 +182,7 @@ impl Receipt {
 }
 
 impl Future for Receipt {
-    type Output = Result<OperationResult, StoreError>;
+    type Output = Result<OperationResult>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         Pin::new(&mut self.result).poll(context).map(|result| result.unwrap_or(Err(StoreError::Closed)))
@@ -196,7 +196,7 @@ impl Writer {
         path: PathBuf,
         health: Arc<StoreHealth>,
         on_commit: OnCommit,
-    ) -> Result<Self, StoreError> {
+    ) -> Result<Self> {
         let (queue, mut worker) = WriterThread::new(connection, path, health, on_commit);
         let queued = Arc::clone(&worker.queued);
         let thread = thread::Builder::new()
@@ -255,14 +255,14 @@ impl Drop for Writer {
 struct QueuedWrite {
     write: WriteJob,
     /// The result of the write, held back until the commit.
-    outcome: Option<Result<OperationResult, StoreError>>,
-    reply: oneshot::Sender<Result<OperationResult, StoreError>>,
+    outcome: Option<Result<OperationResult>>,
+    reply: oneshot::Sender<Result<OperationResult>>,
 }
 
 impl QueuedWrite {
     /// Applies the write. If the write fails, the transaction must not be committed. A returned error isn't the write's
     /// own fault: it fails the whole transaction.
-    fn run(&mut self, db: &Transaction<'_>) -> Result<CommitContent, StoreError> {
+    fn run(&mut self, db: &Transaction<'_>) -> Result<CommitContent> {
         let outcome = match &self.write {
             WriteJob::Apply(envelope) => operations::apply(db, envelope, BodyStorage::Store),
             WriteJob::Track { profile, batch, stamp } => {
@@ -463,7 +463,7 @@ impl WriterThread {
         is_urgent.store(false, Ordering::Release);
     }
 
-    fn set_synchronous(&mut self, synchronous: &'static str) -> Result<(), StoreError> {
+    fn set_synchronous(&mut self, synchronous: &'static str) -> Result<()> {
         if self.synchronous != Some(synchronous) {
             self.connection.pragma_update(None, "synchronous", synchronous)?;
             self.synchronous = Some(synchronous);
@@ -472,7 +472,7 @@ impl WriterThread {
     }
 
     /// Runs the jobs and commits their writes. Returns `None` and rolls back if nothing was written or a job failed.
-    fn commit(&mut self, jobs: &mut [QueuedWrite]) -> Result<Option<Commit>, StoreError> {
+    fn commit(&mut self, jobs: &mut [QueuedWrite]) -> Result<Option<Commit>> {
         let is_durable = jobs.iter().any(|job| job.write.is_durable());
         self.set_synchronous(if is_durable { "full" } else { "normal" })?;
         let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;

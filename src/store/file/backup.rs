@@ -25,7 +25,7 @@ use super::{
 };
 use crate::{
     process::{self, files},
-    store::error::{self, StoreError, StoreFault},
+    store::error::{self, Result, StoreError, StoreFault},
 };
 
 /// The number of daily backups that are kept.
@@ -90,7 +90,7 @@ pub(in crate::store) fn copy(
     to: &Path,
     existing: ExistingFilePolicy,
     should_continue: &dyn Fn() -> bool,
-) -> Result<BackupReport, StoreError> {
+) -> Result<BackupReport> {
     let failed = |reason: String| StoreError::Backup { path: to.to_owned(), reason };
     if existing == ExistingFilePolicy::Keep && to.exists() {
         return Err(failed("the file already exists; choose another name, or replace it with --force".into()));
@@ -123,7 +123,7 @@ pub(in crate::store) fn copy(
 }
 
 /// Writes the copy and verifies it. Returns the number of transactions in the copy; `None` if it was cancelled.
-fn write(source: &Connection, to: &Path, should_continue: &dyn Fn() -> bool) -> Result<Option<u64>, StoreError> {
+fn write(source: &Connection, to: &Path, should_continue: &dyn Fn() -> bool) -> Result<Option<u64>> {
     let mut target = Connection::open(to)?;
     // No syncs: a copy that has no final name yet is never continued, but made again.
     target.pragma_update(None, "synchronous", "off")?;
@@ -174,7 +174,7 @@ pub(in crate::store) fn make_daily(
     store: &Path,
     at: DateTime<Utc>,
     should_continue: &dyn Fn() -> bool,
-) -> Result<Option<BackupReport>, StoreError> {
+) -> Result<Option<BackupReport>> {
     let Some((source, _lock)) = open_if_due(store, at)? else { return Ok(None) };
     remove_unfinished(store);
     match copy(&source, &backup_path(store, at, None), ExistingFilePolicy::Replace, should_continue) {
@@ -202,7 +202,7 @@ fn save_failure(store: &Path, failure: &StoreError) {
 }
 
 /// Whether a process that has finished its own command should make the daily backup.
-pub(in crate::store) fn check_due(store: &Path, at: DateTime<Utc>) -> Result<BackupDue, StoreError> {
+pub(in crate::store) fn check_due(store: &Path, at: DateTime<Utc>) -> Result<BackupDue> {
     if open_if_due(store, at)?.is_none() {
         return Ok(BackupDue::No);
     }
@@ -216,7 +216,7 @@ pub(in crate::store) fn check_due(store: &Path, at: DateTime<Utc>) -> Result<Bac
 
 /// Opens the store for reading and locks the making of backups. Returns `None` unless a backup is due, the store has
 /// transactions, and no other process makes a backup.
-fn open_if_due(store: &Path, at: DateTime<Utc>) -> Result<Option<(Connection, File)>, StoreError> {
+fn open_if_due(store: &Path, at: DateTime<Utc>) -> Result<Option<(Connection, File)>> {
     if !is_due(store, at) {
         return Ok(None);
     }
@@ -238,11 +238,7 @@ fn lock_file(store: &Path) -> io::Result<File> {
 }
 
 /// Makes a backup before the schema of the store changes.
-pub(in crate::store) fn before_migration(
-    source: &Connection,
-    store: &Path,
-    at: DateTime<Utc>,
-) -> Result<(), StoreError> {
+pub(in crate::store) fn before_migration(source: &Connection, store: &Path, at: DateTime<Utc>) -> Result<()> {
     let from = migrate::version(source)?;
     let refused = |reason| StoreError::NotMigrated { path: store.to_owned(), from, reason };
     // Another process that makes the daily backup finishes soon.

@@ -14,7 +14,7 @@ use std::{
 
 use super::{backup, health::StoreHealth};
 use crate::clock::Clock;
-use crate::store::error::{StoreError, StoreFault};
+use crate::store::error::{Result, StoreError, StoreFault};
 
 /// The time from the start to the first check: by then the first screen is drawn.
 const FIRST_CHECK: Duration = Duration::from_secs(5);
@@ -28,7 +28,7 @@ pub struct BackupSchedule {
 }
 
 impl BackupSchedule {
-    pub(in crate::store) fn start(path: PathBuf, health: Weak<StoreHealth>, clock: Clock) -> Result<Self, StoreError> {
+    pub(in crate::store) fn start(path: PathBuf, health: Weak<StoreHealth>, clock: Clock) -> Result<Self> {
         let (stop_sender, stop_receiver) = mpsc::channel();
         let run_schedule = move || {
             let mut wait = FIRST_CHECK;

@@ -11,7 +11,7 @@ use super::{
     lock_wait, migrate, paths, sql_functions,
 };
 use crate::store::{
-    error::{self, StoreError, StoreFault},
+    error::{self, Result, StoreError, StoreFault},
     statement::CachedStatements,
 };
 
@@ -25,11 +25,7 @@ pub(in crate::store) const LOG_LIMIT: u64 = if cfg!(test) { 256 << 10 } else { 6
 
 /// Opens the store for its only writer, and creates the file if there is none. The schema isn't changed. `check` is the
 /// depth of the check. `is_known` says whether the store was open before, so that it must have a schema.
-pub(in crate::store) fn open_for_writing(
-    path: &Path,
-    check: Option<CheckDepth>,
-    is_known: bool,
-) -> Result<Connection, StoreError> {
+pub(in crate::store) fn open_for_writing(path: &Path, check: Option<CheckDepth>, is_known: bool) -> Result<Connection> {
     if rusqlite::version_number() < MIN_SQLITE {
         return Err(StoreError::OldLibrary(rusqlite::version()));
     }
@@ -55,7 +51,7 @@ pub(in crate::store) fn open_for_writing(
 }
 
 /// Migrates an open store to the latest schema. From then on, closing the connection may copy the log into the file.
-pub(in crate::store) fn finish_opening(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
+pub(in crate::store) fn finish_opening(connection: &mut Connection, path: &Path) -> Result<()> {
     let fault = |error| StoreError::from_open_error(path, &error);
     migrate::migrate(connection, migrate::LATEST).map_err(fault)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false).map_err(fault)?;
@@ -63,12 +59,7 @@ pub(in crate::store) fn finish_opening(connection: &mut Connection, path: &Path)
 }
 
 /// Checks a store to the given depth. A known store without a schema is damaged.
-fn check_file(
-    connection: &Connection,
-    path: &Path,
-    check: Option<CheckDepth>,
-    is_known: bool,
-) -> Result<(), StoreError> {
+fn check_file(connection: &Connection, path: &Path, check: Option<CheckDepth>, is_known: bool) -> Result<()> {
     let fault = |error| StoreError::from_open_error(path, &error);
     let found = match check {
         Some(depth) => integrity::find_fault(connection, depth).map_err(fault)?,
@@ -81,7 +72,7 @@ fn check_file(
 }
 
 /// Opens an existing store for reading, even where nothing can be written.
-pub(in crate::store) fn open_for_reading(path: &Path) -> Result<Connection, StoreError> {
+pub(in crate::store) fn open_for_reading(path: &Path) -> Result<Connection> {
     let fault = |error: rusqlite::Error| match error::is_damage(&error) {
         true => StoreError::from(error),
         false => StoreError::Open { path: path.to_owned(), reason: error::reason(&error) },
@@ -119,10 +110,7 @@ fn immutable_uri(path: &Path) -> PathBuf {
 
 /// Runs `read` in one snapshot of the store, unaffected by concurrent writes. Inside another snapshot `read` belongs to
 /// it.
-pub(in crate::store) fn snapshot<T>(
-    connection: &Connection,
-    read: impl FnOnce() -> Result<T, StoreError>,
-) -> Result<T, StoreError> {
+pub(in crate::store) fn snapshot<T>(connection: &Connection, read: impl FnOnce() -> Result<T>) -> Result<T> {
     struct ReadTransaction<'a>(&'a Connection);
     impl Drop for ReadTransaction<'_> {
         fn drop(&mut self) {
@@ -147,10 +135,7 @@ pub(in crate::store) fn snapshot<T>(
 }
 
 /// Runs work that touches pages all over the store. A larger page cache makes such work many times faster.
-pub(in crate::store) fn with_large_cache<T>(
-    connection: &Connection,
-    work: impl FnOnce() -> Result<T, StoreError>,
-) -> Result<T, StoreError> {
+pub(in crate::store) fn with_large_cache<T>(connection: &Connection, work: impl FnOnce() -> Result<T>) -> Result<T> {
     /// In KiB: a negative value is a size, a positive value would be a number of pages.
     const CACHE_SIZE: i32 = -40 * 1024;
     let usual_size: i32 = connection.pragma_query_value(None, "cache_size", |row| row.get(0))?;
@@ -171,7 +156,7 @@ fn configure(connection: &Connection) -> rusqlite::Result<()> {
 }
 
 /// Refuses another program's database before anything in it is touched. Marks a new database as hoptop's.
-pub(in crate::store) fn claim(connection: &Connection, path: &Path) -> Result<(), StoreError> {
+pub(in crate::store) fn claim(connection: &Connection, path: &Path) -> Result<()> {
     let fault = |error: rusqlite::Error| match error::is_damage(&error) {
         true => StoreError::Damaged { path: path.to_owned(), reason: error.to_string() },
         false => StoreError::from_open_error(path, &error),

@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     process::{files, lock_holder::LockHolder},
-    store::error::{StoreError, StoreFault},
+    store::error::{Result, StoreFault},
 };
 
 /// The file's existence is tested once in this many checks: every second.
@@ -101,7 +101,7 @@ impl StoreHealth {
     }
 
     /// Called when the writer has ended a batch. Returns the outcome for the batch's writes.
-    pub(in crate::store) fn end_batch(&self, outcome: Result<(), StoreError>) -> Result<(), StoreFault> {
+    pub(in crate::store) fn end_batch(&self, outcome: Result<()>) -> Result<(), StoreFault> {
         self.batch_phase.fetch_add(1, Ordering::Relaxed);
         // A commit to a file that is gone is lost.
         let outcome = outcome.and_then(|()| match self.gone_file() {

@@ -21,7 +21,7 @@ use super::{
     paths,
     recovery::{self, Recovery},
 };
-use crate::store::error::{DISK_FULL, StoreError, StoreFault};
+use crate::store::error::{DISK_FULL, Result, StoreError, StoreFault};
 
 /// The largest file, in bytes, that is checked at once if it wasn't closed in order: a tenth of a second at most. A
 /// larger file is checked with the daily backup.
@@ -40,7 +40,7 @@ pub(in crate::store) struct OpenStore {
 
 /// Opens the store at `path`. With `lasting_at` the store is permanent: it is recovered if it is damaged, and backed up
 /// before its schema changes. A permanent store that can't be written is opened for reading.
-pub(in crate::store) fn open(path: &Path, lasting_at: Option<DateTime<Utc>>) -> Result<OpenStore, StoreError> {
+pub(in crate::store) fn open(path: &Path, lasting_at: Option<DateTime<Utc>>) -> Result<OpenStore> {
     let path = &resolve_links(path);
     if let Some(kind) = filesystem::network_kind(nearest_folder(path)) {
         return Err(StoreError::Network { path: path.to_owned(), kind });
@@ -72,7 +72,7 @@ fn connect_or_recover(
     marker: Option<OpenMarker>,
     exit_state: Option<ExitState>,
     lasting_at: Option<DateTime<Utc>>,
-) -> Result<OpenStore, StoreError> {
+) -> Result<OpenStore> {
     let opened = match exit_state.as_ref().and_then(|exit_state| recovery::visible_damage(path, exit_state)) {
         Some(reason) => Err(StoreError::Damaged { path: path.to_owned(), reason }),
         None => connect(path, exit_state.as_ref(), lasting_at),
@@ -128,18 +128,14 @@ pub(in crate::store) fn nearest_folder(path: &Path) -> &Path {
 }
 
 /// Returns an error unless the store has the latest schema: a store that can't be written can't be migrated.
-fn require_latest_schema(path: &Path) -> Result<(), StoreError> {
+fn require_latest_schema(path: &Path) -> Result<()> {
     match migrate::version(&connection::open_for_reading(path)?)? {
         migrate::LATEST => Ok(()),
         _ => Err(StoreFault::ReadOnly(path.to_owned()).into()),
     }
 }
 
-fn connect(
-    path: &Path,
-    exit_state: Option<&ExitState>,
-    lasting_at: Option<DateTime<Utc>>,
-) -> Result<Connection, StoreError> {
+fn connect(path: &Path, exit_state: Option<&ExitState>, lasting_at: Option<DateTime<Utc>>) -> Result<Connection> {
     let check = exit_state.and_then(|exit_state| check_depth(path, exit_state));
     let is_known = exit_state.is_some() && path.exists();
     make_log_writable(path);
@@ -178,7 +174,7 @@ fn check_depth(path: &Path, exit_state: &ExitState) -> Option<CheckDepth> {
     }
 }
 
-fn recover(path: &Path, reason: &str, marker: Option<OpenMarker>, at: DateTime<Utc>) -> Result<OpenStore, StoreError> {
+fn recover(path: &Path, reason: &str, marker: Option<OpenMarker>, at: DateTime<Utc>) -> Result<OpenStore> {
     let create = |source| StoreError::Create { path: path.to_owned(), source };
     let marker = marker.map_or_else(|| OpenMarker::create(path), Ok).map_err(create)?;
     if marker.exclusive_state().is_none() {
@@ -201,7 +197,7 @@ pub(in crate::store) fn is_unused_backup(path: &Path) -> bool {
 }
 
 /// Opens a backup for reading. A backup is never migrated, so one with an older schema can't be read.
-pub(in crate::store) fn open_backup(path: &Path) -> Result<OpenStore, StoreError> {
+pub(in crate::store) fn open_backup(path: &Path) -> Result<OpenStore> {
     if path.metadata().is_ok_and(|about| about.len() == 0) {
         return Err(StoreError::Open { path: path.to_owned(), reason: "it is empty".into() });
     }
@@ -216,11 +212,7 @@ pub(in crate::store) fn open_backup(path: &Path) -> Result<OpenStore, StoreError
 }
 
 /// Admits other processes, now that the store is known to be sound.
-fn share(
-    path: &Path,
-    connection: Result<Connection, StoreFault>,
-    marker: Option<OpenMarker>,
-) -> Result<OpenStore, StoreError> {
+fn share(path: &Path, connection: Result<Connection, StoreFault>, marker: Option<OpenMarker>) -> Result<OpenStore> {
     let share_marker = || {
         let mut marker = marker.map_or_else(|| OpenMarker::create(path), Ok)?;
         marker.share()?;
@@ -234,7 +226,7 @@ fn share(
     Ok(OpenStore { path: path.to_owned(), connection, marker, recovery: None, notice: None })
 }
 
-fn lock_marker(path: &Path) -> Result<Option<OpenMarker>, StoreError> {
+fn lock_marker(path: &Path) -> Result<Option<OpenMarker>> {
     match OpenMarker::open(path) {
         Err(error) if is_unwritable(&error) => Ok(None),
         // Creating the store itself reports this fault later.
@@ -245,7 +237,7 @@ fn lock_marker(path: &Path) -> Result<Option<OpenMarker>, StoreError> {
 
 /// Refuses a store whose log was removed while another process has the store open. A process that closes the store in
 /// order removes the log too, so the log is looked for again for a moment.
-fn wait_for_log(path: &Path, mut marker: Option<OpenMarker>) -> Result<Option<OpenMarker>, StoreError> {
+fn wait_for_log(path: &Path, mut marker: Option<OpenMarker>) -> Result<Option<OpenMarker>> {
     const LIMIT: Duration = Duration::from_millis(1_500);
     for attempts in 0.. {
         let is_shared = marker.as_ref().is_some_and(|marker| marker.exclusive_state().is_none());

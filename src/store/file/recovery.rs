@@ -24,7 +24,10 @@ use super::{
     paths::{self, COMPANIONS, TIMESTAMP_FORMAT},
     recovery_source, sql_functions,
 };
-use crate::{process::files, store::error::StoreError};
+use crate::{
+    process::files,
+    store::error::{Result, StoreError},
+};
 
 const INTERRUPTED: &str = "an earlier recovery was interrupted";
 /// Begins the reason of a repair that a person asked for. SQLite's own check doesn't find damaged values.
@@ -105,12 +108,7 @@ pub(in crate::store) fn visible_damage(path: &Path, exit_state: &ExitState) -> O
 }
 
 /// Moves a damaged store to another name and builds a sound store in its place.
-pub(in crate::store) fn recover(
-    path: &Path,
-    reason: &str,
-    marker: &OpenMarker,
-    at: DateTime<Utc>,
-) -> Result<Recovery, StoreError> {
+pub(in crate::store) fn recover(path: &Path, reason: &str, marker: &OpenMarker, at: DateTime<Utc>) -> Result<Recovery> {
     let damaged_file = match marker.exclusive_state() {
         // If both files exist, the rebuilt store is damaged too, and needs a name other than that of the first damaged
         // file.
@@ -166,7 +164,7 @@ fn move_damaged_file(path: &Path, damaged_file: &Path) -> io::Result<()> {
 }
 
 /// Builds the store under a temporary name, and gives it its final name once it is complete and synced.
-fn rebuild_store(path: &Path, at: DateTime<Utc>, damaged_file: &Path) -> Result<Recovery, StoreError> {
+fn rebuild_store(path: &Path, at: DateTime<Utc>, damaged_file: &Path) -> Result<Recovery> {
     let unfinished = paths::companion(path, ".mending");
     let (backup, mut target) = restore_newest(path, at, &unfinished)?;
     let mut source = recovery_source::open(damaged_file, &unfinished);
@@ -207,7 +205,7 @@ fn rebuild_store(path: &Path, at: DateTime<Utc>, damaged_file: &Path) -> Result<
 }
 
 /// Takes values that are still damaged from the newest backup that has them intact.
-fn repair_from_backups(path: &Path, at: DateTime<Utc>, target: &Connection) -> Result<(), StoreError> {
+fn repair_from_backups(path: &Path, at: DateTime<Utc>, target: &Connection) -> Result<()> {
     target.pragma_update(None, "foreign_keys", false)?;
     sql_functions::register(target)?;
     for kept in backup::list(path, at) {
@@ -221,11 +219,7 @@ fn repair_from_backups(path: &Path, at: DateTime<Utc>, target: &Connection) -> R
 }
 
 /// Copies the newest sound backup; creates a new store if there is none. Returns when the backup was made.
-fn restore_newest(
-    path: &Path,
-    at: DateTime<Utc>,
-    unfinished: &Path,
-) -> Result<(Option<DateTime<Utc>>, Connection), StoreError> {
+fn restore_newest(path: &Path, at: DateTime<Utc>, unfinished: &Path) -> Result<(Option<DateTime<Utc>>, Connection)> {
     for kept in backup::list(path, at) {
         match restore(&kept.path, unfinished) {
             Ok(target) => return Ok((Some(kept.at), target)),
@@ -238,7 +232,7 @@ fn restore_newest(
     Ok((None, target))
 }
 
-fn restore(kept: &Path, unfinished: &Path) -> Result<Connection, StoreError> {
+fn restore(kept: &Path, unfinished: &Path) -> Result<Connection> {
     let create = |source| StoreError::Create { path: unfinished.to_owned(), source };
     let mut copy = create_empty(unfinished)?;
     File::open(kept).and_then(|mut kept| io::copy(&mut kept, &mut copy)).map_err(create)?;
@@ -252,7 +246,7 @@ fn restore(kept: &Path, unfinished: &Path) -> Result<Connection, StoreError> {
 }
 
 /// Creates an empty file; discards what an earlier attempt left there.
-fn create_empty(unfinished: &Path) -> Result<File, StoreError> {
+fn create_empty(unfinished: &Path) -> Result<File> {
     let create = |source| StoreError::Create { path: unfinished.to_owned(), source };
     let journal = paths::companion(unfinished, "-journal");
     if journal.exists() {
@@ -262,7 +256,7 @@ fn create_empty(unfinished: &Path) -> Result<File, StoreError> {
 }
 
 /// Copies the readable rows in one transaction. If the result isn't sound, nothing is copied.
-fn copy_readable_rows(source: &Connection, target: &mut Connection) -> Result<RecoveredRows, StoreError> {
+fn copy_readable_rows(source: &Connection, target: &mut Connection) -> Result<RecoveredRows> {
     target.pragma_update(None, "foreign_keys", false)?;
     let transaction = target.transaction()?;
     let recovered_rows = partial_recovery::recover_rows(source, &transaction)?;

@@ -22,7 +22,10 @@ use super::{
     paths::{self, COMPANIONS},
     recovery::unused_path,
 };
-use crate::{process::files, store::error::StoreError};
+use crate::{
+    process::files,
+    store::error::{Result, StoreError},
+};
 
 /// Follows the store's name in the name of a restored copy that isn't in its place yet.
 const UNFINISHED: &str = ".restoring-";
@@ -41,7 +44,7 @@ pub struct RestoreReport {
 }
 
 /// Restores `backup` at `store`, at the moment `at`.
-pub(in crate::store) fn restore(backup: &Path, store: &Path, at: DateTime<Utc>) -> Result<RestoreReport, StoreError> {
+pub(in crate::store) fn restore(backup: &Path, store: &Path, at: DateTime<Utc>) -> Result<RestoreReport> {
     let store = &resolve_links(store);
     let failed = |reason: String| StoreError::Restore { path: backup.to_owned(), reason };
     check_source(backup, store).map_err(failed)?;
@@ -113,7 +116,7 @@ fn copy_to_store_folder(file: &Path, store: &Path) -> io::Result<TempPath> {
 }
 
 /// Checks that the copy is a sound store of one machine. Returns the number of its transactions.
-fn verify(copy: &Path) -> Result<u64, StoreError> {
+fn verify(copy: &Path) -> Result<u64> {
     let damaged = |reason: String| StoreError::Damaged { path: copy.to_owned(), reason };
     let unreadable = |error: rusqlite::Error| damaged(error.to_string());
     let target = Connection::open(copy).map_err(unreadable)?;

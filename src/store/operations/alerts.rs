@@ -15,7 +15,7 @@ use crate::{
         operation::Stamp,
     },
     store::{
-        error::StoreError,
+        error::Result,
         tables::{
             alerts::{self, AlertQuery},
             changes::{self, FeedEntry},
@@ -25,7 +25,7 @@ use crate::{
 };
 
 /// Carries out the decisions of the rules for one subject. `entry` holds the subject and the moment.
-pub(super) fn carry_out(db: &Connection, steps: &[AlertStep], entry: &FeedEntry<'_>) -> Result<(), StoreError> {
+pub(super) fn carry_out(db: &Connection, steps: &[AlertStep], entry: &FeedEntry<'_>) -> Result<()> {
     let mut has_changed = false;
     for step in steps {
         match step {
@@ -46,7 +46,7 @@ pub(super) fn carry_out(db: &Connection, steps: &[AlertStep], entry: &FeedEntry<
     }
 }
 
-fn raise(db: &Connection, rule: Rule, message: &str, entry: &FeedEntry<'_>) -> Result<bool, StoreError> {
+fn raise(db: &Connection, rule: Rule, message: &str, entry: &FeedEntry<'_>) -> Result<bool> {
     let (is_flapping, was_flapping) = alerts::flapping_state(db, rule, entry)?;
     let is_raised = alerts::insert(db, rule, message, is_flapping, entry)?;
     if is_raised {
@@ -59,7 +59,7 @@ fn raise(db: &Connection, rule: Rule, message: &str, entry: &FeedEntry<'_>) -> R
     Ok(is_raised)
 }
 
-fn clear(db: &Connection, id: i64, rule: Rule, entry: &FeedEntry<'_>) -> Result<bool, StoreError> {
+fn clear(db: &Connection, id: i64, rule: Rule, entry: &FeedEntry<'_>) -> Result<bool> {
     let Some(is_flapping) = alerts::clear(db, id, entry.at)? else { return Ok(false) };
     changes::append(db, entry, &feed_event(rule, false, is_flapping))?;
     Ok(true)
@@ -75,7 +75,7 @@ fn feed_event(rule: Rule, is_raised: bool, is_flapping: bool) -> ChangeKind {
 }
 
 /// Clears every active alert of a transaction.
-pub(super) fn clear_all(db: &Connection, row: RowId, at: DateTime<Utc>) -> Result<(), StoreError> {
+pub(super) fn clear_all(db: &Connection, row: RowId, at: DateTime<Utc>) -> Result<()> {
     let active = alerts::load(db, AlertQuery::OfTransaction(row))?;
     let steps: Vec<_> = active.iter().map(|alert| AlertStep::Clear { id: alert.id, rule: alert.rule }).collect();
     carry_out(db, &steps, &FeedEntry::of_row(row, at))
@@ -84,7 +84,7 @@ pub(super) fn clear_all(db: &Connection, row: RowId, at: DateTime<Utc>) -> Resul
 /// Raises again the alerts that were active when the polling of a transaction stopped, with their handling at that
 /// time. An answer may have come since, to a request that was under way or that a person asked for; it raises and
 /// clears alerts now.
-pub(super) fn reactivate(db: &Connection, row: RowId, at: DateTime<Utc>) -> Result<(), StoreError> {
+pub(super) fn reactivate(db: &Connection, row: RowId, at: DateTime<Utc>) -> Result<()> {
     let entry = FeedEntry::of_row(row, at);
     let reactivated = alerts::reactivate(db, row)?;
     for (rule, is_flapping) in &reactivated {
@@ -108,7 +108,7 @@ pub(super) fn change_handling(
     alert: &Alert,
     handling: Option<&Handling>,
     stamp: &Stamp,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     let entry = entry_of(alert, stamp);
     write_handling(db, alert, handling, &entry)?;
     entry.transaction.map_or(Ok(()), |row| alerts::write_severity_rank(db, row))
@@ -116,14 +116,14 @@ pub(super) fn change_handling(
 
 /// Ends the snoozes that have expired at `at`. Whether an alert counts as snoozed never depends on this call; only the
 /// feed and the order of lists do.
-pub(super) fn end_snoozes(db: &Connection, at: DateTime<Utc>) -> Result<(), StoreError> {
+pub(super) fn end_snoozes(db: &Connection, at: DateTime<Utc>) -> Result<()> {
     let stamp = Stamp::new(at, None);
     alerts::with_ended_snooze(db, at)?.iter().try_for_each(|alert| change_handling(db, alert, None, &stamp))
 }
 
 /// Records in the feed that a person handled an alert as another person had done before. A note counts as the other
 /// person's.
-pub(super) fn record_repetition(db: &Connection, alert: &Alert, stamp: &Stamp) -> Result<(), StoreError> {
+pub(super) fn record_repetition(db: &Connection, alert: &Alert, stamp: &Stamp) -> Result<()> {
     let rule = alert.rule;
     let kind = match &alert.handling {
         Some(Handling::Acknowledged(_)) => ChangeKind::AlertAcknowledged { rule, note: None },
@@ -143,12 +143,7 @@ fn entry_of<'a>(alert: &'a Alert, stamp: &'a Stamp) -> FeedEntry<'a> {
     FeedEntry { at, profile: &alert.profile, transaction, observation: None, author }
 }
 
-fn write_handling(
-    db: &Connection,
-    alert: &Alert,
-    handling: Option<&Handling>,
-    entry: &FeedEntry<'_>,
-) -> Result<(), StoreError> {
+fn write_handling(db: &Connection, alert: &Alert, handling: Option<&Handling>, entry: &FeedEntry<'_>) -> Result<()> {
     alerts::set_handling(db, alert.id, handling)?;
     let rule = alert.rule;
     let kind = match handling {

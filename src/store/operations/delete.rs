@@ -12,7 +12,7 @@ use crate::{
         operation::Stamp,
     },
     store::{
-        error::StoreError,
+        error::Result,
         tables::{
             changes::{self, FeedEntry},
             observations, records, search_index, status_requests, transactions, undo_history,
@@ -31,19 +31,19 @@ pub struct DroppedBodies {
 
 /// Deletes transactions permanently; returns how many existed. Duration samples stay. Nothing of the deleted data
 /// remains in the file.
-pub(super) fn delete(db: &Connection, keys: &[TransactionKey], stamp: &Stamp) -> Result<usize, StoreError> {
+pub(super) fn delete(db: &Connection, keys: &[TransactionKey], stamp: &Stamp) -> Result<usize> {
     securely(db, || delete_rows(db, keys, stamp))
 }
 
 /// Runs deletions after which nothing of the deleted data remains in the file.
-pub(super) fn securely<T>(db: &Connection, delete: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreError> {
+pub(super) fn securely<T>(db: &Connection, delete: impl FnOnce() -> Result<T>) -> Result<T> {
     db.pragma_update(None, "secure_delete", true)?;
     let deleted = delete();
     db.pragma_update(None, "secure_delete", false)?;
     deleted
 }
 
-fn delete_rows(db: &Connection, keys: &[TransactionKey], stamp: &Stamp) -> Result<usize, StoreError> {
+fn delete_rows(db: &Connection, keys: &[TransactionKey], stamp: &Stamp) -> Result<usize> {
     // The same transaction may be named twice.
     let (mut known, mut seen): (Vec<(RowId, &str)>, _) = (Vec::new(), HashSet::new());
     for key in keys {
@@ -64,11 +64,7 @@ fn delete_rows(db: &Connection, keys: &[TransactionKey], stamp: &Stamp) -> Resul
 }
 
 /// Drops the response bodies of transactions and records this in their history. All other data stays.
-pub(super) fn drop_bodies(
-    db: &Connection,
-    keys: &[TransactionKey],
-    at: DateTime<Utc>,
-) -> Result<DroppedBodies, StoreError> {
+pub(super) fn drop_bodies(db: &Connection, keys: &[TransactionKey], at: DateTime<Utc>) -> Result<DroppedBodies> {
     let mut dropped = DroppedBodies::default();
     for key in keys {
         let Some(transaction) = transactions::whole_of(db, key)? else { continue };

@@ -17,7 +17,7 @@ use crate::{
         transaction::TransactionHeader,
     },
     store::{
-        error::StoreError,
+        error::Result,
         tables::{
             alerts, notes, transactions,
             undo_history::{self, EditStep, StoredTracking, WrittenHandling},
@@ -26,7 +26,7 @@ use crate::{
 };
 
 /// Carries out an edit and records it. Returns the number of changes.
-pub(super) fn apply(db: &Connection, profile: &str, edit: &Edit, stamp: &Stamp) -> Result<usize, StoreError> {
+pub(super) fn apply(db: &Connection, profile: &str, edit: &Edit, stamp: &Stamp) -> Result<usize> {
     let mut done = Vec::new();
     let kept = HashSet::new();
     for mut step in plan(db, edit, stamp)? {
@@ -39,7 +39,7 @@ pub(super) fn apply(db: &Connection, profile: &str, edit: &Edit, stamp: &Stamp) 
 }
 
 /// Returns the steps of an edit for the present state of the store.
-fn plan(db: &Connection, edit: &Edit, stamp: &Stamp) -> Result<Vec<EditStep>, StoreError> {
+fn plan(db: &Connection, edit: &Edit, stamp: &Stamp) -> Result<Vec<EditStep>> {
     let (at, author) = (stamp.at, &stamp.author);
     let mut steps = Vec::new();
     match edit {
@@ -125,7 +125,7 @@ fn plan_labels(tx: &TransactionHeader, add: &[String], remove: &[String], author
 
 /// Returns the steps that set this handling, or end the handling if it is `None`. Alerts that the same person handled
 /// so already get no step.
-fn plan_handling(db: &Connection, keys: &[AlertKey], handling: Option<&Handling>) -> Result<Vec<EditStep>, StoreError> {
+fn plan_handling(db: &Connection, keys: &[AlertKey], handling: Option<&Handling>) -> Result<Vec<EditStep>> {
     let mut steps = Vec::new();
     for key in keys {
         let Some(active) = alerts::by_key(db, key)? else { continue };
@@ -171,6 +171,6 @@ fn is_same_handling(first: &Handling, second: &Handling) -> bool {
     }
 }
 
-fn load_headers(db: &Connection, keys: &[TransactionKey]) -> Result<Vec<TransactionHeader>, StoreError> {
+fn load_headers(db: &Connection, keys: &[TransactionKey]) -> Result<Vec<TransactionHeader>> {
     keys.iter().filter_map(|key| transactions::header_of(db, key).transpose()).collect()
 }

@@ -8,7 +8,7 @@ use rusqlite::Connection;
 
 use crate::{
     domain::{ids::RowId, text},
-    store::{error::StoreError, statement::CachedStatements, tables::transactions::POLLED},
+    store::{error::Result, statement::CachedStatements, tables::transactions::POLLED},
 };
 
 /// The most items of each kind that a report lists.
@@ -77,7 +77,7 @@ impl ImportReport {
 
     /// Counts the added transactions, up to `last`, that other profiles poll too. The indexes must be complete. The
     /// cost is linear in the added rows, unless no other profile polls anything.
-    pub(super) fn count_in_other_profiles(mut self, db: &Connection, last: Option<RowId>) -> Result<Self, StoreError> {
+    pub(super) fn count_in_other_profiles(mut self, db: &Connection, last: Option<RowId>) -> Result<Self> {
         let (Some(first), Some(last)) = (self.added.first.first(), last) else { return Ok(self) };
         let others = format!(
             "SELECT EXISTS (SELECT 1 FROM transactions WHERE {POLLED} AND profile < own.profile)

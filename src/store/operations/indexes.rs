@@ -6,7 +6,7 @@
 
 use rusqlite::Connection;
 
-use crate::store::error::StoreError;
+use crate::store::error::Result;
 
 /// Batches with fewer rows are written quickly with or without the indexes.
 const MIN_ROWS: u64 = 4_000;
@@ -47,8 +47,8 @@ pub(super) struct DroppedIndexes {
 pub(super) fn drop_before_import(
     db: &Connection,
     rows: u64,
-    novelty: impl FnOnce() -> Result<Novelty, StoreError>,
-) -> Result<DroppedIndexes, StoreError> {
+    novelty: impl FnOnce() -> Result<Novelty>,
+) -> Result<DroppedIndexes> {
     // Making an index again sorts every stored row. The highest row number is at least the row count, and is read at
     // once.
     let stored: u64 = db.query_row("SELECT ifnull(max(id), 0) FROM transactions", [], |row| row.get(0))?;
@@ -75,7 +75,7 @@ pub(super) fn drop_before_import(
 
 impl DroppedIndexes {
     /// Makes the indexes again as they were.
-    pub(super) fn restore(self, db: &Connection) -> Result<(), StoreError> {
+    pub(super) fn restore(self, db: &Connection) -> Result<()> {
         self.definitions.iter().try_for_each(|definition| Ok(db.execute_batch(definition)?))
     }
 }

@@ -5,14 +5,14 @@ use rusqlite::Connection;
 use crate::{
     domain::ids::RowId,
     store::{
-        error::StoreError,
+        error::Result,
         statement::CachedStatements,
         tables::{observations, records, transactions},
     },
 };
 
 /// Removes the bodies of answers from a snapshot, but for their digests. Costs O(n) in the answers.
-pub(in crate::store) fn leave_bodies_out(snapshot: &mut Connection) -> Result<(), StoreError> {
+pub(in crate::store) fn leave_bodies_out(snapshot: &mut Connection) -> Result<()> {
     let rows = |sql| snapshot.all(sql, [], |row| row.get::<_, i64>(0));
     // A record must not depend on a body that is left out, and a body is read before the one that it depends on.
     let records = rows("SELECT transaction_row FROM records WHERE record_base IS NOT NULL")?;

@@ -27,7 +27,7 @@ pub(crate) use self::{
 };
 use super::{
     body_storage::BodyStorage,
-    error::StoreError,
+    error::{Result, StoreError},
     tables::{
         changes, identifiers, notification_cursors, pollers, quotes as quotes_table, search_index,
         status_requests::{self, StatusRequest},
@@ -84,7 +84,7 @@ macro_rules! outcomes {
                 ///
                 /// # Errors
                 /// If the outcome is of another kind of operation.
-                pub fn $method(self) -> Result<$kind, StoreError> {
+                pub fn $method(self) -> Result<$kind> {
                     match self {
                         Self::$variant(value) => Ok(value.into()),
                         _ => Err(StoreError::UnexpectedOutcome),
@@ -124,7 +124,7 @@ pub(in crate::store) fn apply(
     db: &Transaction<'_>,
     envelope: &Envelope,
     storage: BodyStorage,
-) -> Result<OperationResult, StoreError> {
+) -> Result<OperationResult> {
     let Envelope { stamp, operation, .. } = envelope;
     let (at, done) = (stamp.at, |()| OperationResult::Done);
     match operation {
@@ -171,7 +171,7 @@ pub(in crate::store) fn apply(
 
 /// Adds to the tables a part of what this version derives and an earlier version did not. Returns whether more is
 /// missing. Does nothing in a store of this version.
-pub(in crate::store) fn complete_derived(db: &mut Connection) -> Result<bool, StoreError> {
+pub(in crate::store) fn complete_derived(db: &mut Connection) -> Result<bool> {
     const RECORDS_PER_COMMIT: usize = 200;
     // Without the lock: a store of this version must not wait for another process's writer.
     if !identifiers::are_missing(db)? {
@@ -184,7 +184,7 @@ pub(in crate::store) fn complete_derived(db: &mut Connection) -> Result<bool, St
 }
 
 /// Adds a part of the missing texts to the search index. Returns whether many more are missing.
-pub(in crate::store) fn extend_search_index(db: &mut Connection) -> Result<bool, StoreError> {
+pub(in crate::store) fn extend_search_index(db: &mut Connection) -> Result<bool> {
     if !search_index::is_behind(db)? {
         return Ok(false);
     }
@@ -198,6 +198,6 @@ pub(in crate::store) use self::{light::leave_bodies_out, rebuild::rebuild_record
 
 /// Moves the notification cursors of a snapshot back to the end of its feed: the database may have lost entries that
 /// this machine had applied.
-pub(in crate::store) fn end_cursors_with_the_feed(snapshot: &Connection) -> Result<(), StoreError> {
+pub(in crate::store) fn end_cursors_with_the_feed(snapshot: &Connection) -> Result<()> {
     notification_cursors::limit(snapshot, changes::last(snapshot)?)
 }

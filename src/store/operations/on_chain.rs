@@ -16,7 +16,7 @@ use crate::{
         transaction::TransactionParams,
     },
     store::{
-        error::StoreError,
+        error::Result,
         tables::{
             alerts,
             changes::{self, FeedEntry},
@@ -26,12 +26,7 @@ use crate::{
 };
 
 /// Applies a chain's reading: writes the reading, the block's time as submission time, the feed and the alert.
-pub(super) fn observe(
-    db: &Connection,
-    key: &TransactionKey,
-    reading: &OnChain,
-    at: DateTime<Utc>,
-) -> Result<(), StoreError> {
+pub(super) fn observe(db: &Connection, key: &TransactionKey, reading: &OnChain, at: DateTime<Utc>) -> Result<()> {
     let Some(header) = transactions::header_of(db, key)? else { return Ok(()) };
     let before = header.on_chain.clone();
     let reading = OnChain { checked_at: at, ..reading.clone() }.with_second_of(before.as_ref());
@@ -66,7 +61,7 @@ pub(super) fn observe(
 }
 
 /// Asks the poller to ask the chains about these transactions now.
-pub(super) fn request(db: &Connection, keys: &[TransactionKey], stamp: &Stamp) -> Result<(), StoreError> {
+pub(super) fn request(db: &Connection, keys: &[TransactionKey], stamp: &Stamp) -> Result<()> {
     for key in keys {
         if let Some(row) = transactions::row_of(db, key)? {
             let entry = FeedEntry::of_row(row, stamp.at).with_author(stamp.author.as_deref());

@@ -16,7 +16,7 @@ use crate::{
     },
     store::{
         body_storage::BodyStorage,
-        error::StoreError,
+        error::Result,
         tables::{
             alerts, chains,
             changes::{self, FeedEntry},
@@ -43,7 +43,7 @@ pub(super) fn observe(
     observation: &Observation,
     storage: BodyStorage,
     at: DateTime<Utc>,
-) -> Result<AppliedObservation, StoreError> {
+) -> Result<AppliedObservation> {
     let Some(mut transaction) = transactions::whole_of(db, key)? else { return Ok(AppliedObservation::default()) };
     let before = transaction.clone();
     let changes = transaction.apply(observation, at);
@@ -76,7 +76,7 @@ pub(super) fn observe(
 }
 
 /// Asks the poller to poll these transactions now.
-pub(super) fn request(db: &Connection, keys: &[TransactionKey], stamp: &Stamp) -> Result<(), StoreError> {
+pub(super) fn request(db: &Connection, keys: &[TransactionKey], stamp: &Stamp) -> Result<()> {
     for key in keys {
         if let Some(row) = transactions::row_of(db, key)? {
             let entry = FeedEntry::of_row(row, stamp.at).with_author(stamp.author.as_deref());

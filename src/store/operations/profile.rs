@@ -8,7 +8,7 @@ use crate::{
     alerts::evaluate_profile_event,
     domain::{change::ChangeKind, operation::ProfileEvent, poller::PollerReport},
     store::{
-        error::StoreError,
+        error::Result,
         tables::{
             alerts,
             changes::{self, FeedEntry},
@@ -18,12 +18,7 @@ use crate::{
 };
 
 /// Records an event in the feed, and raises or clears the profile's alerts.
-pub(super) fn record_event(
-    db: &Connection,
-    profile: &str,
-    event: &ProfileEvent,
-    at: DateTime<Utc>,
-) -> Result<(), StoreError> {
+pub(super) fn record_event(db: &Connection, profile: &str, event: &ProfileEvent, at: DateTime<Utc>) -> Result<()> {
     let entry = FeedEntry::of_profile(profile, at);
     if let Some(kind) = feed_entry(event) {
         changes::append(db, &entry, &kind)?;
@@ -44,12 +39,7 @@ fn feed_entry(event: &ProfileEvent) -> Option<ChangeKind> {
 }
 
 /// Saves a poller's report and the statistics of the minute, and ends expired snoozes.
-pub(super) fn report_polling(
-    db: &Connection,
-    profile: &str,
-    report: &PollerReport,
-    at: DateTime<Utc>,
-) -> Result<(), StoreError> {
+pub(super) fn report_polling(db: &Connection, profile: &str, report: &PollerReport, at: DateTime<Utc>) -> Result<()> {
     let report = PollerReport { at, ..report.clone() };
     minutes::count(db, profile, pollers::read(db, profile)?.as_ref(), &report)?;
     pollers::write(db, profile, &report)?;

@@ -13,7 +13,7 @@ use crate::{
         span,
     },
     store::{
-        error::StoreError,
+        error::Result,
         tables::{
             changes::{self, FeedEntry},
             quotes::{self, StoredQuote},
@@ -48,7 +48,7 @@ pub(super) fn ask(
     request: &QuoteRequest,
     wanted_until: DateTime<Utc>,
     at: DateTime<Utc>,
-) -> Result<QuoteSubmission, StoreError> {
+) -> Result<QuoteSubmission> {
     if let Some(kept) = quotes::find_fresh(db, profile, request, at)? {
         return Ok(QuoteSubmission::Reused(Box::new(kept)));
     }
@@ -67,7 +67,7 @@ pub(super) fn ask(
 
 /// Returns the request to send; `None` if another process claimed the request, or no person waits for it any more. If
 /// the wallet has to wait meanwhile, that becomes the answer, and the result is `None`.
-pub(super) fn claim(db: &Connection, quote: &QuoteKey, at: DateTime<Utc>) -> Result<Option<QuoteRequest>, StoreError> {
+pub(super) fn claim(db: &Connection, quote: &QuoteKey, at: DateTime<Utc>) -> Result<Option<QuoteRequest>> {
     if !quotes::claim(db, quote, at)? {
         return Ok(None);
     }
@@ -84,7 +84,7 @@ pub(super) fn answer(
     quote: &QuoteKey,
     observation: &QuoteObservation,
     at: DateTime<Utc>,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     let Some(id) = quotes::set_answer(db, quote, observation, at)? else { return Ok(()) };
     if let QuoteAnswer::WalletLimited { message, retry_after } = &observation.answer {
         quotes::set_wallet_limit(db, &quote.profile, &quote.request.wallet(), *retry_after, message, at)?;
@@ -99,6 +99,6 @@ fn wallet_limit(
     profile: &str,
     request: &QuoteRequest,
     at: DateTime<Utc>,
-) -> Result<Option<(DateTime<Utc>, String)>, StoreError> {
+) -> Result<Option<(DateTime<Utc>, String)>> {
     if request.is_quote_only { Ok(None) } else { quotes::wallet_limit(db, profile, &request.wallet(), at) }
 }

@@ -8,7 +8,7 @@ use rusqlite::{Connection, TransactionBehavior};
 use crate::{
     domain::{ids::RowId, record::StatusRecord, transaction::TransactionParams},
     store::{
-        error::StoreError,
+        error::Result,
         tables::{observations, records, transactions},
     },
 };
@@ -17,7 +17,7 @@ use crate::{
 pub(crate) type DecodeRecord<'a> = &'a dyn Fn(&TransactionParams, &str) -> Option<StatusRecord>;
 
 /// Rebuilds all records that can't be read and whose answer is in the history. Returns how many it rebuilt.
-pub(in crate::store) fn rebuild_records(db: &mut Connection, decode: DecodeRecord<'_>) -> Result<u64, StoreError> {
+pub(in crate::store) fn rebuild_records(db: &mut Connection, decode: DecodeRecord<'_>) -> Result<u64> {
     let transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let mut rebuilt = 0;
     for row in records::maybe_unreadable(&transaction)? {
@@ -28,7 +28,7 @@ pub(in crate::store) fn rebuild_records(db: &mut Connection, decode: DecodeRecor
     Ok(rebuilt)
 }
 
-fn rebuild(db: &Connection, row: RowId, decode: DecodeRecord<'_>) -> Result<bool, StoreError> {
+fn rebuild(db: &Connection, row: RowId, decode: DecodeRecord<'_>) -> Result<bool> {
     let Some(header) = transactions::header(db, row)? else { return Ok(false) };
     let Some(body) = observations::newest_record_body(db, row)? else { return Ok(false) };
     let record = decode(&header.params, &body).filter(|record| Some(&record.status) == header.state.status.as_ref());

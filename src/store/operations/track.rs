@@ -25,7 +25,7 @@ use crate::{
         transaction::{NewTransaction, Tracking, TransactionHeader, TransactionParams},
     },
     store::{
-        error::StoreError,
+        error::Result,
         file::connection,
         reader::Reader,
         row_checksum,
@@ -62,7 +62,7 @@ pub struct ImportPreview {
 
 impl Reader {
     /// Returns what tracking a batch would change in the store's present state.
-    pub fn preview_import(&self, profile: &str, batch: &dyn Batch) -> Result<ImportPreview, StoreError> {
+    pub fn preview_import(&self, profile: &str, batch: &dyn Batch) -> Result<ImportPreview> {
         let (db, mut preview) = (self.db(), ImportPreview::default());
         let count = |new: NewTransaction| {
             match ExistingTransaction::load(db, profile, &new.params)? {
@@ -86,7 +86,7 @@ pub(super) fn track(
     profile: &str,
     transactions: &[NewTransaction],
     stamp: &Stamp,
-) -> Result<ImportReport, StoreError> {
+) -> Result<ImportReport> {
     let mut import = ImportRun::new(db, profile, stamp)?;
     transactions.iter().try_for_each(|new| import.import_one(new))?;
     let (report, last) = import.finish()?;
@@ -100,7 +100,7 @@ pub(in crate::store) fn track_batch(
     profile: &str,
     batch: &dyn Batch,
     stamp: &Stamp,
-) -> Result<ImportReport, StoreError> {
+) -> Result<ImportReport> {
     connection::with_large_cache(db, || {
         let indexes = indexes::drop_before_import(db, batch.rows(), || estimate_novelty(db, profile, batch))?;
         let begin = if indexes.is_all_new { ImportRun::of_new } else { ImportRun::new };
@@ -113,10 +113,7 @@ pub(in crate::store) fn track_batch(
 }
 
 /// Calls `each` for the rows of a batch until `each` breaks or fails, or a row can't be read.
-fn for_each(
-    batch: &dyn Batch,
-    mut each: impl FnMut(NewTransaction) -> Result<ControlFlow<()>, StoreError>,
-) -> Result<(), StoreError> {
+fn for_each(batch: &dyn Batch, mut each: impl FnMut(NewTransaction) -> Result<ControlFlow<()>>) -> Result<()> {
     let mut failure = None;
     let read = batch.for_each(&mut |new| {
         each(new).unwrap_or_else(|error| {
@@ -128,7 +125,7 @@ fn for_each(
 }
 
 /// Estimates how much of a batch is new. Looks up rows until one is stored, and at least 1,000 rows.
-fn estimate_novelty(db: &Connection, profile: &str, batch: &dyn Batch) -> Result<Novelty, StoreError> {
+fn estimate_novelty(db: &Connection, profile: &str, batch: &dyn Batch) -> Result<Novelty> {
     const SAMPLE_ROWS: u64 = 1_000;
     let (mut seen, mut stored) = (0, 0);
     for_each(batch, |new| {
@@ -164,7 +161,7 @@ struct ImportRun<'a> {
 
 impl<'a> ImportRun<'a> {
     /// Begins an import of any batch.
-    fn new(db: &'a Connection, profile: &'a str, stamp: &'a Stamp) -> Result<Self, StoreError> {
+    fn new(db: &'a Connection, profile: &'a str, stamp: &'a Stamp) -> Result<Self> {
         let entry = FeedEntry::of_profile(profile, stamp.at).with_author(stamp.author.as_deref());
         let has_quotes = quotes::has_quotes(db, profile)?;
         let insert = db.prepare_cached(&format!("{} ON CONFLICT DO NOTHING", insert_sql(1)))?;
@@ -175,19 +172,19 @@ impl<'a> ImportRun<'a> {
     }
 
     /// Begins an import of a batch whose transactions are all different and not stored yet.
-    fn of_new(db: &'a Connection, profile: &'a str, stamp: &'a Stamp) -> Result<Self, StoreError> {
+    fn of_new(db: &'a Connection, profile: &'a str, stamp: &'a Stamp) -> Result<Self> {
         let bulk = Some((db.prepare(&insert_sql(ROWS_PER_INSERT))?, Vec::with_capacity(ROWS_PER_INSERT)));
         Ok(Self { bulk, ..Self::new(db, profile, stamp)? })
     }
 
     /// Imports a transaction of the batch, at once or with the next bulk insert.
-    fn import(&mut self, new: NewTransaction) -> Result<(), StoreError> {
+    fn import(&mut self, new: NewTransaction) -> Result<()> {
         let Some((_, waiting)) = &mut self.bulk else { return self.import_one(&new) };
         waiting.push(new);
         if waiting.len() == ROWS_PER_INSERT { self.insert_waiting() } else { Ok(()) }
     }
 
-    fn import_one(&mut self, new: &NewTransaction) -> Result<(), StoreError> {
+    fn import_one(&mut self, new: &NewTransaction) -> Result<()> {
         // Neighbours in a batch are mostly both known or both new, so the case of the previous transaction is tried
         // first.
         self.was_previous_known = match self.was_previous_known {
@@ -198,7 +195,7 @@ impl<'a> ImportRun<'a> {
     }
 
     /// Adds a transaction unless it is known. Returns whether it was added.
-    fn add(&mut self, new: &NewTransaction) -> Result<bool, StoreError> {
+    fn add(&mut self, new: &NewTransaction) -> Result<bool> {
         let (mut params, mut completed) = (Cow::Borrowed(&new.params), Vec::new());
         if self.has_quotes {
             completed = quotes::fill_params(self.db, self.entry.profile, params.to_mut())?;
@@ -211,7 +208,7 @@ impl<'a> ImportRun<'a> {
     }
 
     /// Inserts the waiting rows with one statement.
-    fn insert_waiting(&mut self) -> Result<(), StoreError> {
+    fn insert_waiting(&mut self) -> Result<()> {
         let Some((insert, waiting)) = &mut self.bulk else { return Ok(()) };
         let mut waiting = mem::replace(waiting, Vec::with_capacity(ROWS_PER_INSERT));
         let mut completed = Vec::new();
@@ -232,12 +229,7 @@ impl<'a> ImportRun<'a> {
     }
 
     /// Writes the notes of a transaction whose row was inserted, queues its labels, and adds the row to the report.
-    fn record_added(
-        &mut self,
-        row: RowId,
-        new: &NewTransaction,
-        completed: Vec<&'static str>,
-    ) -> Result<(), StoreError> {
+    fn record_added(&mut self, row: RowId, new: &NewTransaction, completed: Vec<&'static str>) -> Result<()> {
         self.labels.extend(new.labels.iter().map(|label| (row, label.clone())));
         if self.labels.len() >= 4 * ROWS_PER_INSERT {
             self.insert_waiting_labels()?;
@@ -251,7 +243,7 @@ impl<'a> ImportRun<'a> {
         Ok(())
     }
 
-    fn insert_waiting_labels(&mut self) -> Result<(), StoreError> {
+    fn insert_waiting_labels(&mut self) -> Result<()> {
         insert_labels(self.db, &self.labels, self.entry.author)?;
         self.labels.clear();
         Ok(())
@@ -259,7 +251,7 @@ impl<'a> ImportRun<'a> {
 
     /// Ends the import: inserts waiting rows, and writes the feed and the undo history. Returns the report and the last
     /// added row.
-    fn finish(mut self) -> Result<(ImportReport, Option<RowId>), StoreError> {
+    fn finish(mut self) -> Result<(ImportReport, Option<RowId>)> {
         let left = self.bulk.take().map_or_else(Vec::new, |(_, waiting)| waiting);
         left.iter().try_for_each(|new| self.import_one(new))?;
         self.insert_waiting_labels()?;
@@ -286,7 +278,7 @@ impl<'a> ImportRun<'a> {
     }
 
     /// Updates a known transaction with the values of the batch. Returns whether the transaction is known.
-    fn update(&mut self, new: &NewTransaction) -> Result<bool, StoreError> {
+    fn update(&mut self, new: &NewTransaction) -> Result<bool> {
         // The transaction may have been added by an earlier row of the batch.
         self.insert_waiting_labels()?;
         let Some(known) = ExistingTransaction::load(self.db, self.entry.profile, &new.params)? else {
@@ -341,7 +333,7 @@ fn bind(
     params: &TransactionParams,
     new: &NewTransaction,
     entry: &FeedEntry<'_>,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     // An earlier moment from another store counts. A moment in the future doesn't.
     let first_seen_at = new.first_seen_at.map_or(entry.at, |seen| seen.min(entry.at));
     let deadline = Deadline::new(params.submitted_at, first_seen_at, params.estimate).at;
@@ -372,12 +364,7 @@ fn bind(
 }
 
 /// Binds the values of one row and its checksum; each row of the statement has as many parameters.
-fn bind_row(
-    insert: &mut Statement<'_>,
-    row_index: usize,
-    values: &[ValueRef<'_>],
-    checksum: i64,
-) -> Result<(), StoreError> {
+fn bind_row(insert: &mut Statement<'_>, row_index: usize, values: &[ValueRef<'_>], checksum: i64) -> Result<()> {
     let first = row_index * (values.len() + 1) + 1;
     for (parameter, value) in (first..).zip(values.iter().copied().chain([ValueRef::Integer(checksum)])) {
         insert.raw_bind_parameter(parameter, ToSqlOutput::Borrowed(value))?;
@@ -397,7 +384,7 @@ struct ExistingTransaction {
 }
 
 impl ExistingTransaction {
-    fn load(db: &Connection, profile: &str, params: &TransactionParams) -> Result<Option<Self>, StoreError> {
+    fn load(db: &Connection, profile: &str, params: &TransactionParams) -> Result<Option<Self>> {
         let Some(header) = transactions::header_of(db, &params.key(profile))? else { return Ok(None) };
         let request_id = match (&params.request_id, &header.params.request_id) {
             (Some(_), None) => records::record(db, header.id)?.and_then(|record| record.request_id),
@@ -427,7 +414,7 @@ impl ExistingTransaction {
 }
 
 /// Adds labels to transactions, [`ROWS_PER_INSERT`] with one statement.
-fn insert_labels(db: &Connection, labels: &[(RowId, String)], author: Option<&str>) -> Result<(), StoreError> {
+fn insert_labels(db: &Connection, labels: &[(RowId, String)], author: Option<&str>) -> Result<()> {
     let (whole, rest) = labels.as_chunks::<ROWS_PER_INSERT>();
     for labels in whole.iter().map(|labels| labels.as_slice()).chain(rest.chunks(1)) {
         let rows = vec!["(?, ?, ?, ?)"; labels.len()].join(", ");
@@ -443,7 +430,7 @@ fn insert_labels(db: &Connection, labels: &[(RowId, String)], author: Option<&st
 }
 
 /// Adds notes to a transaction. Returns the numbers of the notes.
-fn add_notes(db: &Connection, row: RowId, new_notes: &[String], stamp: &Stamp) -> Result<Vec<i64>, StoreError> {
+fn add_notes(db: &Connection, row: RowId, new_notes: &[String], stamp: &Stamp) -> Result<Vec<i64>> {
     new_notes.iter().map(|note| notes::insert(db, row, note, stamp)).collect()
 }
 
@@ -458,7 +445,7 @@ struct TransactionUpdate {
 }
 
 impl TransactionUpdate {
-    fn new(db: &Connection, known: &ExistingTransaction, new: &NewTransaction) -> Result<Self, StoreError> {
+    fn new(db: &Connection, known: &ExistingTransaction, new: &NewTransaction) -> Result<Self> {
         let (before, mut params) = (&known.header, known.merge(&new.params));
         quotes::fill_params(db, &before.profile, &mut params)?;
         let unknown = |known: &[String], words: &[String]| -> Vec<String> {
@@ -479,7 +466,7 @@ impl TransactionUpdate {
     }
 
     /// Writes the changes and returns their undo steps.
-    fn write(&self, db: &Connection, before: &TransactionHeader, stamp: &Stamp) -> Result<Vec<EditStep>, StoreError> {
+    fn write(&self, db: &Connection, before: &TransactionHeader, stamp: &Stamp) -> Result<Vec<EditStep>> {
         let row = before.id;
         let author = stamp.author.as_deref();
         let params = transactions::write_params(db, before, &self.params, author)?;

@@ -18,7 +18,7 @@ use crate::{
         status::RouterStatus,
     },
     store::{
-        error::StoreError,
+        error::Result,
         reader::Reader,
         row_checksum,
         statement::CachedStatements,
@@ -78,14 +78,14 @@ impl<'a> EditPass<'a> {
 }
 
 /// Reverses the last edit of a person in a profile that isn't reversed yet. Returns `None` if there is none.
-pub(super) fn undo(db: &Connection, profile: &str, stamp: &Stamp) -> Result<Option<Reversal>, StoreError> {
+pub(super) fn undo(db: &Connection, profile: &str, stamp: &Stamp) -> Result<Option<Reversal>> {
     let edit = undo_history::last_applied(db, profile, stamp.author.as_deref())?;
     edit.map(|edit| replay(db, profile, edit, ReversalKind::Undone, stamp)).transpose()
 }
 
 /// Applies again the edit of a person in a profile that was reversed last. Returns `None` if there is none, or the
 /// person made another edit since.
-pub(super) fn redo(db: &Connection, profile: &str, stamp: &Stamp) -> Result<Option<Reversal>, StoreError> {
+pub(super) fn redo(db: &Connection, profile: &str, stamp: &Stamp) -> Result<Option<Reversal>> {
     let edit = undo_history::last_reversed(db, profile, stamp.author.as_deref())?;
     edit.map(|edit| replay(db, profile, edit, ReversalKind::Redone, stamp)).transpose()
 }
@@ -101,7 +101,7 @@ pub struct ImportToUndo {
 
 impl Reader {
     /// Returns the edit that `undo` would reverse, as an import; `None` if there is none.
-    pub fn last_import(&self, profile: &str, author: Option<&str>) -> Result<Option<ImportToUndo>, StoreError> {
+    pub fn last_import(&self, profile: &str, author: Option<&str>) -> Result<Option<ImportToUndo>> {
         let Some(edit) = undo_history::last_applied(self.db(), profile, author)? else { return Ok(None) };
         let imported = |step: &EditStep| match step {
             EditStep::Tracked { first, last, .. } => u64::try_from(last - first + 1).unwrap_or_default(),
@@ -124,7 +124,7 @@ fn replay(
     mut edit: RecordedEdit,
     reversal: ReversalKind,
     stamp: &Stamp,
-) -> Result<Reversal, StoreError> {
+) -> Result<Reversal> {
     let kept = undo_history::changed_by_others(db, edit.id, stamp.author.as_deref())?;
     let pass = EditPass { reversal: Some(reversal), stamp, kept: &kept };
     let (about, is_undo) = (single_transaction(db, &edit.steps)?, pass.is_undo());
@@ -154,7 +154,7 @@ impl Reversal {
 }
 
 /// Returns the hash of the transaction that every step concerns, if there is exactly one.
-fn single_transaction(db: &Connection, steps: &[EditStep]) -> Result<Option<TxHash>, StoreError> {
+fn single_transaction(db: &Connection, steps: &[EditStep]) -> Result<Option<TxHash>> {
     let mut about = None;
     for step in steps {
         let row = match step {
@@ -176,7 +176,7 @@ fn single_transaction(db: &Connection, steps: &[EditStep]) -> Result<Option<TxHa
 
 /// Carries out a step in one direction. Returns `false` and changes nothing if the present state isn't the expected
 /// one.
-pub(super) fn carry_out(db: &Connection, step: &mut EditStep, pass: EditPass<'_>) -> Result<bool, StoreError> {
+pub(super) fn carry_out(db: &Connection, step: &mut EditStep, pass: EditPass<'_>) -> Result<bool> {
     if step.targets().iter().any(|target| pass.kept.contains(target)) {
         return Ok(false);
     }
@@ -257,13 +257,7 @@ pub(super) fn carry_out(db: &Connection, step: &mut EditStep, pass: EditPass<'_>
 
 /// Writes another source chain of a transaction, unless the hash is tracked on that chain already. Returns whether it
 /// did.
-fn correct_source(
-    db: &Connection,
-    row: RowId,
-    from: &ChainId,
-    to: &ChainId,
-    at: DateTime<Utc>,
-) -> Result<bool, StoreError> {
+fn correct_source(db: &Connection, row: RowId, from: &ChainId, to: &ChainId, at: DateTime<Utc>) -> Result<bool> {
     let Some(key) = transaction_keys::key(db, row)?.filter(|key| key.from_chain == *from) else { return Ok(false) };
     if transactions::row_of(db, &TransactionKey { from_chain: to.clone(), ..key })?.is_some() {
         return Ok(false);
@@ -280,7 +274,7 @@ fn correct_source(
 }
 
 /// Records in the feed that a person did what another person had done before. Returns `true`.
-fn record_repetition(db: &Connection, step: &EditStep, pass: EditPass<'_>) -> Result<bool, StoreError> {
+fn record_repetition(db: &Connection, step: &EditStep, pass: EditPass<'_>) -> Result<bool> {
     match step {
         EditStep::Ticket { row, after, .. } => record_edit(db, true, *row, &ticket_field(after.as_deref()), pass),
         EditStep::Label { row, label, is_added, .. } => {
@@ -314,7 +308,7 @@ fn set_polling(
     from: &StoredTracking,
     to: &StoredTracking,
     pass: EditPass<'_>,
-) -> Result<bool, StoreError> {
+) -> Result<bool> {
     let sql = "UPDATE transactions SET untracked = ?4, parked_reason = ?5
                WHERE id = ?1 AND untracked = ?2 AND parked_reason IS ?3";
     let values = params![row.0, from.is_untracked, from.parked, to.is_untracked, to.parked];
@@ -334,11 +328,7 @@ fn set_polling(
 
 /// Stops polling a range of rows with one statement, since there may be a million. Returns the first and the last feed
 /// entry about this, if any row was stopped.
-fn stop_polling(
-    db: &Connection,
-    rows: RangeInclusive<i64>,
-    pass: EditPass<'_>,
-) -> Result<Option<(i64, i64)>, StoreError> {
+fn stop_polling(db: &Connection, rows: RangeInclusive<i64>, pass: EditPass<'_>) -> Result<Option<(i64, i64)>> {
     let tracked = format!("untracked = 0{}", except_kept(&rows, pass));
     let entries = changes::append_to_each(db, rows.clone(), &tracked, &ChangeKind::Untracked, pass.stamp)?;
     let which = format!("id BETWEEN ? AND ? AND {tracked}");
@@ -357,7 +347,7 @@ fn resume_polling(
     rows: RangeInclusive<i64>,
     stopped: Option<(i64, i64)>,
     pass: EditPass<'_>,
-) -> Result<bool, StoreError> {
+) -> Result<bool> {
     let which = stopped.map_or_else(
         || "untracked = 1".to_owned(),
         |(first, last)| {
@@ -402,7 +392,7 @@ fn except_kept(rows: &RangeInclusive<i64>, pass: EditPass<'_>) -> String {
 }
 
 /// Appends an edit to the feed if `done`. Returns `done`.
-fn record_edit(db: &Connection, is_done: bool, row: i64, field: &str, pass: EditPass<'_>) -> Result<bool, StoreError> {
+fn record_edit(db: &Connection, is_done: bool, row: i64, field: &str, pass: EditPass<'_>) -> Result<bool> {
     if is_done {
         let kind = ChangeKind::Edited { fields: vec![field.to_owned()], reversal: pass.reversal };
         changes::append(db, &pass.entry(RowId(row)), &kind)?;

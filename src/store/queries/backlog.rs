@@ -8,7 +8,7 @@ use rusqlite::params;
 use crate::{
     domain::notification::NotifiedEvent,
     store::{
-        error::StoreError,
+        error::Result,
         reader::Reader,
         statement::CachedStatements,
         tables::{changes, columns},
@@ -29,12 +29,7 @@ pub struct NotificationBacklog {
 
 impl Reader {
     /// Returns the backlog of a profile's channel that sends these events. Costs O(1).
-    pub fn backlog(
-        &self,
-        profile: &str,
-        channel: &str,
-        events: &[NotifiedEvent],
-    ) -> Result<NotificationBacklog, StoreError> {
+    pub fn backlog(&self, profile: &str, channel: &str, events: &[NotifiedEvent]) -> Result<NotificationBacklog> {
         let db = self.db();
         let sql = "SELECT seq FROM heralds WHERE profile = ? AND way = ?";
         let cursor: Option<i64> = db.first(sql, [profile, channel], |row| row.get(0))?;

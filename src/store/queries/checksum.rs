@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use crate::{
     domain::{ids::RowId, text},
     store::{
-        error::StoreError,
+        error::Result,
         reader::Reader,
         tables::{
             alerts,
@@ -130,12 +130,12 @@ const TABLES: &[(&str, &str)] = &[
 impl Reader {
     /// Returns the checksums of all tables in one snapshot. Costs O(n) in everything stored, because packed texts are
     /// unpacked.
-    pub fn checksums(&self) -> Result<Vec<TableChecksum>, StoreError> {
+    pub fn checksums(&self) -> Result<Vec<TableChecksum>> {
         self.snapshot(|| TABLES.iter().map(|(table, sql)| checksum(self.db(), table, sql)).collect())
     }
 }
 
-fn checksum(db: &Connection, table: &'static str, sql: &str) -> Result<TableChecksum, StoreError> {
+fn checksum(db: &Connection, table: &'static str, sql: &str) -> Result<TableChecksum> {
     let mut digest = Sha256::new();
     let mut statement = db.prepare(sql)?;
     // The last column of the bodies is a row number.
@@ -179,7 +179,7 @@ fn add_value(digest: &mut Sha256, value: ValueRef<'_>) {
 }
 
 /// Returns the steps of an edit as JSON, with row numbers replaced by the keys of transactions and alerts.
-fn named_steps(db: &Connection, row: &Row<'_>, column: usize) -> Result<String, StoreError> {
+fn named_steps(db: &Connection, row: &Row<'_>, column: usize) -> Result<String> {
     let unreadable = |error| columns::unreadable(column, error);
     let mut steps: Value =
         serde_json::from_str(row.get_ref(column)?.as_str().map_err(rusqlite::Error::from)?).map_err(unreadable)?;

@@ -5,7 +5,7 @@
 use rusqlite::Row;
 
 use crate::store::{
-    error::StoreError,
+    error::Result,
     reader::Reader,
     statement::CachedStatements,
     tables::{columns, damage},
@@ -43,9 +43,9 @@ const JSON: [&str; 7] = [
 
 impl Reader {
     /// Returns at most `limit` damaged values. Reads all rows of all tables.
-    pub fn damaged_values(&self, limit: usize) -> Result<Vec<DamagedValue>, StoreError> {
+    pub fn damaged_values(&self, limit: usize) -> Result<Vec<DamagedValue>> {
         let mut found = Vec::new();
-        let mut find = |table: &str, column: String, owner: &str, condition: &str| -> Result<(), StoreError> {
+        let mut find = |table: &str, column: String, owner: &str, condition: &str| -> Result<()> {
             let sql = format!("SELECT {owner} FROM {table} WHERE {condition} LIMIT ?");
             let read = |row: &Row<'_>| Ok(DamagedValue { column: column.clone(), row: columns::lenient(row, 0)? });
             found.extend(self.db().all(&sql, [limit.saturating_sub(found.len())], read)?);

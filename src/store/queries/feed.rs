@@ -6,7 +6,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::store::{error::StoreError, reader::Reader, tables::changes::Changes};
+use crate::store::{error::Result, reader::Reader, tables::changes::Changes};
 
 /// The most feed entries of one read, which limits the memory of a reader with an old position.
 const MAX_ENTRIES: usize = 5_000;
@@ -30,16 +30,13 @@ impl FeedReader {
     }
 
     /// Returns the changes since the last read. Blocks on the disk: not for async code.
-    pub fn changes(&self) -> Result<Changes, StoreError> {
+    pub fn changes(&self) -> Result<Changes> {
         self.changes_with(|changes, _| Ok(changes))
     }
 
     /// Like [`Self::changes`], but calls `work` with the changes in the same snapshot. After an error the next read
     /// returns the same changes.
-    pub fn changes_with<T>(
-        &self,
-        work: impl FnOnce(Changes, &Reader) -> Result<T, StoreError>,
-    ) -> Result<T, StoreError> {
+    pub fn changes_with<T>(&self, work: impl FnOnce(Changes, &Reader) -> Result<T>) -> Result<T> {
         let mut cursor = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (seq, loads, done) = cursor.reader.snapshot(|| {
             let loads = cursor.reader.snapshot_loads()?;
@@ -54,7 +51,7 @@ impl FeedReader {
     }
 
     /// Calls `work` with the feed's connection, to read other data.
-    pub fn read<T>(&self, work: impl FnOnce(&Reader) -> Result<T, StoreError>) -> Result<T, StoreError> {
+    pub fn read<T>(&self, work: impl FnOnce(&Reader) -> Result<T>) -> Result<T> {
         work(&self.0.lock().unwrap_or_else(PoisonError::into_inner).reader)
     }
 }
@@ -66,7 +63,7 @@ mod tests {
     use super::*;
     use crate::{
         domain::fixtures,
-        store::{Store, testing},
+        store::{Store, StoreError, testing},
     };
 
     #[test]

@@ -9,7 +9,7 @@ use crate::{
         transaction::{Transaction, TransactionHeader},
     },
     store::{
-        error::StoreError,
+        error::Result,
         reader::Reader,
         statement::CachedStatements,
         tables::{
@@ -31,7 +31,7 @@ const BY_HASH: &str = "transaction_key = ?1";
 impl Reader {
     /// Returns at most `limit` transactions whose hash begins with `text`; the newest if `text` is empty. Costs O(n) in
     /// the results.
-    pub fn with_hash_beginning(&self, text: &str, limit: usize) -> Result<Vec<TransactionHeader>, StoreError> {
+    pub fn with_hash_beginning(&self, text: &str, limit: usize) -> Result<Vec<TransactionHeader>> {
         let text = text::clean(text);
         // Hashes with the prefix `0x` are compared without case.
         let text = if text.starts_with("0x") || text.starts_with("0X") { text.to_lowercase() } else { text };
@@ -50,7 +50,7 @@ impl Reader {
     /// Also finds the ID of the quote or of the request (or a part), a ticket, and the sender's address. Finds the
     /// receiver's address if hoptop asked for the quote. Costs O(1) in the tracked transactions if the search index has
     /// few candidates, and O(n) otherwise. Returns the first ten of each kind of match.
-    pub fn find(&self, text: &str) -> Result<Vec<Transaction>, StoreError> {
+    pub fn find(&self, text: &str) -> Result<Vec<Transaction>> {
         let text = text::clean(text);
         let mut found = self.select(BY_HASH, &TxHash::new(text.clone()).key())?;
         if found.is_empty()
@@ -81,7 +81,7 @@ impl Reader {
     }
 
     /// Returns transactions that were tracked with this ID, ticket or address, or with this part of a hash or an ID.
-    fn find_given(&self, text: &str) -> Result<Vec<Transaction>, StoreError> {
+    fn find_given(&self, text: &str) -> Result<Vec<Transaction>> {
         let mut found = self.select(BY_TICKET, text)?;
         // A text that is one transaction's ticket and a part of another's hash names neither.
         for transaction in self.find_by_part(text)? {
@@ -93,7 +93,7 @@ impl Reader {
     }
 
     /// Returns transactions with this ID or address, or with this part of a hash or an ID.
-    fn find_by_part(&self, text: &str) -> Result<Vec<Transaction>, StoreError> {
+    fn find_by_part(&self, text: &str) -> Result<Vec<Transaction>> {
         let lower = text.to_lowercase();
         let is_given = format!(
             "quote_id = ?1 COLLATE NOCASE OR request_id = ?1 COLLATE NOCASE OR from_address = ?1 COLLATE NOCASE
@@ -116,7 +116,7 @@ impl Reader {
         }
     }
 
-    fn find_by_ends(&self, head: String, tail: String) -> Result<Vec<Transaction>, StoreError> {
+    fn find_by_ends(&self, head: String, tail: String) -> Result<Vec<Transaction>> {
         let pattern = format!("{head}*{tail}");
         let by_ends = "transaction_key GLOB ?1";
         match SearchPlan::for_parts(self.db(), &[&head.to_lowercase(), &tail.to_lowercase()])? {
@@ -131,11 +131,11 @@ impl Reader {
         }
     }
 
-    fn select(&self, condition: &str, text: &str) -> Result<Vec<Transaction>, StoreError> {
+    fn select(&self, condition: &str, text: &str) -> Result<Vec<Transaction>> {
         self.select_with(condition, &[text])
     }
 
-    fn select_with(&self, condition: &str, texts: &[&str]) -> Result<Vec<Transaction>, StoreError> {
+    fn select_with(&self, condition: &str, texts: &[&str]) -> Result<Vec<Transaction>> {
         let sql = transactions::select(&format!("WHERE {condition} ORDER BY id LIMIT 10"));
         let mut statement = self.db().prepare_cached(&sql)?;
         let rows = statement.query_map(params_from_iter(texts), transactions::read)?;

@@ -11,7 +11,7 @@ use crate::{
         ids::RowId,
     },
     store::{
-        error::StoreError,
+        error::Result,
         reader::Reader,
         tables::{
             changes,
@@ -43,7 +43,7 @@ impl HistoryLine {
 impl Reader {
     /// Returns the history of a transaction, oldest first. Bodies are given as differences; [`body`](Self::body)
     /// returns a whole one.
-    pub fn history(&self, row: RowId) -> Result<Vec<HistoryLine>, StoreError> {
+    pub fn history(&self, row: RowId) -> Result<Vec<HistoryLine>> {
         let mut lines = Vec::new();
         // Bodies of errors are compared only with each other: all of an error's body differs from a record.
         let mut before: HashMap<Option<u16>, String> = HashMap::new();

@@ -24,7 +24,7 @@ use crate::{
         transaction::Transaction,
     },
     store::{
-        error::StoreError,
+        error::{Result, StoreError},
         reader::Reader,
         statement::CachedStatements,
         tables::{
@@ -130,7 +130,7 @@ impl Reader {
     }
 
     /// Returns one transaction with its record and its active alerts.
-    pub fn list_row(&self, row: RowId) -> Result<Option<ListRow>, StoreError> {
+    pub fn list_row(&self, row: RowId) -> Result<Option<ListRow>> {
         let Some(header) = transactions::header(self.db(), row)? else { return Ok(None) };
         let transaction = transactions::whole(self.db(), header)?;
         Ok(Some(ListRow { transaction, alerts: alerts::load(self.db(), AlertQuery::OfTransaction(row))? }))
@@ -147,7 +147,7 @@ impl Reader {
         const AT_ONCE: usize = 32;
         for rows in rows.chunks(AT_ONCE) {
             let read = || Ok(rows.iter().filter_map(|row| self.list_row(*row).transpose()).collect());
-            let read: Vec<Result<ListRow, StoreError>> = self.snapshot(read)?;
+            let read: Vec<Result<ListRow>> = self.snapshot(read)?;
             for row in read {
                 let ListRow { transaction, alerts } = row?;
                 visit(&transaction, &alerts)?;
@@ -160,7 +160,7 @@ impl Reader {
 impl TransactionList<'_> {
     /// Returns the page at a position, with at most `length` rows. Costs O(n) in the rows that aren't known if an index
     /// has the order, else in the rows that pass.
-    pub fn page(&self, position: PagePosition, length: usize, known: &LoadedRows) -> Result<ListPage, StoreError> {
+    pub fn page(&self, position: PagePosition, length: usize, known: &LoadedRows) -> Result<ListPage> {
         // In one snapshot: otherwise a row that moves in between could appear twice.
         self.reader.snapshot(|| {
             let mut page = match position {
@@ -176,18 +176,18 @@ impl TransactionList<'_> {
         })
     }
 
-    fn first_page(&self, length: usize) -> Result<ListPage, StoreError> {
+    fn first_page(&self, length: usize) -> Result<ListPage> {
         // One extra row shows whether the list goes on.
         let rows = self.row_ids(None, Direction::Forwards, length + 1)?;
         Ok(build_page(Vec::new(), 0, rows, length))
     }
 
-    fn last_page(&self, length: usize) -> Result<ListPage, StoreError> {
+    fn last_page(&self, length: usize) -> Result<ListPage> {
         let rows = self.row_ids(None, Direction::Backwards, length + 1)?;
         Ok(build_page(rows, length, Vec::new(), 0))
     }
 
-    fn page_around(&self, row: RowId, before: usize, behind: usize) -> Result<ListPage, StoreError> {
+    fn page_around(&self, row: RowId, before: usize, behind: usize) -> Result<ListPage> {
         let Some(position) = self.position(row)? else { return self.first_page(before + behind) };
         let others = self.row_ids(Some(&position), Direction::Forwards, behind)?;
         let rows_before = self.row_ids(Some(&position), Direction::Backwards, before + 1)?;
@@ -195,7 +195,7 @@ impl TransactionList<'_> {
     }
 
     /// Reads the current state of the page's rows that aren't known or have changed.
-    fn load_rows(&self, page: &mut ListPage, known: &LoadedRows) -> Result<(), StoreError> {
+    fn load_rows(&self, page: &mut ListPage, known: &LoadedRows) -> Result<()> {
         page.as_of = changes::last(self.reader.db())?;
         let changed = match known.rows.is_empty() {
             true => None,
@@ -210,19 +210,19 @@ impl TransactionList<'_> {
     }
 
     /// Returns the numbers of all rows, in order. Takes 8 bytes per row.
-    pub fn all(&self) -> Result<Vec<RowId>, StoreError> {
+    pub fn all(&self) -> Result<Vec<RowId>> {
         self.row_ids(None, Direction::Forwards, usize::MAX)
     }
 
     /// Like [`Self::all`], but returns `None` if the list has more than `limit` rows.
-    pub fn at_most(&self, limit: usize) -> Result<Option<Vec<RowId>>, StoreError> {
+    pub fn at_most(&self, limit: usize) -> Result<Option<Vec<RowId>>> {
         let rows = self.row_ids(None, Direction::Forwards, limit.saturating_add(1))?;
         Ok((rows.len() <= limit).then_some(rows))
     }
 
     /// Returns the rows between two rows, including both, in the order of the list; `None` if there are more than
     /// `limit`. The row `from` is included even if it is no longer in the list.
-    pub fn between(&self, from: RowId, to: RowId, limit: usize) -> Result<Option<Vec<RowId>>, StoreError> {
+    pub fn between(&self, from: RowId, to: RowId, limit: usize) -> Result<Option<Vec<RowId>>> {
         // In one snapshot: otherwise a row that moves in between could hide the row `to`.
         self.reader.snapshot(|| {
             let mut found = self.rows_to(from, to, Direction::Forwards, limit)?;
@@ -234,13 +234,7 @@ impl TransactionList<'_> {
         })
     }
 
-    fn rows_to(
-        &self,
-        from: RowId,
-        to: RowId,
-        direction: Direction,
-        limit: usize,
-    ) -> Result<Option<Vec<RowId>>, StoreError> {
+    fn rows_to(&self, from: RowId, to: RowId, direction: Direction, limit: usize) -> Result<Option<Vec<RowId>>> {
         let Some(position) = self.position(from)? else { return Ok(None) };
         let others = self.row_ids(Some(&position), direction, limit.saturating_sub(1))?;
         let rows = [vec![from], others].concat();
@@ -249,7 +243,7 @@ impl TransactionList<'_> {
     }
 
     /// Returns the progress of all rows, in no particular order.
-    pub fn outcomes(&self) -> Result<Vec<(RowId, TransactionOutcome)>, StoreError> {
+    pub fn outcomes(&self) -> Result<Vec<(RowId, TransactionOutcome)>> {
         let sql = format!(
             "SELECT id, status, {POLLED}, last_checked_at, failing_since FROM transactions WHERE {}",
             self.condition.sql
@@ -266,7 +260,7 @@ impl TransactionList<'_> {
     }
 
     /// Returns the number of rows. Costs O(n) in the rows that the filter's index selects.
-    pub fn count(&self) -> Result<u64, StoreError> {
+    pub fn count(&self) -> Result<u64> {
         // Without a `WHERE` clause SQLite counts entries page by page, without looking at each row.
         let sql = match self.condition.is_always_true() {
             true => "SELECT count(*) FROM transactions".to_owned(),
@@ -277,7 +271,7 @@ impl TransactionList<'_> {
     }
 
     /// Returns the number of rows before a row. Costs O(n) in these rows.
-    pub fn count_before(&self, row: RowId) -> Result<u64, StoreError> {
+    pub fn count_before(&self, row: RowId) -> Result<u64> {
         let Some(position) = self.position(row)? else { return Ok(0) };
         let count = |(_, SqlCondition { sql, parameters, .. }): (&OrderSegment, SqlCondition)| {
             let sql = format!("SELECT count(*) FROM transactions WHERE {sql}");
@@ -289,7 +283,7 @@ impl TransactionList<'_> {
 
     /// Returns the row that follows a row in this direction. After the last row comes the first; `None` if the list is
     /// empty.
-    pub fn next_around(&self, row: RowId, direction: Direction) -> Result<Option<RowId>, StoreError> {
+    pub fn next_around(&self, row: RowId, direction: Direction) -> Result<Option<RowId>> {
         let first = |from: Option<&RowPosition>| Ok(self.row_ids(from, direction, 1)?.first().copied());
         match self.position(row)?.map_or(Ok(None), |position| first(Some(&position)))? {
             None => first(None),
@@ -297,12 +291,7 @@ impl TransactionList<'_> {
         }
     }
 
-    fn row_ids(
-        &self,
-        from: Option<&RowPosition>,
-        direction: Direction,
-        limit: usize,
-    ) -> Result<Vec<RowId>, StoreError> {
+    fn row_ids(&self, from: Option<&RowPosition>, direction: Direction, limit: usize) -> Result<Vec<RowId>> {
         let mut found = Vec::new();
         for (segment, SqlCondition { sql, mut parameters, .. }) in self.conditions(from, direction) {
             let missing = limit - found.len();
@@ -339,7 +328,7 @@ impl TransactionList<'_> {
     }
 
     /// Returns a row's position in the order, whether or not the row passes the filter; `None` if there is no such row.
-    fn position(&self, row: RowId) -> Result<Option<RowPosition>, StoreError> {
+    fn position(&self, row: RowId) -> Result<Option<RowPosition>> {
         for (index, segment) in self.segments.iter().enumerate() {
             let sql = format!(
                 "SELECT {} FROM transactions WHERE id = ? AND {}",
@@ -358,7 +347,7 @@ impl TransactionList<'_> {
     }
 
     /// Returns the first of these rows that is in the list.
-    fn first_of(&self, rows: &[RowId]) -> Result<Option<RowId>, StoreError> {
+    fn first_of(&self, rows: &[RowId]) -> Result<Option<RowId>> {
         let sql = format!("SELECT 1 FROM transactions WHERE {} AND id = ?", self.condition.sql);
         let mut statement = self.reader.db().prepare_cached(&sql)?;
         for row in rows {

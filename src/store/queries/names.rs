@@ -7,7 +7,7 @@
 use crate::{
     domain::filter::NameKind,
     store::{
-        error::StoreError,
+        error::Result,
         reader::Reader,
         statement::CachedStatements,
         tables::{columns, transactions::POLLED},
@@ -17,7 +17,7 @@ use crate::{
 impl Reader {
     /// Returns at most `limit` tickets, labels, people or profiles that begin with a text, without case, in
     /// alphabetical order.
-    pub fn names(&self, kind: NameKind, beginning: &str, limit: usize) -> Result<Vec<String>, StoreError> {
+    pub fn names(&self, kind: NameKind, beginning: &str, limit: usize) -> Result<Vec<String>> {
         self.db().all(&sql(kind), (beginning, limit), |row| columns::lenient(row, 0))
     }
 }

@@ -15,7 +15,7 @@ use crate::{
         transaction::Transaction,
     },
     store::{
-        error::StoreError,
+        error::Result,
         queries::list::ListRow,
         reader::Reader,
         statement::CachedStatements,
@@ -34,7 +34,7 @@ pub struct PollingLoad {
 
 impl Reader {
     /// Returns the workload of a profile's poller at `now`. Costs O(n) in the polled transactions.
-    pub fn polling_load(&self, profile: &str, now: DateTime<Utc>) -> Result<PollingLoad, StoreError> {
+    pub fn polling_load(&self, profile: &str, now: DateTime<Utc>) -> Result<PollingLoad> {
         let sql = format!(
             "SELECT count(*), count(*) FILTER (WHERE (status IS NULL OR status = 'not_found') AND submitted > ?2)
              FROM transactions WHERE profile = ?1 AND {POLLED}"
@@ -46,7 +46,7 @@ impl Reader {
     }
 
     /// Returns the time of the newest answer about any transaction. Costs O(n) in all transactions.
-    pub fn newest_answer(&self) -> Result<Option<DateTime<Utc>>, StoreError> {
+    pub fn newest_answer(&self) -> Result<Option<DateTime<Utc>>> {
         let sql = "SELECT max(last_checked_at) FROM transactions";
         let newest: Option<i64> = self.db().prepare_cached(sql)?.query_row([], |row| row.get(0))?;
         Ok(newest.map(columns::moment_from))
@@ -54,7 +54,7 @@ impl Reader {
 
     /// Returns the number of a profile's transactions with each status; `None` is before the first answer. Costs O(n)
     /// in an index.
-    pub fn count_by_status(&self, profile: &str) -> Result<Vec<(Option<RouterStatus>, u64)>, StoreError> {
+    pub fn count_by_status(&self, profile: &str) -> Result<Vec<(Option<RouterStatus>, u64)>> {
         let sql = "SELECT status, count(*) FROM transactions WHERE profile = ? GROUP BY status";
         let rows: Vec<(Option<String>, u64)> =
             self.db().all(sql, [profile], |row| Ok((columns::lenient(row, 0)?, row.get(1)?)))?;
@@ -62,7 +62,7 @@ impl Reader {
     }
 
     /// Returns alerts, each with its transaction if the alert is about a transaction.
-    pub fn alerts_with_transactions(&self, query: AlertQuery) -> Result<Vec<(Alert, Option<Transaction>)>, StoreError> {
+    pub fn alerts_with_transactions(&self, query: AlertQuery) -> Result<Vec<(Alert, Option<Transaction>)>> {
         let with_transaction = |alert: Alert| {
             let listed = match alert.subject {
                 AlertSubject::Profile => None,
@@ -75,7 +75,7 @@ impl Reader {
 
     /// Returns the first transaction with an active alert in the default order of lists, with its most urgent alert:
     /// unhandled before handled, then by rule.
-    pub fn most_urgent(&self) -> Result<Option<(Alert, Transaction)>, StoreError> {
+    pub fn most_urgent(&self) -> Result<Option<(Alert, Transaction)>> {
         let sql = "SELECT id FROM transactions WHERE calm < 3 ORDER BY calm, due, id LIMIT 1";
         let row = self.db().first(sql, [], |row| row.get(0).map(RowId))?;
         let Some(row) = row else { return Ok(None) };

@@ -14,7 +14,7 @@ use self::payload::Payload;
 pub(crate) use self::queue::{LogQueue, LogWrite, Submission};
 use super::{
     body_storage::BodyStorage,
-    error::{StoreError, is_local},
+    error::{Result, StoreError, is_local},
     operations::{self, AppliedEntries, OperationResult},
     reader::Reader,
 };
@@ -64,7 +64,7 @@ pub(crate) struct ReplicaState {
 }
 
 /// Applies entries that follow the replica's position. Entries before it are skipped: another process applied them.
-pub(super) fn apply(db: &Transaction<'_>, new: &LogEntries) -> Result<AppliedEntries, StoreError> {
+pub(super) fn apply(db: &Transaction<'_>, new: &LogEntries) -> Result<AppliedEntries> {
     let mut applied = AppliedEntries { position: position(db, new.team)?, results: Vec::new() };
     if applied.position.seq == 0 {
         write_position(db, new.team, applied.position)?;
@@ -104,7 +104,7 @@ fn apply_entry(
     entry: &LogEntry,
     is_light: bool,
     deleted: &mut Vec<TransactionKey>,
-) -> Result<Vec<Result<OperationResult, String>>, StoreError> {
+) -> Result<Vec<Result<OperationResult, String>>> {
     let mut storage = if is_light { BodyStorage::Log(entry.position.seq) } else { BodyStorage::Store };
     let whole;
     let mut payload = payload::decode(&entry.payload)?;
@@ -145,8 +145,8 @@ fn apply_entry(
 /// machine fails all of them, and they are tried again.
 fn apply_alone(
     db: &Transaction<'_>,
-    work: impl FnOnce() -> Result<OperationResult, StoreError>,
-) -> Result<Result<OperationResult, String>, StoreError> {
+    work: impl FnOnce() -> Result<OperationResult>,
+) -> Result<Result<OperationResult, String>> {
     db.run("SAVEPOINT operation", [])?;
     match work() {
         Ok(outcome) => {
@@ -162,7 +162,7 @@ fn apply_alone(
 }
 
 /// Keeps a part of a payload; returns the payload if this was the last part that lacked.
-fn collect_parts(db: &Connection, part: &payload::PayloadPart<'_>, seq: u64) -> Result<Option<Vec<u8>>, StoreError> {
+fn collect_parts(db: &Connection, part: &payload::PayloadPart<'_>, seq: u64) -> Result<Option<Vec<u8>>> {
     let entry = part.entry.to_string();
     db.execute("DELETE FROM log_parts WHERE seq < ?", [seq.saturating_sub(PART_LIFETIME)])?;
     db.run(
@@ -181,7 +181,7 @@ fn collect_parts(db: &Connection, part: &payload::PayloadPart<'_>, seq: u64) -> 
 }
 
 /// Reads the position of a replica of this log. A store that isn't a replica yet, and is empty, is at the beginning.
-fn position(db: &Connection, team: Nonce) -> Result<LogPosition, StoreError> {
+fn position(db: &Connection, team: Nonce) -> Result<LogPosition> {
     match state(db)? {
         Some(replica) if replica.team == team => Ok(replica.position),
         Some(_) => Err(StoreError::OtherTeam),
@@ -191,12 +191,12 @@ fn position(db: &Connection, team: Nonce) -> Result<LogPosition, StoreError> {
 }
 
 /// Whether the store is a replica of a team's log.
-pub(in crate::store) fn is_replica(db: &Connection) -> Result<bool, StoreError> {
+pub(in crate::store) fn is_replica(db: &Connection) -> Result<bool> {
     Ok(state(db)?.is_some())
 }
 
 /// Reads the row of `replica`.
-fn state(db: &Connection) -> Result<Option<ReplicaState>, StoreError> {
+fn state(db: &Connection) -> Result<Option<ReplicaState>> {
     let sql = format!(
         "SELECT team, seq, nonce, operations, lacks_bodies, loads, deleted, loss, loss_is_open, {IS_BLANK} FROM replica"
     );
@@ -220,11 +220,11 @@ fn state(db: &Connection) -> Result<Option<ReplicaState>, StoreError> {
 /// The SQL that says whether nothing was ever written to this store.
 const IS_BLANK: &str = "NOT EXISTS (SELECT 1 FROM transactions) AND NOT EXISTS (SELECT 1 FROM changes)";
 
-fn is_blank(db: &Connection) -> Result<bool, StoreError> {
+fn is_blank(db: &Connection) -> Result<bool> {
     Ok(db.query_row(&format!("SELECT {IS_BLANK}"), [], |row| row.get(0))?)
 }
 
-fn write_position(db: &Connection, team: Nonce, position: LogPosition) -> Result<(), StoreError> {
+fn write_position(db: &Connection, team: Nonce, position: LogPosition) -> Result<()> {
     let sql = "INSERT INTO replica (id, team, seq, nonce) VALUES (1, ?, ?, ?)
                ON CONFLICT (id) DO UPDATE SET team = excluded.team, seq = excluded.seq, nonce = excluded.nonce";
     db.run(sql, params![team.to_string(), position.seq, position.nonce.to_string()])
@@ -236,17 +236,17 @@ impl Reader {
     /// # Errors
     /// [`StoreError::OtherTeam`] if the store is a replica of another log; [`StoreError::NotReplica`] if it holds data
     /// of its own.
-    pub(crate) fn replica_position(&self, team: Nonce) -> Result<LogPosition, StoreError> {
+    pub(crate) fn replica_position(&self, team: Nonce) -> Result<LogPosition> {
         position(self.db(), team)
     }
 
     /// How often a snapshot has taken the place of the store's content, its feed included.
-    pub(crate) fn snapshot_loads(&self) -> Result<u64, StoreError> {
+    pub(crate) fn snapshot_loads(&self) -> Result<u64> {
         Ok(self.replica()?.map_or(0, |replica| replica.snapshot_loads))
     }
 
     /// The state of the replica; `None` if the store is no replica.
-    pub(crate) fn replica(&self) -> Result<Option<ReplicaState>, StoreError> {
+    pub(crate) fn replica(&self) -> Result<Option<ReplicaState>> {
         state(self.db())
     }
 }

@@ -22,24 +22,24 @@ use crate::{
         transaction::TransactionParams,
     },
     process::files,
-    store::{error::StoreError, file::paths, reader::Reader, statement::CachedStatements},
+    store::{error::Result, file::paths, reader::Reader, statement::CachedStatements},
 };
 
 /// The number of entries of the log that this machine's own entries are kept for.
 const LIFETIME: u64 = 200_000;
 
-pub(super) fn keep(db: &Connection, entry: &LogEntry) -> Result<(), StoreError> {
+pub(super) fn keep(db: &Connection, entry: &LogEntry) -> Result<()> {
     db.execute("DELETE FROM own_entries WHERE seq < ?", [entry.position.seq.saturating_sub(LIFETIME)])?;
     insert(db, entry.position, &entry.payload)
 }
 
-fn insert(db: &Connection, position: LogPosition, payload: &[u8]) -> Result<(), StoreError> {
+fn insert(db: &Connection, position: LogPosition, payload: &[u8]) -> Result<()> {
     let sql = "INSERT OR REPLACE INTO own_entries (seq, nonce, payload) VALUES (?, ?, ?)";
     db.execute(sql, params![position.seq, position.nonce.to_string(), payload])?;
     Ok(())
 }
 
-fn load(db: &Connection) -> Result<Vec<LogEntry>, StoreError> {
+fn load(db: &Connection) -> Result<Vec<LogEntry>> {
     db.all("SELECT seq, nonce, payload FROM own_entries ORDER BY seq", [], |row| {
         let nonce = Nonce::parse(&row.get::<_, String>(1)?).unwrap_or_default();
         Ok(LogEntry { position: LogPosition { seq: row.get(0)?, nonce }, author: None, payload: row.get(2)? })
@@ -48,7 +48,7 @@ fn load(db: &Connection) -> Result<Vec<LogEntry>, StoreError> {
 
 impl Reader {
     /// What people of this machine appended lately, the oldest first.
-    pub(crate) fn own_entries(&self) -> Result<Vec<LogEntry>, StoreError> {
+    pub(crate) fn own_entries(&self) -> Result<Vec<LogEntry>> {
         load(self.db())
     }
 }
@@ -60,7 +60,7 @@ struct WholePayload {
 }
 
 /// Joins the parts of payloads. A payload without its last part is left out. Parts are appended in order.
-fn join_parts(own: &[LogEntry]) -> Result<Vec<WholePayload>, StoreError> {
+fn join_parts(own: &[LogEntry]) -> Result<Vec<WholePayload>> {
     let (mut whole, mut incomplete) = (Vec::new(), BTreeMap::<Nonce, WholePayload>::new());
     for LogEntry { position, payload, .. } in own {
         match decode(payload)? {
@@ -92,7 +92,7 @@ pub(crate) fn save_lost_entries(
     own: &[LogEntry],
     is_lost: impl Fn(Nonce) -> bool,
     at: DateTime<Utc>,
-) -> Result<Option<(PathBuf, usize)>, StoreError> {
+) -> Result<Option<(PathBuf, usize)>> {
     let mut operations = Vec::new();
     for WholePayload { positions, payload } in join_parts(own)? {
         if positions.iter().any(|position| is_lost(position.nonce)) {
@@ -113,8 +113,8 @@ const APPENDED: &[u8] = b"#";
 /// Reads the operations that are not yet in the log again, each with the offset of its line.
 ///
 /// # Errors
-/// [`StoreError::Unpack`] with the number of the first line that is no operation.
-pub(crate) fn read_operations(mut text: impl BufRead) -> Result<Vec<(u64, Envelope)>, StoreError> {
+/// [`StoreError::Unpack`](crate::store::StoreError::Unpack) with the number of the first line that is no operation.
+pub(crate) fn read_operations(mut text: impl BufRead) -> Result<Vec<(u64, Envelope)>> {
     let (mut operations, mut offset, mut line) = (Vec::new(), 0, Vec::new());
     for number in 1.. {
         line.clear();
@@ -144,7 +144,7 @@ pub(crate) fn mark_appended(file: &mut (impl Seek + Write), offset: u64) -> io::
 ///
 /// # Errors
 /// If the file can't be written.
-fn write_operations(path: &Path, operations: &[Envelope]) -> Result<(), StoreError> {
+fn write_operations(path: &Path, operations: &[Envelope]) -> Result<()> {
     let mut text = Vec::new();
     for operation in operations {
         serde_json::to_writer(&mut text, operation).map_err(unpack_error)?;
@@ -155,7 +155,7 @@ fn write_operations(path: &Path, operations: &[Envelope]) -> Result<(), StoreErr
     Ok(written.map_err(SpoolError::from)?)
 }
 
-fn into_operations(payload: Payload<'_>) -> Result<Vec<Envelope>, StoreError> {
+fn into_operations(payload: Payload<'_>) -> Result<Vec<Envelope>> {
     match payload {
         Payload::Operations(all) => Ok(all),
         Payload::Batch(batch) => Ok(vec![batch.into_operation()?]),
@@ -164,7 +164,7 @@ fn into_operations(payload: Payload<'_>) -> Result<Vec<Envelope>, StoreError> {
 }
 
 /// Removes everything about deleted transactions.
-pub(super) fn forget(db: &Connection, deleted: &[TransactionKey]) -> Result<(), StoreError> {
+pub(super) fn forget(db: &Connection, deleted: &[TransactionKey]) -> Result<()> {
     let deleted: HashSet<_> = deleted.iter().map(identity).collect();
     for WholePayload { positions, payload } in join_parts(&load(db)?)? {
         let payload = decode(&payload)?;
@@ -194,7 +194,7 @@ pub(super) fn forget(db: &Connection, deleted: &[TransactionKey]) -> Result<(), 
 }
 
 /// Whether a payload may name one of these transactions. A batch, which may have a million rows, is read row by row.
-fn is_about(payload: &Payload<'_>, deleted: &HashSet<TransactionIdentity>) -> Result<bool, StoreError> {
+fn is_about(payload: &Payload<'_>, deleted: &HashSet<TransactionIdentity>) -> Result<bool> {
     let Payload::Batch(batch) = payload else { return Ok(true) };
     let mut is_about = false;
     batch.for_each(&mut |row| {

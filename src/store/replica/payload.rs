@@ -19,7 +19,10 @@ use crate::{
         team::Nonce,
         transaction::NewTransaction,
     },
-    store::{body_storage, error::StoreError},
+    store::{
+        body_storage,
+        error::{Result, StoreError},
+    },
 };
 
 /// The most bytes in one part of an entry.
@@ -82,7 +85,7 @@ impl TrackBatch<'_> {
         &self.header.stamp
     }
 
-    pub(super) fn into_operation(self) -> Result<Envelope, StoreError> {
+    pub(super) fn into_operation(self) -> Result<Envelope> {
         let mut transactions = Vec::new();
         self.for_each(&mut |row| {
             transactions.push(row);
@@ -131,7 +134,7 @@ fn new_encoder(kind: u8) -> io::Result<Encoder<'static, Vec<u8>>> {
 ///
 /// # Errors
 /// If the rows can't be read.
-pub(crate) fn encode_batch(profile: &str, batch: &dyn Batch, stamp: &Stamp) -> Result<Vec<u8>, StoreError> {
+pub(crate) fn encode_batch(profile: &str, batch: &dyn Batch, stamp: &Stamp) -> Result<Vec<u8>> {
     let mut encoder = new_encoder(BATCH).map_err(SpoolError::from)?;
     let header = BatchHeader { format: FORMAT, stamp: stamp.clone(), profile: profile.to_owned(), rows: batch.rows() };
     let mut written = write_line(&mut encoder, &header);
@@ -146,7 +149,7 @@ pub(crate) fn encode_batch(profile: &str, batch: &dyn Batch, stamp: &Stamp) -> R
 ///
 /// # Errors
 /// If it can't be encoded.
-pub(crate) fn encode_nothing() -> Result<Vec<u8>, StoreError> {
+pub(crate) fn encode_nothing() -> Result<Vec<u8>> {
     encode(&[]).map_err(unpack_error)
 }
 
@@ -189,7 +192,7 @@ pub(crate) fn split(payload: Vec<u8>, entry: Nonce) -> Vec<Vec<u8>> {
 ///
 /// # Errors
 /// [`StoreError::NewerFormat`] if a newer version wrote it, and [`StoreError::Unpack`] if it is damaged.
-pub(in crate::store) fn decode(payload: &[u8]) -> Result<Payload<'_>, StoreError> {
+pub(in crate::store) fn decode(payload: &[u8]) -> Result<Payload<'_>> {
     match payload.split_first() {
         Some((&OPERATIONS, packed)) => {
             let operations = lines(packed).map_err(unpack_error)?.map(|line| {
@@ -217,11 +220,7 @@ pub(in crate::store) fn decode(payload: &[u8]) -> Result<Payload<'_>, StoreError
 ///
 /// # Errors
 /// [`StoreError::NewerFormat`] if a newer version wrote the entry, and [`StoreError::Unpack`] if it is damaged.
-pub(crate) fn find_body(
-    payload: &[u8],
-    transaction: &TransactionKey,
-    digest: Option<i64>,
-) -> Result<Option<String>, StoreError> {
+pub(crate) fn find_body(payload: &[u8], transaction: &TransactionKey, digest: Option<i64>) -> Result<Option<String>> {
     let Payload::Operations(all) = decode(payload)? else { return Ok(None) };
     let mut bodies = all.into_iter().filter_map(|envelope| match envelope.operation {
         Operation::Observe { transaction: of, observation } if of == *transaction => observation.body,
@@ -238,12 +237,12 @@ fn decode_part(rest: &[u8]) -> Option<PayloadPart<'_>> {
     Some(PayloadPart { entry: Nonce(u128::from_be_bytes(*entry)), number, total, bytes })
 }
 
-fn check_format(found: u16) -> Result<(), StoreError> {
+fn check_format(found: u16) -> Result<()> {
     if found <= FORMAT { Ok(()) } else { Err(StoreError::NewerFormat { found, known: FORMAT }) }
 }
 
 /// Parses a line that names its format. A newer format may have lines that this program can't parse.
-fn parse<T: DeserializeOwned>(line: &str) -> Result<T, StoreError> {
+fn parse<T: DeserializeOwned>(line: &str) -> Result<T> {
     #[derive(Deserialize)]
     struct PayloadFormat {
         format: u16,

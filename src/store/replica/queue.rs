@@ -16,7 +16,7 @@ use crate::{
         operation::{Envelope, Stamp},
         team::TeamStatus,
     },
-    store::{error::StoreError, operations::OperationResult, writer::Receipt},
+    store::{error::Result, operations::OperationResult, writer::Receipt},
 };
 
 pub(crate) enum LogWrite {
@@ -58,7 +58,7 @@ impl LogWrite {
 pub(crate) struct Submission {
     pub(crate) write: LogWrite,
     /// Takes the result after the write was applied to this store.
-    pub(crate) reply: oneshot::Sender<Result<OperationResult, StoreError>>,
+    pub(crate) reply: oneshot::Sender<Result<OperationResult>>,
 }
 
 /// The queue to the log, and its state. Dropping the last handle waits for the submitted writes.

@@ -16,7 +16,7 @@ use crate::{
     process::files,
     store::{
         Store,
-        error::{StoreError, StoreFault},
+        error::{Result, StoreError, StoreFault},
         file::{connection, migrate},
         operations,
     },
@@ -34,7 +34,7 @@ impl Store {
     ///
     /// # Errors
     /// If the store can't be written.
-    pub(crate) fn mark_loss_appended(&self) -> Result<(), StoreError> {
+    pub(crate) fn mark_loss_appended(&self) -> Result<()> {
         let db = connection::open_for_writing(&self.path, None, true)?;
         Ok(db.execute("UPDATE replica SET loss_is_open = 0", []).map(drop)?)
     }
@@ -43,7 +43,7 @@ impl Store {
     ///
     /// # Errors
     /// If the store isn't a replica, or the file can't be written.
-    pub(crate) fn write_snapshot(&self, to: &Path) -> Result<ReplicaState, StoreError> {
+    pub(crate) fn write_snapshot(&self, to: &Path) -> Result<ReplicaState> {
         let copy = self.copy_replicated(to)?;
         copy.execute("UPDATE replica SET loss = NULL, loss_is_open = 0", [])?;
         super::state(&copy)?.ok_or(StoreError::NotReplica)
@@ -53,7 +53,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::ReplicaAlone`] if the store is a replica; or if the file can't be written.
-    pub(crate) fn write_first_snapshot(&self, to: &Path, team: Nonce, position: LogPosition) -> Result<(), StoreError> {
+    pub(crate) fn write_first_snapshot(&self, to: &Path, team: Nonce, position: LogPosition) -> Result<()> {
         let copy = self.copy_replicated(to)?;
         if super::is_replica(&copy)? {
             return Err(StoreError::ReplicaAlone);
@@ -65,13 +65,13 @@ impl Store {
     ///
     /// # Errors
     /// If the file can't be written.
-    pub(crate) fn write_alone(&self, to: &Path) -> Result<(), StoreError> {
+    pub(crate) fn write_alone(&self, to: &Path) -> Result<()> {
         let copy = self.copy_replicated(to)?;
         Ok(copy.execute_batch("DELETE FROM replica; DELETE FROM log_parts")?)
     }
 
     /// Copies the store to a new file, without the data of this machine.
-    fn copy_replicated(&self, to: &Path) -> Result<Connection, StoreError> {
+    fn copy_replicated(&self, to: &Path) -> Result<Connection> {
         let source = connection::open_for_reading(&self.path)?;
         // SQLite takes an empty file, and gives a new one the permissions of the process.
         let created = files::private_options().write(true).create_new(true).open(to);
@@ -87,12 +87,7 @@ impl Store {
 
     /// Puts the beginning of the log in the place of the replica's content: there is no snapshot. See
     /// [`Store::load_snapshot`].
-    pub(crate) fn load_blank(
-        &self,
-        folder: &Path,
-        team: Nonce,
-        loss: Option<&LogLoss>,
-    ) -> Result<LogPosition, StoreError> {
+    pub(crate) fn load_blank(&self, folder: &Path, team: Nonce, loss: Option<&LogLoss>) -> Result<LogPosition> {
         let folder = tempfile::Builder::new().prefix(".snapshot-").tempdir_in(folder);
         let folder = folder.map_err(|error| StoreFault::CommitFailed(error.to_string()))?;
         let path = folder.path().join("blank.db");
@@ -113,7 +108,7 @@ impl Store {
         team: Nonce,
         loss: Option<&LogLoss>,
         is_light: bool,
-    ) -> Result<LogPosition, StoreError> {
+    ) -> Result<LogPosition> {
         let mut source = Connection::open(snapshot)?;
         let found = migrate::version(&source)?;
         if found > migrate::LATEST {

@@ -15,7 +15,11 @@ use crate::{
         ids::RowId,
         operation::{AlertKey, Edit, LocalEdit, SubjectKey},
     },
-    store::{error::StoreError, reader::Reader, statement::CachedStatements},
+    store::{
+        error::{Result, StoreError},
+        reader::Reader,
+        statement::CachedStatements,
+    },
 };
 
 /// The columns of the checksum: those that never change.
@@ -70,13 +74,13 @@ impl AlertCounts {
 
 impl Reader {
     /// Returns alerts, in the order that the query documents.
-    pub fn alerts(&self, query: AlertQuery) -> Result<Vec<Alert>, StoreError> {
+    pub fn alerts(&self, query: AlertQuery) -> Result<Vec<Alert>> {
         load(self.db(), query)
     }
 
     /// Converts an edit by row numbers, which are those of this store, into an edit by keys, which are valid in every
     /// store. Transactions and alerts that are gone are left out.
-    pub fn resolve(&self, edit: LocalEdit) -> Result<Edit, StoreError> {
+    pub fn resolve(&self, edit: LocalEdit) -> Result<Edit> {
         edit.resolve(|row| transaction_keys::key(self.db(), row), |alert| key(self.db(), alert))
     }
 
@@ -97,7 +101,7 @@ impl Reader {
     }
 }
 
-pub(in crate::store) fn load(db: &Connection, query: AlertQuery) -> Result<Vec<Alert>, StoreError> {
+pub(in crate::store) fn load(db: &Connection, query: AlertQuery) -> Result<Vec<Alert>> {
     match query {
         AlertQuery::Active => collect(db, "cleared_at IS NULL ORDER BY id", []),
         AlertQuery::OfTransaction(row) => {
@@ -122,7 +126,7 @@ pub(in crate::store) fn load(db: &Connection, query: AlertQuery) -> Result<Vec<A
 }
 
 /// Returns the active alerts of a transaction, and those about its whole profile.
-pub(in crate::store) fn active_for(db: &Connection, profile: &str, row: RowId) -> Result<Vec<Alert>, StoreError> {
+pub(in crate::store) fn active_for(db: &Connection, profile: &str, row: RowId) -> Result<Vec<Alert>> {
     // Two index lookups instead of a scan of all active alerts.
     let mut alerts = load(db, AlertQuery::OfTransaction(row))?;
     alerts.extend(active_of_profile(db, profile)?);
@@ -130,17 +134,17 @@ pub(in crate::store) fn active_for(db: &Connection, profile: &str, row: RowId) -
 }
 
 /// Returns the active alerts about a whole profile.
-pub(in crate::store) fn active_of_profile(db: &Connection, profile: &str) -> Result<Vec<Alert>, StoreError> {
+pub(in crate::store) fn active_of_profile(db: &Connection, profile: &str) -> Result<Vec<Alert>> {
     collect(db, "cleared_at IS NULL AND transaction_row IS NULL AND profile = ?1 ORDER BY id", [profile])
 }
 
 /// Returns an active alert by its number.
-pub(in crate::store) fn by_id(db: &Connection, id: i64) -> Result<Option<Alert>, StoreError> {
+pub(in crate::store) fn by_id(db: &Connection, id: i64) -> Result<Option<Alert>> {
     Ok(collect(db, "cleared_at IS NULL AND id = ?", [id])?.into_iter().next())
 }
 
 /// Returns the active alert with a key.
-pub(in crate::store) fn by_key(db: &Connection, key: &AlertKey) -> Result<Option<Alert>, StoreError> {
+pub(in crate::store) fn by_key(db: &Connection, key: &AlertKey) -> Result<Option<Alert>> {
     let (profile, row) = match &key.about {
         SubjectKey::Profile(profile) => (profile, None),
         SubjectKey::Transaction(transaction) => match transactions::row_of(db, transaction)? {
@@ -155,7 +159,7 @@ pub(in crate::store) fn by_key(db: &Connection, key: &AlertKey) -> Result<Option
 }
 
 /// Returns the key of an active alert, which is valid in every store.
-pub(in crate::store) fn key(db: &Connection, id: i64) -> Result<Option<AlertKey>, StoreError> {
+pub(in crate::store) fn key(db: &Connection, id: i64) -> Result<Option<AlertKey>> {
     let Some(alert) = by_id(db, id)? else { return Ok(None) };
     let about = match alert.subject {
         AlertSubject::Profile => SubjectKey::Profile(alert.profile),
@@ -168,7 +172,7 @@ pub(in crate::store) fn key(db: &Connection, id: i64) -> Result<Option<AlertKey>
 }
 
 /// Returns the active alerts whose snooze has ended at `at`.
-pub(in crate::store) fn with_ended_snooze(db: &Connection, at: DateTime<Utc>) -> Result<Vec<Alert>, StoreError> {
+pub(in crate::store) fn with_ended_snooze(db: &Connection, at: DateTime<Utc>) -> Result<Vec<Alert>> {
     collect(db, "snoozed_until <= ? AND cleared_at IS NULL ORDER BY snoozed_until, id", [columns::moment(at)])
 }
 
@@ -179,7 +183,7 @@ pub(in crate::store) fn insert(
     message: &str,
     is_flapping: bool,
     entry: &FeedEntry<'_>,
-) -> Result<bool, StoreError> {
+) -> Result<bool> {
     let inserted = db
         .prepare_cached(
             "INSERT INTO alerts (profile, rule, transaction_row, raised_at, message, flapping, checksum)
@@ -197,11 +201,7 @@ pub(in crate::store) fn insert(
 }
 
 /// Returns whether an alert that is raised now is flapping, and whether the previous alert with its rule and subject was.
-pub(in crate::store) fn flapping_state(
-    db: &Connection,
-    rule: Rule,
-    entry: &FeedEntry<'_>,
-) -> Result<(bool, bool), StoreError> {
+pub(in crate::store) fn flapping_state(db: &Connection, rule: Rule, entry: &FeedEntry<'_>) -> Result<(bool, bool)> {
     let (since, at) = (columns::moment(entry.at - FLAPPING_WITHIN), columns::moment(entry.at));
     let row = entry.transaction.map(|row| row.0);
     let raises: Vec<bool> = db.all(
@@ -214,19 +214,19 @@ pub(in crate::store) fn flapping_state(
 }
 
 /// Sets the number of consecutive observations without the alert's condition.
-pub(in crate::store) fn set_clean(db: &Connection, id: i64, clean: u32) -> Result<(), StoreError> {
+pub(in crate::store) fn set_clean(db: &Connection, id: i64, clean: u32) -> Result<()> {
     db.run("UPDATE alerts SET clean = ? WHERE id = ?", params![clean, id])
 }
 
 /// Clears an active alert. Returns whether it was flapping; `None` if it wasn't active.
-pub(in crate::store) fn clear(db: &Connection, id: i64, at: DateTime<Utc>) -> Result<Option<bool>, StoreError> {
+pub(in crate::store) fn clear(db: &Connection, id: i64, at: DateTime<Utc>) -> Result<Option<bool>> {
     let sql = "UPDATE alerts SET cleared_at = ? WHERE id = ? AND cleared_at IS NULL RETURNING flapping";
     db.first(sql, params![columns::moment(at), id], |row| row.get(0))
 }
 
 /// Activates the alerts again that were cleared when polling of the transaction stopped; their handling is unchanged.
 /// Returns the rules, each with whether the alert is flapping.
-pub(in crate::store) fn reactivate(db: &Connection, row: RowId) -> Result<Vec<(Rule, bool)>, StoreError> {
+pub(in crate::store) fn reactivate(db: &Connection, row: RowId) -> Result<Vec<(Rule, bool)>> {
     let sql = "UPDATE OR IGNORE alerts SET cleared_at = NULL, clean = 0 WHERE transaction_row = ?1 AND cleared_at =
         (SELECT max(at) FROM changes WHERE transaction_row = ?1 AND event = 'untracked') RETURNING rule, flapping";
     let found: Vec<(String, bool)> = db.all(sql, [row.0], |found| Ok((found.get::<_, String>(0)?, found.get(1)?)))?;
@@ -234,7 +234,7 @@ pub(in crate::store) fn reactivate(db: &Connection, row: RowId) -> Result<Vec<(R
 }
 
 /// Writes the handling of an alert; with `None` the alert fires.
-pub(in crate::store) fn set_handling(db: &Connection, id: i64, handling: Option<&Handling>) -> Result<(), StoreError> {
+pub(in crate::store) fn set_handling(db: &Connection, id: i64, handling: Option<&Handling>) -> Result<()> {
     let (acknowledged, snoozed) = match handling {
         Some(Handling::Acknowledged(acknowledgement)) => (Some(acknowledgement), None),
         Some(Handling::Snoozed(snoozed)) => (None, Some(snoozed)),
@@ -253,7 +253,7 @@ pub(in crate::store) fn set_handling(db: &Connection, id: i64, handling: Option<
 
 /// Writes the severity rank of a transaction, the first key of the default order (`filter::reference_order`). The ranks
 /// are: critical alert -3, warning -2, info -1; 0, 1, 2 if all alerts are handled; 3 without alerts.
-pub(in crate::store) fn write_severity_rank(db: &Connection, row: RowId) -> Result<(), StoreError> {
+pub(in crate::store) fn write_severity_rank(db: &Connection, row: RowId) -> Result<()> {
     let rank = |alert: &Alert| {
         let rank = match alert.rule.severity() {
             Severity::Critical => -3,
@@ -268,7 +268,7 @@ pub(in crate::store) fn write_severity_rank(db: &Connection, row: RowId) -> Resu
 }
 
 /// Returns the alerts that meet a condition (SQL), in the order that may stand behind the condition.
-fn collect(db: &Connection, condition: &str, params: impl rusqlite::Params) -> Result<Vec<Alert>, StoreError> {
+fn collect(db: &Connection, condition: &str, params: impl rusqlite::Params) -> Result<Vec<Alert>> {
     // A later version of hoptop may add rules that this version doesn't know.
     Ok(db.all(&format!("{SELECT} WHERE {condition}"), params, read)?.into_iter().flatten().collect())
 }

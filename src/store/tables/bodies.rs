@@ -19,7 +19,7 @@ use crate::domain::{
 };
 use crate::store::{
     body_storage::digest,
-    error::StoreError,
+    error::{Result, StoreError},
     row_checksum::{self, PackedContent},
     statement::CachedStatements,
 };
@@ -120,7 +120,7 @@ impl PackedBody {
 }
 
 /// Returns a transaction's record as JSON, as it is stored.
-pub(in crate::store) fn record_json(transaction: &Transaction) -> Result<Option<String>, StoreError> {
+pub(in crate::store) fn record_json(transaction: &Transaction) -> Result<Option<String>> {
     let json = transaction.record.as_ref().map(serde_json::to_string).transpose();
     Ok(json.map_err(|error| columns::unreadable(0, error))?)
 }
@@ -132,24 +132,21 @@ pub(in crate::store) struct Dictionary {
 }
 
 /// Returns the newest dictionary of a route.
-pub(in crate::store) fn newest_dictionary(
-    db: &Connection,
-    params: &TransactionParams,
-) -> Result<Option<Dictionary>, StoreError> {
+pub(in crate::store) fn newest_dictionary(db: &Connection, params: &TransactionParams) -> Result<Option<Dictionary>> {
     let sql = "SELECT id, content FROM dictionaries WHERE from_chain = ? AND to_chain = ? ORDER BY id DESC LIMIT 1";
     let route = [params.from_chain.as_str(), params.to_chain.as_str()];
     let found = db.first(sql, route, |row| Ok((row.get(0)?, row.get::<_, Vec<u8>>(1)?)))?;
     found.map(|(id, packed)| Ok(Dictionary { id, content: unpack_dictionary(id, packed)? })).transpose()
 }
 
-fn dictionary_content(db: &Connection, id: i64) -> Result<Rc<[u8]>, StoreError> {
+fn dictionary_content(db: &Connection, id: i64) -> Result<Rc<[u8]>> {
     let packed: Option<Vec<u8>> = db.first("SELECT content FROM dictionaries WHERE id = ?", [id], |row| row.get(0))?;
     let packed = packed.ok_or_else(|| StoreError::Unpack(format!("dictionary {id} is missing")))?;
     unpack_dictionary(id, packed)
 }
 
 /// Decompresses the content of a dictionary. Results are cached by the thread, because most answers come from few routes.
-fn unpack_dictionary(id: i64, packed: Vec<u8>) -> Result<Rc<[u8]>, StoreError> {
+fn unpack_dictionary(id: i64, packed: Vec<u8>) -> Result<Rc<[u8]>> {
     DICTIONARIES.with_borrow_mut(|cached| {
         // Another store has other content under the same number, and so may this one after a rollback.
         if let Some((_, content)) = cached.get(&id).filter(|(known, _)| *known == packed) {
@@ -169,11 +166,7 @@ fn unpack_dictionary(id: i64, packed: Vec<u8>) -> Result<Rc<[u8]>, StoreError> {
 
 /// Packs the first body of a transaction with its route's dictionary, or with a new dictionary if the existing one
 /// isn't effective.
-pub(in crate::store) fn pack_first(
-    db: &Connection,
-    transaction: &Transaction,
-    text: &str,
-) -> Result<PackedBody, StoreError> {
+pub(in crate::store) fn pack_first(db: &Connection, transaction: &Transaction, text: &str) -> Result<PackedBody> {
     let existing = newest_dictionary(db, &transaction.params)?;
     let packed = pack(text, existing.as_ref(), None)?;
     // Without a dictionary, later texts of the transaction couldn't use this text as their base.
@@ -193,7 +186,7 @@ pub(in crate::store) fn pack(
     text: &str,
     dictionary: Option<&Dictionary>,
     base: Option<(i64, &str)>,
-) -> Result<PackedBody, StoreError> {
+) -> Result<PackedBody> {
     let content = dictionary.map_or(&[][..], |dictionary| &*dictionary.content);
     let (base, prefix) = base.map_or((None, ""), |(base, prefix)| (Some(base), prefix));
     let packed = compress(text, &[content, prefix.as_bytes()].concat())?;
@@ -204,8 +197,8 @@ pub(in crate::store) fn pack(
 pub(in crate::store) fn unpack(
     db: &Connection,
     packed: &PackedBody,
-    base: impl FnOnce(i64) -> Result<Option<String>, StoreError>,
-) -> Result<Option<String>, StoreError> {
+    base: impl FnOnce(i64) -> Result<Option<String>>,
+) -> Result<Option<String>> {
     let bytes = match &packed.value {
         // A text in the team's log isn't here.
         Value::Null | Value::Integer(_) => return Ok(None),
@@ -231,21 +224,21 @@ pub(in crate::store) fn unpack(
     Ok(Some(decompress(frame, &prefix)?))
 }
 
-fn read_content(stored: &[u8], packed_with: [Option<i64>; 2]) -> Result<PackedContent<'_>, StoreError> {
+fn read_content(stored: &[u8], packed_with: [Option<i64>; 2]) -> Result<PackedContent<'_>> {
     let content = row_checksum::without_checksum(stored, packed_with);
     content.ok_or_else(|| StoreError::Unpack("its checksum is wrong".into()))
 }
 
-fn utf8(text: &[u8]) -> Result<&str, StoreError> {
+fn utf8(text: &[u8]) -> Result<&str> {
     std::str::from_utf8(text).map_err(|error| StoreError::Unpack(error.to_string()))
 }
 
 /// Replaces the error of a text that can't be unpacked by `None` and logs it, so that one damaged text doesn't fail the
 /// whole read. `description` names the text in the log.
 pub(in crate::store) fn none_if_unreadable(
-    unpacked: Result<Option<String>, StoreError>,
+    unpacked: Result<Option<String>>,
     description: std::fmt::Arguments<'_>,
-) -> Result<Option<String>, StoreError> {
+) -> Result<Option<String>> {
     match unpacked {
         Err(error @ StoreError::Unpack(_)) => {
             tracing::warn!("{description} is omitted: {error}");
@@ -266,7 +259,7 @@ thread_local! {
 }
 
 /// Returns the compressed text; `None` if it isn't smaller.
-fn compress(text: &str, prefix: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+fn compress(text: &str, prefix: &[u8]) -> Result<Option<Vec<u8>>> {
     if text.len() < MIN_LENGTH || text.len() > MAX_LENGTH {
         return Ok(None);
     }
@@ -278,7 +271,7 @@ fn compress(text: &str, prefix: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
     Ok((bytes.len() < text.len()).then_some(bytes))
 }
 
-fn decompress(bytes: &[u8], prefix: &[u8]) -> Result<String, StoreError> {
+fn decompress(bytes: &[u8], prefix: &[u8]) -> Result<String> {
     // The length in the frame's header limits the allocation.
     let length = zstd_safe::get_frame_content_size(bytes).ok().flatten();
     let length = length.and_then(|length| usize::try_from(length).ok()).filter(|length| *length <= MAX_LENGTH);
@@ -292,7 +285,7 @@ fn decompress(bytes: &[u8], prefix: &[u8]) -> Result<String, StoreError> {
 
 /// Stores a new dictionary with what other transactions of the route share with this one: with the common part of its
 /// record and of a body. Returns `None` if the route already has the maximum number of dictionaries.
-fn make_dictionary(db: &Connection, transaction: &Transaction, body: &str) -> Result<Option<Dictionary>, StoreError> {
+fn make_dictionary(db: &Connection, transaction: &Transaction, body: &str) -> Result<Option<Dictionary>> {
     let params = &transaction.params;
     let route = [params.from_chain.as_str(), params.to_chain.as_str()];
     let count: i64 = db

@@ -10,7 +10,7 @@ use crate::{domain::ids::ChainId, store::reader::Reader};
 use super::columns;
 use crate::{
     domain::chain_config::ChainConfig,
-    store::{error::StoreError, row_checksum, statement::CachedStatements},
+    store::{error::Result, row_checksum, statement::CachedStatements},
 };
 
 /// The columns of the checksum.
@@ -18,12 +18,7 @@ pub(in crate::store) const CHECKED: &str = "profile, id, name, config, learned_a
 
 /// Writes a chain's description if it differs from the stored one, or if the stored one is damaged. A description
 /// without a name never replaces a description with a name.
-pub(in crate::store) fn save(
-    db: &Connection,
-    profile: &str,
-    config: &ChainConfig,
-    at: DateTime<Utc>,
-) -> Result<(), StoreError> {
+pub(in crate::store) fn save(db: &Connection, profile: &str, config: &ChainConfig, at: DateTime<Utc>) -> Result<()> {
     // Nearly every answer describes known chains: for these nothing is written, and one checksum is computed.
     static IS_KNOWN: LazyLock<String> = LazyLock::new(|| {
         let is_damaged = row_checksum::is_damaged(CHECKED);
@@ -55,7 +50,7 @@ thread_local! {
     static SERIALISED: RefCell<VecDeque<(ChainConfig, Rc<str>)>> = const { RefCell::new(VecDeque::new()) };
 }
 
-fn to_json(config: &ChainConfig) -> Result<Rc<str>, StoreError> {
+fn to_json(config: &ChainConfig) -> Result<Rc<str>> {
     SERIALISED.with_borrow_mut(|known| {
         if let Some((_, json)) = known.iter().find(|(known, _)| known == config) {
             return Ok(Rc::clone(json));
@@ -69,7 +64,7 @@ fn to_json(config: &ChainConfig) -> Result<Rc<str>, StoreError> {
 
 impl Reader {
     /// Returns the service's description of a chain.
-    pub fn chain(&self, profile: &str, id: &ChainId) -> Result<Option<ChainConfig>, StoreError> {
+    pub fn chain(&self, profile: &str, id: &ChainId) -> Result<Option<ChainConfig>> {
         let sql = "SELECT config FROM chains WHERE profile = ? AND id = ?";
         let config = self.db().first(sql, params![profile, id.as_str()], |row| columns::lenient::<String>(row, 0))?;
         Ok(config.and_then(|config| columns::parse_or_omit(&config, format_args!("the description of a chain"))))

@@ -22,7 +22,7 @@ use crate::{
         operation::Stamp,
         status::RouterStatus,
     },
-    store::{error::StoreError, reader::Reader, statement::CachedStatements},
+    store::{error::Result, reader::Reader, statement::CachedStatements},
 };
 
 /// The range of numbers, counted back from the newest, in which `polled` entries are kept.
@@ -100,7 +100,7 @@ impl<'a> FeedEntry<'a> {
 
 impl Reader {
     /// Returns the changes after the feed's entry `seq`, from at most `limit` entries.
-    pub fn changes_after(&self, seq: i64, limit: usize) -> Result<Changes, StoreError> {
+    pub fn changes_after(&self, seq: i64, limit: usize) -> Result<Changes> {
         // Both parts are read in the order of their numbers, without sorting. Polls of deleted transactions are left
         // out.
         let sql = format!(
@@ -127,7 +127,7 @@ impl Reader {
     /// Returns the newest changes of transactions that matter to people, the newest first, at most `limit`: status
     /// changes, alerts, and what people did. The first answer that a transaction is under way is left out, and so is
     /// what follows from a new status anyway. Costs O(1): only the end of the feed is read.
-    pub fn newest_changes(&self, limit: usize) -> Result<Vec<RecentChange>, StoreError> {
+    pub fn newest_changes(&self, limit: usize) -> Result<Vec<RecentChange>> {
         /// The number of entries that are looked through.
         const SEARCHED: i64 = 1_000;
         let sql = format!(
@@ -160,7 +160,7 @@ impl Reader {
     }
 
     /// Returns the number of the feed's last entry; 0 if there is none.
-    pub fn last_change(&self) -> Result<i64, StoreError> {
+    pub fn last_change(&self) -> Result<i64> {
         last(self.db())
     }
 }
@@ -170,12 +170,12 @@ pub(in crate::store) fn stored_name(event: NotifiedEvent) -> &'static str {
     if event == NotifiedEvent::StatusChanged { STATUS } else { event.name() }
 }
 
-pub(in crate::store) fn append(db: &Connection, entry: &FeedEntry<'_>, kind: &ChangeKind) -> Result<(), StoreError> {
+pub(in crate::store) fn append(db: &Connection, entry: &FeedEntry<'_>, kind: &ChangeKind) -> Result<()> {
     let name = if let ChangeKind::StatusChanged { .. } = kind { STATUS } else { kind.name() };
     insert(db, entry, name, details(kind)?)
 }
 
-fn insert(db: &Connection, entry: &FeedEntry<'_>, event: &str, details: Option<String>) -> Result<(), StoreError> {
+fn insert(db: &Connection, entry: &FeedEntry<'_>, event: &str, details: Option<String>) -> Result<()> {
     let (seq, at, row) = (last(db)? + 1, columns::moment(entry.at), entry.transaction.map(|row| row.0));
     if let (POLLED, Some(row)) = (event, row) {
         db.run("INSERT INTO polls (seq, at, transaction_row) VALUES (?, ?, ?)", [seq, at, row])?;
@@ -190,11 +190,7 @@ fn insert(db: &Connection, entry: &FeedEntry<'_>, event: &str, details: Option<S
 }
 
 /// Appends the changes that one answer caused. New steps mostly come together, so that they share one entry.
-pub(in crate::store) fn append_all(
-    db: &Connection,
-    entry: &FeedEntry<'_>,
-    changes: &[ChangeKind],
-) -> Result<(), StoreError> {
+pub(in crate::store) fn append_all(db: &Connection, entry: &FeedEntry<'_>, changes: &[ChangeKind]) -> Result<()> {
     let step = |kind: &ChangeKind| match kind {
         ChangeKind::StepAdded { index } => Some(*index),
         _ => None,
@@ -215,7 +211,7 @@ pub(in crate::store) fn append_all(
 }
 
 /// Returns the JSON of an event without its name; `None` if nothing else is in it.
-fn details(kind: &ChangeKind) -> Result<Option<String>, StoreError> {
+fn details(kind: &ChangeKind) -> Result<Option<String>> {
     if let ChangeKind::StatusChanged { previous, current } = kind {
         return Ok(Some(serde_json::json!([previous, current]).to_string()));
     }
@@ -237,7 +233,7 @@ pub(in crate::store) fn append_to_each(
     condition: &str,
     kind: &ChangeKind,
     stamp: &Stamp,
-) -> Result<RangeInclusive<i64>, StoreError> {
+) -> Result<RangeInclusive<i64>> {
     // One statement for all rows takes a tenth of the time of one statement per row in a large batch.
     let before = last(db)?;
     db.run(&format!(
@@ -256,19 +252,19 @@ pub(in crate::store) fn append_to_each(
 }
 
 /// Deletes the `polled` entries of deleted transactions.
-pub(in crate::store) fn forget_polls_of_deleted(db: &Connection) -> Result<(), StoreError> {
+pub(in crate::store) fn forget_polls_of_deleted(db: &Connection) -> Result<()> {
     let gone = "NOT EXISTS (SELECT 1 FROM transactions WHERE id = transaction_row)";
     db.run(&format!("DELETE FROM polls WHERE {gone}"), [])
 }
 
-fn prune(db: &Connection, floor: i64) -> Result<(), StoreError> {
+fn prune(db: &Connection, floor: i64) -> Result<()> {
     db.execute("DELETE FROM polls WHERE seq <= ?", [floor])?;
     db.execute("UPDATE feed SET floor = max(floor, ?)", [floor])?;
     Ok(())
 }
 
 /// Returns the number of the last entry; 0 if there is none.
-pub(in crate::store) fn last(db: &Connection) -> Result<i64, StoreError> {
+pub(in crate::store) fn last(db: &Connection) -> Result<i64> {
     // Entries deleted with their transaction had numbers too, and a number must never be used again.
     let sql = "SELECT max(ifnull((SELECT seq FROM sqlite_sequence WHERE name = 'changes'), 0),
                ifnull((SELECT max(seq) FROM polls), 0))";
@@ -276,12 +272,12 @@ pub(in crate::store) fn last(db: &Connection) -> Result<i64, StoreError> {
 }
 
 /// Returns the number up to which `polled` entries were pruned.
-fn floor(db: &Connection) -> Result<i64, StoreError> {
+fn floor(db: &Connection) -> Result<i64> {
     Ok(db.prepare_cached("SELECT floor FROM feed")?.query_row([], |row| row.get(0))?)
 }
 
 /// Increments the number of commits; returns the new number.
-pub(in crate::store) fn count_commit(db: &Connection) -> Result<i64, StoreError> {
+pub(in crate::store) fn count_commit(db: &Connection) -> Result<i64> {
     // Two statements, because `RETURNING` would make a temporary table in each commit.
     let number = last_commit(db)? + 1;
     db.run("UPDATE feed SET commits = ?", [number])?;
@@ -293,7 +289,7 @@ pub(in crate::store) fn last_commit(db: &Connection) -> rusqlite::Result<i64> {
 }
 
 /// Returns the transactions with entries after a number; `None` if there are many, or if some entries were pruned.
-pub(in crate::store) fn rows_after(db: &Connection, seq: i64) -> Result<Option<BTreeSet<RowId>>, StoreError> {
+pub(in crate::store) fn rows_after(db: &Connection, seq: i64) -> Result<Option<BTreeSet<RowId>>> {
     /// The limit of entries. With more entries, reading all wanted rows again is as fast as searching the entries.
     const MAX_ROWS: usize = 500;
     if seq < floor(db)? {
@@ -307,7 +303,7 @@ pub(in crate::store) fn rows_after(db: &Connection, seq: i64) -> Result<Option<B
 }
 
 /// Returns the changes of one transaction without its polls, oldest first.
-pub(in crate::store) fn of_transaction(db: &Connection, transaction: RowId) -> Result<Vec<Change>, StoreError> {
+pub(in crate::store) fn of_transaction(db: &Connection, transaction: RowId) -> Result<Vec<Change>> {
     let sql = format!("{SELECT} WHERE transaction_row = ? ORDER BY seq");
     Ok(db.all(&sql, [transaction.0], read)?.into_iter().flatten().collect())
 }

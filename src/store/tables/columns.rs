@@ -12,7 +12,7 @@ use rusqlite::{
 };
 use serde::{Serialize, de::DeserializeOwned};
 
-use crate::store::error::StoreError;
+use crate::store::error::Result;
 
 pub(in crate::store) fn moment(at: DateTime<Utc>) -> i64 {
     at.timestamp_millis()
@@ -57,7 +57,7 @@ pub(in crate::store) fn unreadable(column: usize, error: serde_json::Error) -> r
 pub(in crate::store) fn collect_readable<T>(
     rows: impl Iterator<Item = rusqlite::Result<T>>,
     description: &str,
-) -> Result<Vec<T>, StoreError> {
+) -> Result<Vec<T>> {
     use rusqlite::Error::{FromSqlConversionFailure, InvalidColumnType};
     let mut found = Vec::new();
     for row in rows {

@@ -17,7 +17,7 @@ use crate::{
         status::RouterStatus,
         transaction::Transaction,
     },
-    store::{error::StoreError, reader::Reader, row_checksum, statement::CachedStatements},
+    store::{error::Result, reader::Reader, row_checksum, statement::CachedStatements},
 };
 
 /// The columns of the checksum of `forecasts`. The evidence can't be derived from other tables. It also counts deleted
@@ -44,12 +44,7 @@ pub struct RouteStats {
     pub past: RouteDurations,
 }
 
-pub(in crate::store) fn add(
-    db: &Connection,
-    profile: &str,
-    sample: &DurationSample,
-    at: DateTime<Utc>,
-) -> Result<(), StoreError> {
+pub(in crate::store) fn add(db: &Connection, profile: &str, sample: &DurationSample, at: DateTime<Utc>) -> Result<()> {
     match sample {
         DurationSample::Indexed { chain, delay } => {
             let key = EvidenceKey::of_chain(profile, chain);
@@ -75,7 +70,7 @@ pub(in crate::store) fn add(
     }
 }
 
-fn settling_evidence(db: &Connection, profile: &str, route: &RouteKey) -> Result<SettlingEvidence, StoreError> {
+fn settling_evidence(db: &Connection, profile: &str, route: &RouteKey) -> Result<SettlingEvidence> {
     Ok(SettlingEvidence {
         route: EvidenceKey::of_route(profile, route).read(db)?,
         pooled: EvidenceKey::of_all_routes(profile).read(db)?,
@@ -106,7 +101,7 @@ impl<'a> EvidenceKey<'a> {
     }
 
     /// Returns the evidence, or none yet.
-    fn read<T: DeserializeOwned + Default>(&self, db: &Connection) -> Result<T, StoreError> {
+    fn read<T: DeserializeOwned + Default>(&self, db: &Connection) -> Result<T> {
         let json: Option<String> = db.first(
             "SELECT evidence FROM forecasts WHERE profile = ? AND from_chain = ? AND to_chain = ? AND gmp = ?",
             params![self.profile, self.from, self.to, self.is_gmp],
@@ -115,7 +110,7 @@ impl<'a> EvidenceKey<'a> {
         Ok(parse_evidence(json.as_deref()))
     }
 
-    fn write<T: Serialize>(&self, db: &Connection, evidence: &T) -> Result<(), StoreError> {
+    fn write<T: Serialize>(&self, db: &Connection, evidence: &T) -> Result<()> {
         let json = columns::to_json(evidence, 4)?;
         let values = params![self.profile, self.from, self.to, self.is_gmp, json];
         static WRITE: LazyLock<String> = LazyLock::new(|| {
@@ -141,7 +136,7 @@ fn deadline_result(
     deadline: &Deadline,
     ended_at: Option<DateTime<Utc>>,
     last_checked_at: Option<DateTime<Utc>>,
-) -> Result<Option<DeadlineResult>, StoreError> {
+) -> Result<Option<DeadlineResult>> {
     let waited_until = match ended_at {
         None => last_checked_at,
         Some(end) if end > deadline.at => observations::last_state_before(db, row, end)?,
@@ -152,7 +147,7 @@ fn deadline_result(
 
 impl Reader {
     /// Returns the duration statistics of a profile, by route and by source chain.
-    pub fn duration_stats(&self, profile: &str) -> Result<DurationStats, StoreError> {
+    pub fn duration_stats(&self, profile: &str) -> Result<DurationStats> {
         let mut statement =
             self.db().prepare_cached("SELECT from_chain, to_chain, gmp, evidence FROM forecasts WHERE profile = ?")?;
         let mut rows = statement.query([profile])?;
@@ -174,19 +169,13 @@ impl Reader {
     }
 
     /// Returns the newest durations of one route, shortest first, with the route's statistics.
-    pub fn route_durations(&self, profile: &str, route: &RouteKey) -> Result<RouteDurations, StoreError> {
+    pub fn route_durations(&self, profile: &str, route: &RouteKey) -> Result<RouteDurations> {
         // No outcome has the empty name.
         self.newest_durations(profile, route, i64::MIN, "")
     }
 
     /// Returns the newest durations of one route since a moment, shortest first, except those with an outcome.
-    fn newest_durations(
-        &self,
-        profile: &str,
-        route: &RouteKey,
-        since: i64,
-        except: &str,
-    ) -> Result<RouteDurations, StoreError> {
+    fn newest_durations(&self, profile: &str, route: &RouteKey, since: i64, except: &str) -> Result<RouteDurations> {
         let db = self.db();
         let sql =
             "SELECT took FROM (SELECT id, took FROM durations WHERE profile = ? AND from_chain = ? AND to_chain = ?
@@ -199,7 +188,7 @@ impl Reader {
 
     /// Returns how many transactions of a profile ended within their deadline, by route and by week. Costs O(n) in the
     /// tracked transactions.
-    pub fn service_levels(&self, profile: &str) -> Result<ServiceLevels, StoreError> {
+    pub fn service_levels(&self, profile: &str) -> Result<ServiceLevels> {
         let mut statement = self.db().prepare_cached(
             "SELECT id, from_chain, to_chain, ifnull(gmp, 0), submitted_at, first_seen_at, estimate,
              CASE status WHEN 'refund' THEN status_since ELSE settled_at END, last_checked_at
@@ -222,13 +211,13 @@ impl Reader {
     }
 
     /// Returns whether a transaction ended within its deadline; `None` if it may still do so, or was never answered.
-    pub(crate) fn deadline_result<R>(&self, tx: &Transaction<R>) -> Result<Option<DeadlineResult>, StoreError> {
+    pub(crate) fn deadline_result<R>(&self, tx: &Transaction<R>) -> Result<Option<DeadlineResult>> {
         deadline_result(self.db(), tx.id, &tx.deadline(), tx.ended_at(), tx.state.last_checked_at)
     }
 
     /// Returns every route of a profile with the outcomes of its transactions. With `since`, leaves out the
     /// transactions that settled before that moment. Costs O(n) in the tracked transactions.
-    pub fn routes(&self, profile: &str, since: Option<DateTime<Utc>>) -> Result<Vec<RouteStats>, StoreError> {
+    pub fn routes(&self, profile: &str, since: Option<DateTime<Utc>>) -> Result<Vec<RouteStats>> {
         let mut statement = self.db().prepare_cached(
             "SELECT from_chain, to_chain, ifnull(gmp, 0), ifnull(status, ''), count(*), count(settled_at),
              count(*) FILTER (WHERE settled_at IS NULL AND untracked = 0),

@@ -11,7 +11,7 @@ use crate::{
         ids::{RowId, TxHash},
         record::StatusRecord,
     },
-    store::{error::StoreError, statement::CachedStatements},
+    store::{error::Result, statement::CachedStatements},
 };
 
 /// The SQL for the transactions that a record calls by the parameter `?1`, which must be in lower case.
@@ -33,7 +33,7 @@ pub(in crate::store) fn write(
     transaction: RowId,
     tracked: &TxHash,
     record: &StatusRecord,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     let steps = record.steps.iter().filter_map(|step| step.transaction_id.as_ref());
     let hashes = [&record.from, &record.to].into_iter().filter_map(|side| side.transaction_id.as_ref()).chain(steps);
     let mut values: Vec<String> = hashes.map(|hash| hash.as_str().to_lowercase()).collect();
@@ -55,12 +55,12 @@ pub(in crate::store) fn write(
 }
 
 /// Whether there are records of an earlier version whose identifiers are missing.
-pub(in crate::store) fn are_missing(db: &Connection) -> Result<bool, StoreError> {
+pub(in crate::store) fn are_missing(db: &Connection) -> Result<bool> {
     Ok(db.query_row("SELECT EXISTS (SELECT 1 FROM unindexed_records)", [], |row| row.get(0))?)
 }
 
 /// Adds the identifiers of at most `count` records that an earlier version wrote.
-pub(in crate::store) fn add_missing(db: &Connection, count: usize) -> Result<(), StoreError> {
+pub(in crate::store) fn add_missing(db: &Connection, count: usize) -> Result<()> {
     let sql = "SELECT transaction_row FROM unindexed_records LIMIT ?";
     let rows = db.all(sql, [count], |row| row.get(0).map(RowId))?;
     for row in &rows {

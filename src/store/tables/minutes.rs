@@ -14,7 +14,7 @@ use crate::{
         poller::{PollerHealth, PollerReport},
         span,
     },
-    store::{error::StoreError, reader::Reader, statement::CachedStatements},
+    store::{error::Result, reader::Reader, statement::CachedStatements},
 };
 
 const MINUTE_MILLIS: i64 = 60_000;
@@ -57,7 +57,7 @@ pub(in crate::store) fn count(
     profile: &str,
     before: Option<&PollerReport>,
     now: &PollerReport,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     let zero = PollerReport::default();
     let is_same_run = |before: &&PollerReport| before.process == now.process && before.running <= now.running;
     let before = match before.filter(is_same_run) {
@@ -98,7 +98,7 @@ pub(in crate::store) fn count(
 
 impl Reader {
     /// Returns the minutes of a profile since a time, oldest first.
-    pub fn minutes(&self, profile: &str, since: DateTime<Utc>) -> Result<Vec<MinuteStats>, StoreError> {
+    pub fn minutes(&self, profile: &str, since: DateTime<Utc>) -> Result<Vec<MinuteStats>> {
         self.db().all(
             "SELECT at, requests, throttled, failed, polled_for, limited_to, oldest FROM minutes
              WHERE profile = ? AND at >= ? ORDER BY at",

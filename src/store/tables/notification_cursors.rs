@@ -7,12 +7,12 @@ use rusqlite::{Connection, params};
 
 use crate::{
     domain::notification::NotificationCursor,
-    store::{error::StoreError, reader::Reader, statement::CachedStatements},
+    store::{error::Result, reader::Reader, statement::CachedStatements},
 };
 
 impl Reader {
     /// Returns the cursors of a profile's notification channels, ordered by channel name.
-    pub fn notification_cursors(&self, profile: &str) -> Result<Vec<NotificationCursor>, StoreError> {
+    pub fn notification_cursors(&self, profile: &str) -> Result<Vec<NotificationCursor>> {
         let sql = "SELECT way, seq, error FROM heralds WHERE profile = ? ORDER BY way";
         let read = |row: &rusqlite::Row<'_>| {
             Ok(NotificationCursor { channel: row.get(0)?, seq: row.get(1)?, error: row.get(2)? })
@@ -21,13 +21,13 @@ impl Reader {
     }
 }
 
-pub(in crate::store) fn write(db: &Connection, profile: &str, cursor: &NotificationCursor) -> Result<(), StoreError> {
+pub(in crate::store) fn write(db: &Connection, profile: &str, cursor: &NotificationCursor) -> Result<()> {
     let sql = "INSERT INTO heralds (profile, way, seq, error) VALUES (?1, ?2, ?3, ?4)
                ON CONFLICT DO UPDATE SET seq = ?3, error = ?4";
     db.run(sql, params![profile, cursor.channel, cursor.seq, cursor.error])
 }
 
 /// Moves the cursors behind an entry back to it.
-pub(in crate::store) fn limit(db: &Connection, seq: i64) -> Result<(), StoreError> {
+pub(in crate::store) fn limit(db: &Connection, seq: i64) -> Result<()> {
     db.run("UPDATE heralds SET seq = ?1 WHERE seq > ?1", [seq])
 }

@@ -20,7 +20,7 @@ use crate::domain::{
     transaction::Transaction,
 };
 use crate::store::{
-    body_storage::BodyStorage, error::StoreError, reader::Reader, row_checksum, statement::CachedStatements,
+    body_storage::BodyStorage, error::Result, reader::Reader, row_checksum, statement::CachedStatements,
 };
 
 /// The columns of the checksum. A body has its own.
@@ -65,18 +65,18 @@ impl StoredObservation {
 
 impl Reader {
     /// Returns the stored answers about a transaction, oldest first.
-    pub fn answers(&self, row: RowId) -> Result<Vec<StoredObservation>, StoreError> {
+    pub fn answers(&self, row: RowId) -> Result<Vec<StoredObservation>> {
         of_transaction(self.db(), row)
     }
 
     /// Returns the body of one answer by its number in this store.
-    pub fn body(&self, observation: i64) -> Result<Option<StoredBody>, StoreError> {
+    pub fn body(&self, observation: i64) -> Result<Option<StoredBody>> {
         stored_body(self.db(), observation)
     }
 
     /// Returns the time since the transaction's previous answer with a state (HTTP 200 or 404); `None` for the first
     /// answer. Failures in between are skipped.
-    pub fn gap_before(&self, observation: i64) -> Result<Option<Duration>, StoreError> {
+    pub fn gap_before(&self, observation: i64) -> Result<Option<Duration>> {
         let sql = "SELECT first_at, (SELECT max(last_at) FROM observations AS earlier
                    WHERE earlier.transaction_row = this.transaction_row AND earlier.id < this.id
                        AND earlier.http_status IN (200, 404))
@@ -95,7 +95,7 @@ impl Reader {
         from: OldBodyCursor,
         settled_before: DateTime<Utc>,
         limit: usize,
-    ) -> Result<(OldBodyCursor, Vec<RowId>), StoreError> {
+    ) -> Result<(OldBodyCursor, Vec<RowId>)> {
         let found: Vec<OldBodyCursor> = self.db().all(
             "SELECT settled_at, id FROM transactions
              WHERE settled_at IS NOT NULL AND settled_at >= ?1 AND settled_at < ?3 AND (settled_at > ?1 OR id < ?2)
@@ -130,7 +130,7 @@ pub(in crate::store) fn insert_or_repeat<'a>(
     observation: &'a Observation,
     storage: BodyStorage,
     at: DateTime<Utc>,
-) -> Result<(i64, LastBody<'a>), StoreError> {
+) -> Result<(i64, LastBody<'a>)> {
     let summary = summary(&observation.outcome);
     let has_changed = transaction.state.last_changed_at == Some(at);
     let last = db.first(
@@ -208,7 +208,7 @@ fn with_next_id(known: Option<String>, next: Option<&str>) -> Option<String> {
 }
 
 /// Returns where an entry has this body; `None` if the entry has another body, or none.
-fn find_repetition<'a>(db: &Connection, entry: i64, text: &'a str) -> Result<Option<LastBody<'a>>, StoreError> {
+fn find_repetition<'a>(db: &Connection, entry: i64, text: &'a str) -> Result<Option<LastBody<'a>>> {
     Ok(match packed_body(db, entry)?.filter(|packed| packed.log_entry().is_some()) {
         Some(packed) => (packed.base == PackedBody::in_log(0, text).base).then_some(LastBody::InLog(PackedBody::NONE)),
         None => (readable_body(db, entry)?.as_deref() == Some(text)).then_some(LastBody::InHistory(text)),
@@ -216,7 +216,7 @@ fn find_repetition<'a>(db: &Connection, entry: i64, text: &'a str) -> Result<Opt
 }
 
 /// Keeps only the digest of an entry's body: the team's database has the body.
-pub(in crate::store) fn leave_body_out(db: &Connection, id: i64) -> Result<(), StoreError> {
+pub(in crate::store) fn leave_body_out(db: &Connection, id: i64) -> Result<()> {
     let Some(text) = readable_body(db, id)? else { return Ok(()) };
     let packed = PackedBody::in_log(0, &text);
     let sql = "UPDATE observations SET body = ?2, body_dictionary = NULL, body_base = ?3 WHERE id = ?1";
@@ -230,7 +230,7 @@ pub(in crate::store) fn pack_body(
     transaction: &Transaction,
     text: &str,
     is_record: bool,
-) -> Result<PackedBody, StoreError> {
+) -> Result<PackedBody> {
     if !is_record {
         return bodies::pack(text, None, None);
     }
@@ -242,7 +242,7 @@ pub(in crate::store) fn pack_body(
 
 /// Returns the first body of a transaction that was packed with a dictionary, and its entry's number. Other bodies use
 /// it as their base.
-fn first_packed_body(db: &Connection, transaction: RowId) -> Result<Option<(i64, String)>, StoreError> {
+fn first_packed_body(db: &Connection, transaction: RowId) -> Result<Option<(i64, String)>> {
     let first = db.first(
         "SELECT id FROM observations WHERE transaction_row = ? AND body_dictionary IS NOT NULL ORDER BY id LIMIT 1",
         [transaction.0],
@@ -252,13 +252,13 @@ fn first_packed_body(db: &Connection, transaction: RowId) -> Result<Option<(i64,
     Ok(readable_body(db, id)?.map(|body| (id, body)))
 }
 
-fn packed_body(db: &Connection, id: i64) -> Result<Option<PackedBody>, StoreError> {
+fn packed_body(db: &Connection, id: i64) -> Result<Option<PackedBody>> {
     let sql = "SELECT body, body_dictionary, body_base FROM observations WHERE id = ?";
     db.first(sql, [id], |row| PackedBody::read(row, 0))
 }
 
 /// Returns the body of the newest answer with a record; `None` if it isn't here or can't be read.
-pub(in crate::store) fn newest_record_body(db: &Connection, transaction: RowId) -> Result<Option<String>, StoreError> {
+pub(in crate::store) fn newest_record_body(db: &Connection, transaction: RowId) -> Result<Option<String>> {
     let sql = "SELECT id FROM observations WHERE transaction_row = ? AND http_status = 200 AND body IS NOT NULL
                ORDER BY id DESC LIMIT 1";
     let newest = db.first(sql, [transaction.0], |row| row.get(0))?;
@@ -266,7 +266,7 @@ pub(in crate::store) fn newest_record_body(db: &Connection, transaction: RowId) 
 }
 
 /// Returns the body of one entry, or where it is.
-pub(in crate::store) fn stored_body(db: &Connection, id: i64) -> Result<Option<StoredBody>, StoreError> {
+pub(in crate::store) fn stored_body(db: &Connection, id: i64) -> Result<Option<StoredBody>> {
     let packed = packed_body(db, id)?;
     let Some((entry, digest)) = packed.and_then(|packed| Some((packed.log_entry()?, packed.base))) else {
         return Ok(body(db, id)?.map(StoredBody::Text));
@@ -277,14 +277,14 @@ pub(in crate::store) fn stored_body(db: &Connection, id: i64) -> Result<Option<S
 }
 
 /// Returns the body of one entry; `None` also if it is in the team's log.
-pub(in crate::store) fn body(db: &Connection, id: i64) -> Result<Option<String>, StoreError> {
+pub(in crate::store) fn body(db: &Connection, id: i64) -> Result<Option<String>> {
     let packed = packed_body(db, id)?;
     // The base of a body is packed with a dictionary only, so that this recursion ends.
     packed.map_or(Ok(None), |packed| bodies::unpack(db, &packed, |base| body(db, base)))
 }
 
 /// Returns the body of one entry; `None` if it can't be unpacked, so that one damaged text doesn't fail the whole read.
-pub(in crate::store) fn readable_body(db: &Connection, id: i64) -> Result<Option<String>, StoreError> {
+pub(in crate::store) fn readable_body(db: &Connection, id: i64) -> Result<Option<String>> {
     bodies::none_if_unreadable(body(db, id), format_args!("the body of answer {id}"))
 }
 
@@ -293,7 +293,7 @@ pub(in crate::store) fn last_state_before(
     db: &Connection,
     transaction: RowId,
     moment: DateTime<Utc>,
-) -> Result<Option<DateTime<Utc>>, StoreError> {
+) -> Result<Option<DateTime<Utc>>> {
     let sql = "SELECT max(last_at) FROM observations
                WHERE transaction_row = ? AND first_at < ? AND http_status IN (200, 404)";
     let values = params![transaction.0, columns::moment(moment)];
@@ -313,22 +313,19 @@ fn summary(outcome: &StatusOutcome) -> String {
 const SELECT: &str = "SELECT id, first_at, last_at, times, summary, http_status, latency FROM observations";
 
 /// Returns the entries of one transaction, oldest first.
-pub(in crate::store) fn of_transaction(
-    db: &Connection,
-    transaction: RowId,
-) -> Result<Vec<StoredObservation>, StoreError> {
+pub(in crate::store) fn of_transaction(db: &Connection, transaction: RowId) -> Result<Vec<StoredObservation>> {
     db.all(&format!("{SELECT} WHERE transaction_row = ? ORDER BY id"), [transaction.0], read)
 }
 
 /// Returns the service's IDs of the answers about a transaction, oldest first: of a repeated answer the newest ones.
-pub(in crate::store) fn response_ids(db: &Connection, transaction: RowId) -> Result<Vec<String>, StoreError> {
+pub(in crate::store) fn response_ids(db: &Connection, transaction: RowId) -> Result<Vec<String>> {
     let sql = "SELECT response_id FROM observations WHERE transaction_row = ? AND response_id IS NOT NULL ORDER BY id";
     let entries = db.all(sql, [transaction.0], |row| columns::lenient::<String>(row, 0))?;
     Ok(entries.iter().flat_map(|ids| ids.split(ID_SEPARATOR)).map(str::to_owned).collect())
 }
 
 /// Returns the last body in the entries of a transaction.
-pub(in crate::store) fn last_body(db: &Connection, transaction: RowId) -> Result<Option<StoredBody>, StoreError> {
+pub(in crate::store) fn last_body(db: &Connection, transaction: RowId) -> Result<Option<StoredBody>> {
     let id = db.first(
         "SELECT id FROM observations WHERE transaction_row = ? AND body IS NOT NULL ORDER BY id DESC LIMIT 1",
         [transaction.0],
@@ -357,7 +354,7 @@ pub struct OldBodyCursor {
 }
 
 /// Clears the bodies of one transaction's answers; returns the number of cleared bodies.
-pub(in crate::store) fn clear_bodies(db: &Connection, transaction: RowId) -> Result<usize, StoreError> {
+pub(in crate::store) fn clear_bodies(db: &Connection, transaction: RowId) -> Result<usize> {
     let sql = "UPDATE observations SET body = NULL, body_dictionary = NULL, body_base = NULL
                WHERE transaction_row = ? AND body IS NOT NULL";
     Ok(db.prepare_cached(sql)?.execute([transaction.0])?)

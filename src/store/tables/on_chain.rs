@@ -6,7 +6,7 @@ use rusqlite::{Connection, params};
 use super::columns;
 use crate::{
     domain::{ids::RowId, on_chain::OnChain, status::RouterStatus},
-    store::{error::StoreError, reader::Reader, row_checksum, statement::CachedStatements},
+    store::{error::Result, reader::Reader, row_checksum, statement::CachedStatements},
 };
 
 /// The columns of the checksum.
@@ -18,7 +18,7 @@ pub(in crate::store) fn parse(reading: Option<&str>) -> Option<OnChain> {
 }
 
 /// Writes a reading, which also answers a person's request.
-pub(in crate::store) fn write(db: &Connection, row: RowId, on_chain: &OnChain) -> Result<(), StoreError> {
+pub(in crate::store) fn write(db: &Connection, row: RowId, on_chain: &OnChain) -> Result<()> {
     let reading = columns::to_json(on_chain, 2)?;
     let set = [("verdict", "?2"), ("reading", "?3"), ("requested_at", "NULL")];
     let set = row_checksum::assignments(CHECKED, &set);
@@ -31,7 +31,7 @@ pub(in crate::store) fn write(db: &Connection, row: RowId, on_chain: &OnChain) -
 }
 
 /// Records a person's request for a reading.
-pub(in crate::store) fn request(db: &Connection, row: RowId, at: DateTime<Utc>) -> Result<(), StoreError> {
+pub(in crate::store) fn request(db: &Connection, row: RowId, at: DateTime<Utc>) -> Result<()> {
     let set = row_checksum::assignments(CHECKED, &[("requested_at", "?2")]);
     let sql = format!(
         "INSERT INTO on_chain (transaction_row, requested_at, checksum)
@@ -42,31 +42,26 @@ pub(in crate::store) fn request(db: &Connection, row: RowId, at: DateTime<Utc>) 
 }
 
 /// Whether a person's request for a reading isn't answered yet.
-pub(in crate::store) fn is_requested(db: &Connection, row: RowId) -> Result<bool, StoreError> {
+pub(in crate::store) fn is_requested(db: &Connection, row: RowId) -> Result<bool> {
     let sql = "SELECT EXISTS (SELECT 1 FROM on_chain WHERE transaction_row = ? AND requested_at IS NOT NULL)";
     Ok(db.prepare_cached(sql)?.query_row([row.0], |row| row.get(0))?)
 }
 
 /// Removes the reading of a transaction.
-pub(in crate::store) fn remove(db: &Connection, row: RowId) -> Result<(), StoreError> {
+pub(in crate::store) fn remove(db: &Connection, row: RowId) -> Result<()> {
     db.run("DELETE FROM on_chain WHERE transaction_row = ?", [row.0])
 }
 
 impl Reader {
     /// Returns the transactions of a profile that have had this status since this moment or later.
-    pub fn with_status_since(
-        &self,
-        profile: &str,
-        status: &RouterStatus,
-        since: DateTime<Utc>,
-    ) -> Result<Vec<RowId>, StoreError> {
+    pub fn with_status_since(&self, profile: &str, status: &RouterStatus, since: DateTime<Utc>) -> Result<Vec<RowId>> {
         let sql = "SELECT id FROM transactions WHERE status = ? AND profile = ? AND status_since >= ?";
         let values = params![status.raw(), profile, columns::moment(since)];
         self.db().all(sql, values, |row| row.get(0).map(RowId))
     }
 
     /// Returns the transactions of a profile for which a person requested a reading.
-    pub fn requested_chains(&self, profile: &str) -> Result<Vec<RowId>, StoreError> {
+    pub fn requested_chains(&self, profile: &str) -> Result<Vec<RowId>> {
         let sql = "SELECT transaction_row FROM on_chain JOIN transactions ON transactions.id = transaction_row
                    WHERE requested_at IS NOT NULL AND profile = ? ORDER BY requested_at, transaction_row";
         self.db().all(sql, [profile], |row| row.get(0).map(RowId))

@@ -5,7 +5,7 @@ use rusqlite::{Connection, params};
 
 use super::columns;
 use crate::store::statement::CachedStatements;
-use crate::{domain::ids::RowId, store::error::StoreError};
+use crate::{domain::ids::RowId, store::error::Result};
 
 /// The transaction that one dashboard shows. Not an operation, because it means nothing on another machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub struct OpenMark {
     pub at: DateTime<Utc>,
 }
 
-pub(in crate::store) fn write(db: &Connection, mark: &OpenMark) -> Result<(), StoreError> {
+pub(in crate::store) fn write(db: &Connection, mark: &OpenMark) -> Result<()> {
     // Marks of ended dashboards expire.
     db.run("DELETE FROM attention WHERE until <= ?", [columns::moment(mark.at)])?;
     match mark.open {
@@ -36,7 +36,7 @@ pub(in crate::store) fn write(db: &Connection, mark: &OpenMark) -> Result<(), St
 }
 
 /// Returns the transactions that are open at `at`.
-pub(in crate::store) fn open_at(db: &Connection, at: DateTime<Utc>) -> Result<Vec<RowId>, StoreError> {
+pub(in crate::store) fn open_at(db: &Connection, at: DateTime<Utc>) -> Result<Vec<RowId>> {
     db.all(
         "SELECT DISTINCT transaction_row FROM attention WHERE until > ? ORDER BY transaction_row",
         [columns::moment(at)],

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     domain::{ids::RowId, poller::PollerReport, polling::PollingState},
-    store::{error::StoreError, reader::Reader, statement::CachedStatements},
+    store::{error::Result, reader::Reader, statement::CachedStatements},
 };
 
 /// The longest pause. A later end was written while the clock was ahead, and is ignored.
@@ -32,12 +32,12 @@ pub struct PollerRequests {
 
 impl Reader {
     /// Returns the last report of a profile's poller.
-    pub fn poller(&self, profile: &str) -> Result<Option<PollerReport>, StoreError> {
+    pub fn poller(&self, profile: &str) -> Result<Option<PollerReport>> {
         read(self.db(), profile)
     }
 
     /// Returns the requests of people to a profile's poller at `now`.
-    pub fn poller_requests(&self, profile: &str, now: DateTime<Utc>) -> Result<PollerRequests, StoreError> {
+    pub fn poller_requests(&self, profile: &str, now: DateTime<Utc>) -> Result<PollerRequests> {
         Ok(PollerRequests {
             open: open_transactions::open_at(self.db(), now)?,
             paused_until: paused_until(self.db(), profile, now)?,
@@ -47,7 +47,7 @@ impl Reader {
     }
 
     /// Returns the state of a profile's polling at `now`.
-    pub fn polling(&self, profile: &str, now: DateTime<Utc>) -> Result<PollingState, StoreError> {
+    pub fn polling(&self, profile: &str, now: DateTime<Utc>) -> Result<PollingState> {
         Ok(PollingState {
             poller: read(self.db(), profile)?,
             paused_until: paused_until(self.db(), profile, now)?,
@@ -57,18 +57,14 @@ impl Reader {
 }
 
 /// Returns the end of the profile's pause; `None` if the profile isn't paused at `now`.
-fn paused_until(db: &Connection, profile: &str, now: DateTime<Utc>) -> Result<Option<DateTime<Utc>>, StoreError> {
+fn paused_until(db: &Connection, profile: &str, now: DateTime<Utc>) -> Result<Option<DateTime<Utc>>> {
     let sql = "SELECT until FROM pauses WHERE profile = ?1 AND until > ?2 AND until <= ?3";
     let values = params![profile, columns::moment(now), columns::moment(now + MAX_PAUSE)];
     db.first(sql, values, |row| row.get(0).map(columns::moment_from))
 }
 
 /// Pauses a profile until a time; with `None` resumes it.
-pub(in crate::store) fn set_pause(
-    db: &Connection,
-    profile: &str,
-    until: Option<DateTime<Utc>>,
-) -> Result<(), StoreError> {
+pub(in crate::store) fn set_pause(db: &Connection, profile: &str, until: Option<DateTime<Utc>>) -> Result<()> {
     match until {
         Some(until) => db
             .prepare_cached("INSERT INTO pauses (profile, until) VALUES (?1, ?2) ON CONFLICT DO UPDATE SET until = ?2")?
@@ -78,7 +74,7 @@ pub(in crate::store) fn set_pause(
     Ok(())
 }
 
-pub(in crate::store) fn write(db: &Connection, profile: &str, report: &PollerReport) -> Result<(), StoreError> {
+pub(in crate::store) fn write(db: &Connection, profile: &str, report: &PollerReport) -> Result<()> {
     let state = columns::to_json(report, 0)?;
     db.run(
         "INSERT INTO pollers (profile, at, state) VALUES (?1, ?2, ?3)
@@ -87,7 +83,7 @@ pub(in crate::store) fn write(db: &Connection, profile: &str, report: &PollerRep
     )
 }
 
-pub(in crate::store) fn read(db: &Connection, profile: &str) -> Result<Option<PollerReport>, StoreError> {
+pub(in crate::store) fn read(db: &Connection, profile: &str) -> Result<Option<PollerReport>> {
     let row = db.first("SELECT at, state FROM pollers WHERE profile = ?", [profile], |row| {
         Ok((columns::lenient::<i64>(row, 0)?, columns::lenient::<String>(row, 1)?))
     })?;

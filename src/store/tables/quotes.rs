@@ -13,7 +13,7 @@ use crate::{
         quote::{FRESH, QuoteAnswer, QuoteObservation, QuoteRequest},
         transaction::TransactionParams,
     },
-    store::{error::StoreError, reader::Reader, row_checksum, statement::CachedStatements},
+    store::{error::Result, reader::Reader, row_checksum, statement::CachedStatements},
 };
 
 /// The columns of the checksum.
@@ -58,18 +58,14 @@ const SELECT: &str =
 
 impl Reader {
     /// Returns a requested route by its number in this store.
-    pub fn quote(&self, id: i64) -> Result<Option<StoredQuote>, StoreError> {
+    pub fn quote(&self, id: i64) -> Result<Option<StoredQuote>> {
         let sql = format!("{SELECT} WHERE id = ?");
         self.db().first(&sql, [id], read)
     }
 }
 
 /// Returns the requests of a profile that are still wanted at `at` and not claimed, oldest first.
-pub(in crate::store) fn pending(
-    db: &Connection,
-    profile: &str,
-    at: DateTime<Utc>,
-) -> Result<Vec<StoredQuote>, StoreError> {
+pub(in crate::store) fn pending(db: &Connection, profile: &str, at: DateTime<Utc>) -> Result<Vec<StoredQuote>> {
     let sql = format!(
         "{SELECT} WHERE profile = ? AND sent_at IS NULL AND answered_at IS NULL AND wanted_until > ? ORDER BY id"
     );
@@ -87,7 +83,7 @@ pub(in crate::store) fn find_fresh(
     profile: &str,
     request: &QuoteRequest,
     at: DateTime<Utc>,
-) -> Result<Option<StoredQuote>, StoreError> {
+) -> Result<Option<StoredQuote>> {
     let sql = format!(
         "{SELECT} WHERE profile = ? AND request = ? AND answered_at BETWEEN ? AND ? AND quote_id IS NOT NULL
          ORDER BY id DESC LIMIT 1"
@@ -108,7 +104,7 @@ pub(in crate::store) fn extend_wait(
     request: &QuoteRequest,
     wanted_until: DateTime<Utc>,
     at: DateTime<Utc>,
-) -> Result<Option<(i64, DateTime<Utc>)>, StoreError> {
+) -> Result<Option<(i64, DateTime<Utc>)>> {
     let sql = format!(
         "UPDATE quotes SET {} WHERE id = (SELECT max(id) FROM quotes WHERE profile = ?1 AND request = ?2
              AND asked_at <= ?3 AND answered_at IS NULL AND wanted_until > ?3 AND ifnull(sent_at > ?5, true))
@@ -122,11 +118,7 @@ pub(in crate::store) fn extend_wait(
 }
 
 /// Inserts a request; returns its number.
-pub(in crate::store) fn insert(
-    db: &Connection,
-    quote: &QuoteKey,
-    wanted_until: DateTime<Utc>,
-) -> Result<i64, StoreError> {
+pub(in crate::store) fn insert(db: &Connection, quote: &QuoteKey, wanted_until: DateTime<Utc>) -> Result<i64> {
     let values = params![
         quote.profile,
         columns::to_json(&quote.request, 1)?,
@@ -149,7 +141,7 @@ pub(in crate::store) fn withdraw(
     quote: &QuoteKey,
     wanted_until: DateTime<Utc>,
     at: DateTime<Utc>,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     let set = row_checksum::assignments(CHECKED, &[("wanted_until", "?4")]);
     let sql = format!("UPDATE quotes SET {set} WHERE {OF_KEY} AND sent_at IS NULL AND wanted_until <= ?5");
     let [asked_at, at, until] = [quote.asked_at, at, wanted_until].map(columns::moment);
@@ -157,7 +149,7 @@ pub(in crate::store) fn withdraw(
 }
 
 /// Marks a request as sent. Returns `false` if it is already sent or answered, or no longer wanted.
-pub(in crate::store) fn claim(db: &Connection, quote: &QuoteKey, at: DateTime<Utc>) -> Result<bool, StoreError> {
+pub(in crate::store) fn claim(db: &Connection, quote: &QuoteKey, at: DateTime<Utc>) -> Result<bool> {
     let sql = format!(
         "UPDATE quotes SET {} WHERE {OF_KEY} AND sent_at IS NULL AND answered_at IS NULL AND wanted_until > ?4",
         row_checksum::assignments(CHECKED, &[("sent_at", "?4")])
@@ -173,7 +165,7 @@ pub(in crate::store) fn set_answer(
     quote: &QuoteKey,
     observation: &QuoteObservation,
     at: DateTime<Utc>,
-) -> Result<Option<i64>, StoreError> {
+) -> Result<Option<i64>> {
     let (quote_id, estimate) = match &observation.answer {
         QuoteAnswer::Route(quote) => (quote.quote_id.as_deref(), quote.estimate.map(columns::span)),
         _ => (None, None),
@@ -211,7 +203,7 @@ pub(in crate::store) fn wallet_limit(
     profile: &str,
     wallet: &str,
     at: DateTime<Utc>,
-) -> Result<Option<(DateTime<Utc>, String)>, StoreError> {
+) -> Result<Option<(DateTime<Utc>, String)>> {
     let limit = db.first(
         "SELECT until, message FROM wallet_limits WHERE profile = ? AND wallet = ?",
         [profile, wallet],
@@ -228,7 +220,7 @@ pub(in crate::store) fn set_wallet_limit(
     retry_after: Duration,
     message: &str,
     at: DateTime<Utc>,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     let until = columns::moment(at).saturating_add(columns::span(retry_after));
     db.run(
         "INSERT OR REPLACE INTO wallet_limits (profile, wallet, until, message) VALUES (?, ?, ?, ?)",
@@ -237,7 +229,7 @@ pub(in crate::store) fn set_wallet_limit(
 }
 
 /// Whether any quote of a profile has a quote ID.
-pub(in crate::store) fn has_quotes(db: &Connection, profile: &str) -> Result<bool, StoreError> {
+pub(in crate::store) fn has_quotes(db: &Connection, profile: &str) -> Result<bool> {
     let sql = "SELECT EXISTS (SELECT 1 FROM quotes WHERE profile = ? AND quote_id IS NOT NULL)";
     Ok(db.prepare_cached(sql)?.query_row([profile], |row| row.get(0))?)
 }
@@ -248,7 +240,7 @@ pub(in crate::store) fn fill_params(
     db: &Connection,
     profile: &str,
     params: &mut TransactionParams,
-) -> Result<Vec<&'static str>, StoreError> {
+) -> Result<Vec<&'static str>> {
     let sql = "SELECT estimate, request FROM quotes WHERE profile = ? AND quote_id = ? ORDER BY id DESC LIMIT 1";
     let found = db.first(sql, [profile, &params.quote_id], |row| {
         Ok((row.get::<_, Option<i64>>(0)?, columns::from_json::<QuoteRequest>(row, 1)?))

@@ -9,7 +9,7 @@ use rusqlite::{CachedStatement, Connection, Row, params, types::ValueRef};
 use super::{columns, quotes::RECEIVER};
 use crate::{
     domain::{chains, filter::term, ids::RowId},
-    store::{error::StoreError, statement::CachedStatements},
+    store::{error::Result, statement::CachedStatements},
 };
 
 /// The SQL query for the transactions that may contain a text. The parameter is the text's [`SearchPlan::Index`]. The
@@ -55,7 +55,7 @@ impl SearchPlan {
         })
     }
 
-    fn try_plan(db: &Connection, lower: &str) -> Result<Self, StoreError> {
+    fn try_plan(db: &Connection, lower: &str) -> Result<Self> {
         let is_shipped = chains::all().iter().any(|chain| term::contains_ignoring_case(&chain.name, lower));
         let learned = "SELECT EXISTS (SELECT 1 FROM chains WHERE contains_ignoring_case(?, name))";
         if is_shipped || db.prepare_cached(learned)?.query_row([lower], |row| row.get(0))? {
@@ -65,7 +65,7 @@ impl SearchPlan {
     }
 
     /// Decides how to search for a hash that contains these parts, in lower case.
-    pub(in crate::store) fn for_parts(db: &Connection, parts: &[&str]) -> Result<Self, StoreError> {
+    pub(in crate::store) fn for_parts(db: &Connection, parts: &[&str]) -> Result<Self> {
         let Some(expression) = expression(parts) else { return Ok(Self::Scan) };
         let candidates = "SELECT count(*) FROM (SELECT 1 FROM search WHERE search MATCH ? LIMIT ?)";
         let parameters = params![expression, MAX_CANDIDATES];
@@ -91,19 +91,19 @@ fn expression(parts: &[&str]) -> Option<String> {
 }
 
 /// Returns the number of rows outside the index, and `limit` for more.
-fn backlog(db: &Connection, limit: i64) -> Result<i64, StoreError> {
+fn backlog(db: &Connection, limit: i64) -> Result<i64> {
     let sql = "SELECT (SELECT count(*) FROM (SELECT 1 FROM search_outdated LIMIT ?1))
         + max(0, ifnull((SELECT max(id) FROM transactions), 0) - (SELECT indexed_to FROM search_progress))";
     Ok(db.prepare_cached(sql)?.query_row([limit], |row| row.get::<_, i64>(0))?.min(limit))
 }
 
 /// Whether enough rows are outside the index to add them.
-pub(in crate::store) fn is_behind(db: &Connection) -> Result<bool, StoreError> {
+pub(in crate::store) fn is_behind(db: &Connection) -> Result<bool> {
     Ok(backlog(db, MIN_BACKLOG)? >= MIN_BACKLOG)
 }
 
 /// Adds some of the rows outside the index.
-pub(in crate::store) fn extend(db: &Connection) -> Result<(), StoreError> {
+pub(in crate::store) fn extend(db: &Connection) -> Result<()> {
     let outdated = select("WHERE id IN (SELECT transaction_row FROM search_outdated ORDER BY 1 LIMIT ?) ORDER BY id");
     let mut insert = db.prepare_cached("INSERT INTO search (rowid, texts) VALUES (?, ?)")?;
     add(db, &mut insert, &outdated, ROWS_PER_COMMIT)?;
@@ -118,7 +118,7 @@ pub(in crate::store) fn extend(db: &Connection) -> Result<(), StoreError> {
 }
 
 /// Adds the rows of a query to the index. Returns the last row.
-fn add(db: &Connection, insert: &mut CachedStatement<'_>, query: &str, limit: i64) -> Result<Option<i64>, StoreError> {
+fn add(db: &Connection, insert: &mut CachedStatement<'_>, query: &str, limit: i64) -> Result<Option<i64>> {
     let mut select = db.prepare_cached(query)?;
     let (mut rows, mut last) = (select.query([limit])?, None);
     while let Some(row) = rows.next()? {
@@ -131,7 +131,7 @@ fn add(db: &Connection, insert: &mut CachedStatement<'_>, query: &str, limit: i6
 
 /// Removes transactions from the index, which must still be stored. Nothing that the index has of them stays in the
 /// file if `secure_delete` is set.
-pub(in crate::store) fn remove(db: &Connection, rows: &[RowId]) -> Result<(), StoreError> {
+pub(in crate::store) fn remove(db: &Connection, rows: &[RowId]) -> Result<()> {
     if rows.len() > MAX_REMOVED {
         return clear(db);
     }
@@ -152,7 +152,7 @@ pub(in crate::store) fn remove(db: &Connection, rows: &[RowId]) -> Result<(), St
 }
 
 /// Empties the index.
-pub(in crate::store) fn clear(db: &Connection) -> Result<(), StoreError> {
+pub(in crate::store) fn clear(db: &Connection) -> Result<()> {
     Ok(db.execute_batch(
         "INSERT INTO search (search) VALUES ('delete-all');
          UPDATE search_progress SET indexed_to = 0;
@@ -175,7 +175,7 @@ fn select(condition: &str) -> String {
 }
 
 /// Returns the texts of a transaction in lower case, without those that other texts contain.
-fn texts(row: &Row<'_>) -> Result<String, StoreError> {
+fn texts(row: &Row<'_>) -> Result<String> {
     let mut texts = String::new();
     for column in 1..row.as_ref().column_count() {
         let value @ ValueRef::Text(_) = row.get_ref(column)? else { continue };

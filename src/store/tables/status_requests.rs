@@ -12,7 +12,7 @@ use crate::{
     domain::{
         ids::TransactionKey, observation::Observation, operation::StatusRequestKey, transaction::TransactionParams,
     },
-    store::{error::StoreError, reader::Reader, statement::CachedStatements},
+    store::{error::Result, reader::Reader, statement::CachedStatements},
 };
 
 /// How long a request is kept after the moment until which its answer was wanted: the clocks of a team's machines differ.
@@ -29,10 +29,7 @@ pub struct StatusRequest {
 
 impl Reader {
     /// Returns the answer to a request for a status, and when it arrived; `None` without one.
-    pub fn status_answer(
-        &self,
-        request: &StatusRequestKey,
-    ) -> Result<Option<(Observation, DateTime<Utc>)>, StoreError> {
+    pub fn status_answer(&self, request: &StatusRequestKey) -> Result<Option<(Observation, DateTime<Utc>)>> {
         let sql = format!(
             "SELECT observation, answered_at FROM status_requests WHERE {OF_KEY} AND answered_at IS NOT NULL LIMIT 1"
         );
@@ -43,11 +40,7 @@ impl Reader {
 }
 
 /// Returns the requests of a profile that are still wanted at `at` and not answered, oldest first.
-pub(in crate::store) fn pending(
-    db: &Connection,
-    profile: &str,
-    at: DateTime<Utc>,
-) -> Result<Vec<StatusRequest>, StoreError> {
+pub(in crate::store) fn pending(db: &Connection, profile: &str, at: DateTime<Utc>) -> Result<Vec<StatusRequest>> {
     let sql = "SELECT id, params, asked_at FROM status_requests
                WHERE profile = ? AND answered_at IS NULL AND wanted_until > ? ORDER BY id";
     let read = |row: &Row<'_>| {
@@ -67,7 +60,7 @@ pub(in crate::store) fn insert(
     db: &Connection,
     key: StatusRequestKey,
     wanted_until: DateTime<Utc>,
-) -> Result<StatusRequest, StoreError> {
+) -> Result<StatusRequest> {
     let [asked_at, wanted_until] = [key.asked_at, wanted_until].map(columns::moment);
     db.run(
         "INSERT INTO status_requests (profile, params, asked_at, wanted_until) VALUES (?, ?, ?, ?)",
@@ -77,13 +70,13 @@ pub(in crate::store) fn insert(
 }
 
 /// Deletes the requests that nobody waits for at `at`: their process was killed, or couldn't reach the team's database.
-pub(in crate::store) fn delete_expired(db: &Connection, at: DateTime<Utc>) -> Result<(), StoreError> {
+pub(in crate::store) fn delete_expired(db: &Connection, at: DateTime<Utc>) -> Result<()> {
     let before = columns::moment(at) - columns::span(MAX_KEPT);
     db.run("DELETE FROM status_requests WHERE wanted_until < ?", [before])
 }
 
 /// Deletes the requests about a transaction.
-pub(in crate::store) fn delete_about(db: &Connection, transaction: &TransactionKey) -> Result<(), StoreError> {
+pub(in crate::store) fn delete_about(db: &Connection, transaction: &TransactionKey) -> Result<()> {
     let mut statement = db.prepare_cached("SELECT id, params FROM status_requests WHERE profile = ?")?;
     let read = |row: &Row<'_>| Ok((row.get::<_, i64>(0)?, columns::from_json::<TransactionParams>(row, 1)?));
     for (id, params) in
@@ -105,7 +98,7 @@ pub(in crate::store) fn set_answer(
     request: &StatusRequestKey,
     observation: &Observation,
     at: DateTime<Utc>,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     let sql =
         format!("UPDATE status_requests SET answered_at = ?4, observation = ?5 WHERE {OF_KEY} AND answered_at IS NULL");
     let [asked_at, at] = [request.asked_at, at].map(columns::moment);
@@ -120,7 +113,7 @@ pub(in crate::store) fn set_answer(
 }
 
 /// Deletes a request with its answer.
-pub(in crate::store) fn delete(db: &Connection, request: &StatusRequestKey) -> Result<(), StoreError> {
+pub(in crate::store) fn delete(db: &Connection, request: &StatusRequestKey) -> Result<()> {
     let values = params![request.profile, columns::to_json(&request.params, 1)?, columns::moment(request.asked_at)];
     db.run(&format!("DELETE FROM status_requests WHERE {OF_KEY}"), values)
 }

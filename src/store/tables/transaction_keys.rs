@@ -7,11 +7,11 @@ use rusqlite::{Connection, Row};
 use super::columns;
 use crate::{
     domain::ids::{ChainId, RowId, TransactionKey, TxHash},
-    store::{error::StoreError, statement::CachedStatements},
+    store::{error::Result, statement::CachedStatements},
 };
 
 /// Returns the key of a transaction, which is valid in every store.
-pub(in crate::store) fn key(db: &Connection, row: RowId) -> Result<Option<TransactionKey>, StoreError> {
+pub(in crate::store) fn key(db: &Connection, row: RowId) -> Result<Option<TransactionKey>> {
     let sql = "SELECT profile, from_chain, transaction_id FROM transactions WHERE id = ?";
     let read = |row: &Row<'_>| {
         Ok(TransactionKey {

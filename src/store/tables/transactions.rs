@@ -17,7 +17,7 @@ use crate::{
         status::RouterStatus,
         transaction::{ChainNames, Tracking, Transaction, TransactionHeader, TransactionParams, TransactionState},
     },
-    store::{error::StoreError, reader::Reader, row_checksum, statement::CachedStatements},
+    store::{error::Result, reader::Reader, row_checksum, statement::CachedStatements},
 };
 
 /// The SQL condition for transactions that are polled (`Transaction::wants_polling`). The index `transactions_polled`
@@ -291,7 +291,7 @@ impl TransactionRow {
     }
 
     /// Updates these groups of columns in the row.
-    fn update(&self, db: &Connection, groups: &[ColumnGroup]) -> Result<(), StoreError> {
+    fn update(&self, db: &Connection, groups: &[ColumnGroup]) -> Result<()> {
         let values = ColumnGroup::columns_of(groups).filter_map(|column| self.value(column));
         let values: Vec<&dyn ToSql> = values.chain([&self.id as &dyn ToSql]).collect();
         db.run(ColumnGroup::update_sql(groups), values.as_slice())
@@ -322,22 +322,22 @@ pub(in crate::store) fn read(row: &Row<'_>) -> rusqlite::Result<TransactionHeade
 impl Reader {
     /// Returns a transaction with the summary of its record, without unpacking the record; `None` if there is no such
     /// row.
-    pub fn header(&self, row: RowId) -> Result<Option<TransactionHeader>, StoreError> {
+    pub fn header(&self, row: RowId) -> Result<Option<TransactionHeader>> {
         header(self.db(), row)
     }
 
     /// Like [`Self::header`], of the transaction with this key.
-    pub fn header_of(&self, key: &TransactionKey) -> Result<Option<TransactionHeader>, StoreError> {
+    pub fn header_of(&self, key: &TransactionKey) -> Result<Option<TransactionHeader>> {
         header_of(self.db(), key)
     }
 
     /// Returns the keys of these transactions, which are valid in every store. Deleted transactions are left out.
-    pub fn keys(&self, rows: &[RowId]) -> Result<Vec<TransactionKey>, StoreError> {
+    pub fn keys(&self, rows: &[RowId]) -> Result<Vec<TransactionKey>> {
         rows.iter().filter_map(|row| transaction_keys::key(self.db(), *row).transpose()).collect()
     }
 
     /// Calls `visit` with the header of each polled transaction of a profile, and of each with a requested poll.
-    pub fn each_polled(&self, profile: &str, mut visit: impl FnMut(TransactionHeader)) -> Result<(), StoreError> {
+    pub fn each_polled(&self, profile: &str, mut visit: impl FnMut(TransactionHeader)) -> Result<()> {
         for condition in [POLLED.to_owned(), format!("poll_requested_at IS NOT NULL AND NOT ({POLLED})")] {
             let mut statement = self.db().prepare_cached(&select(&format!("WHERE profile = ? AND {condition}")))?;
             let mut rows = statement.query([profile])?;
@@ -351,7 +351,7 @@ impl Reader {
     /// Returns the row of the transaction that is tracked by this hash, or that its record calls by it, in `profile` or
     /// else in any profile. The hash may have a prefix with the source chain (`42161:0x9f3c…`); then only `profile` is
     /// searched.
-    pub fn find_tracked(&self, profile: &str, hash: &TxHash) -> Result<Option<RowId>, StoreError> {
+    pub fn find_tracked(&self, profile: &str, hash: &TxHash) -> Result<Option<RowId>> {
         if let Some((from_chain, hash)) = TxHash::parse_on_chain(hash.as_str()) {
             return row_of(self.db(), &TransactionKey { profile: profile.to_owned(), from_chain, hash });
         }
@@ -367,16 +367,13 @@ impl Reader {
 }
 
 /// Returns a transaction with the summary of its record; `None` if there is no such row.
-pub(in crate::store) fn header(db: &Connection, row: RowId) -> Result<Option<TransactionHeader>, StoreError> {
+pub(in crate::store) fn header(db: &Connection, row: RowId) -> Result<Option<TransactionHeader>> {
     static SQL: LazyLock<String> = LazyLock::new(|| select("WHERE id = ?"));
     db.first(&SQL, [row.0], read)
 }
 
 /// Returns the transaction with this key, with the summary of its record.
-pub(in crate::store) fn header_of(
-    db: &Connection,
-    key: &TransactionKey,
-) -> Result<Option<TransactionHeader>, StoreError> {
+pub(in crate::store) fn header_of(db: &Connection, key: &TransactionKey) -> Result<Option<TransactionHeader>> {
     static SQL: LazyLock<String> =
         LazyLock::new(|| select("WHERE transaction_key = ? AND from_chain = ? AND profile = ?"));
     let values = params![key.hash.key(), key.from_chain.as_str(), key.profile];
@@ -384,7 +381,7 @@ pub(in crate::store) fn header_of(
 }
 
 /// Adds the full record and the service's IDs of its answers to a transaction header.
-pub(in crate::store) fn whole(db: &Connection, header: TransactionHeader) -> Result<Transaction, StoreError> {
+pub(in crate::store) fn whole(db: &Connection, header: TransactionHeader) -> Result<Transaction> {
     let record = records::record(db, header.id)?;
     let response_ids = observations::response_ids(db, header.id)?;
     let is_damaged = header.is_damaged || records::is_damaged(db, header.id)?;
@@ -393,13 +390,13 @@ pub(in crate::store) fn whole(db: &Connection, header: TransactionHeader) -> Res
 
 /// Returns the transaction with this key, with its full record. The IDs of the service's answers are left out: no write
 /// needs them, and every answer that is stored reads the transaction.
-pub(in crate::store) fn whole_of(db: &Connection, key: &TransactionKey) -> Result<Option<Transaction>, StoreError> {
+pub(in crate::store) fn whole_of(db: &Connection, key: &TransactionKey) -> Result<Option<Transaction>> {
     let Some(header) = header_of(db, key)? else { return Ok(None) };
     let record = records::record(db, header.id)?;
     Ok(Some(header.with_record(record)))
 }
 
-pub(in crate::store) fn row_of(db: &Connection, key: &TransactionKey) -> Result<Option<RowId>, StoreError> {
+pub(in crate::store) fn row_of(db: &Connection, key: &TransactionKey) -> Result<Option<RowId>> {
     let sql = "SELECT id FROM transactions WHERE profile = ? AND from_chain = ? AND transaction_key = ?";
     let values = params![key.profile, key.from_chain.as_str(), key.hash.key()];
     db.first(sql, values, |row| row.get(0).map(RowId))
@@ -407,7 +404,7 @@ pub(in crate::store) fn row_of(db: &Connection, key: &TransactionKey) -> Result<
 
 /// Returns the oldest time of an answer about the polled transactions of a profile. A transaction without an answer
 /// counts with the time when it was first seen.
-pub(in crate::store) fn oldest_answer(db: &Connection, profile: &str) -> Result<Option<DateTime<Utc>>, StoreError> {
+pub(in crate::store) fn oldest_answer(db: &Connection, profile: &str) -> Result<Option<DateTime<Utc>>> {
     let sql =
         format!("SELECT min(ifnull(last_checked_at, first_seen_at)) FROM transactions WHERE profile = ? AND {POLLED}");
     let oldest: Option<i64> = db.prepare_cached(&sql)?.query_row([profile], |row| row.get(0))?;
@@ -416,24 +413,24 @@ pub(in crate::store) fn oldest_answer(db: &Connection, profile: &str) -> Result<
 
 /// Returns every transaction with its record, in the order in which they were added.
 #[cfg(test)]
-pub(in crate::store) fn all(db: &Connection) -> Result<Vec<Transaction>, StoreError> {
+pub(in crate::store) fn all(db: &Connection) -> Result<Vec<Transaction>> {
     let mut statement = db.prepare_cached(&select("ORDER BY id"))?;
     let rows = statement.query_map([], read)?;
     rows.map(|row| whole(db, row?)).collect()
 }
 
 /// Deletes a transaction, and by foreign keys all rows that refer to it.
-pub(in crate::store) fn delete(db: &Connection, row: RowId) -> Result<(), StoreError> {
+pub(in crate::store) fn delete(db: &Connection, row: RowId) -> Result<()> {
     db.run("DELETE FROM transactions WHERE id = ?", [row.0])
 }
 
 /// Writes the time at which a person requested a poll of a transaction.
-pub(in crate::store) fn request_poll(db: &Connection, row: RowId, at: DateTime<Utc>) -> Result<(), StoreError> {
+pub(in crate::store) fn request_poll(db: &Connection, row: RowId, at: DateTime<Utc>) -> Result<()> {
     db.run("UPDATE transactions SET poll_requested_at = ? WHERE id = ?", params![columns::moment(at), row.0])
 }
 
 /// Writes the source chain of a transaction, which is then as if it had never been answered.
-pub(in crate::store) fn write_source(db: &Connection, row: RowId, chain: &ChainId) -> Result<(), StoreError> {
+pub(in crate::store) fn write_source(db: &Connection, row: RowId, chain: &ChainId) -> Result<()> {
     let Some(header) = header(db, row)? else { return Ok(()) };
     let before = header.with_record(None);
     let mut after = Transaction { state: TransactionState::default(), tracking: Tracking::Active, ..before.clone() };
@@ -452,11 +449,7 @@ pub(in crate::store) fn write_source(db: &Connection, row: RowId, chain: &ChainI
 }
 
 /// Writes the changes of an answer, and only the groups of columns that changed.
-pub(in crate::store) fn write_answer(
-    db: &Connection,
-    before: &Transaction,
-    after: &Transaction,
-) -> Result<(), StoreError> {
+pub(in crate::store) fn write_answer(db: &Connection, before: &Transaction, after: &Transaction) -> Result<()> {
     let mut changed = vec![ColumnGroup::Poll];
     // Two answers at the same time may both change something: comparing the times alone isn't enough.
     let (summary_before, summary_after) = (summary(before), summary(after));
@@ -480,7 +473,7 @@ pub(in crate::store) fn write_params(
     before: &TransactionHeader,
     params: &TransactionParams,
     ticket_author: Option<&str>,
-) -> Result<TransactionParams, StoreError> {
+) -> Result<TransactionParams> {
     let params = TransactionParams {
         estimate: params.estimate.map(|estimate| columns::span_from(columns::span(estimate))),
         submitted_at: params.submitted_at.map(|at| columns::moment_from(columns::moment(at))),

@@ -15,7 +15,7 @@ use crate::{
         ids::{ChainId, RowId},
         transaction::{Tracking, TransactionParams},
     },
-    store::{error::StoreError, statement::CachedStatements},
+    store::{error::Result, statement::CachedStatements},
 };
 
 /// One change of an edit, with the states before and after the change.
@@ -244,7 +244,7 @@ pub(in crate::store) fn insert(
     summary: &str,
     steps: &[EditStep],
     at: DateTime<Utc>,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     if !steps.is_empty() {
         let values = params![columns::moment(at), profile, summary, to_json(steps)?, author];
         db.run("INSERT INTO edits (at, profile, summary, steps, author) VALUES (?, ?, ?, ?, ?)", values)?;
@@ -257,7 +257,7 @@ pub(in crate::store) fn last_applied(
     db: &Connection,
     profile: &str,
     author: Option<&str>,
-) -> Result<Option<RecordedEdit>, StoreError> {
+) -> Result<Option<RecordedEdit>> {
     let clause = "WHERE profile = ?1 AND author IS ?2 AND taken_back_at IS NULL ORDER BY id DESC LIMIT 1";
     select(db, profile, author, clause)
 }
@@ -267,7 +267,7 @@ pub(in crate::store) fn last_reversed(
     db: &Connection,
     profile: &str,
     author: Option<&str>,
-) -> Result<Option<RecordedEdit>, StoreError> {
+) -> Result<Option<RecordedEdit>> {
     // Edits are reversed from the newest backwards. An edit that was reversed before a later edit was reversed can't be
     // redone: it was already reversed when the later edit was made.
     let clause = "WHERE profile = ?1 AND author IS ?2 AND taken_back_at IS NOT NULL
@@ -278,12 +278,7 @@ pub(in crate::store) fn last_reversed(
     select(db, profile, author, clause)
 }
 
-fn select(
-    db: &Connection,
-    profile: &str,
-    author: Option<&str>,
-    clause: &str,
-) -> Result<Option<RecordedEdit>, StoreError> {
+fn select(db: &Connection, profile: &str, author: Option<&str>, clause: &str) -> Result<Option<RecordedEdit>> {
     let sql = format!("SELECT id, summary, steps FROM edits AS undone {clause}");
     let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get::<_, String>(2)?));
     let found = db.first(&sql, params![profile, author], read)?;
@@ -296,7 +291,7 @@ pub(in crate::store) fn changed_by_others(
     db: &Connection,
     edit: i64,
     author: Option<&str>,
-) -> Result<HashSet<EditTarget>, StoreError> {
+) -> Result<HashSet<EditTarget>> {
     let sql = "SELECT steps FROM edits WHERE id > ?1 AND taken_back_at IS NULL AND author IS NOT ?2";
     let mut statement = db.prepare_cached(sql)?;
     let mut rows = statement.query(params![edit, author])?;
@@ -315,7 +310,7 @@ pub(in crate::store) fn update(
     profile: &str,
     edit: &RecordedEdit,
     reversed_at: Option<DateTime<Utc>>,
-) -> Result<(), StoreError> {
+) -> Result<()> {
     // The stored times follow the order of the reversals, even if the clock was set back.
     let sql = "UPDATE edits SET steps = ?3, taken_back_at =
         iif(?2 IS NULL, NULL, max(?2, (SELECT ifnull(max(taken_back_at), 0) + 1 FROM edits WHERE profile = ?4)))
@@ -326,7 +321,7 @@ pub(in crate::store) fn update(
 
 /// Removes the steps about transactions that are about to be deleted. Costs O(n) in all edits, even for a single
 /// transaction.
-pub(in crate::store) fn forget(db: &Connection, rows: impl Iterator<Item = RowId>) -> Result<(), StoreError> {
+pub(in crate::store) fn forget(db: &Connection, rows: impl Iterator<Item = RowId>) -> Result<()> {
     let rows: HashSet<i64> = rows.map(|row| row.0).collect();
     let mut alerts = HashSet::new();
     for row in &rows {
@@ -350,11 +345,11 @@ pub(in crate::store) fn forget(db: &Connection, rows: impl Iterator<Item = RowId
     Ok(())
 }
 
-pub(in crate::store) fn from_json(steps: &str) -> Result<Vec<EditStep>, StoreError> {
+pub(in crate::store) fn from_json(steps: &str) -> Result<Vec<EditStep>> {
     Ok(serde_json::from_str(steps).map_err(|error| columns::unreadable(2, error))?)
 }
 
-fn to_json(steps: &[EditStep]) -> Result<String, StoreError> {
+fn to_json(steps: &[EditStep]) -> Result<String> {
     Ok(columns::to_json(steps, 4)?)
 }
 

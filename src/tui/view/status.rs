@@ -319,7 +319,9 @@ fn freshness(context: &DrawContext<'_>, oldest: Option<Duration>, freshness: Fre
             return Span::styled(format!("no answer since the start {since} ago   "), theme.critical());
         }
     };
-    Span::styled(format!("answers {at_most} {} old (target {target})   ", seconds(oldest)), style)
+    // The colour says whether the target is met.
+    let target = if header::is_wide(context.model.size.0) { format!(" (target {target})") } else { String::new() };
+    Span::styled(format!("answers {at_most} {} old{target}   ", seconds(oldest)), style)
 }
 
 /// Returns which other process polls, if it isn't this one.
