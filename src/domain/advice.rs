@@ -70,7 +70,6 @@ pub(crate) enum Situation {
 /// The verdict on a transaction, what to tell the user, and what to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Advice {
-    /// The situation.
     pub situation: Situation,
     /// The verdict in a few words: `OVERDUE by 8m 02s`.
     pub verdict: String,

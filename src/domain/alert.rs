@@ -240,22 +240,11 @@ pub(crate) enum AlertStep {
         message: String,
     },
     /// Set the number of clean observations in a row.
-    SetCleanCount {
-        /// The alert.
-        id: i64,
-        clean: u32,
-    },
+    SetCleanCount { id: i64, clean: u32 },
     /// Clear the alert.
-    Clear {
-        /// The alert.
-        id: i64,
-        rule: Rule,
-    },
+    Clear { id: i64, rule: Rule },
     /// End the acknowledgement or snooze, so that the alert fires again.
-    EndHandling {
-        /// The alert.
-        id: i64,
-    },
+    EndHandling { id: i64 },
 }
 
 #[cfg(test)]

@@ -55,9 +55,7 @@ impl Change {
 /// A change of a transaction, with the transaction's hash.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RecentChange {
-    /// The hash of the transaction.
     pub hash: TxHash,
-    /// The change.
     pub change: Change,
 }
 
@@ -104,10 +102,7 @@ pub enum ChangeKind {
         is_raised: bool,
     },
     /// A request failed to return the transaction's status.
-    PollFailed {
-        /// The reason.
-        error: String,
-    },
+    PollFailed { error: String },
     /// The service refuses the transaction's parameters; the transaction is parked.
     Rejected {
         /// The service's message.
@@ -124,10 +119,7 @@ pub enum ChangeKind {
         error: String,
     },
     /// The service can't be reached.
-    Unreachable {
-        /// The reason.
-        error: String,
-    },
+    Unreachable { error: String },
     /// The service answers again.
     Recovered,
     /// A transaction was added; hoptop tracks it from now on.

@@ -146,7 +146,6 @@ pub(crate) fn indexing_sentence(tx: &Transaction) -> Option<String> {
 /// The observed durations of one route, for the forecast of a transfer on the same route.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RouteDurations {
-    /// The evidence for the forecast.
     pub evidence: SettlingEvidence,
     /// The durations, shortest first.
     pub durations: Vec<Duration>,

@@ -133,7 +133,6 @@ impl ChainReading {
 /// What the chains say about a transfer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OnChain {
-    /// The transaction on the source chain.
     pub source: ChainReading,
     /// The reading of the transaction on the destination chain or of the refund, if a chain was asked.
     #[serde(default)]
@@ -258,9 +257,7 @@ pub(crate) struct ChainFacts {
 pub(crate) struct TransactionFacts {
     /// The sender.
     pub from: Option<String>,
-    /// The receiver.
     pub to: Option<String>,
-    /// The nonce.
     pub nonce: Option<u64>,
     /// The block's number; `None` while the transaction is pending.
     pub block: Option<u64>,
@@ -275,7 +272,6 @@ pub(crate) struct ReceiptFacts {
     pub block: Option<u64>,
     /// The sender and the receiver.
     pub from: Option<String>,
-    /// The receiver.
     pub to: Option<String>,
 }
 

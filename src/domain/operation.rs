@@ -33,9 +33,7 @@ pub(crate) const FORMAT: u16 = 6;
 /// The key of an alert in every store.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct AlertKey {
-    /// The subject of the alert.
     pub about: SubjectKey,
-    /// The rule.
     pub rule: Rule,
     /// When the alert was raised.
     pub raised_at: DateTime<Utc>,
@@ -55,7 +53,6 @@ pub enum SubjectKey {
 pub struct QuoteKey {
     /// The profile whose budget the request is spent from.
     pub profile: String,
-    /// The parameters of the request.
     pub request: QuoteRequest,
     /// When the route was asked for.
     pub asked_at: DateTime<Utc>,
@@ -66,7 +63,6 @@ pub struct QuoteKey {
 pub struct StatusRequestKey {
     /// The profile whose budget the request is spent from.
     pub profile: String,
-    /// The parameters of the transaction.
     pub params: TransactionParams,
     /// When the status was asked for.
     pub asked_at: DateTime<Utc>,
@@ -82,7 +78,6 @@ pub enum Operation {
     Track {
         /// The profile that polls the transactions.
         profile: String,
-        /// The batch.
         transactions: Vec<NewTransaction>,
     },
     /// Stores an answer of the service about one transaction, and updates record, alerts and durations.
@@ -128,35 +123,24 @@ pub enum Operation {
     RequestQuote {
         /// The profile whose budget the request is spent from.
         profile: String,
-        /// The parameters of the request.
         request: QuoteRequest,
         /// The moment until which a person waits for the answer.
         wanted_until: DateTime<Utc>,
     },
     /// Withdraws a request for a route: the person who wanted the answer until `wanted_until` no longer waits.
     WithdrawQuote {
-        /// The request.
         quote: QuoteKey,
         /// The moment until which the answer was wanted.
         wanted_until: DateTime<Utc>,
     },
     /// Claims the right to send a request for a route, so that it is sent once.
-    ClaimQuote {
-        /// The request.
-        quote: QuoteKey,
-    },
+    ClaimQuote { quote: QuoteKey },
     /// Stores the answer to a request for a route.
-    AnswerQuote {
-        /// The request.
-        quote: QuoteKey,
-        /// The answer.
-        observation: QuoteObservation,
-    },
+    AnswerQuote { quote: QuoteKey, observation: QuoteObservation },
     /// Asks the poller for the status of a transaction that isn't tracked.
     RequestStatus {
         /// The profile whose budget the request is spent from.
         profile: String,
-        /// The parameters of the transaction.
         params: TransactionParams,
         /// The moment until which a person waits for the answer.
         wanted_until: DateTime<Utc>,
@@ -240,14 +224,9 @@ pub enum Edit<T = TransactionKey, A = AlertKey> {
     /// Stops the polling; all data is kept.
     Untrack { transactions: Vec<T> },
     /// Adds a note to each transaction.
-    AddNote {
-        transactions: Vec<T>,
-        /// The note.
-        text: String,
-    },
+    AddNote { transactions: Vec<T>, text: String },
     /// Removes from each transaction the newest note with this text.
     RemoveNote {
-        /// The transactions.
         transactions: Vec<T>,
         /// The whole text of the note.
         text: String,
@@ -259,13 +238,7 @@ pub enum Edit<T = TransactionKey, A = AlertKey> {
         ticket: Option<String>,
     },
     /// Adds labels to each transaction and removes others.
-    ChangeLabels {
-        transactions: Vec<T>,
-        /// Labels to add.
-        add: Vec<String>,
-        /// Labels to remove.
-        remove: Vec<String>,
-    },
+    ChangeLabels { transactions: Vec<T>, add: Vec<String>, remove: Vec<String> },
     /// Acknowledges alerts.
     Acknowledge {
         alerts: Vec<A>,
@@ -295,9 +268,7 @@ pub type LocalEdit = Edit<super::ids::RowId, i64>;
 /// What an edit changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EditTargets<'a, T, A> {
-    /// Transactions.
     Transactions(&'a [T]),
-    /// Alerts.
     Alerts(&'a [A]),
 }
 
@@ -424,7 +395,6 @@ pub(crate) struct Envelope {
     /// The time and the author.
     #[serde(flatten)]
     pub stamp: Stamp,
-    /// The operation.
     pub operation: Operation,
 }
 

@@ -197,9 +197,7 @@ impl ReplyInputs<'_> {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReplyTemplates {
-    /// The template for Markdown.
     pub markdown: Option<ReplyTemplate>,
-    /// The template for plain text.
     pub text: Option<ReplyTemplate>,
     /// The template for the customer, as plain text.
     pub customer: Option<ReplyTemplate>,

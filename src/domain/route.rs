@@ -85,11 +85,9 @@ pub(crate) fn contradiction(tx: &Transaction) -> Option<String> {
 /// One end of a transfer, as far as known.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct TransferEnd<'a> {
-    /// The chain.
     pub chain: &'a ChainId,
     /// The hash on that chain.
     pub transaction_id: Option<&'a TxHash>,
-    /// The block number.
     pub block_number: Option<u64>,
     /// `callEventStatus`; empty if the service sent empty text.
     pub call_event_status: Option<&'a str>,
@@ -125,9 +123,7 @@ impl<'a> TransferEnd<'a> {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct TransferEnds<'a> {
-    /// The source.
     pub source: TransferEnd<'a>,
-    /// The destination.
     pub destination: TransferEnd<'a>,
     /// An intermediate hop that the record gives as its `toChain`.
     pub hop: Option<TransferEnd<'a>>,

@@ -165,7 +165,6 @@ pub struct TeamMember {
     pub author: String,
     /// The machine.
     pub host: String,
-    /// The version of hoptop.
     pub version: String,
     /// The profiles for which this process may poll.
     pub polls: Vec<String>,

@@ -91,12 +91,7 @@ pub enum AddressError {
     },
     /// The connection service file can't be read, or has an invalid line.
     #[error("can't read the connection service file {file}: {reason}")]
-    ServiceFile {
-        /// The file.
-        file: String,
-        /// The reason.
-        reason: String,
-    },
+    ServiceFile { file: String, reason: String },
 }
 
 /// Where the server listens.
@@ -155,7 +150,6 @@ pub struct TeamAddress {
 pub struct ConnectionService {
     /// The parameters that an address may have.
     pub parameters: BTreeMap<&'static str, String>,
-    /// The password.
     pub password: Option<Password>,
 }
 

@@ -110,7 +110,6 @@ pub struct TransactionState {
     pub last_checked_at: Option<DateTime<Utc>>,
     /// When the last answer came that contained news.
     pub last_changed_at: Option<DateTime<Utc>>,
-    /// When the transaction settled.
     pub settled_at: Option<DateTime<Utc>>,
     /// The number of requests sent for the transaction.
     pub polls: u64,

@@ -68,9 +68,7 @@ pub(crate) struct RequestCounts {
 
 /// A request that ended, with its result.
 pub(crate) struct EndedRequest<'a> {
-    /// The subject of the request.
     pub request: ServiceRequest,
-    /// The slot of the request.
     pub permit: SlotPermit,
     /// When the answer arrived, or when the request was given up.
     pub at: Now,
@@ -89,13 +87,11 @@ pub(crate) struct PollerCore {
     pub budget: Budget,
     /// The requests that people asked for and that poll no tracked transaction, the oldest first, each once.
     single_requests: VecDeque<ServiceRequest>,
-    /// The health of the polling.
     pub(super) health: ProfileHealth,
     /// The end of the pause that a person set, if there is one. Requests of people are sent during a pause.
     pub pause_end: Option<DateTime<Utc>>,
     in_flight: usize,
     recent_sends: VecDeque<MonotonicTime>,
-    /// When the poller started.
     pub started: MonotonicTime,
     /// Before this moment nothing is sent: the last requests of an earlier run aren't known.
     pub begins_at: MonotonicTime,

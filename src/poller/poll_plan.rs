@@ -49,7 +49,6 @@ pub(super) struct PlanContext {
 }
 
 pub(super) struct PollPlan {
-    /// The transaction.
     pub(super) id: RowId,
     /// The scheduler's view, and the data for a request; `None` if the transaction isn't polled.
     pub(super) polled: Option<(PollContext, PollTarget)>,
@@ -74,7 +73,6 @@ pub(super) struct StoreChanges {
     pub(super) changes: Changes,
     /// The new plans of the changed transactions.
     pub(super) plans: Vec<PollPlan>,
-    /// The requests of people to the poller.
     pub(super) requests: PollerRequests,
     /// The observed durations, by route.
     pub(super) duration_stats: Arc<DurationStats>,

@@ -28,7 +28,6 @@ pub(crate) struct ServiceClient {
     pub fingerprint: String,
     /// The part of the ID that may be shown, such as `…7f3a`.
     pub shown_id: String,
-    /// The counters of sent requests.
     pub requests: RequestCounters,
     /// The heartbeat of the poller that uses the client.
     pub heartbeat: Heartbeat,
@@ -118,7 +117,6 @@ impl ServiceClient {
 /// The profile to poll, and the folder of the budget that processes share.
 #[derive(Clone, Copy)]
 pub(crate) struct PollerOptions<'a> {
-    /// The name of the profile.
     pub profile: &'a str,
     /// By label: the factor by which a delay costs more.
     pub weights: &'a BTreeMap<String, f64>,

@@ -32,99 +32,41 @@ pub(crate) type Result<T, E = StoreError> = std::result::Result<T, E>;
 pub enum StoreError {
     /// The folder or the file can't be created.
     #[error("can't create the store {}: {source}; check the folder's permissions, or choose another file with --db", path.display())]
-    Create {
-        /// The path of the file.
-        path: PathBuf,
-        /// The cause.
-        source: io::Error,
-    },
+    Create { path: PathBuf, source: io::Error },
     /// The file can't be opened as a store.
     #[error("can't open the store {}: {reason}; check that it is a hoptop store and writable, or choose another file with --db", path.display())]
-    Open {
-        /// The path of the file.
-        path: PathBuf,
-        /// The cause.
-        reason: String,
-    },
+    Open { path: PathBuf, reason: String },
     /// The file is damaged, and couldn't be recovered now.
     #[error("the store {} is damaged: {reason}; its contents were not changed", path.display())]
-    Damaged {
-        /// The path of the file.
-        path: PathBuf,
-        /// What was found, and what to do.
-        reason: String,
-    },
+    Damaged { path: PathBuf, reason: String },
     /// The file is a backup of an older schema, which can't be read before it is migrated.
     #[error("the backup {} has the older schema {found}, so it can't be read as it is: put it in the place of the store with `hoptop restore`, or open a copy of it with --db", path.display())]
-    OldBackup {
-        /// The path of the file.
-        path: PathBuf,
-        /// The schema version of the file.
-        found: i64,
-    },
+    OldBackup { path: PathBuf, found: i64 },
     /// The disk has no space for the files that SQLite needs beside the store.
     #[error("can't open the store {} for writing: {DISK_FULL}; free some space, or choose another file with --db", path.display())]
-    DiskFull {
-        /// The path of the file.
-        path: PathBuf,
-    },
+    DiskFull { path: PathBuf },
     /// The log was removed while another process has the store open. What this process writes to a new log would be
     /// lost.
     #[error("the write-ahead log of the store {} was removed while another process has the store open; quit all hoptop processes that use it, then try again", path.display())]
-    LogGone {
-        /// The path of the store.
-        path: PathBuf,
-    },
+    LogGone { path: PathBuf },
     /// The file is on a network file system, where SQLite's locks aren't reliable.
     #[error("the store {} is on a network file system ({kind}), where access from two machines can damage it; choose a file on a local disk with --db", path.display())]
-    Network {
-        /// The path of the file.
-        path: PathBuf,
-        /// The name of the file system.
-        kind: String,
-    },
+    Network { path: PathBuf, kind: String },
     /// The file is another program's database.
     #[error("{} is the database of another program; choose another file with --db", path.display())]
-    Foreign {
-        /// The path of the file.
-        path: PathBuf,
-    },
+    Foreign { path: PathBuf },
     /// The file was written by a newer hoptop.
     #[error("the store {} has schema {found}, but this hoptop supports schemas up to {known}; the file was not changed: use the newer hoptop, or choose another file with --db", path.display())]
-    Newer {
-        /// The path of the file.
-        path: PathBuf,
-        /// The schema version of the file.
-        found: i64,
-        /// The latest schema version that this hoptop knows.
-        known: i64,
-    },
+    Newer { path: PathBuf, found: i64, known: i64 },
     /// No backup was made, because the copy failed or isn't sound.
     #[error("the backup {} was not made: {reason}", path.display())]
-    Backup {
-        /// The path that the backup should have had.
-        path: PathBuf,
-        /// The cause.
-        reason: String,
-    },
+    Backup { path: PathBuf, reason: String },
     /// The backup wasn't restored, so the store is as it was.
     #[error("{} was not restored: {reason}", path.display())]
-    Restore {
-        /// The path of the backup.
-        path: PathBuf,
-        /// The cause.
-        reason: String,
-    },
+    Restore { path: PathBuf, reason: String },
     /// The store wasn't migrated, because the backup before the migration failed.
     #[error("the store {} was not upgraded from schema {from}: the backup before the upgrade failed: {reason}", path.display())]
-    NotMigrated {
-        /// The path of the file.
-        path: PathBuf,
-        /// The schema version of the file.
-        from: i64,
-        /// Why the backup failed.
-        reason: String,
-    },
+    NotMigrated { path: PathBuf, from: i64, reason: String },
     /// The SQLite library has a known fault.
     #[error("SQLite {0} can damage a store with two writers; hoptop needs 3.51.3 or later")]
     OldLibrary(&'static str),
@@ -144,12 +86,7 @@ pub enum StoreError {
     #[error(
         "update hoptop on this machine: the team's store has format {found} and this hoptop knows formats up to {known}"
     )]
-    NewerFormat {
-        /// The format of the operation.
-        found: u16,
-        /// The newest format of this program.
-        known: u16,
-    },
+    NewerFormat { found: u16, known: u16 },
     /// The store is a replica of another team's log.
     #[error("the file is the replica of another team's store; choose another file with --db")]
     OtherTeam,

@@ -217,7 +217,6 @@ impl OtherProcesses {
 struct LastCommit {
     /// `PRAGMA data_version`, which changes after each commit of another connection.
     version: i64,
-    /// The number of the last commit.
     number: i64,
 }
 

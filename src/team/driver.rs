@@ -35,7 +35,6 @@ pub(crate) struct LeaseStatus {
 pub(crate) struct LeaseDriver {
     /// The way to the database.
     pub(crate) connector: Connector,
-    /// The candidate.
     pub(crate) id: HolderId,
     /// How much longer than others this machine waits before it takes the lease.
     pub(crate) takeover_delay: Duration,

@@ -33,9 +33,7 @@ use super::{
 pub enum NameKind {
     Ticket,
     Label,
-    /// Profiles.
     Profile,
-    /// People.
     Person,
 }
 

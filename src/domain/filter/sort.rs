@@ -83,7 +83,6 @@ keys! {
 /// A sort key and its direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SortKey {
-    /// The sort key.
     pub by: SortBy,
     /// Whether the natural direction is reversed.
     pub is_reversed: bool,

@@ -37,12 +37,7 @@ pub enum FilterTest {
     /// A chain at the source, the destination or either.
     Chain(RouteEnd, ChainTest),
     /// A route by the displayed names of its chains, in lower case.
-    Route {
-        /// The source.
-        from: String,
-        /// The destination.
-        to: String,
-    },
+    Route { from: String, to: String },
     /// A comparison of a duration.
     Span(TimeMeasure, Comparison, TimeDelta),
     /// A label, in lower case.
@@ -105,9 +100,7 @@ pub enum StatusTest {
 pub enum RouteEnd {
     /// Source or destination.
     Either,
-    /// The source.
     From,
-    /// The destination.
     To,
 }
 

@@ -59,7 +59,6 @@ pub(crate) struct QuoteDraft<'a> {
 /// An error in one field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QuoteFieldError {
-    /// The field.
     pub field: QuoteField,
     /// The reason and the way out.
     pub reason: String,

@@ -46,7 +46,6 @@ const UNFINISHED: &str = ".unfinished-";
 /// The result of making a backup.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BackupReport {
-    /// The number of transactions in the backup.
     pub transactions: u64,
     /// The size of the backup in bytes.
     pub bytes: u64,
@@ -57,14 +56,12 @@ pub struct BackupReport {
 pub enum ExistingFilePolicy {
     /// The file stays, and no backup is made.
     Keep,
-    /// The backup replaces the file.
     Replace,
 }
 
 /// A backup in the folder of a store's backups.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Backup {
-    /// The path of the file.
     pub path: PathBuf,
     /// When the backup was made, according to its name.
     pub at: DateTime<Utc>,

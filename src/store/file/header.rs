@@ -19,7 +19,6 @@ const APPLICATION_ID: usize = 68;
 pub(super) struct FileHeader {
     /// Whether the file is written with a write-ahead log. A backup isn't.
     pub(super) has_log: bool,
-    /// The version of the schema.
     pub(super) schema: i64,
     /// The number that says which program the file belongs to.
     pub(super) application_id: i64,

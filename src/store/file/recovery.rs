@@ -36,7 +36,6 @@ pub(in crate::store) const DAMAGED_VALUES: &str = "damaged values";
 /// The result of recovering a damaged store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recovery {
-    /// The path of the store.
     pub path: PathBuf,
     /// What was wrong with the store.
     pub reason: String,

@@ -25,7 +25,6 @@ use crate::{
 pub struct DroppedBodies {
     /// The number of transactions that had bodies.
     pub transactions: usize,
-    /// The number of bodies.
     pub bodies: u64,
 }
 

@@ -17,9 +17,7 @@ const MAX_LISTED: usize = 1_000;
 /// The number of items, with the first thousand of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ItemCount<T> {
-    /// The number of items.
     pub count: usize,
-    /// The first items.
     pub first: Vec<T>,
 }
 

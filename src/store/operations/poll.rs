@@ -32,7 +32,6 @@ pub struct AppliedObservation {
     pub transaction: Option<Transaction>,
     /// Whether anything changed except the count of polls and the moment of the last poll.
     pub has_changes: bool,
-    /// The duration samples that the observation added.
     pub samples: Vec<DurationSample>,
 }
 

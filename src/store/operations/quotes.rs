@@ -37,7 +37,6 @@ pub enum QuoteSubmission {
     WalletLimited {
         /// When the wait ends.
         until: DateTime<Utc>,
-        /// The message of the service.
         message: String,
     },
 }

@@ -23,9 +23,7 @@ use crate::{
 /// The checksum of one table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableChecksum {
-    /// The name of the table.
     pub table: &'static str,
-    /// The number of rows.
     pub rows: u64,
     /// The SHA-256 of the rows in their logical order, as hexadecimal digits; [`LEFT_OUT`] for tables that a light
     /// replica lacks.

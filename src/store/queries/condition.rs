@@ -40,7 +40,6 @@ struct TestContext<'a> {
     now: i64,
     /// How a text is searched for.
     plan: &'a dyn Fn(&str) -> SearchPlan,
-    /// Whether the test is negated.
     is_negated: bool,
 }
 

@@ -67,7 +67,6 @@ pub enum PagePosition {
 pub struct TransactionOutcome {
     /// The status; `None` before the first answer.
     pub status: Option<RouterStatus>,
-    /// Whether the transaction is polled.
     pub is_polled: bool,
     /// When the last answer with a status came.
     pub last_checked_at: Option<DateTime<Utc>>,

@@ -41,7 +41,6 @@ const PART: u8 = 2;
 pub(in crate::store) enum Payload<'a> {
     Operations(Vec<Envelope>),
     Batch(TrackBatch<'a>),
-    /// A part of a larger payload.
     Part(PayloadPart<'a>),
 }
 
@@ -52,9 +51,7 @@ pub(in crate::store) struct PayloadPart<'a> {
     pub(in crate::store) entry: Nonce,
     /// The part's number, from 0.
     pub(in crate::store) number: u32,
-    /// The number of parts.
     pub(in crate::store) total: u32,
-    /// The bytes of this part.
     pub(in crate::store) bytes: &'a [u8],
 }
 

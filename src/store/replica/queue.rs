@@ -37,7 +37,6 @@ pub(crate) enum LogWrite {
         entry: u64,
         /// The transaction that the answer is about.
         transaction: TransactionKey,
-        /// The digest of the body.
         digest: Option<i64>,
     },
     /// Appends nothing. The answer confirms that all earlier writes are appended and applied.

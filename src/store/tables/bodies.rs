@@ -49,7 +49,6 @@ pub enum StoredBody {
         entry: u64,
         /// The transaction that the answer is about.
         transaction: TransactionKey,
-        /// The digest of the body.
         digest: Option<i64>,
     },
 }

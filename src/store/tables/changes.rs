@@ -75,7 +75,6 @@ pub(in crate::store) struct FeedEntry<'a> {
     pub(in crate::store) at: DateTime<Utc>,
     pub(in crate::store) profile: &'a str,
     pub(in crate::store) transaction: Option<RowId>,
-    /// The observation that caused the entry.
     pub(in crate::store) observation: Option<i64>,
     /// The person who made the change, if a person did and set a name.
     pub(in crate::store) author: Option<&'a str>,

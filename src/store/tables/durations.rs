@@ -30,7 +30,6 @@ const MAX_COMPARED: usize = 500;
 /// The transactions of one route, by outcome, and their durations.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RouteStats {
-    /// The route.
     pub route: RouteKey,
     /// The number of transactions with each status; transactions without an answer have the empty name.
     pub outcomes: BTreeMap<String, u64>,

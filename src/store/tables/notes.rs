@@ -18,7 +18,6 @@ pub(in crate::store) const CHECKED: &str = "transaction_row, at, text, author";
 pub struct Note {
     /// When the note was written.
     pub at: DateTime<Utc>,
-    /// The text of the note.
     pub text: String,
     /// Who wrote the note; `None` if the person set no name.
     pub author: Option<String>,

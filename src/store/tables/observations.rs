@@ -112,7 +112,6 @@ impl Reader {
 
 /// Where the body of the last answer is stored.
 pub(in crate::store) enum LastBody<'a> {
-    /// In the last entry of the history.
     InHistory(&'a str),
     /// In no entry: the body belongs in `records`. The flag says whether it is a record's body.
     Separate(&'a str, bool),

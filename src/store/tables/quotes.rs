@@ -27,7 +27,6 @@ pub struct StoredQuote {
     pub id: i64,
     /// The profile whose budget the request is spent from.
     pub profile: String,
-    /// The request.
     pub request: QuoteRequest,
     /// When the route was asked for.
     pub asked_at: DateTime<Utc>,
@@ -35,7 +34,6 @@ pub struct StoredQuote {
     pub sent_at: Option<DateTime<Utc>>,
     /// When the answer arrived.
     pub answered_at: Option<DateTime<Utc>>,
-    /// The answer.
     pub answer: Option<QuoteAnswer>,
     /// The HTTP status of the answer; `None` without an HTTP response.
     pub http_status: Option<u16>,

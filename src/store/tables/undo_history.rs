@@ -144,14 +144,11 @@ pub(in crate::store) enum EditTarget {
     Params(i64),
     /// Whether a transaction is polled.
     Tracking(i64),
-    /// The ticket of a transaction.
     Ticket(i64),
-    /// A label of a transaction.
     Label(i64, String),
     Note(i64),
     /// The source chain of a transaction.
     Source(i64),
-    /// The handling of an alert.
     Handling(i64),
 }
 

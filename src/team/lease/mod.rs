@@ -105,7 +105,6 @@ pub(crate) struct LeaseReply {
     pub is_granted: bool,
     /// The row after the request.
     pub row: LeaseRow,
-    /// The server that answered.
     pub server: ServerStart,
     /// Whether the server is a standby, whose row may be old.
     pub in_recovery: bool,

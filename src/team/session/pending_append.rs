@@ -19,7 +19,6 @@ pub(super) struct BodyRequest {
     pub(super) entry: u64,
     /// The transaction that the answer is about.
     pub(super) transaction: TransactionKey,
-    /// The digest of the body.
     pub(super) digest: Option<i64>,
     /// Takes the body.
     pub(super) reply: ResultSender,
