@@ -94,7 +94,7 @@ pub mod sim {
     }
 
     pub mod server {
-        pub use crate::sim::server::{bind, serve};
+        pub use crate::sim::server::serve;
     }
 }
 

@@ -8,7 +8,7 @@
 use std::{
     collections::BTreeMap,
     fmt::Write,
-    net::SocketAddr,
+    net::{Ipv4Addr, SocketAddr},
     sync::{Arc, Mutex},
     time::Duration,
 };
@@ -32,6 +32,7 @@ use hoptop::internals::{
 use ratatui::{Terminal, backend::TestBackend};
 use serde_json::{Map, Value};
 use tempfile::TempDir;
+use tokio::net::TcpListener;
 
 const FAULTS: &str = include_str!("../assets/scenarios/faults.toml");
 const REFUSALS: &str = include_str!("../assets/scenarios/refusals.toml");
@@ -57,14 +58,12 @@ async fn with_service<T>(
 ) -> T {
     let clock = Clock::accelerated(0.0);
     let limits = ServiceLimits { rps: 1e6, latency: Duration::ZERO, ..ServiceLimits::default() };
-    let listener = server::bind(SocketAddr::from(([127, 0, 0, 1], 0))).await.unwrap();
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
     let address = listener.local_addr().unwrap();
     let service = Arc::new(Mutex::new(SimulatedService::new(world(clock.now().wall), limits)));
-    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-    let serving = tokio::spawn(server::serve(listener, service, clock, async { stopped.await.unwrap_or(()) }));
+    let serving = tokio::spawn(server::serve(listener, service, clock));
     let answers = ask(address).await;
-    stop.send(()).unwrap();
-    serving.await.unwrap().unwrap();
+    serving.abort();
     answers
 }
 

@@ -10,6 +10,7 @@ mod watched;
 
 use std::{
     io,
+    net::Ipv4Addr,
     sync::{Arc, Mutex},
     time::Duration,
 };
@@ -23,14 +24,17 @@ use hoptop::internals::{
     clock::Clock,
     domain::{ChainId, Filter, Operation, Rule, TxHash},
     poller::{self, Heartbeat, PollScope, PollerSetup},
-    sim::{Scenario, SimulatedService, chain_server, server},
+    sim::{Scenario, SimulatedService, chain_server},
     store::{AlertQuery, HistoryLine, Store},
     tui::{
         CopyMethod, DashboardInputs, DashboardSettings, ExportOrder, LogSource, RunError, System, Theme, key_text, run,
     },
 };
 use ratatui::{Terminal, backend::TestBackend};
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::{
+    net::TcpListener,
+    sync::{mpsc, oneshot, watch},
+};
 
 use in_process_transport::InProcessTransport;
 use watched::WatchedBackend;
@@ -113,9 +117,9 @@ impl LoopFixture {
     /// Serves the scenario's chains, and lets the poller ask them.
     async fn with_chains(self, scenario: &str) -> Self {
         let world = Scenario::parse(scenario).unwrap().world(start());
-        let listener = server::bind(([127, 0, 0, 1], 0).into()).await.unwrap();
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let address = listener.local_addr().unwrap();
-        tokio::spawn(chain_server::serve(listener, world, self.clock.clone(), std::future::pending()));
+        tokio::spawn(chain_server::serve(listener, world, self.clock.clone()));
         let node = |chain: &str| NodeSetting {
             chain: ChainId::new(chain),
             url: Some(format!("http://{address}/{chain}")),

@@ -3,6 +3,7 @@
 //! import.
 
 use std::{
+    net::Ipv4Addr,
     path::Path,
     process::Command,
     sync::{Arc, Mutex},
@@ -13,6 +14,7 @@ use hoptop::internals::{
     clock::Clock,
     sim::{ServiceLimits, SimulatedService, server},
 };
+use tokio::net::TcpListener;
 
 use crate::{
     report::BenchReport,
@@ -50,10 +52,10 @@ fn cpu_share(make: MakeStore, clock: &Clock) -> f64 {
     let TrackedStore { world, .. } = make(&path, TRACKED, clock);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let url = runtime.block_on(async {
-        let listener = server::bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let service = SimulatedService::new(world, ServiceLimits { rps: 1.0, ..ServiceLimits::default() });
-        tokio::spawn(server::serve(listener, Arc::new(Mutex::new(service)), clock.clone(), std::future::pending()));
+        tokio::spawn(server::serve(listener, Arc::new(Mutex::new(service)), clock.clone()));
         url
     });
     let mut command = Command::new(env!("CARGO_BIN_EXE_hoptop"));

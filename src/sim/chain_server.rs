@@ -2,11 +2,7 @@
 //!
 //! The server must never decide an answer.
 
-use std::{
-    future::{Future, IntoFuture},
-    io,
-    sync::Arc,
-};
+use std::{io, sync::Arc};
 
 use axum::{
     Router,
@@ -20,21 +16,11 @@ use tokio::net::TcpListener;
 use super::{chain::SimulatedChains, world::SimulatedWorld};
 use crate::clock::Clock;
 
-/// Serves the chains of a world until `stop` resolves.
-pub async fn serve(
-    listener: TcpListener,
-    world: SimulatedWorld,
-    clock: Clock,
-    stop: impl Future<Output = ()> + Send + 'static,
-) -> io::Result<()> {
+/// Serves the chains of a world until it is dropped.
+pub async fn serve(listener: TcpListener, world: SimulatedWorld, clock: Clock) -> io::Result<()> {
     let start = world.origin().unwrap_or_else(|| clock.now().wall);
     let state = Arc::new((SimulatedChains::new(world, start), clock));
-    let router = Router::new().fallback(answer).with_state(state);
-    let serving = axum::serve(listener, router);
-    tokio::select! {
-        done = serving.into_future() => done,
-        () = stop => Ok(()),
-    }
+    axum::serve(listener, Router::new().fallback(answer).with_state(state)).await
 }
 
 async fn answer(State(state): State<Arc<(SimulatedChains, Clock)>>, uri: Uri, body: Bytes) -> Response {

@@ -4,11 +4,8 @@
 //! The server must never decide an answer, and never log a request: the header holds an integrator ID.
 
 use std::{
-    future::{Future, IntoFuture},
     io,
-    net::SocketAddr,
     sync::{Arc, Mutex, PoisonError},
-    time::Duration,
 };
 
 use axum::{
@@ -19,7 +16,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use futures_util::StreamExt;
-use tokio::{net::TcpListener, sync::watch};
+use tokio::net::TcpListener;
 
 use super::{
     delivery,
@@ -28,40 +25,12 @@ use super::{
 };
 use crate::clock::Clock;
 
-/// How long answers in progress may take after the server is asked to stop.
-const GRACE: Duration = Duration::from_millis(250);
-
 /// The most bytes of a request's body that are read before reading stops.
 const READ_LIMIT: usize = 1024 * 1024;
 
-/// Returns a listener at `address`; port 0 chooses a free port.
-pub async fn bind(address: SocketAddr) -> io::Result<TcpListener> {
-    TcpListener::bind(address).await
-}
-
-/// Serves until `stop` resolves, and then closes idle connections. A connection in the middle of a request gets a
-/// quarter of a second, and is then abandoned.
-pub async fn serve(
-    listener: TcpListener,
-    service: Arc<Mutex<SimulatedService>>,
-    clock: Clock,
-    stop: impl Future<Output = ()> + Send + 'static,
-) -> io::Result<()> {
-    let (stop_sender, mut stop_receiver) = watch::channel(false);
-    let router = Router::new().fallback(answer).with_state((service, clock.clone()));
-    let serving = axum::serve(listener, router).with_graceful_shutdown(async move {
-        // An error means that `serve` has ended, which is a reason to stop as well.
-        drop(stop_receiver.wait_for(|stopping| *stopping).await);
-    });
-    let mut serving = std::pin::pin!(serving.into_future());
-    tokio::select! {
-        done = &mut serving => return done,
-        () = stop => stop_sender.send_replace(true),
-    };
-    tokio::select! {
-        done = serving => done,
-        () = clock.sleep_until(clock.now().mono + GRACE) => Ok(()),
-    }
+/// Serves until it is dropped.
+pub async fn serve(listener: TcpListener, service: Arc<Mutex<SimulatedService>>, clock: Clock) -> io::Result<()> {
+    axum::serve(listener, Router::new().fallback(answer).with_state((service, clock))).await
 }
 
 async fn answer(
@@ -132,11 +101,15 @@ async fn http_response(response: SimulatedResponse, clock: &Clock) -> Response {
 
 #[cfg(test)]
 mod tests {
+    use std::{
+        net::{Ipv4Addr, SocketAddr},
+        time::Duration,
+    };
+
     use chrono::DateTime;
     use tokio::{
         io::{AsyncReadExt, AsyncWriteExt},
         net::TcpStream,
-        sync::oneshot,
         task::JoinHandle,
         time::timeout,
     };
@@ -155,29 +128,21 @@ mod tests {
         answers = [{ from = 0, status = "ongoing", steps = 1, retry_after = "7" }]
     "#;
 
-    async fn serve_scenario(scenario: &str) -> (SocketAddr, oneshot::Sender<()>, JoinHandle<io::Result<()>>) {
+    /// Returns the address of a server, and its task.
+    async fn serve_scenario(scenario: &str) -> (SocketAddr, JoinHandle<io::Result<()>>) {
         let service = Scenario::parse(scenario).unwrap().service(DateTime::UNIX_EPOCH);
-        serve_service(Arc::new(Mutex::new(service))).await
-    }
-
-    async fn serve_service(
-        service: Arc<Mutex<SimulatedService>>,
-    ) -> (SocketAddr, oneshot::Sender<()>, JoinHandle<io::Result<()>>) {
-        let listener = bind(([127, 0, 0, 1], 0).into()).await.unwrap();
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let address = listener.local_addr().unwrap();
-        let start = DateTime::UNIX_EPOCH;
-        let (stop, stopped) = oneshot::channel::<()>();
-        let stopped = async move { drop(stopped.await) };
-        let task = tokio::spawn(serve(listener, service, Clock::starting_at(start), stopped));
-        (address, stop, task)
+        let clock = Clock::starting_at(DateTime::UNIX_EPOCH);
+        (address, tokio::spawn(serve(listener, Arc::new(Mutex::new(service)), clock)))
     }
 
-    /// Requests the scenario's transaction, which has this answer; returns the connection and the running server.
-    async fn request_answer(answer: &str) -> (TcpStream, oneshot::Sender<()>, JoinHandle<io::Result<()>>) {
-        let (address, stop, task) = serve_scenario(&scenario_with_answer(answer)).await;
+    /// Requests the scenario's transaction, which has this answer; returns the connection.
+    async fn request_answer(answer: &str) -> TcpStream {
+        let (address, _) = serve_scenario(&scenario_with_answer(answer)).await;
         let mut stream = TcpStream::connect(address).await.unwrap();
         stream.write_all(get("x-integrator-id: someone\r\n").as_bytes()).await.unwrap();
-        (stream, stop, task)
+        stream
     }
 
     fn scenario_with_answer(answer: &str) -> String {
@@ -242,8 +207,8 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn answers_over_http_and_stops_while_connections_are_open() {
-        let (address, stop, task) = serve_scenario(SCENARIO).await;
+    async fn answers_over_http_until_it_is_dropped() {
+        let (address, task) = serve_scenario(SCENARIO).await;
         let mut stream = TcpStream::connect(address).await.unwrap();
         let answer = ask(&mut stream, "x-integrator-id: someone\r\n").await;
         assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("retry-after: 7"), "{answer}");
@@ -256,20 +221,20 @@ mod tests {
         assert!(answer.starts_with("HTTP/1.1 401") && answer.contains("header is missing"), "{answer}");
         assert!(answer.contains("\r\nx-request-id: ") && !answer.contains("\r\nx-integrator-id: "), "{answer}");
 
+        // Dropped in the middle of a request, it accepts no more.
         let mut halfway = TcpStream::connect(address).await.unwrap();
         halfway.write_all(b"GET /v2/st").await.unwrap();
-        stop.send(()).unwrap();
-        timeout(SOON, task).await.unwrap().unwrap().unwrap();
-        assert_eq!(timeout(SOON, stream.read(&mut [0; 16])).await.unwrap().unwrap_or(0), 0);
+        task.abort();
+        assert!(task.await.unwrap_err().is_cancelled());
         assert!(TcpStream::connect(address).await.is_err());
     }
 
     #[tokio::test]
     async fn hang_up_sends_nothing_and_cut_sends_less_than_its_content_length() {
-        let (mut stream, _stop, _task) = request_answer("play = \"hang_up\"").await;
+        let mut stream = request_answer("play = \"hang_up\"").await;
         assert_eq!(read(&mut stream, |_| false).await, (Vec::new(), true));
 
-        let (mut stream, _stop, _task) = request_answer("play = \"cut\"").await;
+        let mut stream = request_answer("play = \"cut\"").await;
         let (answer, ended) = read(&mut stream, |_| false).await;
         let (head, body) = split_head(&answer);
         assert!(ended && head.starts_with("HTTP/1.1 200") && head.contains("content-length: 4096"), "{head}");
@@ -278,16 +243,16 @@ mod tests {
 
     #[tokio::test]
     async fn bomb_deep_and_binary_bodies_are_sent_whole() {
-        let (mut stream, _stop, _task) = request_answer("play = \"binary\", http = 404").await;
+        let mut stream = request_answer("play = \"binary\", http = 404").await;
         let (head, body) = read_whole(&mut stream).await;
         assert!(head.starts_with("HTTP/1.1 404") && std::str::from_utf8(&body).is_err(), "{head}");
 
-        let (mut stream, _stop, _task) = request_answer("play = \"deep\"").await;
+        let mut stream = request_answer("play = \"deep\"").await;
         let (head, body) = read_whole(&mut stream).await;
         assert!(head.starts_with("HTTP/1.1 200") && body.len() > 200_000, "{head}");
         assert!(body.starts_with(b"{\"routeStatus\":[[[[") && body.ends_with(b"]]]}"));
 
-        let (mut stream, _stop, _task) = request_answer("play = \"bomb\"").await;
+        let mut stream = request_answer("play = \"bomb\"").await;
         let (head, body) = read_whole(&mut stream).await;
         assert!(head.contains("content-encoding: gzip") && body.starts_with(&[0x1f, 0x8b]), "{head}");
         assert!(body.len() < 1024 * 1024, "{}", body.len());
@@ -295,12 +260,12 @@ mod tests {
 
     #[tokio::test]
     async fn endless_and_drip_bodies_continue() {
-        let (mut stream, _stop, _task) = request_answer("play = \"endless\", http = 500").await;
+        let mut stream = request_answer("play = \"endless\", http = 500").await;
         let (head, _) = read_head(&mut stream).await;
         assert!(head.starts_with("HTTP/1.1 500") && head.contains("transfer-encoding: chunked"), "{head}");
         assert!(!read(&mut stream, |received| received.len() > 4 * 1024 * 1024).await.1);
 
-        let (mut stream, _stop, _task) = request_answer("play = \"drip\"").await;
+        let mut stream = request_answer("play = \"drip\"").await;
         let (head, mut body) = read_head(&mut stream).await;
         assert!(head.starts_with("HTTP/1.1 200"), "{head}");
         body.extend(read(&mut stream, |received| received.len() >= 12).await.0);
@@ -310,45 +275,17 @@ mod tests {
     #[tokio::test]
     async fn redirect_has_a_location_and_503_has_a_retry_after() {
         let redirect = "http = 307, body = \"\", headers = { Location = \"http://127.0.0.1:1/\" }";
-        let (mut stream, _stop, _task) = request_answer(redirect).await;
+        let mut stream = request_answer(redirect).await;
         let (head, _) = read_head(&mut stream).await;
         assert!(head.starts_with("HTTP/1.1 307") && head.contains("location: http://127.0.0.1:1/\r\n"), "{head}");
-        let (mut stream, _stop, _task) = request_answer("http = 503, retry_after = \"9\"").await;
+        let mut stream = request_answer("http = 503, retry_after = \"9\"").await;
         let (head, _) = read_head(&mut stream).await;
         assert!(head.starts_with("HTTP/1.1 503") && head.contains("retry-after: 9\r\n"), "{head}");
     }
 
     #[tokio::test]
-    async fn server_stops_during_drip_and_endless_bodies() {
-        for play in ["drip", "endless"] {
-            let (mut stream, stop, task) = request_answer(&format!("play = \"{play}\"")).await;
-            read_head(&mut stream).await;
-            stop.send(()).unwrap();
-            timeout(SOON, task).await.unwrap().unwrap().unwrap();
-        }
-    }
-
-    #[tokio::test]
-    async fn silence_sends_nothing_and_the_server_still_stops() {
-        let scenario = Scenario::parse(&scenario_with_answer("play = \"silence\"")).unwrap();
-        let service = Arc::new(Mutex::new(scenario.service(DateTime::UNIX_EPOCH)));
-        let (address, stop, task) = serve_service(Arc::clone(&service)).await;
-        let mut stream = TcpStream::connect(address).await.unwrap();
-        stream.write_all(get("x-integrator-id: someone\r\n").as_bytes()).await.unwrap();
-        let request_received = async {
-            while service.lock().unwrap().report().requests == 0 {
-                tokio::task::yield_now().await;
-            }
-        };
-        timeout(SOON, request_received).await.unwrap();
-        stop.send(()).unwrap();
-        timeout(SOON, task).await.unwrap().unwrap().unwrap();
-        assert_eq!(stream.try_read(&mut [0; 16]).unwrap_err().kind(), io::ErrorKind::WouldBlock);
-    }
-
-    #[tokio::test]
     async fn route_request_body_is_limited_in_size() {
-        let (address, _stop, _task) = serve_scenario(SCENARIO).await;
+        let (address, _) = serve_scenario(SCENARIO).await;
         let route_request = r#"{"fromAddress":"0xA","fromChain":"1","fromToken":"0x1","fromAmount":"5000","toChain":"10",
             "toToken":"0x2","toAddress":"0xB"}"#;
         let large = "x".repeat(BODY_LIMIT + 1);

@@ -12,6 +12,7 @@ use std::{
 
 use clap::Args;
 use color_eyre::eyre::{Result, WrapErr, bail};
+use tokio::net::TcpListener;
 
 use super::{dashboard, export::to_new_file};
 use crate::{
@@ -103,12 +104,12 @@ pub(crate) fn demo(args: &DemoArgs, flags: &CommandLineSettings) -> Result<Exit>
         ..DashboardSettings::of_profile(PROFILE, process::run_id())
     };
     tokio_runtime::start()?.block_on(async {
-        let listener = server::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).await?;
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let url = format!("http://{}", listener.local_addr()?);
-        let serving = tokio::spawn(server::serve(listener, service, clock.clone(), std::future::pending()));
-        let listener = server::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).await?;
+        let serving = tokio::spawn(server::serve(listener, service, clock.clone()));
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let nodes = chain_nodes(&chains, listener.local_addr()?);
-        let _chains = tokio::spawn(chain_server::serve(listener, chains, clock.clone(), std::future::pending()));
+        let _chains = tokio::spawn(chain_server::serve(listener, chains, clock.clone()));
         // The simulated service accepts any ID.
         let mut client = ServiceClient::new(&url, IntegratorId::new("demo-integrator-demo")?, RPS)?;
         client.chain_nodes = Some(Arc::new(ChainNodes::new(nodes, Timeouts::default(), clock.clone())));

@@ -13,6 +13,7 @@ use std::{
 use clap::Args;
 use clap_complete::ArgValueCompleter;
 use color_eyre::eyre::{Result, WrapErr};
+use tokio::net::TcpListener;
 
 use crate::{
     cli::{completers, listen},
@@ -79,7 +80,7 @@ pub(crate) fn simulate(args: &SimulateArgs, rps: Option<f64>) -> Result<Exit> {
     let service = Arc::new(Mutex::new(SimulatedService::new(world, limits)));
     tokio_runtime::start()?.block_on(async {
         let signal = signals::listen()?;
-        let listener = server::bind(args.listen)
+        let listener = TcpListener::bind(args.listen)
             .await
             .wrap_err_with(|| format!("can't listen on {}; choose another address with --listen", args.listen))?;
         if let Some(path) = &args.batch {
@@ -89,22 +90,21 @@ pub(crate) fn simulate(args: &SimulateArgs, rps: Option<f64>) -> Result<Exit> {
         }
         print_start(listen::reachable(listener.local_addr()?), transfers.len(), limits.rps, args.batch.as_deref())?;
         if let Some(address) = args.chain_listen {
-            let listener = server::bind(address)
+            let listener = TcpListener::bind(address)
                 .await
                 .wrap_err_with(|| format!("can't listen on {address}; choose another address with --chain-listen"))?;
             let address = listen::reachable(listener.local_addr()?);
             writeln!(io::stdout(), "simulated chains on http://{address}: in the config file, for example:")?;
             writeln!(io::stdout(), "  [chains.42161]\n  rpc = \"http://{address}/42161\"")?;
-            tokio::spawn(chain_server::serve(listener, chains, clock.clone(), std::future::pending()));
+            tokio::spawn(chain_server::serve(listener, chains, clock.clone()));
         }
-        let (exit_sender, exit_receiver) = tokio::sync::oneshot::channel();
-        let stop = async move {
-            exit_sender.send(signal.await).ok();
+        let exit = tokio::select! {
+            served = server::serve(listener, Arc::clone(&service), clock) => return Ok(served.map(|()| Exit::Error)?),
+            exit = signal => exit,
         };
-        server::serve(listener, Arc::clone(&service), clock, stop).await?;
         let report = service.lock().unwrap_or_else(PoisonError::into_inner).report();
         writeln!(io::stdout(), "{report}")?;
-        Ok(exit_receiver.await.unwrap_or(Exit::Error))
+        Ok(exit)
     })
 }
 

@@ -2,6 +2,8 @@
 
 use std::net::Ipv4Addr;
 
+use tokio::net::TcpListener;
+
 use super::*;
 use crate::{
     api::Timeouts,
@@ -12,7 +14,7 @@ use crate::{
         ids::ChainId,
         operation::Edit,
     },
-    sim::{chain_server, server},
+    sim::chain_server,
 };
 
 const SCENARIO: &str = include_str!("../../../assets/scenarios/chains.toml");
@@ -21,10 +23,10 @@ impl PollerFixture {
     /// Creates a fixture whose poller asks simulated chains.
     async fn with_chains(scenario: &str, rps: f64) -> Self {
         let mut fixture = Self::empty(scenario, rps);
-        let listener = server::bind((Ipv4Addr::LOCALHOST, 0).into()).await.unwrap();
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let address = listener.local_addr().unwrap();
         let world = fixture.scenario.world(start());
-        tokio::spawn(chain_server::serve(listener, world, fixture.clock.clone(), std::future::pending()));
+        tokio::spawn(chain_server::serve(listener, world, fixture.clock.clone()));
         let node = |chain: &str| NodeSetting {
             rps: 50.0,
             ..NodeSetting::new(chain, Some(&format!("http://{address}/{chain}")))
