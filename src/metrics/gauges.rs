@@ -3,7 +3,7 @@
 //!
 //! A label must never name a transaction, a ticket or an integrator ID: metrics are stored elsewhere for a long time.
 
-use std::{collections::BTreeMap, sync::atomic::AtomicU64};
+use std::{collections::BTreeMap, path::PathBuf, sync::atomic::AtomicU64};
 
 use chrono::{DateTime, Utc};
 use prometheus_client::{
@@ -21,7 +21,7 @@ use crate::{
         team::{TeamLink, TeamStatus},
     },
     notify::{WEBHOOK_CHANNEL, WebhookPosts},
-    store::{Reader, SharedReader, StoreError, StoreFiles},
+    store::{self, Reader, SharedReader, StoreError},
 };
 
 /// The labels of a series: names and values.
@@ -38,7 +38,7 @@ pub(super) fn profile_label(profile: &str) -> Labels<1> {
 /// The sources of the gauges.
 pub(super) struct GaugeSources {
     pub(super) reader: SharedReader,
-    pub(super) files: StoreFiles,
+    pub(super) store_path: PathBuf,
     pub(super) posts: WebhookPosts,
     /// The state of the team's store; `None` for a store of one machine.
     pub(super) team: Option<watch::Receiver<TeamStatus>>,
@@ -142,7 +142,7 @@ impl GaugeSources {
 
     /// Registers the sizes of the store's files and the age of its newest backup.
     fn register_files(&self, now: DateTime<Utc>, registry: &mut Registry) {
-        let (database, log) = self.files.sizes();
+        let (database, log) = store::file_sizes(&self.store_path);
         let sizes: Family<[(&str, &str); 1], Gauge> = Family::default();
         for (file, bytes) in [("database", database), ("log", log)] {
             sizes.get_or_create(&[("file", file)]).set(whole(bytes));
@@ -150,7 +150,7 @@ impl GaugeSources {
         let help = "Size of the store's file and of its write-ahead log";
         registry.register_with_unit("store_size", help, Unit::Bytes, sizes);
         // A backup from the future has a wrong date: its age isn't known.
-        let backups = self.files.backups(now);
+        let backups = store::backups(&self.store_path, now);
         if let Some(newest) = backups.first().filter(|newest| newest.at <= now) {
             let age = FloatGauge::default();
             age.set(span::between(newest.at, now).as_secs_f64());

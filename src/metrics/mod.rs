@@ -118,8 +118,8 @@ impl Metrics {
         let version = Info::new(vec![("version", env!("CARGO_PKG_VERSION"))]);
         counted.register("build", "Version of hoptop", version);
         let feed_metrics = FeedMetrics::new(&profiles, store.team().map(|_| clock.now().wall), &mut counted);
-        let (reader, files, team) = (SharedReader::new(store.reader()?), store.files(), store.team());
-        let gauges = GaugeSources { reader, files, posts, team, profiles, clock: clock.clone() };
+        let (reader, store_path, team) = (SharedReader::new(store.reader()?), store.path().to_owned(), store.team());
+        let gauges = GaugeSources { reader, store_path, posts, team, profiles, clock: clock.clone() };
         let state = MetricsState { counted, gauges, is_loopback: address.ip().is_loopback() };
         let router = Router::new().route("/metrics", get(answer_request)).with_state(Arc::new(state));
         let mut tasks = JoinSet::new();

@@ -310,8 +310,8 @@ impl<T: ServiceTransport> PollerDriver<T> {
             ServiceRequest::Quote(id) => match self.quotes.remove(&id) {
                 Some(quote) => {
                     let claimed = requests::claim_quote(&self.setup, &quote, self.setup.clock.now()).await;
-                    let claimed = claimed.or_else(|error| self.handle_write_error(error).map(|()| None))?;
-                    claimed.map(|quote_request| sender.ask_quote(quote, quote_request).boxed())
+                    let claimed = claimed.or_else(|error| self.handle_write_error(error).map(|()| false))?;
+                    claimed.then(|| sender.ask_quote(quote).boxed())
                 }
                 None => None,
             },

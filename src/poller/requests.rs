@@ -11,7 +11,7 @@ use crate::{
         ids::TransactionKey,
         observation::{Observation, RequestFailure},
         operation::{Operation, QuoteKey, StatusRequestKey},
-        quote::{QuoteObservation, QuoteRequest},
+        quote::QuoteObservation,
         status::RouterStatus,
         transaction::TransactionParams,
     },
@@ -75,8 +75,8 @@ impl<T: ServiceTransport> RequestSender<T> {
     }
 
     /// Asks for a route.
-    pub(super) async fn ask_quote(self, quote: QuoteKey, request: QuoteRequest) -> RequestResult {
-        let observation = self.transport.quote(&request).await;
+    pub(super) async fn ask_quote(self, quote: QuoteKey) -> RequestResult {
+        let observation = self.transport.quote(&quote.request).await;
         let at = self.clock.now();
         let failure = observation.answer.failure().cloned();
         if let Some(failure) = &failure {
@@ -96,25 +96,21 @@ impl<T: ServiceTransport> RequestSender<T> {
     }
 }
 
-/// Claims a quote that a person asked for. Returns `None` if another process has claimed the quote, nobody waits for it
+/// Claims a quote that a person asked for. Returns `false` if another process has claimed the quote, nobody waits for it
 /// any more, or the lease of a team no longer permits the request. In the last case the quote is answered with a
 /// refusal.
-pub(super) async fn claim_quote<T>(
-    setup: &PollerSetup<T>,
-    quote: &QuoteKey,
-    now: Now,
-) -> Result<Option<QuoteRequest>, StoreError> {
+pub(super) async fn claim_quote<T>(setup: &PollerSetup<T>, quote: &QuoteKey, now: Now) -> Result<bool, StoreError> {
     let claim = Operation::ClaimQuote { quote: quote.clone() };
     let claimed = apply_operation(&setup.store, &setup.clock, claim, now).await?.claimed()?;
     // Claiming takes as long as the team's database does.
-    if claimed.is_none() || setup.lease.as_ref().is_none_or(|lease| lease.is_granted(&setup.clock)) {
+    if !claimed || setup.lease.as_ref().is_none_or(|lease| lease.is_granted(&setup.clock)) {
         return Ok(claimed);
     }
     let reason = "another machine of the team polls now; request the quote again";
     let observation = QuoteObservation::failed(RequestFailure::Transport(reason.into()));
     let refusal = Operation::AnswerQuote { quote: quote.clone(), observation };
     apply_operation(&setup.store, &setup.clock, refusal, setup.clock.now()).await?;
-    Ok(None)
+    Ok(false)
 }
 
 /// Applies an operation. A paused clock does not advance meanwhile.

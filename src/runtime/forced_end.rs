@@ -19,7 +19,7 @@ use futures_util::{
 use rustix::process::Signal;
 use tokio::sync::{mpsc, watch};
 
-use super::{exit::Exit, signal_stream::signal_stream, stderr::print_at_once, tokio_runtime};
+use super::{exit::Exit, stderr::print_at_once, tokio_runtime};
 use crate::{
     clock::{Clock, MonotonicTime},
     tui::terminal,
@@ -179,4 +179,10 @@ impl Signals {
             Exit::Terminated
         })
     }
+}
+
+/// Starts to listen for a signal, whose default action then no longer happens.
+pub(super) fn signal_stream(kind: Signal) -> Result<tokio::signal::unix::Signal> {
+    use tokio::signal::unix::{SignalKind, signal};
+    signal(SignalKind::from_raw(kind.as_raw())).wrap_err("can't listen for signals")
 }

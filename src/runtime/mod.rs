@@ -13,7 +13,6 @@ pub(crate) mod log_file;
 pub(crate) mod maintenance;
 pub(crate) mod service_client;
 pub(crate) mod service_manager;
-mod signal_stream;
 pub(crate) mod signals;
 pub(crate) mod stderr;
 pub(crate) mod team_poller;

@@ -14,7 +14,11 @@ use color_eyre::eyre::Result;
 use futures_util::FutureExt;
 use tokio::{runtime::Runtime, sync::mpsc};
 
-use super::{exit::Exit, forced_end, signal_stream::signal_stream, tokio_runtime};
+use super::{
+    exit::Exit,
+    forced_end::{self, signal_stream},
+    tokio_runtime,
+};
 use crate::tui::system::suspension::{self, SuspendOrder, SuspendScope};
 
 /// Starts to listen for signals. The returned future resolves with the exit code of the first signal. From then on the

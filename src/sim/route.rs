@@ -5,6 +5,7 @@
 
 use std::{collections::HashMap, time::Duration};
 
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -34,7 +35,9 @@ pub(super) struct RouteHandler {
     last_routes: HashMap<String, MonotonicTime>,
 }
 
-/// A request for a route, with all required fields.
+/// A request for a route, with all required fields. The answer repeats it.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
 struct RouteRequest<'a> {
     from_address: &'a str,
     from_chain: ChainId,
@@ -43,6 +46,7 @@ struct RouteRequest<'a> {
     to_chain: ChainId,
     to_token: &'a str,
     to_address: &'a str,
+    #[serde(rename = "quoteOnly")]
     is_quote_only: bool,
 }
 
@@ -164,7 +168,7 @@ impl<'a> RouteRequest<'a> {
 
     /// Returns the answer, which is the same for the same request.
     fn route(&self, amount: u128) -> Value {
-        let params = self.params();
+        let params = json!(self);
         let mut random = RandomValues::of(&params.to_string());
         let quote_id = random.token();
         let same_chain = self.from_chain == self.to_chain;
@@ -189,19 +193,6 @@ impl<'a> RouteRequest<'a> {
             fields.insert("transactionRequest".to_owned(), self.transaction(&mut random));
         }
         json!({ "route": route })
-    }
-
-    fn params(&self) -> Value {
-        json!({
-            "fromAddress": self.from_address,
-            "fromChain": self.from_chain,
-            "fromToken": self.from_token,
-            "fromAmount": self.from_amount,
-            "toChain": self.to_chain,
-            "toToken": self.to_token,
-            "toAddress": self.to_address,
-            "quoteOnly": self.is_quote_only,
-        })
     }
 
     /// Returns random call data, which nobody can use.

@@ -37,13 +37,13 @@ use tokio::sync::watch;
 pub(crate) use self::{
     error::{Result, StoreError, StoreFault},
     file::{
-        backup::{BackupDue, BackupReport, ExistingFilePolicy},
+        backup::{BackupDue, BackupReport, ExistingFilePolicy, backups},
         backup_schedule::BackupSchedule,
         filesystem,
         lock_wait::LockAnnouncement,
+        paths::file_sizes,
         recovery::Recovery,
         restore::RestoreReport,
-        store_files::StoreFiles,
     },
     operations::{
         AppliedEntries, AppliedObservation, DecodeRecord, DroppedBodies, ImportPreview, ImportToUndo, OperationResult,
@@ -365,11 +365,6 @@ impl Store {
     /// written. `count` says how many values are damaged.
     pub fn mark_for_repair(&self, count: &str) {
         self.health.report(&StoreFault::Broken(format!("{}: {count}", recovery::DAMAGED_VALUES)));
-    }
-
-    /// The files of the store, as a handle that doesn't keep the store open.
-    pub fn files(&self) -> StoreFiles {
-        StoreFiles::new(Arc::clone(&self.path))
     }
 
     /// Writes a verified copy of the store to a file. `should_continue` is called from time to time: `false` cancels

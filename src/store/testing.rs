@@ -147,7 +147,7 @@ pub(crate) fn withdraw_quote(store: &Store, id: i64, wanted_until: DateTime<Utc>
     apply(store, Operation::WithdrawQuote { quote: quote_key(store, id), wanted_until }, at).unwrap();
 }
 
-pub(crate) fn claim_quote(store: &Store, id: i64, at: DateTime<Utc>) -> Option<QuoteRequest> {
+pub(crate) fn claim_quote(store: &Store, id: i64, at: DateTime<Utc>) -> bool {
     apply(store, Operation::ClaimQuote { quote: quote_key(store, id) }, at).unwrap().claimed().unwrap()
 }
 

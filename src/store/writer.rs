@@ -9,7 +9,7 @@ use std::{
     path::PathBuf,
     pin::Pin,
     sync::{
-        Arc, Mutex,
+        Arc,
         atomic::{AtomicBool, AtomicUsize, Ordering},
         mpsc::{self, Receiver, RecvTimeoutError, Sender},
     },
@@ -60,7 +60,7 @@ const CHECKPOINT_TIMEOUT: Duration = Duration::from_millis(50);
 /// A handle to the writer's thread.
 pub(super) struct Writer {
     queue: Option<Sender<QueuedWrite>>,
-    thread: Mutex<Option<JoinHandle<()>>>,
+    thread: Option<JoinHandle<()>>,
     commit_trigger: Option<CommitTrigger>,
     /// Why nothing can be written, if so.
     refusal: Option<StoreFault>,
@@ -204,12 +204,12 @@ impl Writer {
             .spawn(move || worker.run())
             .map_err(StoreError::Thread)?;
         let commit_trigger = Some(CommitTrigger { queued, writer: WriterWake::Thread(thread.thread().clone()) });
-        Ok(Self { queue: Some(queue), thread: Mutex::new(Some(thread)), commit_trigger, refusal: None })
+        Ok(Self { queue: Some(queue), thread: Some(thread), commit_trigger, refusal: None })
     }
 
     /// Returns a writer that refuses every write, for a store that can't be written.
     pub(super) fn refusing(fault: StoreFault) -> Self {
-        Self { queue: None, thread: Mutex::new(None), commit_trigger: None, refusal: Some(fault) }
+        Self { queue: None, thread: None, commit_trigger: None, refusal: Some(fault) }
     }
 
     /// Submits a write to the thread. A loss of power may lose the newest writes that aren't durable, but never a part
@@ -244,8 +244,7 @@ impl Drop for Writer {
     fn drop(&mut self) {
         self.queue = None;
         self.commit_trigger.iter().for_each(CommitTrigger::commit_now);
-        let thread = self.thread.lock().ok().and_then(|mut thread| thread.take());
-        if thread.is_some_and(|thread| thread.join().is_err()) {
+        if self.thread.take().is_some_and(|thread| thread.join().is_err()) {
             tracing::error!("the store's writer panicked");
         }
     }

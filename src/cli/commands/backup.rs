@@ -19,7 +19,7 @@ use crate::{
     clock::Clock,
     domain::text,
     runtime::{exit::Exit, signals},
-    store::{BackupDue, BackupReport, ExistingFilePolicy, Store},
+    store::{self, BackupDue, BackupReport, ExistingFilePolicy, Store},
 };
 
 /// The largest store, in bytes, whose daily backup is made at once; it takes a second at most.
@@ -97,7 +97,7 @@ pub(crate) fn back_up_if_due(store: &Store) -> Result<()> {
     let now = Clock::system().now().wall;
     match store.fault() {
         Some(_) => return Ok(()),
-        None if store.files().sizes().0 <= MAX_INLINE_BYTES => {
+        None if store::file_sizes(store.path()).0 <= MAX_INLINE_BYTES => {
             return Ok(Store::backup_if_due(store.path(), now, &|| true).map(drop)?);
         }
         None => {}

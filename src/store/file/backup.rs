@@ -61,7 +61,7 @@ pub enum ExistingFilePolicy {
 
 /// A backup in the folder of a store's backups.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Backup {
+pub(crate) struct Backup {
     pub path: PathBuf,
     /// When the backup was made, according to its name.
     pub at: DateTime<Utc>,
@@ -158,7 +158,7 @@ fn publish(unfinished: TempPath, to: &Path, existing: ExistingFilePolicy) -> io:
 }
 
 /// Lists the backups beside a store, the newest first. Backups that a wrong clock dated after `now` come last.
-pub(in crate::store) fn list(store: &Path, now: DateTime<Utc>) -> Vec<Backup> {
+pub(crate) fn backups(store: &Path, now: DateTime<Utc>) -> Vec<Backup> {
     let entries = fs::read_dir(folder(store)).into_iter().flatten().flatten();
     let mut kept: Vec<Backup> = entries.filter_map(|entry| parse(store, entry.path())).collect();
     kept.sort_by_key(|kept| (kept.at > now, std::cmp::Reverse(kept.at)));
@@ -254,13 +254,13 @@ pub(in crate::store) fn before_migration(source: &Connection, store: &Path, at: 
 
 /// Whether a backup is due. Backups with a date in the future don't count: they would delay the next backup.
 fn is_due(store: &Path, at: DateTime<Utc>) -> bool {
-    list(store, at).iter().find(|kept| kept.at <= at).is_none_or(|newest| at - newest.at >= DAILY_INTERVAL)
+    backups(store, at).iter().find(|kept| kept.at <= at).is_none_or(|newest| at - newest.at >= DAILY_INTERVAL)
 }
 
 /// Deletes surplus backups. A failure is only logged, since the remaining backups matter more.
 fn prune(store: &Path, now: DateTime<Utc>) {
     let (daily, schemas): (Vec<Backup>, Vec<Backup>) =
-        list(store, now).into_iter().partition(|kept| kept.before.is_none());
+        backups(store, now).into_iter().partition(|kept| kept.before.is_none());
     for old in daily.iter().skip(DAYS_KEPT).chain(schemas.iter().skip(SCHEMAS_KEPT)) {
         if let Err(error) = fs::remove_file(&old.path) {
             tracing::warn!("can't delete the old backup {}: {error}", old.path.display());

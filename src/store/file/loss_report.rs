@@ -33,7 +33,8 @@ pub(in crate::store) fn notice(path: &Path, exit_state: &ExitState, at: DateTime
 
 /// Whether the store's file is missing, but its log or a backup exists.
 pub(in crate::store) fn is_lost_store(path: &Path) -> bool {
-    !path.exists() && (paths::companion(path, "-wal").exists() || !backup::list(path, DateTime::UNIX_EPOCH).is_empty())
+    !path.exists()
+        && (paths::companion(path, "-wal").exists() || !backup::backups(path, DateTime::UNIX_EPOCH).is_empty())
 }
 
 /// Whether the store should have a log but has none. A process that opens a store for writing creates a log, and the
@@ -69,7 +70,7 @@ fn copy(path: &Path, copy_path: &Path) -> io::Result<()> {
 /// Moves the backups of a lost store to a folder of their own. There newer backups don't displace them, and a recovery
 /// of the new store doesn't use them.
 fn report_lost_file(path: &Path, at: DateTime<Utc>) -> String {
-    let kept = backup::list(path, at);
+    let kept = backup::backups(path, at);
     let Some(newest) = kept.first() else {
         return format!(
             "the store {} is missing, so an empty one was created; it has no backup. If the file was moved, quit hoptop and move it back, or name it with --db",

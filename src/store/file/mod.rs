@@ -20,4 +20,3 @@ pub(super) mod recovery;
 mod recovery_source;
 pub(super) mod restore;
 mod sql_functions;
-pub(super) mod store_files;

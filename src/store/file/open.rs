@@ -260,6 +260,6 @@ fn is_unwritable(error: &io::Error) -> bool {
 
 /// Whether a file that can't be read as a database is still a hoptop store. No process may have the file open.
 fn is_hoptop_store(path: &Path) -> bool {
-    !backup::list(path, DateTime::UNIX_EPOCH).is_empty()
+    !backup::backups(path, DateTime::UNIX_EPOCH).is_empty()
         || FileHeader::read(path).is_ok_and(|header| header.application_id == connection::APPLICATION_ID)
 }

@@ -18,6 +18,11 @@ pub(in crate::store) const COMPANIONS: [&str; 2] = ["-wal", "-shm"];
 /// The format of moments in file names: in UTC, and in the order of time.
 pub(in crate::store) const TIMESTAMP_FORMAT: &str = "%Y%m%dT%H%M%SZ";
 
+/// Returns the sizes in bytes of a store's file and of its write-ahead log.
+pub(crate) fn file_sizes(store: &Path) -> (u64, u64) {
+    (store.metadata().map_or(0, |file| file.len()), log_size(store))
+}
+
 /// Returns the size of the store's log in bytes; 0 if there is none.
 pub(in crate::store) fn log_size(store: &Path) -> u64 {
     companion(store, "-wal").metadata().map_or(0, |log| log.len())

@@ -207,7 +207,7 @@ fn rebuild_store(path: &Path, at: DateTime<Utc>, damaged_file: &Path) -> Result<
 fn repair_from_backups(path: &Path, at: DateTime<Utc>, target: &Connection) -> Result<()> {
     target.pragma_update(None, "foreign_keys", false)?;
     sql_functions::register(target)?;
-    for kept in backup::list(path, at) {
+    for kept in backup::backups(path, at) {
         match partial_recovery::repair_rows(&kept.path, target) {
             Ok(0) => {}
             Ok(rows) => tracing::warn!("{rows} damaged rows were taken from the backup {}", kept.path.display()),
@@ -219,7 +219,7 @@ fn repair_from_backups(path: &Path, at: DateTime<Utc>, target: &Connection) -> R
 
 /// Copies the newest sound backup; creates a new store if there is none. Returns when the backup was made.
 fn restore_newest(path: &Path, at: DateTime<Utc>, unfinished: &Path) -> Result<(Option<DateTime<Utc>>, Connection)> {
-    for kept in backup::list(path, at) {
+    for kept in backup::backups(path, at) {
         match restore(&kept.path, unfinished) {
             Ok(target) => return Ok((Some(kept.at), target)),
             Err(error) => tracing::error!("the backup {} can't be restored: {error}", kept.path.display()),

@@ -35,7 +35,6 @@ use super::{
 };
 use crate::domain::{
     operation::{Envelope, Operation, StatusRequestKey},
-    quote::QuoteRequest,
     team::LogPosition,
 };
 
@@ -65,8 +64,8 @@ pub enum OperationResult {
     Dropped(DroppedBodies),
     /// The result of [`Operation::RequestQuote`].
     Asked(QuoteSubmission),
-    /// The result of [`Operation::ClaimQuote`]: the request to send, if there is one.
-    Claimed(Option<QuoteRequest>),
+    /// The result of [`Operation::ClaimQuote`]: whether the request is to be sent.
+    Claimed(bool),
     /// The result of [`Operation::RequestStatus`].
     StatusRequested(Box<StatusRequest>),
     /// The result of applying entries of a team's log.
@@ -108,8 +107,8 @@ outcomes! {
     dropped Dropped DroppedBodies;
     /// The result of asking for a route.
     asked Asked QuoteSubmission;
-    /// The claimed request.
-    claimed Claimed Option<QuoteRequest>;
+    /// Whether a claimed request is to be sent.
+    claimed Claimed bool;
     /// The request for a status.
     status_requested StatusRequested Box<StatusRequest>;
     /// The result of applying entries.

@@ -64,18 +64,18 @@ pub(super) fn ask(
     Ok(QuoteSubmission::Pending { id, quote })
 }
 
-/// Returns the request to send; `None` if another process claimed the request, or no person waits for it any more. If
-/// the wallet has to wait meanwhile, that becomes the answer, and the result is `None`.
-pub(super) fn claim(db: &Connection, quote: &QuoteKey, at: DateTime<Utc>) -> Result<Option<QuoteRequest>> {
+/// Returns whether the request is to be sent: not if another process claimed it, or no person waits for it any more. If
+/// the wallet has to wait meanwhile, that becomes the answer, and nothing is sent.
+pub(super) fn claim(db: &Connection, quote: &QuoteKey, at: DateTime<Utc>) -> Result<bool> {
     if !quotes::claim(db, quote, at)? {
-        return Ok(None);
+        return Ok(false);
     }
     let Some((until, message)) = wallet_limit(db, &quote.profile, &quote.request, at)? else {
-        return Ok(Some(quote.request.clone()));
+        return Ok(true);
     };
     let limited = QuoteAnswer::WalletLimited { message, retry_after: span::between(at, until) };
     answer(db, quote, &QuoteObservation { answer: limited, http_status: None, body: None }, at)?;
-    Ok(None)
+    Ok(false)
 }
 
 pub(super) fn answer(

@@ -2,10 +2,7 @@
 //!
 //! The team's session receives from this queue.
 
-use std::{
-    sync::{Arc, Mutex},
-    thread::JoinHandle,
-};
+use std::{sync::Arc, thread::JoinHandle};
 
 use tokio::sync::{mpsc::UnboundedSender, oneshot, watch};
 
@@ -69,7 +66,7 @@ pub(crate) struct LogQueue {
 
 struct SessionThread {
     queue: Option<UnboundedSender<Submission>>,
-    thread: Mutex<Option<JoinHandle<()>>>,
+    thread: Option<JoinHandle<()>>,
 }
 
 impl LogQueue {
@@ -79,7 +76,7 @@ impl LogQueue {
         thread: JoinHandle<()>,
         status: watch::Receiver<TeamStatus>,
     ) -> Self {
-        let session = SessionThread { queue: Some(queue), thread: Mutex::new(Some(thread)) };
+        let session = SessionThread { queue: Some(queue), thread: Some(thread) };
         Self { session: Arc::new(session), status }
     }
 
@@ -101,8 +98,7 @@ impl LogQueue {
 impl Drop for SessionThread {
     fn drop(&mut self) {
         self.queue = None;
-        let thread = self.thread.lock().ok().and_then(|mut thread| thread.take());
-        if thread.is_some_and(|thread| thread.join().is_err()) {
+        if self.thread.take().is_some_and(|thread| thread.join().is_err()) {
             tracing::error!("the session with the team's store panicked");
         }
     }

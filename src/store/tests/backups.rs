@@ -85,18 +85,22 @@ fn one_backup_a_day_is_made_and_the_last_seven_are_kept() {
         assert!(Store::backup_if_due(store.path(), day(number), &|| true).unwrap().is_some());
         assert_eq!(Store::backup_if_due(store.path(), day(number) + TimeDelta::hours(23), &|| true).unwrap(), None);
     }
-    let kept: Vec<_> = store.files().backups(day(9)).into_iter().map(|kept| kept.at).collect();
+    let kept: Vec<_> = backups(store.path(), day(9)).into_iter().map(|kept| kept.at).collect();
     assert_eq!(kept, [9, 8, 7, 6, 5, 4, 3].map(day));
-    let backups = folder.path().join("deep/backups");
-    assert!(names(&backups).contains(&"hoptop.db.19700110T000000Z.backup".to_owned()), "{:?}", names(&backups));
+    let backup_folder = folder.path().join("deep/backups");
+    assert!(
+        names(&backup_folder).contains(&"hoptop.db.19700110T000000Z.backup".to_owned()),
+        "{:?}",
+        names(&backup_folder)
+    );
     // A leftover of a killed process, and files of other stores.
-    fs::write(backups.join(".hoptop.db.19700110T000000Z.backup.unfinished-killed"), "half").unwrap();
-    fs::write(backups.join(".hoptop.db.b.19700110T000000Z.backup.unfinished-theirs"), "being made").unwrap();
-    fs::write(backups.join("other.db.19700101T000000Z.backup"), "theirs").unwrap();
+    fs::write(backup_folder.join(".hoptop.db.19700110T000000Z.backup.unfinished-killed"), "half").unwrap();
+    fs::write(backup_folder.join(".hoptop.db.b.19700110T000000Z.backup.unfinished-theirs"), "being made").unwrap();
+    fs::write(backup_folder.join("other.db.19700101T000000Z.backup"), "theirs").unwrap();
     // A backup dated a year ahead doesn't delay the next backup.
     assert!(Store::backup_if_due(store.path(), day(365), &|| true).unwrap().is_some());
     assert!(Store::backup_if_due(store.path(), day(11), &|| true).unwrap().is_some());
-    let names = names(&backups);
+    let names = names(&backup_folder);
     assert!(!names.iter().any(|name| name.contains("killed")), "{names:?}");
     assert!(names.iter().any(|name| name.starts_with("other.db")), "{names:?}");
     assert!(names.iter().any(|name| name.ends_with("-theirs")), "{names:?}");
@@ -107,15 +111,15 @@ fn backups_dated_in_the_future_are_listed_last_and_deleted_first() {
     let (folder, store) = open();
     import_one(&store);
     let day = |day: i64| at(day * 86_400);
-    let backups = folder.path().join("deep/backups");
-    fs::create_dir(&backups).unwrap();
+    let backup_folder = folder.path().join("deep/backups");
+    fs::create_dir(&backup_folder).unwrap();
     for ahead in 1..=7 {
-        fs::write(backups.join(format!("hoptop.db.2099010{ahead}T000000Z.backup")), "from the future").unwrap();
+        fs::write(backup_folder.join(format!("hoptop.db.2099010{ahead}T000000Z.backup")), "from the future").unwrap();
     }
     assert!(Store::backup_if_due(store.path(), day(0), &|| true).unwrap().is_some());
     assert_eq!(Store::backup_if_due(store.path(), day(0) + TimeDelta::hours(1), &|| true).unwrap(), None);
-    assert_eq!(store.files().backups(day(0)).len(), 7);
-    assert_eq!(store.files().backups(day(0))[0].at, day(0));
+    assert_eq!(backups(store.path(), day(0)).len(), 7);
+    assert_eq!(backups(store.path(), day(0))[0].at, day(0));
 }
 
 #[test]
@@ -123,14 +127,14 @@ fn opening_a_backup_leaves_it_unchanged() {
     let (folder, store) = open();
     import_one(&store);
     Store::backup_if_due(store.path(), at(0), &|| true).unwrap();
-    let backups = folder.path().join("deep/backups");
-    let path = store.files().backups(at(0)).remove(0).path;
-    let before = (names(&backups), fs::read(&path).unwrap());
+    let backup_folder = folder.path().join("deep/backups");
+    let path = backups(store.path(), at(0)).remove(0).path;
+    let before = (names(&backup_folder), fs::read(&path).unwrap());
     let shown = Store::open_lasting(&path, at(1)).unwrap();
     assert_eq!(shown.reader().unwrap().load().unwrap().0.len(), 1);
     assert!(testing::submit_track(&shown, "default", vec![fixtures::new(2)], at(1)).wait().is_err());
     drop(shown);
-    assert_eq!((names(&backups), fs::read(&path).unwrap()), before);
+    assert_eq!((names(&backup_folder), fs::read(&path).unwrap()), before);
 }
 
 #[test]
@@ -149,9 +153,9 @@ fn backup_is_refused_where_another_store_has_a_log() {
 fn only_one_process_makes_the_backup() {
     let (folder, store) = open();
     import_one(&store);
-    let backups = folder.path().join("deep/backups");
-    fs::create_dir(&backups).unwrap();
-    let other = fs::File::create(backups.join("hoptop.db.lock")).unwrap();
+    let backup_folder = folder.path().join("deep/backups");
+    fs::create_dir(&backup_folder).unwrap();
+    let other = fs::File::create(backup_folder.join("hoptop.db.lock")).unwrap();
     other.lock().unwrap();
     assert_eq!(Store::backup_if_due(store.path(), at(0), &|| true).unwrap(), None);
     drop(other);
@@ -177,7 +181,7 @@ fn backup_precedes_each_schema_change() {
     create_old_store(&path);
     let store = Store::open_lasting(&path, at(0)).unwrap();
     assert_eq!(store.reader().unwrap().load().unwrap().0.len(), 1);
-    let kept = store.files().backups(at(0));
+    let kept = backups(store.path(), at(0));
     assert_eq!((kept.len(), kept[0].before), (1, Some(1)));
     assert_eq!(migrate::version(&Connection::open(&kept[0].path).unwrap()).unwrap(), 1);
 }
@@ -201,12 +205,12 @@ fn unfinished_backup_of_a_killed_process_is_removed_at_the_next_start() {
     let (_folder, store) = open();
     let path = store.path().to_owned();
     drop(store);
-    let backups = path.with_file_name("backups");
-    fs::create_dir(&backups).unwrap();
-    let unfinished = backups.join(".hoptop.db.19700110T000000Z.backup.unfinished-killed");
+    let backup_folder = path.with_file_name("backups");
+    fs::create_dir(&backup_folder).unwrap();
+    let unfinished = backup_folder.join(".hoptop.db.19700110T000000Z.backup.unfinished-killed");
     fs::write(&unfinished, "half").unwrap();
     // Another process makes a backup.
-    let lock = fs::File::create(backups.join("hoptop.db.lock")).unwrap();
+    let lock = fs::File::create(backup_folder.join("hoptop.db.lock")).unwrap();
     lock.lock().unwrap();
     drop(Store::open_lasting(&path, at(1)).unwrap());
     assert!(unfinished.exists());

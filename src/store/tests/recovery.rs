@@ -463,7 +463,7 @@ fn notice_after_removing(files: &[&str], with_backup: bool) -> Option<String> {
         fs::remove_file(paths::companion(&path, ending)).unwrap();
     }
     let store = Store::open_lasting(&path, at(120)).unwrap();
-    assert!(store.files().backups(at(120)).is_empty(), "its backups belong to the store that is gone");
+    assert!(backups(store.path(), at(120)).is_empty(), "its backups belong to the store that is gone");
     store.notice()
 }
 
@@ -501,7 +501,7 @@ fn removed_store_is_reported_and_its_backups_are_kept() {
     for day in 1..=8 {
         Store::backup_if_due(store.path(), at(day * 86_400), &|| true).unwrap().unwrap();
     }
-    assert!(kept.exists() && store.files().backups(at(8 * 86_400)).len() == 7);
+    assert!(kept.exists() && backups(store.path(), at(8 * 86_400)).len() == 7);
     drop(store);
     assert_eq!(Store::open_lasting(&path, at(90_000)).unwrap().notice(), None);
 }
@@ -558,7 +558,7 @@ fn create_with_quote_and_chain() -> (TempDir, PathBuf) {
     let (folder, path) = create_filled_store(2);
     let store = Store::open_lasting(&path, at(10)).unwrap();
     let id = pending_id(ask(&store, true, "0xaa", 10));
-    claim(&store, id, 11).unwrap();
+    assert!(claim(&store, id, 11));
     testing::answer_quote(&store, id, route("q", 900), at(12));
     let reading = ChainReading::without_node(ChainVerdict::Pending);
     testing::observe_chain(&store, RowId(1), OnChain::after(None, reading, None, at(13)), at(13));

@@ -2,10 +2,7 @@
 //!
 //! A simulation with threads has an order of events that no seed gives again.
 
-use std::{
-    path::PathBuf,
-    sync::{Arc, Mutex},
-};
+use std::{path::PathBuf, sync::Arc};
 
 use rusqlite::Connection;
 use tokio::sync::Notify;
@@ -54,7 +51,7 @@ impl Writer {
         let submitted: Arc<Notify> = Arc::default();
         let writer = WriterWake::Steps(Arc::clone(&submitted));
         let commit_trigger = Some(CommitTrigger { queued: Arc::clone(&worker.queued), writer });
-        let handle = Self { queue: Some(queue), thread: Mutex::new(None), commit_trigger, refusal: None };
+        let handle = Self { queue: Some(queue), thread: None, commit_trigger, refusal: None };
         (handle, WriterSteps { worker: WriterThread { on_kept: Some(on_kept), ..worker }, submitted })
     }
 }

@@ -85,7 +85,8 @@ pub(crate) fn confirm_undo(model: &mut Model, import: ImportToUndo) {
         return;
     }
     let count = import.transactions;
-    let yes = (format!("yes, stop polling all {count}"), MenuChoice::UndoImport(import));
+    let undo = Effect::Undo { confirmed: Some(import) };
+    let yes = (format!("yes, stop polling all {count}"), MenuChoice::Do(undo));
     let title = format!("Undo the import of {count} transactions?");
     model.dialog =
         Dialog::Menu(Menu::confirm(title, "They are kept, but no longer polled. Redo polls them again.", yes));
@@ -99,7 +100,8 @@ pub(crate) fn untrack(model: &mut Model, now: MonotonicTime) -> Vec<Effect> {
             let count = rows.len();
             let title = format!("Stop polling {count} transactions?");
             let consequences = consequences_of_untrack(model, &rows);
-            let yes = (format!("yes, stop polling all {count}"), MenuChoice::Untrack(rows));
+            let untrack = Effect::Write(Write::Edit(Edit::Untrack { transactions: rows }));
+            let yes = (format!("yes, stop polling all {count}"), MenuChoice::Do(untrack));
             model.dialog = Dialog::Menu(Menu::confirm(title, consequences, yes));
             Vec::new()
         }

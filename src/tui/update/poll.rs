@@ -56,7 +56,7 @@ pub(crate) fn pause(model: &mut Model, now: Now) -> Vec<Effect> {
     if model.budgets(now.wall).any(|budget| budget.paused_until.is_some()) {
         return vec![Effect::Pause(None)];
     }
-    let entry = |key, label, minutes| MenuEntry::new(key, label, MenuChoice::Pause(minutes));
+    let entry = |key, label, minutes| MenuEntry::new(key, label, MenuChoice::Do(Effect::Pause(Some(minutes))));
     let entries = vec![entry("m", "15 minutes", 15), entry("h", "1 hour", 60)];
     let remark =
         "Other programs can use the budget. hoptop does not notice changes, but still polls transactions on request.";

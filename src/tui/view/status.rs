@@ -49,8 +49,11 @@ pub(crate) fn lines(context: &DrawContext<'_>, pane: Rect) -> Vec<Line<'static>>
         0 | 1 => vec![compact(context, columns)],
         height => {
             let columns = message_beside(context, pane).map_or(columns, |message| columns - usize::from(message.width));
-            let mut lines = polling_lines(context, columns);
-            lines.first_mut().into_iter().for_each(|line| push_alert_counts(context, line, columns));
+            let counts = alert_counts(context);
+            let mut lines = polling_lines(context, columns, counts.iter().map(Span::width).sum());
+            if let Some(line) = lines.first_mut() {
+                push_at_end(line, counts, columns);
+            }
             lines.extend(team(context, columns));
             // A pane with fewer rows than lines keeps the keys.
             lines.truncate(usize::from(height) - 1);
@@ -122,8 +125,8 @@ fn label(context: &DrawContext<'_>, text: &str, columns: usize) -> Span<'static>
 }
 
 /// Returns the polling line of the active profile and of as many other profiles as fit. The last line says how many
-/// profiles have no line.
-fn polling_lines(context: &DrawContext<'_>, columns: usize) -> Vec<Line<'static>> {
+/// profiles have no line. Less important pieces leave `reserved` columns free.
+fn polling_lines(context: &DrawContext<'_>, columns: usize, reserved: usize) -> Vec<Line<'static>> {
     /// The most columns of a profile's name.
     const NAME: usize = 16;
     let others = layout::other_profile_rows(context.model);
@@ -131,7 +134,7 @@ fn polling_lines(context: &DrawContext<'_>, columns: usize) -> Vec<Line<'static>
         context.model.setting.profiles().map(|name| width::display_width(&text::clean(name))).max().unwrap_or_default();
     let name = if context.model.other_profiles.is_empty() { LABEL } else { name.clamp(LABEL, NAME) };
     let shown = context.model.budgets(context.now.wall).take(1 + usize::from(others));
-    let mut lines: Vec<Line<'static>> = shown.map(|of| polling_line(context, &of, name, columns)).collect();
+    let mut lines: Vec<Line<'static>> = shown.map(|of| polling_line(context, &of, name, columns, reserved)).collect();
     let hidden = context.model.other_profiles.len() - usize::from(others);
     if let Some(last) = lines.last_mut().filter(|_| hidden > 0) {
         last.spans.insert(1, Span::styled(format!("(and {hidden} more)  "), context.theme.dim()));
@@ -139,22 +142,23 @@ fn polling_lines(context: &DrawContext<'_>, columns: usize) -> Vec<Line<'static>
     lines
 }
 
-/// Appends the numbers of firing alerts at the right end of a line, if the header has no room for them.
-fn push_alert_counts(context: &DrawContext<'_>, line: &mut Line<'static>, columns: usize) {
-    if header::is_wide(context.model.size.0) {
-        return;
-    }
-    let firing = Severity::ALL.into_iter().zip(context.model.overview.alerts).filter(|(_, count)| *count > 0);
-    let counts: Vec<_> = firing
-        .map(|(severity, count)| {
-            let text = format!("{}{count} ", row_text::mark(Some(severity)));
-            Span::styled(text, context.theme.severity(severity))
-        })
-        .collect();
-    let gap = columns.saturating_sub(line.width() + counts.iter().map(Span::width).sum::<usize>());
-    if gap > 0 && !counts.is_empty() {
+/// Returns the numbers of firing alerts, if the header has no room for them.
+fn alert_counts(context: &DrawContext<'_>) -> Vec<Span<'static>> {
+    let alerts = if header::is_wide(context.model.size.0) { [0; 3] } else { context.model.overview.alerts };
+    let firing = Severity::ALL.into_iter().zip(alerts).filter(|(_, count)| *count > 0);
+    let count = |(severity, count)| {
+        let text = format!("{}{count} ", row_text::mark(Some(severity)));
+        Span::styled(text, context.theme.severity(severity))
+    };
+    firing.map(count).collect()
+}
+
+/// Appends spans at the right end of a line, if they fit.
+fn push_at_end(line: &mut Line<'static>, spans: Vec<Span<'static>>, columns: usize) {
+    let gap = columns.saturating_sub(line.width() + spans.iter().map(Span::width).sum::<usize>());
+    if gap > 0 && !spans.is_empty() {
         line.push_span(Span::raw(" ".repeat(gap)));
-        line.spans.extend(counts);
+        line.spans.extend(spans);
     }
 }
 
@@ -185,15 +189,24 @@ fn verdict_spans(
 }
 
 /// Returns the polling line of a profile: the use of the budget as a gauge, the age of the answers, the obstacle.
-/// Pieces that don't fit are left out whole, the least important ones first.
-fn polling_line(context: &DrawContext<'_>, of: &BudgetUse<'_>, label_columns: usize, columns: usize) -> Line<'static> {
+/// Pieces that don't fit are left out whole, the least important ones first; all but the verdict leave `reserved` columns
+/// free.
+fn polling_line(
+    context: &DrawContext<'_>,
+    of: &BudgetUse<'_>,
+    label_columns: usize,
+    columns: usize,
+    reserved: usize,
+) -> Line<'static> {
     /// The least columns of the last error.
     const MIN_ERROR: usize = 48;
     /// From this age on an error says nothing about the polling.
     const ERROR_SHOWN: Duration = Duration::from_secs(10 * 60);
     let theme = context.theme;
     let verdict = verdict(context, of);
-    let mut pieces = verdict_spans(context, of, &verdict, label_columns);
+    let mut line = Line::default();
+    push_fitting(&mut line, verdict_spans(context, of, &verdict, label_columns), columns);
+    let (mut pieces, columns) = (Vec::new(), columns.saturating_sub(reserved));
     let has_error = of.report.is_some_and(|report| report.last_error.is_some());
     let error = of.report.and_then(|report| {
         let age = report.last_error_at.map(|at| span::between(at, context.now.wall));
@@ -213,12 +226,7 @@ fn polling_line(context: &DrawContext<'_>, of: &BudgetUse<'_>, label_columns: us
             pieces.push(Span::styled("no errors", theme.dim()));
         }
     }
-    let mut line = Line::default();
-    for piece in pieces {
-        if line.width() + width::display_width(piece.content.trim_end()) <= columns {
-            line.push_span(piece);
-        }
-    }
+    push_fitting(&mut line, pieces, columns);
     let Some(error) = error else { return line };
     // The log has the whole error.
     let key = context.key(CommandId::Log);
@@ -232,6 +240,14 @@ fn polling_line(context: &DrawContext<'_>, of: &BudgetUse<'_>, label_columns: us
         line.push_span(Span::styled(shown, theme.dim()));
     }
     line
+}
+
+fn push_fitting(line: &mut Line<'static>, pieces: Vec<Span<'static>>, columns: usize) {
+    for piece in pieces {
+        if line.width() + width::display_width(piece.content.trim_end()) <= columns {
+            line.push_span(piece);
+        }
+    }
 }
 
 /// Returns the obstacle that keeps the profile from being polled, and the way out.

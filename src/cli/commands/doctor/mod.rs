@@ -31,7 +31,7 @@ use crate::{
     notify::Channel,
     process::{files, program},
     runtime::{exit::Exit, team_store::TeamAccess},
-    store::{AlertCounts, DamagedValue, Reader, TableChecksum, filesystem},
+    store::{self, AlertCounts, DamagedValue, Reader, TableChecksum, filesystem},
     tui::keys::Keys,
 };
 
@@ -256,7 +256,7 @@ fn decode_record(params: &TransactionParams, body: &str) -> Option<StatusRecord>
 fn check_disk(cx: &Context<'_>) -> Diagnosis {
     let folder = files::folder_of(cx.store.path());
     let kind = filesystem::kind(folder).unwrap_or_else(|| "file system unknown".to_owned());
-    let (bytes, log) = cx.store.files().sizes();
+    let (bytes, log) = store::file_sizes(cx.store.path());
     let sizes = format!("store {}, its log {}", size(bytes), size(log));
     match filesystem::free(folder) {
         Some(free) if free < (bytes + log).saturating_mul(2) => {
@@ -271,7 +271,7 @@ fn check_disk(cx: &Context<'_>) -> Diagnosis {
 fn check_backup(is_empty: bool, cx: &Context<'_>) -> Diagnosis {
     /// The age from which the newest backup is a warning. hoptop makes one on each day of use.
     const OLD: TimeDelta = TimeDelta::hours(48);
-    let kept = cx.store.files().backups(cx.now.wall);
+    let kept = store::backups(cx.store.path(), cx.now.wall);
     let Some(newest) = kept.first() else {
         return match is_empty {
             true => Diagnosis::Ok("none, because nothing is tracked".into()),

@@ -4,9 +4,8 @@
 
 use crate::{
     domain::{filter::SortBy, ids::RowId, reply::Audience},
-    store::ImportToUndo,
     tui::{
-        effect::{AlertTarget, SnoozeLength},
+        effect::{AlertTarget, Effect, SnoozeLength},
         screens::list::columns::ListColumn,
     },
 };
@@ -41,8 +40,6 @@ pub enum MenuChoice {
     Snooze(Vec<AlertTarget>, SnoozeLength),
     /// Show and copy the text for this reader.
     ReplyFor(Audience),
-    /// Show and copy the text for the customer about these transactions.
-    Reply(Vec<RowId>),
     /// Poll these transactions now.
     PollNow(Vec<RowId>),
     /// Show or hide this column. The menu stays open.
@@ -53,12 +50,8 @@ pub enum MenuChoice {
     Theme(&'static str),
     /// Go to this transaction.
     GoTo(RowId),
-    /// Stop polling these transactions.
-    Untrack(Vec<RowId>),
-    /// Undo this import.
-    UndoImport(ImportToUndo),
-    /// Pause polling for this many minutes.
-    Pause(i64),
+    /// Only this effect follows.
+    Do(Effect),
     /// Only close the menu.
     Close,
 }

@@ -5,10 +5,10 @@ use crossterm::event::{KeyCode, KeyEvent};
 use super::state::MenuChoice;
 use crate::{
     clock::Now,
-    domain::{operation::Edit, reply::Audience},
+    domain::operation::Edit,
     tui::{
         dialogs::{Dialog, reply},
-        effect::{Effect, TextUse, Write},
+        effect::{Effect, Write},
         key_text,
         model::Model,
         screens::list::update::arrangement,
@@ -44,7 +44,6 @@ fn choose(model: &mut Model, choice: MenuChoice, now: Now) -> Vec<Effect> {
             vec![Effect::Write(Write::Edit(Edit::Snooze { alerts, until: length.from(now.wall) }))]
         }
         MenuChoice::ReplyFor(audience) => reply::update::open(model, audience, now),
-        MenuChoice::Reply(rows) => vec![Effect::LoadForTexts(rows, TextUse::Show(Audience::Customer))],
         MenuChoice::PollNow(rows) => poll::request_polls(model, rows, now),
         MenuChoice::Column(column) => {
             arrangement::toggle_column(model, column);
@@ -56,9 +55,7 @@ fn choose(model: &mut Model, choice: MenuChoice, now: Now) -> Vec<Effect> {
             model.go_to_row(row);
             Vec::new()
         }
-        MenuChoice::Untrack(transactions) => vec![Effect::Write(Write::Edit(Edit::Untrack { transactions }))],
-        MenuChoice::UndoImport(import) => vec![Effect::Undo { confirmed: Some(import) }],
-        MenuChoice::Pause(minutes) => vec![Effect::Pause(Some(minutes))],
+        MenuChoice::Do(effect) => vec![effect],
         MenuChoice::Close => Vec::new(),
     }
 }

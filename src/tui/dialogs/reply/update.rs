@@ -110,7 +110,8 @@ fn customers(groups: &[ReplyGroup]) -> Menu {
     let entry = |group: &ReplyGroup| {
         let label = format!("{}: {}", name(&group.of), text::counted(group.rows.len(), "transaction"));
         let doubt = if is_doubtful(group) { "; perhaps of several customers" } else { "" };
-        (format!("{label}{doubt}"), MenuChoice::Reply(group.rows.clone()))
+        let reply = Effect::LoadForTexts(group.rows.clone(), TextUse::Show(Audience::Customer));
+        (format!("{label}{doubt}"), MenuChoice::Do(reply))
     };
     // Enter chooses the first.
     let (doubtful, certain): (Vec<_>, Vec<_>) = groups.iter().partition(|group| is_doubtful(group));
