@@ -7,7 +7,7 @@ use crate::world::{MEDIANS, SIGMA, SLOW_FACTOR};
 
 /// The number of ages at which a route may be inspected. More ages change the bound by less than one in a thousand.
 const AGE_COUNT: usize = 1_500;
-/// The range of ages in standard deviations around the median. One in 10⁹ durations is outside, if none is slow.
+/// The range of ages in standard deviations around the median; slow transfers extend it. One in 10⁹ durations is outside.
 const DEVIATION_RANGE: (f64, f64) = (-4.0, 6.0);
 
 struct RouteSurvival {

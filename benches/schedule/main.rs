@@ -104,7 +104,7 @@ fn strategies() -> [(&'static str, MakeStrategy); 10] {
         ("P(changed), true spread", full(RankFormula::Changed)),
         ("index, true spread", full(RankFormula::Index)),
         ("index, looking ahead", full(RankFormula::LookAhead)),
-        ("hoptop, true spread", Box::new(|| Box::new(HoptopStrategy::with_true_spread()))),
+        ("hoptop, nothing learned", Box::new(|| Box::new(HoptopStrategy::without_learning()))),
         ("**hoptop**", Box::new(|| Box::new(HoptopStrategy::default()))),
         ("oracle", by_rule(PollingRule::Oracle)),
     ]

@@ -51,8 +51,8 @@ pub(crate) struct HoptopStrategy {
     scheduler: Scheduler,
     duration_stats: DurationStats,
     transfers: HashMap<usize, TrackedTransfer>,
-    /// Whether the true spread around the estimates is given, so that nothing needs to be learned.
-    has_true_spread: bool,
+    /// Whether the forecast is the estimate with the world's spread, and nothing is learned.
+    has_fixed_forecast: bool,
     /// When the source chains say when transfers were submitted, in microseconds, the earliest first.
     chains_say: BinaryHeap<Reverse<(u64, usize)>>,
 }
@@ -69,16 +69,16 @@ fn route(number: usize) -> RouteKey {
 }
 
 impl HoptopStrategy {
-    /// Returns the product's scheduler with the forecast that [`FullComparison`] has: what it misses against the index
-    /// is the price of a cheap decision and of its rules.
-    pub(crate) fn with_true_spread() -> Self {
-        Self { has_true_spread: true, ..Self::default() }
+    /// Returns the product's scheduler with the forecast that [`FullComparison`] has. Where estimates are right, what it
+    /// misses against the index is the price of a cheap decision and of its rules.
+    pub(crate) fn without_learning() -> Self {
+        Self { has_fixed_forecast: true, ..Self::default() }
     }
 
     fn reschedule(&mut self, id: usize, now: f64) {
         let TrackedTransfer { transfer, last } = &self.transfers[&id];
         let estimate = Duration::from_secs_f64(transfer.estimate);
-        let forecast = match self.has_true_spread {
+        let forecast = match self.has_fixed_forecast {
             true => Lognormal::new(estimate, SIGMA),
             false => self.duration_stats.evidence(&route(transfer.route)).forecast(Some(estimate)),
         };

@@ -102,7 +102,7 @@ fn parse_arguments(arguments: &[String]) -> Result<Cli, Result<Exit>> {
     })?;
     match is_watched_profile_lost(&parsed, arguments) {
         true => Err(Err(UsageError(
-            "`--profile` stands before and after `watch`; write each of them after `watch`".to_owned(),
+            "`--profile` is given before and after `watch`, and the one before would be ignored; give each after `watch`".to_owned(),
         )
         .into())),
         false => Ok(parsed),

@@ -16,7 +16,7 @@ use tokio::net::TcpListener;
 use super::{chain::SimulatedChains, world::SimulatedWorld};
 use crate::clock::Clock;
 
-/// Serves the chains of a world until it is dropped.
+/// Accepts connections to the chains of a world until it is dropped.
 pub async fn serve(listener: TcpListener, world: SimulatedWorld, clock: Clock) -> io::Result<()> {
     let start = world.origin().unwrap_or_else(|| clock.now().wall);
     let state = Arc::new((SimulatedChains::new(world, start), clock));

@@ -28,7 +28,7 @@ use crate::clock::Clock;
 /// The most bytes of a request's body that are read before reading stops.
 const READ_LIMIT: usize = 1024 * 1024;
 
-/// Serves until it is dropped.
+/// Accepts connections until it is dropped. Open ones last as long as the runtime.
 pub async fn serve(listener: TcpListener, service: Arc<Mutex<SimulatedService>>, clock: Clock) -> io::Result<()> {
     axum::serve(listener, Router::new().fallback(answer).with_state((service, clock))).await
 }
@@ -221,9 +221,6 @@ mod tests {
         assert!(answer.starts_with("HTTP/1.1 401") && answer.contains("header is missing"), "{answer}");
         assert!(answer.contains("\r\nx-request-id: ") && !answer.contains("\r\nx-integrator-id: "), "{answer}");
 
-        // Dropped in the middle of a request, it accepts no more.
-        let mut halfway = TcpStream::connect(address).await.unwrap();
-        halfway.write_all(b"GET /v2/st").await.unwrap();
         task.abort();
         assert!(task.await.unwrap_err().is_cancelled());
         assert!(TcpStream::connect(address).await.is_err());
@@ -281,6 +278,12 @@ mod tests {
         let mut stream = request_answer("http = 503, retry_after = \"9\"").await;
         let (head, _) = read_head(&mut stream).await;
         assert!(head.starts_with("HTTP/1.1 503") && head.contains("retry-after: 9\r\n"), "{head}");
+    }
+
+    #[tokio::test]
+    async fn silence_sends_nothing() {
+        let mut stream = request_answer("play = \"silence\"").await;
+        assert!(timeout(Duration::from_millis(50), stream.read(&mut [0; 16])).await.is_err());
     }
 
     #[tokio::test]

@@ -54,7 +54,7 @@ fn filter_hash_pipe_or_store_without_transactions_ends_with_2() {
 fn profile_before_watch_is_not_left_out_silently() {
     let home = Home::new();
     let ended = home.run(&["--profile", "a", "watch", "--profile", "b", "--allow-empty"]);
-    ended.assert_exit(2, &["`--profile` stands before and after `watch`"]);
+    ended.assert_exit(2, &["`--profile` is given before and after `watch`"]);
 }
 
 #[test]

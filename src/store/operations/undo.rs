@@ -146,7 +146,8 @@ fn replay(
 
 impl Reversal {
     /// Why a step may have been skipped.
-    pub(crate) const SKIP_REASON: &str = "the values have changed since, the transaction was deleted, or the service has found it on the corrected chain";
+    pub(crate) const SKIP_REASON: &str =
+        "the values have changed since, or the transaction was deleted, or found by the service on the corrected chain";
 
     fn count_step(&mut self, is_done: bool) {
         *(if is_done { &mut self.done } else { &mut self.left }) += 1;

@@ -31,6 +31,7 @@ const PART_LIFETIME: u64 = 100_000;
 /// Entries of a log, in order.
 #[derive(Debug)]
 pub(crate) struct LogEntries {
+    /// Identifies the log.
     pub(crate) team: Nonce,
     pub(crate) entries: Vec<LogEntry>,
     /// The numbers of those that people of this machine appended.

@@ -34,6 +34,7 @@ pub(crate) enum LogWrite {
         entry: u64,
         /// The transaction that the answer is about.
         transaction: TransactionKey,
+        /// The digest of the body, if it is known.
         digest: Option<i64>,
     },
     /// Appends nothing. The answer confirms that all earlier writes are appended and applied.

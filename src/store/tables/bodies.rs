@@ -49,6 +49,7 @@ pub enum StoredBody {
         entry: u64,
         /// The transaction that the answer is about.
         transaction: TransactionKey,
+        /// The digest of the body, if it is known.
         digest: Option<i64>,
     },
 }

@@ -26,6 +26,7 @@ const MAX_REPORT_GAP: Duration = Duration::from_secs(15);
 /// The polling of a profile in one minute.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MinuteStats {
+    /// The start of the minute.
     pub at: DateTime<Utc>,
     /// The number of requests sent.
     pub requests: u64,

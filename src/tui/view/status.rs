@@ -2,7 +2,7 @@
 //!
 //! The polling line must never be reassuring beside an old answer: an obstacle replaces the budget's use.
 
-use std::time::Duration;
+use std::{iter, time::Duration};
 
 use ratatui::{
     Frame,
@@ -51,10 +51,8 @@ pub(crate) fn lines(context: &DrawContext<'_>, pane: Rect) -> Vec<Line<'static>>
             let columns = message_beside(context, pane).map_or(columns, |message| columns - usize::from(message.width));
             let counts = alert_counts(context);
             let mut lines = polling_lines(context, columns, counts.iter().map(Span::width).sum());
-            if let Some(line) = lines.first_mut() {
-                push_at_end(line, counts, columns);
-            }
             lines.extend(team(context, columns));
+            push_at_end(&mut lines, counts, columns);
             // A pane with fewer rows than lines keeps the keys.
             lines.truncate(usize::from(height) - 1);
             lines.push(keys(context, columns));
@@ -125,7 +123,7 @@ fn label(context: &DrawContext<'_>, text: &str, columns: usize) -> Span<'static>
 }
 
 /// Returns the polling line of the active profile and of as many other profiles as fit. The last line says how many
-/// profiles have no line. Less important pieces leave `reserved` columns free.
+/// profiles have no line. Less important pieces of the first line leave `reserved` columns free.
 fn polling_lines(context: &DrawContext<'_>, columns: usize, reserved: usize) -> Vec<Line<'static>> {
     /// The most columns of a profile's name.
     const NAME: usize = 16;
@@ -134,7 +132,9 @@ fn polling_lines(context: &DrawContext<'_>, columns: usize, reserved: usize) -> 
         context.model.setting.profiles().map(|name| width::display_width(&text::clean(name))).max().unwrap_or_default();
     let name = if context.model.other_profiles.is_empty() { LABEL } else { name.clamp(LABEL, NAME) };
     let shown = context.model.budgets(context.now.wall).take(1 + usize::from(others));
-    let mut lines: Vec<Line<'static>> = shown.map(|of| polling_line(context, &of, name, columns, reserved)).collect();
+    let reserved = iter::once(reserved).chain(iter::repeat(0));
+    let line = |(of, reserved): (BudgetUse<'_>, usize)| polling_line(context, &of, name, columns, reserved);
+    let mut lines: Vec<Line<'static>> = shown.zip(reserved).map(line).collect();
     let hidden = context.model.other_profiles.len() - usize::from(others);
     if let Some(last) = lines.last_mut().filter(|_| hidden > 0) {
         last.spans.insert(1, Span::styled(format!("(and {hidden} more)  "), context.theme.dim()));
@@ -153,11 +153,12 @@ fn alert_counts(context: &DrawContext<'_>) -> Vec<Span<'static>> {
     firing.map(count).collect()
 }
 
-/// Appends spans at the right end of a line, if they fit.
-fn push_at_end(line: &mut Line<'static>, spans: Vec<Span<'static>>, columns: usize) {
-    let gap = columns.saturating_sub(line.width() + spans.iter().map(Span::width).sum::<usize>());
-    if gap > 0 && !spans.is_empty() {
-        line.push_span(Span::raw(" ".repeat(gap)));
+/// Appends spans at the right end of the first line that has room for them.
+fn push_at_end(lines: &mut [Line<'static>], spans: Vec<Span<'static>>, columns: usize) {
+    let needed: usize = spans.iter().map(Span::width).sum();
+    let gap = |line: &Line<'_>| columns.saturating_sub(line.width() + needed);
+    if let Some(line) = lines.iter_mut().find(|line| gap(line) > 0).filter(|_| needed > 0) {
+        line.push_span(Span::raw(" ".repeat(gap(line))));
         line.spans.extend(spans);
     }
 }
@@ -198,7 +199,7 @@ fn polling_line(
     columns: usize,
     reserved: usize,
 ) -> Line<'static> {
-    /// The least columns of the last error.
+    /// The least columns of the last error: with fewer, hardly a word of it is left beside its age.
     const MIN_ERROR: usize = 48;
     /// From this age on an error says nothing about the polling.
     const ERROR_SHOWN: Duration = Duration::from_secs(10 * 60);
@@ -335,8 +336,9 @@ fn freshness(context: &DrawContext<'_>, oldest: Option<Duration>, freshness: Fre
             return Span::styled(format!("no answer since the start {since} ago   "), theme.critical());
         }
     };
-    // The colour says whether the target is met.
-    let target = if header::is_wide(context.model.size.0) { format!(" (target {target})") } else { String::new() };
+    // On a narrow screen the colour says whether the target is met, if the theme has colours.
+    let has_target = header::is_wide(context.model.size.0) || theme.good() == theme.warning();
+    let target = if has_target { format!(" (target {target})") } else { String::new() };
     Span::styled(format!("answers {at_most} {} old{target}   ", seconds(oldest)), style)
 }
 

@@ -8,7 +8,7 @@ use crate::{
     clock::Now,
     domain::text,
     tui::{
-        command::{CommandArgument, CommandId, CommandWithArgument},
+        command::{CommandArgument, CommandId, CommandWithArgument, KeyCommand},
         dialogs::{Dialog, filter, prompt},
         effect::Effect,
         model::{MessageTone, Model},
@@ -64,7 +64,7 @@ fn run(model: &mut Model, now: Now) -> Vec<Effect> {
     match command.argument {
         // Without its argument, `delete` asks for confirmation.
         Some(CommandArgument { of, .. }) if !argument.is_empty() || of == CommandWithArgument::Delete => {
-            run_with_argument(model, of, command.id, &argument, now)
+            run_with_argument(model, of, command, &argument, now)
         }
         Some(_) | None => dispatch(model, command.id, now),
     }
@@ -83,7 +83,7 @@ fn no_command_text(palette: &CommandPalette) -> String {
 fn run_with_argument(
     model: &mut Model,
     of: CommandWithArgument,
-    id: CommandId,
+    command: &KeyCommand,
     argument: &str,
     now: Now,
 ) -> Vec<Effect> {
@@ -99,8 +99,15 @@ fn run_with_argument(
         | CommandWithArgument::Ticket
         | CommandWithArgument::Labels
         | CommandWithArgument::Export => {
-            let mut effects = dispatch(model, id, now);
-            effects.extend(prompt::update::submit_text(model, argument));
+            let mut effects = dispatch(model, command.id, now);
+            match model.dialog {
+                Dialog::Prompt(_) => effects.extend(prompt::update::submit_text(model, argument)),
+                // The command was refused with a message: what was typed isn't lost.
+                _ => {
+                    let typed = format!("{} {argument}", command.name);
+                    model.dialog = Dialog::Palette(CommandPalette::new(model.contexts(), &typed));
+                }
+            }
             effects
         }
         CommandWithArgument::Delete => delete(model, argument, now),

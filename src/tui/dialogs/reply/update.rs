@@ -215,15 +215,18 @@ mod tests {
     #[test]
     fn marked_transactions_of_several_customers_get_a_text_for_each() {
         let mut model = blank((80, 24));
-        let mut transactions: Vec<Transaction> = (1..=4).map(tx::transaction).collect();
-        for (tx, ticket) in transactions.iter_mut().zip(["SUP-1", "SUP-2", "SUP-1"]) {
-            tx.params.ticket = Some(ticket.into());
+        let mut transactions: Vec<Transaction> = (1..=5).map(tx::transaction).collect();
+        // The others have no customer that is known, so they come last.
+        for (tx, ticket) in transactions.iter_mut().zip([None, Some("SUP-1"), Some("SUP-2"), Some("SUP-1"), None]) {
+            tx.params.ticket = ticket.map(str::to_owned);
         }
         change_store(&mut model, everything(transactions, Vec::new()), Some(live_report(now().wall)), now());
         assert_eq!(press(&mut model, &["*", "c"], now()), []);
         let Dialog::Menu(menu) = &model.dialog else { panic!("{:?}", model.dialog) };
         assert_eq!(menu.title, "The marked transactions belong to 3 customers: reply to which?");
         assert_eq!(menu.entries.len(), 3);
+        let last = &menu.entries[2].label;
+        assert_eq!(last, "no ticket, sender not known: 2 transactions; perhaps of several customers");
         for (key, own, other, count) in [("1", "ticket SUP-1", "SUP-2", 2), ("2", "ticket SUP-2", "SUP-1", 1)] {
             let text = copied(&mut model, &["Esc", "c", key]);
             assert_eq!(text.matches("Transaction: 0x").count(), count, "{text}");
@@ -235,7 +238,7 @@ mod tests {
         assert!(matches!(&model.dialog, Dialog::Menu(menu) if menu.entries.len() == 3), "{:?}", model.dialog);
         // The provider's support gets one packet for all.
         press(&mut model, &["Esc"], now());
-        assert_eq!(copied(&mut model, &["C", "p"]).matches("transactionId").count(), 4);
+        assert_eq!(copied(&mut model, &["C", "p"]).matches("transactionId").count(), 5);
     }
 
     #[test]

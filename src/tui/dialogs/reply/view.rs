@@ -31,18 +31,15 @@ pub(crate) fn draw(
     frame: &mut Frame<'_>,
 ) {
     let room = usize::from(pane.width).saturating_sub(4);
-    let close = format!(" {} closes ", context.key(CommandId::Back));
-    let foot = format!("{close}  no clipboard? select the text with the mouse ");
-    // A doubt matters more than the way in which the text was copied.
-    let ((after, style), (foot, foot_style)) = match (warning, copied(context)) {
-        ("", copied) => (copied, (foot, context.theme.dim())),
-        (warning, (copied, style)) if copied.is_empty() => {
-            ((warning.to_owned(), context.theme.warning()), (foot, style))
-        }
-        (warning, (copied, style)) => {
-            ((warning.to_owned(), context.theme.warning()), (format!("{close}  {copied} "), style))
-        }
+    let close = context.key(CommandId::Back);
+    let foot = format!(" {close} closes   no clipboard? select the text with the mouse ");
+    // A doubt matters more than the way in which the text was copied, which then is at the bottom.
+    let ((after, style), (below, below_style)) = match (warning, copied(context)) {
+        ("", copied) => (copied, Default::default()),
+        (warning, copied) => ((warning.to_owned(), context.theme.warning()), copied),
     };
+    let below = width::cut(&below, room.saturating_sub(width::display_width(&foot)), context.theme.ellipsis);
+    let below = if below.is_empty() { below } else { format!(" {below} ") };
     // A warning must be read whole. The beginning of the title names the reader, which is enough then.
     let min_title = match width::display_width(warning) {
         0 => width::display_width(title),
@@ -55,13 +52,13 @@ pub(crate) fn draw(
         Span::styled(format!(" {title} "), context.theme.label()),
         Span::styled(if after.is_empty() { after } else { format!(" {after} ") }, style),
     ]);
-    let foot = width::cut(&foot, room, context.theme.ellipsis);
     let block = Block::new()
         .borders(Borders::TOP | Borders::BOTTOM)
         .border_set(context.theme.border)
         .border_style(context.theme.dim())
         .title(title)
-        .title_bottom(Span::styled(foot, foot_style));
+        .title_bottom(Span::styled(foot, context.theme.dim()))
+        .title_bottom(Line::styled(below, below_style).right_aligned());
     let inner = put_dialog(block, pane, frame);
     let scroll = scroll.min(scroll_end(text, pane));
     let lines: Vec<_> = lines(text, pane).into_iter().skip(scroll).map(Line::raw).collect();

@@ -81,18 +81,27 @@ fn refused_view_names_the_reason() {
 fn a_prompt_takes_its_text_from_the_command_line() {
     let mut model = dashboard("5");
     let row = model.list.selected.unwrap();
-    let mut typed = |line: &str| {
-        press(&mut model, &["Esc", ":"], now());
-        type_in(&mut model, line, now());
-        (press(&mut model, &["Enter"], now()), message_text(&model).to_owned())
+    let typed = |model: &mut TestDashboard, line: &str| {
+        press(model, &["Esc", ":"], now());
+        type_in(model, line, now());
+        press(model, &["Enter"], now())
     };
     let note = ScreenEdit::AddNote { transactions: vec![row], text: "paid twice".into() };
-    assert_eq!(typed("note paid twice").0, [Effect::Write(Write::Edit(note))]);
+    assert_eq!(typed(&mut model, "note paid twice"), [Effect::Write(Write::Edit(note))]);
     let ticket = ScreenEdit::SetTicket { transactions: vec![row], ticket: Some("SUP-7".into()) };
-    assert_eq!(typed("ticket SUP-7").0, [Effect::Write(Write::Edit(ticket))]);
+    assert_eq!(typed(&mut model, "ticket SUP-7"), [Effect::Write(Write::Edit(ticket))]);
     // A mistake stays in the prompt, with the reason.
-    assert_eq!(typed("labels +").0, []);
-    assert_eq!(typed("snooze 3h").1, "`snooze` takes no argument: type the name alone.");
+    assert_eq!(typed(&mut model, "labels +"), []);
+    let Dialog::Prompt(prompt) = &model.dialog else { panic!("{:?}", model.dialog) };
+    assert!(prompt.error.as_ref().is_some_and(|error| error.starts_with("A label is missing")), "{:?}", prompt.error);
+    assert_eq!(typed(&mut model, "export list.csv").len(), 1);
+    assert_eq!(typed(&mut model, "snooze 3h"), []);
+    assert_eq!(message_text(&model), "`snooze` takes no argument: type the name alone.");
+    // What was typed isn't lost if the command is refused.
+    assert_eq!(typed(&mut model, "acknowledge told the user"), []);
+    assert_eq!(message_text(&model), "No alert to acknowledge.");
+    let Dialog::Palette(palette) = &model.dialog else { panic!("{:?}", model.dialog) };
+    assert_eq!(palette.input.value(), "acknowledge told the user");
 }
 
 #[test]

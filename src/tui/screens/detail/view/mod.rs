@@ -47,7 +47,7 @@ pub(crate) use verdict::{as_sentence, handled_by};
 
 /// The fewest rows of the content. Lines of the top that don't fit then are shown in the summary.
 const MIN_CONTENT: usize = 5;
-/// The same of a detail beside the list.
+/// The fewest rows of the content of a detail beside or below the list.
 const MIN_CONTENT_BESIDE_LIST: usize = 2;
 /// With more rows than these below the top, one row above the tabs is empty.
 const AMPLE: usize = 16;
