@@ -93,6 +93,15 @@ impl DrawContext<'_> {
     }
 }
 
+/// Returns the index of the span at a column of a line.
+pub(crate) fn span_at(line: &Line<'_>, column: usize) -> Option<usize> {
+    let mut end = 0;
+    line.spans.iter().position(|span| {
+        end += span.width();
+        column < end
+    })
+}
+
 /// Returns which lines of a longer list are shown, for the lower edge of its frame; blank if all are shown.
 pub(crate) fn shown_lines(theme: &Theme, first: usize, rows: usize, total: usize) -> Line<'static> {
     let text = match rows {

@@ -7,9 +7,8 @@ use ratatui::layout::{Margin, Position, Rect};
 use super::{header, layout, status};
 use crate::{
     clock::Now,
-    presentation::width,
     tui::{
-        draw::{DrawContext, area},
+        draw::{DrawContext, area, span_at},
         model::{
             Model, Screen,
             geometry::{ClickTarget, WheelPane},
@@ -24,26 +23,22 @@ use crate::{
 
 /// Returns the target at a column and a row of the screen.
 pub(crate) fn target(model: &Model, now: Now, (column, row): (u16, u16)) -> Option<ClickTarget> {
+    let theme = Theme::new(false, false);
+    let context = DrawContext { model, theme: &theme, now };
     let panes = layout::panes(model, area(model));
     let at = Position::new(column, row);
     if panes.header.contains(at) {
-        return tab(model, now, panes.header, column).map(ClickTarget::Tab);
+        return tab(&context, panes.header, column).map(ClickTarget::Tab);
     }
     if let Some(pane) = panes.detail.filter(|pane| pane.contains(at)) {
-        let theme = Theme::new(false, false);
-        return detail::view::tab_at(&DrawContext { model, theme: &theme, now }, &panes, pane, at)
-            .map(ClickTarget::DetailTab);
+        return detail::view::tab_at(&context, &panes, pane, at).map(ClickTarget::DetailTab);
     }
     if model.screen == Screen::Alerts && panes.filter.contains(at) {
-        let theme = Theme::new(false, false);
         let column = usize::from(column - panes.filter.x);
-        return alerts::view::tab_at(&DrawContext { model, theme: &theme, now }, panes.filter.width, column)
-            .map(ClickTarget::AlertTab);
+        return alerts::view::tab_at(&context, panes.filter.width, column).map(ClickTarget::AlertTab);
     }
     if panes.status.contains(at) && row + 1 == panes.status.bottom() {
-        let theme = Theme::new(false, false);
-        return status::command_at(&DrawContext { model, theme: &theme, now }, panes.status, column)
-            .map(ClickTarget::Command);
+        return status::command_at(&context, panes.status, column).map(ClickTarget::Command);
     }
     if let Some(pane) = panes.recent.filter(|pane| pane.contains(at)) {
         let index = usize::from(row.checked_sub(pane.y + 1)?);
@@ -52,9 +47,8 @@ pub(crate) fn target(model: &Model, now: Now, (column, row): (u16, u16)) -> Opti
     }
     let pane = panes.list.filter(|pane| pane.contains(at))?;
     if row == pane.y + u16::from(panes.is_split) {
-        let theme = Theme::new(false, false);
         let inner = if panes.is_split { pane.inner(Margin::new(1, 1)) } else { pane };
-        return list::view::title_at(&DrawContext { model, theme: &theme, now }, inner, column).map(ClickTarget::Title);
+        return list::view::title_at(&context, inner, column).map(ClickTarget::Title);
     }
     // The rows begin below the border, if there is one, and the titles.
     let first = pane.y + 1 + u16::from(panes.is_split);
@@ -76,17 +70,12 @@ pub(crate) fn wheel_pane(model: &Model, (column, row): (u16, u16)) -> WheelPane 
 }
 
 /// Returns the saved view whose title (`[1 Attention 6]`) is at a column of the header.
-fn tab(model: &Model, now: Now, header: Rect, column: u16) -> Option<Tab> {
-    let theme = Theme::new(false, false);
-    let line = header::line(&DrawContext { model, theme: &theme, now }, header.width);
-    let mut end = usize::from(header.x);
-    let span = line.spans.iter().find(|span| {
-        end += width::display_width(&span.content);
-        usize::from(column) < end
-    })?;
+fn tab(context: &DrawContext<'_>, header: Rect, column: u16) -> Option<Tab> {
+    let line = header::line(context, header.width);
+    let span = line.spans.get(span_at(&line, usize::from(column.checked_sub(header.x)?))?)?;
     let title = span.content.trim_matches(['[', ']', ' ']);
     let (number, name) = title.split_once(' ')?;
     let tab = Tab::from_number(number.parse().ok()?)?;
-    let (long, short) = model.view_state.titles(tab);
+    let (long, short) = context.model.view_state.titles(tab);
     (name.starts_with(long) || name.starts_with(short)).then_some(tab)
 }

@@ -27,7 +27,7 @@ use crate::{
     tui::{
         command::{CommandId, TargetKind},
         dialogs::Dialog,
-        draw::{DrawContext, put_lines},
+        draw::{DrawContext, put_lines, span_at},
         model::{MessageTone, Screen, polling::BudgetUse},
         screens::list::view::marks,
         theme::Theme,
@@ -475,11 +475,7 @@ pub(crate) fn command_at(context: &DrawContext<'_>, pane: Rect, column: u16) -> 
         return None;
     }
     let line = keys(context, usize::from(pane.width));
-    let mut end = usize::from(pane.x);
-    let index = line.spans.iter().position(|span| {
-        end += width::display_width(&span.content);
-        usize::from(column) < end
-    })?;
+    let index = span_at(&line, usize::from(column.checked_sub(pane.x)?))?;
     // After the blank at the start, each command is a key and a hint.
     let key = line.spans.get(index.checked_sub(1)? / 2 * 2 + 1)?.content.clone();
     command_hints(context).into_iter().find(|(_, own, _)| *own == key).map(|(id, ..)| id)

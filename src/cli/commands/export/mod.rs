@@ -78,7 +78,7 @@ pub(crate) fn export(args: &ExportArgs, cx: &mut Context) -> Result<Exit> {
         writeln!(
             cx.err,
             "warning: the extension of `{}` is unknown, so the format is CSV; choose another with --format",
-            text::clean(&file.to_string_lossy())
+            text::clean_path(file)
         )?;
     }
     let selection = ExportSelection { filter, filter_text: list::filter_text(&args.filter), format, limit: args.limit };
@@ -87,7 +87,7 @@ pub(crate) fn export(args: &ExportArgs, cx: &mut Context) -> Result<Exit> {
         selection.write(cx, None, &|| None)?;
         return Ok(Exit::Success);
     };
-    let name = text::clean(&file.to_string_lossy());
+    let name = text::clean_path(file);
     let target = OutputTarget::of(file, cx.store.path());
     match target.map_err(|reason| eyre!(reason)).wrap_err_with(|| cannot_write(&name))? {
         // A signal leaves no incomplete file here either, and the write may wait for the reader of a pipe.

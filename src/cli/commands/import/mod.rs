@@ -75,7 +75,7 @@ impl ImportArgs {
 
     /// Returns the name of the file in messages.
     pub(super) fn file_name(&self) -> String {
-        if self.is_standard_input() { "standard input".into() } else { text::clean(&self.file.to_string_lossy()) }
+        if self.is_standard_input() { "standard input".into() } else { text::clean_path(&self.file) }
     }
 
     fn read_options(&self) -> ReadOptions {

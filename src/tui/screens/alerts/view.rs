@@ -30,7 +30,7 @@ use crate::{
     presentation::{row_text, width},
     tui::{
         command::CommandId,
-        draw::{self, DrawContext, put_block, put_lines},
+        draw::{self, DrawContext, put_block, put_lines, span_at},
         screens::detail,
         widgets::{columns, tab},
     },
@@ -128,11 +128,7 @@ pub(crate) fn tabs(context: &DrawContext<'_>, columns: u16) -> Line<'static> {
 
 /// Returns the tab at a column of the row of tabs.
 pub(crate) fn tab_at(context: &DrawContext<'_>, columns: u16, column: usize) -> Option<AlertTab> {
-    let mut end = 0;
-    let index = tabs(context, columns).spans.iter().position(|span| {
-        end += span.width();
-        column < end
-    })?;
+    let index = span_at(&tabs(context, columns), column)?;
     // The tabs follow the title of the screen.
     AlertTab::ALL.get(index.checked_sub(1)?).copied()
 }
