@@ -218,8 +218,8 @@ impl ChainNodes {
 
     fn create(&self, setting: &NodeSetting, address: NodeAddress) -> Result<NodeClient, String> {
         let mut paces = lock(&self.paces);
-        let pace =
-            paces.entry(address.host_and_port()).or_insert_with(|| Arc::new(Mutex::new(HostPace::new(setting.rps))));
+        let pace = paces.entry(address.host_and_port()).or_default();
+        lock(pace).limit(setting.rps);
         NodeClient::new(setting.chain.clone(), address, Arc::clone(pace), self.timeouts, self.clock.clone())
     }
 }

@@ -11,7 +11,8 @@ const FIRST_REST: Duration = Duration::from_secs(1);
 /// The longest rest.
 const MAX_REST: Duration = Duration::from_secs(60);
 
-#[derive(Debug)]
+/// The pace of one host. Without a limit, requests are not spaced.
+#[derive(Debug, Default)]
 pub(super) struct HostPace {
     interval: Duration,
     next: MonotonicTime,
@@ -20,10 +21,10 @@ pub(super) struct HostPace {
 }
 
 impl HostPace {
-    /// Returns the pace of a host that gets at most so many requests per second.
-    pub(super) fn new(rps: f64) -> Self {
+    /// Limits the host to so many requests per second. Of several limits the lowest holds, since chains may share a host.
+    pub(super) fn limit(&mut self, rps: f64) {
         let interval = Duration::try_from_secs_f64(1.0 / rps).unwrap_or(MAX_REST).min(MAX_REST);
-        Self { interval, next: MonotonicTime::default(), refusals: 0 }
+        self.interval = self.interval.max(interval);
     }
 
     /// Returns when the next request may be sent, and counts it as sent then.
@@ -66,7 +67,8 @@ mod tests {
 
     #[test]
     fn requests_are_spaced_and_a_refusal_makes_the_host_rest_longer_each_time() {
-        let mut pace = HostPace::new(5.0);
+        let mut pace = HostPace::default();
+        [20.0, 5.0, 10.0].into_iter().for_each(|rps| pace.limit(rps));
         assert_eq!([0, 0, 0].map(|now| pace.take(at(now))), [at(0), at(200), at(400)]);
         assert_eq!(pace.take(at(5_000)), at(5_000));
         pace.rest(at(5_000), None);

@@ -1,8 +1,11 @@
 //! The differences between two JSON bodies, field by field.
 //!
-//! It compares values literally and must never guess what a field means. All returned text is clean.
+//! The module compares values literally and must never guess what a field means. All returned text is clean.
 
-use std::collections::BTreeMap;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    mem::discriminant,
+};
 
 use serde::Serialize;
 use serde_json::Value;
@@ -50,17 +53,16 @@ fn compare(found: &mut Vec<Difference>, field: String, depth: usize, before: Opt
     }
     let (old, new) = (children(before, depth), children(after, depth));
     // In an added or removed object each field counts. If the kind of a value changed, the value counts as a whole.
-    let nested = match (before, after) {
-        (Some(_), Some(_)) => old.is_some() && new.is_some(),
-        _ => old.is_some() || new.is_some(),
+    let is_nested = match (before, after) {
+        (Some(before), Some(after)) => old.is_some() && new.is_some() && discriminant(before) == discriminant(after),
+        (None, _) | (_, None) => old.iter().chain(&new).any(|fields| !fields.is_empty()),
     };
-    if !nested {
-        let value_text = |value: Option<&Value>| value.map(value_text);
+    if !is_nested {
         let field = text::clean(field.strip_prefix('.').unwrap_or(&field));
-        return found.push(Difference { field, before: value_text(before), after: value_text(after) });
+        return found.push(Difference { field, before: before.map(value_text), after: after.map(value_text) });
     }
     let (old, new) = (old.unwrap_or_default(), new.unwrap_or_default());
-    for place in old.keys().chain(new.keys().filter(|place| !old.contains_key(place))) {
+    for place in old.keys().chain(new.keys()).collect::<BTreeSet<_>>() {
         let path = format!("{field}{}", place.1);
         compare(found, path, depth + 1, old.get(place).copied(), new.get(place).copied());
     }
@@ -108,6 +110,15 @@ mod tests {
                 r#"toChain.transactionId: "" > "0x41""#,
             ]
         );
+    }
+
+    #[test]
+    fn empty_values_other_kinds_and_new_fields_are_differences_in_the_order_of_the_fields() {
+        assert_eq!(sentences(r#"{"a":1}"#, r#"{"a":1,"b":[]}"#), ["b: (none) > []"]);
+        assert_eq!(sentences(r#"{"x":{}}"#, r#"{"x":[]}"#), ["x: {} > []"]);
+        assert_eq!(sentences(r#"{"a":{"b":1}}"#, r#"{"a":[1]}"#), [r#"a: {"b":1} > [1]"#]);
+        assert_eq!(sentences(r#"{"a":{"b":1}}"#, "{}"), ["a.b: 1 > (none)"]);
+        assert_eq!(sentences(r#"{"b":1}"#, r#"{"a":1,"b":2}"#), ["a: (none) > 1", "b: 1 > 2"]);
     }
 
     #[test]

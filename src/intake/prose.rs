@@ -10,7 +10,8 @@ const NAME_WORDS: usize = 3;
 /// Returns the source and the destination chain that a text names, if it names exactly one route between well-known
 /// chains.
 pub(crate) fn route(text: &str) -> Option<(ChainId, ChainId)> {
-    let text = text.replace("->", " > ").replace("=>", " > ").replace(['→', '>'], " > ");
+    let unquoted: Vec<&str> = text.lines().map(without_quote_marks).collect();
+    let text = unquoted.join("\n").replace("->", " > ").replace("=>", " > ").replace(['→', '>'], " > ");
     let is_edge = |letter: char| !letter.is_alphanumeric() && letter != '>';
     let words: Vec<&str> = text.split_whitespace().map(|word| word.trim_matches(is_edge)).collect();
     let mut routes = words.iter().enumerate().filter_map(|(index, word)| {
@@ -19,12 +20,10 @@ pub(crate) fn route(text: &str) -> Option<(ChainId, ChainId)> {
         // "100 ETH to Base" names an amount: without an arrow the source chain must follow "from" or a label.
         let is_route = match *word {
             ">" => true,
-            _ if is_word(word, "to") => {
-                let preceding = before.len().checked_sub(from_words + 1)?;
+            _ if word.eq_ignore_ascii_case("to") => {
+                let preceding = before.get(before.len().checked_sub(from_words + 1)?)?;
                 // "Route" and "Transfer" are labels in hoptop's own texts.
-                before
-                    .get(preceding)
-                    .is_some_and(|word| ["from", "route", "transfer"].iter().any(|own| is_word(word, own)))
+                ["from", "route", "transfer"].iter().any(|own| preceding.eq_ignore_ascii_case(own))
             }
             _ => false,
         };
@@ -34,8 +33,9 @@ pub(crate) fn route(text: &str) -> Option<(ChainId, ChainId)> {
     routes.all(|other| other == first).then_some(first)
 }
 
-fn is_word(word: &str, other: &str) -> bool {
-    word.eq_ignore_ascii_case(other)
+/// Returns a line without the `>` that mark it as quoted from another message: they are no arrows.
+fn without_quote_marks(line: &str) -> &str {
+    line.trim_start_matches(|letter: char| letter == '>' || letter.is_whitespace())
 }
 
 /// Returns the chain with the longest name at the end of the words, and the number of words of the name.
@@ -60,6 +60,7 @@ mod tests {
     #[test]
     fn route_is_found_in_sentences() {
         for text in [
+            "> Arbitrum > Base",
             "I sent 250 USDC from Arbitrum to Base two hours ago",
             "Bridged FROM arbitrum TO base.",
             "Arbitrum One → Base",
@@ -69,6 +70,7 @@ mod tests {
             "(Arbitrum => Base)",
             "Transfer: Arbitrum to Base",
             "Route          Arbitrum to Base",
+            "> I sent from Arbitrum to Base\n>> Base shows nothing",
         ] {
             assert_eq!(route(text), Some((ChainId::new("42161"), ChainId::new("8453"))), "{text}");
         }
@@ -87,6 +89,7 @@ mod tests {
             "from Arbitrum to Base and from Base to Arbitrum",
             "Arbitrum and Base",
             "> quoted\n> text",
+            "> We use Arbitrum\n> Base has nothing",
             "from Nowhere to Base",
         ] {
             assert_eq!(route(text), None, "{text}");

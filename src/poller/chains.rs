@@ -26,6 +26,7 @@ use crate::{
     domain::{
         chain_check,
         change::{Change, ChangeKind},
+        filter::{Expression, Filter, term::FilterState},
         ids::{RowId, TransactionKey},
         on_chain::{ChainReading, ChainVerdict, OnChain, is_evm_hash},
         operation::Operation,
@@ -110,8 +111,10 @@ impl QuestionSchedule {
 
     /// Plans the next question by the transaction's state. A retry keeps its moment, unless nothing is left to ask.
     fn plan(&mut self, row: RowId, at: Option<DateTime<Utc>>) {
-        let waits_for_retry = self.failures.contains_key(&row) && (at.is_some() || self.requested.contains(&row));
-        if !waits_for_retry {
+        if at.is_none() && !self.requested.contains(&row) {
+            self.failures.remove(&row);
+        }
+        if !self.failures.contains_key(&row) {
             self.set(row, at);
         }
     }
@@ -173,18 +176,13 @@ impl ChainPoller {
                 if rows.is_empty() {
                     break;
                 }
-                let (deleted, by_chain) = self.read(&feed, move |reader, _| load_due(reader, rows)).await?;
+                let (deleted, batches) = self.read(&feed, move |reader, _| load_due(reader, rows)).await?;
                 for row in &deleted {
                     schedule.under_way.remove(row);
                     schedule.failures.remove(row);
                 }
-                for due in by_chain {
-                    let mut due = due.into_iter();
-                    while let Some(first) = due.next() {
-                        let batch =
-                            std::iter::once(first).chain(due.by_ref().take(MAX_QUESTIONS_PER_REQUEST - 1)).collect();
-                        asking.spawn(ask(Arc::clone(&self.nodes), Arc::clone(&permits), batch));
-                    }
+                for batch in batches {
+                    asking.spawn(ask(Arc::clone(&self.nodes), Arc::clone(&permits), batch));
                 }
             }
             let tick = self.clock.now().mono + TICK;
@@ -222,8 +220,7 @@ impl ChainPoller {
     async fn update(&self, feed: &FeedReader, schedule: &mut QuestionSchedule) -> Result<(), PollerError> {
         loop {
             let (feed, nodes, profile) = (feed.clone(), Arc::clone(&self.nodes), self.profile.clone());
-            let (asks_on_request_only, since) =
-                (self.asks_on_request_only, self.clock.now().wall - SECOND_TRANSACTION_LOOKBACK);
+            let (asks_on_request_only, now) = (self.asks_on_request_only, self.clock.now().wall);
             let read = move || {
                 feed.changes_with(|changes, reader| {
                     load_service_urls(reader, &nodes, &profile)?;
@@ -232,11 +229,15 @@ impl ChainPoller {
                         // Nothing is asked without a person.
                     } else if changes.needs_resync {
                         reader.each_polled(&profile, |tx| planned.push((tx.id, next_source_check(&tx, &nodes))))?;
-                        // These may be settled, so that nothing polls them.
+                        // Nothing polls these: what the service refuses, and what may be settled.
+                        let parked = [FilterState::Unsettled, FilterState::Parked].map(Expression::is);
+                        for row in reader.listing(&Filter::all(parked).limited_to_profile(&profile), now).all()? {
+                            planned.push((row, next_check(reader, &nodes, &profile, row)?));
+                        }
                         for status in
                             RouterStatus::DOCUMENTED.iter().filter(|status| chain_check::has_second_transaction(status))
                         {
-                            for row in reader.with_status_since(&profile, status, since)? {
+                            for row in reader.with_status_since(&profile, status, now - SECOND_TRANSACTION_LOOKBACK)? {
                                 planned.push((row, next_check(reader, &nodes, &profile, row)?));
                             }
                         }
@@ -280,22 +281,22 @@ impl ChainPoller {
         let on_chain = match answer {
             Ok(on_chain) => {
                 schedule.failures.remove(&row);
-                Some(on_chain)
+                on_chain
             }
             Err(reason) => {
                 tracing::warn!("chain {} can't be asked about {}: {reason}", key.from_chain, key.hash);
                 schedule.record_failure(row, question.is_requested, now.wall);
-                // A person waits. The earlier answer of the chain stays.
-                let obstacle = ChainReading::without_node(ChainVerdict::CannotBeAsked(reason));
-                let is_first = question.is_requested && question.previous.is_none();
-                is_first.then(|| OnChain::after(None, obstacle, None, now.wall))
+                // A person who waits is told, but the earlier answer of the chain stays.
+                if !question.is_requested || question.previous.is_some() {
+                    return Ok(());
+                }
+                OnChain::after(None, ChainReading::without_node(ChainVerdict::CannotBeAsked(reason)), None, now.wall)
             }
         };
-        let Some(on_chain) = on_chain else { return Ok(()) };
         let operation = Operation::ObserveChain { transaction: key, on_chain: Box::new(on_chain) };
         if let Err(error) = apply_operation(&self.store, &self.clock, operation, now).await {
-            // The next question brings the answer again.
-            tracing::warn!("what the chain says can't be stored: {error}");
+            tracing::warn!("what the chain says can't be stored, and is asked again later: {error}");
+            schedule.record_failure(row, question.is_requested, now.wall);
         }
         if !schedule.failures.contains_key(&row) && !self.asks_on_request_only {
             let profile = self.profile.clone();
@@ -351,24 +352,26 @@ async fn ask(nodes: Arc<ChainNodes>, permits: Arc<Semaphore>, batch: Vec<DueQues
     batch.into_iter().zip(answers).collect()
 }
 
-/// Returns the questions about the transactions in these rows, by their source chain. What people ask comes first.
+/// Returns the rows without a transaction, and the questions about the others: in each batch those of one source chain
+/// that go into one request. What people ask comes first.
 fn load_due(reader: &Reader, rows: Vec<(RowId, bool)>) -> Result<(Vec<RowId>, Vec<Vec<DueQuestion>>), StoreError> {
-    let (mut deleted, mut by_chain): (Vec<RowId>, Vec<Vec<DueQuestion>>) = (Vec::new(), Vec::new());
+    let (mut deleted, mut batches): (Vec<RowId>, Vec<Vec<DueQuestion>>) = (Vec::new(), Vec::new());
     for (row, is_requested) in rows {
         let Some(ListRow { transaction: tx, .. }) = reader.list_row(row)? else {
             deleted.push(row);
             continue;
         };
         let due = DueQuestion { row, key: tx.key(), question: ChainQuestion::new(tx, is_requested) };
-        let same = |group: &&mut Vec<DueQuestion>| {
-            group.first().is_some_and(|first| first.question.chain == due.question.chain)
+        let has_room = |batch: &&mut Vec<DueQuestion>| {
+            batch.len() < MAX_QUESTIONS_PER_REQUEST
+                && batch.first().is_some_and(|first| first.question.chain == due.question.chain)
         };
-        match by_chain.iter_mut().find(same) {
-            Some(group) => group.push(due),
-            None => by_chain.push(vec![due]),
+        match batches.iter_mut().find(has_room) {
+            Some(batch) => batch.push(due),
+            None => batches.push(vec![due]),
         }
     }
-    Ok((deleted, by_chain))
+    Ok((deleted, batches))
 }
 
 #[cfg(test)]
@@ -389,11 +392,14 @@ mod tests {
             schedule.plan(row, None);
             assert_eq!(schedule.next(at(asked_at + pause - 1)), None);
         }
-        // The person asks again, and nobody asks about another transaction any more.
+        // The person asks again.
         schedule.record_failure(RowId(2), false, at(90));
         schedule.plan(RowId(2), None);
         schedule.failures.remove(&row);
         assert_eq!(schedule.next(at(91)), Some((row, true)));
+        // Nobody asks about the other transaction any more, and later there is a reason again.
         assert_eq!(schedule.next(at(1_000)), None, "one question is under way");
+        schedule.plan(RowId(2), Some(at(1_000)));
+        assert_eq!(schedule.next(at(1_000)), Some((RowId(2), false)));
     }
 }

@@ -194,15 +194,21 @@ impl PollerCore {
                 let throttled = RequestEnd::Throttled { retry_after: *retry_after, jitter };
                 (throttled, PollResult::Unrelated, &mut self.counts.throttled)
             }
-            // The service refuses the ID, not the transaction.
-            Some(RequestFailure::Unauthorized(_)) => {
+            // The service refuses the ID, or this machine fails: neither concerns the transaction.
+            Some(RequestFailure::Unauthorized(_) | RequestFailure::Local(_)) => {
                 (RequestEnd::Failed, PollResult::Unrelated, &mut self.counts.failed)
             }
             // The failure may concern this transaction alone: other transactions go first for a while.
             Some(RequestFailure::TimedOut(timeout)) => {
                 (RequestEnd::TimedOut(*timeout), PollResult::Failed, &mut self.counts.failed)
             }
-            Some(_) => (RequestEnd::Failed, PollResult::Failed, &mut self.counts.failed),
+            Some(
+                RequestFailure::Rejected(_)
+                | RequestFailure::Server { .. }
+                | RequestFailure::Unreadable(_)
+                | RequestFailure::OtherTransaction(_)
+                | RequestFailure::Transport(_),
+            ) => (RequestEnd::Failed, PollResult::Failed, &mut self.counts.failed),
         };
         *count += 1;
         let round_trip = self.budget.release(permit, returned, at.mono, now);

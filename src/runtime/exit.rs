@@ -75,8 +75,18 @@ mod tests {
     #[test]
     fn exit_codes_match_the_documented_ones() {
         use Exit::*;
-        let all =
-            [Success, Error, Usage, NotSettled, NeedsAttention, Unauthorized, Unreachable, Interrupted, Terminated];
-        assert_eq!(all.map(Exit::code), [0, 1, 2, 3, 4, 5, 6, 130, 143]);
+        let all = [
+            Success,
+            Error,
+            Usage,
+            NotSettled,
+            NeedsAttention,
+            Unauthorized,
+            Unreachable,
+            HungUp,
+            Interrupted,
+            Terminated,
+        ];
+        assert_eq!(all.map(Exit::code), [0, 1, 2, 3, 4, 5, 6, 129, 130, 143]);
     }
 }

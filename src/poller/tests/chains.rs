@@ -141,6 +141,20 @@ async fn final_answer_is_not_asked_again_and_undo_restores_the_wrong_chain() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn transaction_that_was_parked_before_the_start_is_asked_for() {
+    let refused = r#"{ from = 0, http = 400 }"#;
+    let mut fixture = PollerFixture::with_chains(&scenario(1, "", refused), 10.0).await;
+    let nodes = fixture.chain_nodes.take();
+    let poller = fixture.start(|_| ConnectionBehavior::Fine);
+    fixture.wait_until_all(|tx| tx.is_parked()).await;
+    poller.stop().await.unwrap();
+    fixture.chain_nodes = nodes;
+    let poller = fixture.start(|_| ConnectionBehavior::Fine);
+    fixture.wait_until_all(|tx| tx.on_chain.is_some()).await;
+    poller.stop().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
 async fn second_transaction_of_a_transfer_that_settled_before_the_start_is_asked_for() {
     let partial = r#"{ from = 0, status = "partial_success", steps = 3 }"#;
     let mut fixture = PollerFixture::with_chains(&scenario(1, "", partial), 10.0).await;

@@ -7,7 +7,7 @@ use std::{collections::HashMap, ops::Range};
 use super::scan::{JsonEntry, JsonToken, PathHash, scan};
 
 /// The number of bytes that are kept of a removed value.
-pub(crate) const REMOVED: usize = 4_096;
+const MAX_KEPT_BYTES: usize = 4_096;
 
 /// How a line changed since the previous body.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -58,8 +58,8 @@ pub(crate) fn compare(body: &str, before: Option<&str>) -> (String, Vec<Compared
         if entry.token == JsonToken::Close {
             // Removed entries go to the end of their array or object.
             for RemovedEntry { entry, end } in removed.remove(&entry.path).unwrap_or_default() {
-                let range = keep(&mut text, before, entry.range.start..end);
-                let value = range.start + (entry.value - entry.range.start);
+                let range = append_excerpt(&mut text, before, entry.range.start..end);
+                let value = (range.start + (entry.value - entry.range.start)).min(range.end);
                 let entry = JsonEntry { token: JsonToken::Value, range, value, ..entry.clone() };
                 marked.push(ComparedEntry { entry, mark: ChangeMark::Removed, was: 0..0 });
             }
@@ -69,7 +69,7 @@ pub(crate) fn compare(body: &str, before: Option<&str>) -> (String, Vec<Compared
             Some(was) if entry.token == JsonToken::Close || is_same(body, &entry, before, was) => {
                 (ChangeMark::Same, 0..0)
             }
-            Some(was) => (ChangeMark::Changed, keep(&mut text, before, was.value..was.range.end)),
+            Some(was) => (ChangeMark::Changed, append_excerpt(&mut text, before, was.value..was.range.end)),
         };
         marked.push(ComparedEntry { entry, mark, was });
     }
@@ -77,10 +77,10 @@ pub(crate) fn compare(body: &str, before: Option<&str>) -> (String, Vec<Compared
 }
 
 /// Appends the beginning of a range of the previous body to `text`, and returns its range in `text`.
-fn keep(text: &mut String, before: &str, range: Range<usize>) -> Range<usize> {
+fn append_excerpt(text: &mut String, before: &str, range: Range<usize>) -> Range<usize> {
     let start = text.len();
     let piece = before.get(range).unwrap_or_default();
-    text.push_str(piece.get(..piece.floor_char_boundary(REMOVED)).unwrap_or_default());
+    text.push_str(piece.get(..piece.floor_char_boundary(MAX_KEPT_BYTES)).unwrap_or_default());
     start..text.len()
 }
 
