@@ -50,25 +50,18 @@ struct EndLimit {
     exit: Exit,
 }
 
-/// Starts to listen for the signals that end the process. The returned future resolves with the exit code of the first
-/// signal. The first call of the process decides whether SIGHUP is one of these signals.
+/// Starts to listen for the signals that end the process. The returned receiver gets the exit code of the first signal.
+/// The first call of the process decides whether SIGHUP is one of these signals.
 ///
 /// # Errors
 /// If the process can't listen for signals.
-pub(super) fn listen(ends_at_hang_up: bool) -> Result<impl Future<Output = Exit> + use<>> {
+pub(super) fn listen(ends_at_hang_up: bool) -> Result<watch::Receiver<Option<Exit>>> {
     let mut ending = ENDING.lock().unwrap_or_else(PoisonError::into_inner);
     let started = match ending.take() {
         Some(started) => started,
         None => ForcedEnd::start(ends_at_hang_up).wrap_err("can't listen for signals")?,
     };
-    let mut first_signal = started.first_signal.clone();
-    *ending = Some(started);
-    Ok(async move {
-        match first_signal.wait_for(Option::is_some).await.map(|exit| *exit) {
-            Ok(Some(exit)) => exit,
-            _ => std::future::pending().await,
-        }
-    })
+    Ok(ending.insert(started).first_signal.clone())
 }
 
 /// Ends the process by force after `limit`, with this exit code, unless it has ended by then. Of several limits the

@@ -6,32 +6,31 @@
 
 use std::{
     io::{self, IsTerminal},
-    sync::{Arc, OnceLock},
+    sync::Arc,
     time::Duration,
 };
 
 use color_eyre::eyre::Result;
 use futures_util::FutureExt;
-use tokio::{runtime::Runtime, sync::mpsc};
+use tokio::sync::{mpsc, watch};
 
 use super::{
     exit::Exit,
     forced_end::{self, signal_stream},
-    tokio_runtime,
 };
 use crate::tui::system::suspension::{self, SuspendOrder, SuspendScope};
 
 /// Starts to listen for signals. The returned future resolves with the exit code of the first signal. From then on the
 /// process ends within [`forced_end::GRACEFUL_SHUTDOWN_LIMIT`], and at a second signal at once.
 pub(crate) fn listen() -> Result<impl Future<Output = Exit>> {
-    forced_end::listen(true)
+    Ok(FirstSignal::listen()?.received())
 }
 
 /// Like `listen`, for a command that may run without a terminal. Without a terminal, SIGHUP does not end the command
 /// but requests that it reload the settings.
 pub(crate) fn listen_for_end_and_reload() -> Result<(impl Future<Output = Exit>, ReloadSignal)> {
     let has_terminal = io::stdin().is_terminal() || io::stdout().is_terminal() || io::stderr().is_terminal();
-    Ok((forced_end::listen(has_terminal)?, ReloadSignal::listen(!has_terminal)?))
+    Ok((FirstSignal(forced_end::listen(has_terminal)?).received(), ReloadSignal::listen(!has_terminal)?))
 }
 
 /// Makes a write beyond the limit of the size of a file (`ulimit -f`) fail, instead of ending the process.
@@ -60,29 +59,26 @@ impl ReloadSignal {
     }
 }
 
-/// The first signal, for synchronous work, which checks it now and then and cleans up before it ends.
-pub(crate) struct FirstSignal {
-    received: Arc<OnceLock<Exit>>,
-    _runtime: Runtime,
-}
+/// The first signal. Synchronous work checks it now and then, and cleans up before it ends.
+pub(crate) struct FirstSignal(watch::Receiver<Option<Exit>>);
 
 impl FirstSignal {
     /// Starts to listen for signals.
     pub(crate) fn listen() -> Result<Self> {
-        let runtime = tokio_runtime::start()?;
-        let signal = {
-            let _entered = runtime.enter();
-            listen()?
-        };
-        let received = Arc::new(OnceLock::new());
-        let task_received = Arc::clone(&received);
-        runtime.spawn(async move { task_received.set(signal.await) });
-        Ok(Self { received, _runtime: runtime })
+        Ok(Self(forced_end::listen(true)?))
+    }
+
+    /// Resolves with the exit code of the first signal.
+    async fn received(mut self) -> Exit {
+        match self.0.wait_for(Option::is_some).await.map(|exit| *exit) {
+            Ok(Some(exit)) => exit,
+            Ok(None) | Err(_) => std::future::pending().await,
+        }
     }
 
     /// Returns the exit code of the first signal, if there was one.
     pub(crate) fn exit(&self) -> Option<Exit> {
-        self.received.get().copied()
+        *self.0.borrow()
     }
 }
 
@@ -142,7 +138,7 @@ impl SuspendHandler {
     /// Suspends the process. Resolves when the process continues and, if the dashboard gave the order, has its terminal
     /// again.
     pub(crate) async fn suspend(&mut self) {
-        while self.stop().await && self.order.is_some() && !has_terminal() {
+        while self.stop().await && self.order.is_some() && !is_in_foreground() {
             /// The pause before the process stops again. A signal that ends a suspended process is followed by SIGCONT;
             /// the process needs this time to handle the first signal.
             const PAUSE: Duration = Duration::from_millis(100);
@@ -183,7 +179,7 @@ fn refusal() -> Option<&'static str> {
 
 /// Whether this process is in the terminal's foreground process group. It isn't if a shell continued it in the
 /// background.
-fn has_terminal() -> bool {
+fn is_in_foreground() -> bool {
     let foreground = rustix::termios::tcgetpgrp(io::stdin());
     foreground.map_or(true, |group| group == rustix::process::getpgrp())
 }
