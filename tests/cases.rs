@@ -262,7 +262,7 @@ fn fill_store(transfers: &[Transfer], observations: &Observations) -> (TempDir, 
     let store = Store::open(&folder.path().join("hoptop.db")).unwrap();
     let batch = transfers.iter().map(|transfer| transfer.new.clone()).collect();
     let track = Operation::Track { profile: "default".into(), transactions: batch };
-    let rows = store.apply(track, at(-60)).wait().unwrap().tracked().unwrap().added.first;
+    let rows = store.apply(track, at(-60)).wait().unwrap().tracked().unwrap().added.listed;
     let keys = store.reader().unwrap().keys(&rows).unwrap();
     for (key, transfer) in keys.iter().zip(transfers) {
         let answers = observations.get(&transfer.new.params.transaction_id.key());

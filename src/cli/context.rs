@@ -206,7 +206,7 @@ pub(crate) mod testing {
         }
 
         pub(crate) fn track_as(&self, profile: &str, new: NewTransaction) -> RowId {
-            testing::track(&self.store, profile, vec![new], at(0)).added.first[0]
+            testing::track(&self.store, profile, vec![new], at(0)).added.listed[0]
         }
 
         pub(crate) fn observe(&self, row: RowId, observation: Observation, second: i64) {

@@ -88,10 +88,9 @@ fn parse_arguments(arguments: &[String]) -> Result<Cli, Result<Exit>> {
         let shown = match parse(&mut program.chain(cleaned)) {
             Err(error) => error,
             // Only the uncleaned arguments are wrong.
-            Ok(_) => {
-                let command = Cli::command().color(color_of_help(arguments));
-                command.clone().error(error.kind(), "an argument has characters that can't be shown")
-            }
+            Ok(_) => Cli::command()
+                .color(color_of_help(arguments))
+                .error(error.kind(), "an argument has characters that can't be shown"),
         };
         let printed = shown.print();
         match shown.exit_code() {

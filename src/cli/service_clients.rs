@@ -39,7 +39,7 @@ pub(crate) fn clients(settings: &Settings) -> Result<Vec<ServiceClient>> {
     }
     // The profiles of this process share the pace of a node's host. With a team's store each polls in a process of its
     // own, with an equal part of the rate.
-    let (nodes, profiles) = (chain_nodes::open(settings, &Clock::system()), clients.len());
+    let (nodes, profiles) = (chain_nodes::read_all(settings, &Clock::system()), clients.len());
     for client in &mut clients {
         client.chain_nodes.clone_from(&nodes);
         client.sharing_profiles = profiles;

@@ -1,6 +1,6 @@
 //! Need against budget: whether the ID's limit can keep every transaction fresh enough (`DESIGN.md`, Schedule).
 //!
-//! Plain numbers and the sentences for them. It must not decide about alerts.
+//! Plain numbers and the sentences for them. The module must never decide about alerts.
 
 use std::time::Duration;
 

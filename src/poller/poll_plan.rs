@@ -133,11 +133,12 @@ impl PlanContext {
             Expression::is(FilterState::Overdue),
             Expression::is(FilterState::Active),
             Expression::is_not(FilterState::Parked),
-        ]);
+        ])
+        .limited_to_profile(&self.profile);
         let mut unconfirmed = Vec::new();
         reader.for_each_row(&reader.listing(&overdue, now.wall).all()?, |tx, alerts| {
             let is_raised = alerts.iter().any(|alert| alert.rule == Rule::Overdue);
-            if tx.profile == self.profile && tx.is_overdue() && tx.needs_polling() && !is_raised {
+            if !is_raised {
                 let poll_context = poll_context(tx, &self.duration_stats, &self.weights, now.wall);
                 unconfirmed.push((tx.id, PollContext { deadline: Some(tx.deadline().at), ..poll_context }));
             }

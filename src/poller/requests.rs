@@ -28,7 +28,7 @@ pub(super) struct RequestResult {
     pub(super) stored: Result<Option<Box<AppliedObservation>>, StoreError>,
 }
 
-/// What one request needs.
+/// The connections of one request.
 pub(super) struct RequestSender<T> {
     pub(super) store: Store,
     pub(super) transport: Arc<T>,

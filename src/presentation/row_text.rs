@@ -122,13 +122,13 @@ pub(crate) fn status_word(status: Option<&RouterStatus>, glyphs: Glyphs) -> &str
 /// Returns the status cell of a transaction. A transaction that was parked before its first answer is `rejected`.
 pub(crate) fn transaction_status_cell<R>(tx: &Transaction<R>, glyphs: Glyphs) -> String {
     match (&tx.state.status, &tx.tracking) {
-        (None, Tracking::Parked(_)) => rejected(glyphs),
+        (None, Tracking::Parked(_)) => rejected_cell(glyphs),
         (known, _) => status_cell(known.as_ref(), glyphs),
     }
 }
 
 /// Returns the status cell of a transaction whose parameters the service rejected.
-pub(crate) fn rejected(glyphs: Glyphs) -> String {
+pub(crate) fn rejected_cell(glyphs: Glyphs) -> String {
     format!("{} rejected", glyphs.rejected())
 }
 
@@ -342,7 +342,7 @@ mod tests {
     fn every_status_has_its_own_symbol() {
         let unknown = RouterStatus::Unknown("X".into());
         let all = RouterStatus::DOCUMENTED.iter().chain([&unknown]).map(Some).chain([None]);
-        let cells = all.map(|own| status_cell(own, Glyphs::Ascii)).chain([rejected(Glyphs::Ascii)]);
+        let cells = all.map(|own| status_cell(own, Glyphs::Ascii)).chain([rejected_cell(Glyphs::Ascii)]);
         let symbols: std::collections::HashSet<_> = cells.map(|cell| cell.chars().next()).collect();
         assert_eq!(symbols.len(), RouterStatus::DOCUMENTED.len() + 3);
     }

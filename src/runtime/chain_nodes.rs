@@ -15,7 +15,7 @@ use crate::{
 
 /// Reads the addresses of the nodes that the settings name; `None` if they name none. This may run commands. A chain
 /// whose address can't be read isn't asked; standard error has a warning.
-pub(crate) fn open(settings: &Settings, clock: &Clock) -> Option<Arc<ChainNodes>> {
+pub(crate) fn read_all(settings: &Settings, clock: &Clock) -> Option<Arc<ChainNodes>> {
     let read = settings.chain_nodes.iter().filter_map(|reference| match read(reference) {
         Ok(setting) => Some(setting),
         Err(error) => {

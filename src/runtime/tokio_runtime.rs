@@ -1,4 +1,4 @@
-//! The tokio runtimes of commands that poll or serve.
+//! The tokio runtimes of this process.
 
 use std::{fs::File, io, thread};
 
@@ -14,7 +14,7 @@ pub(crate) fn start() -> Result<Runtime> {
     build(Builder::new_multi_thread().worker_threads(1))
 }
 
-/// Creates a runtime that runs on the thread that calls it.
+/// Creates a runtime that runs on the thread that blocks on it.
 ///
 /// # Errors
 /// If the system has no thread or file descriptor left.

@@ -171,8 +171,8 @@ impl<'a> RouteRequest<'a> {
         let params = json!(self);
         let mut random = RandomValues::of(&params.to_string());
         let quote_id = random.token();
-        let same_chain = self.from_chain == self.to_chain;
-        let seconds = if same_chain { random.whole(10, 30) } else { random.whole(20, 900) };
+        let is_same_chain = self.from_chain == self.to_chain;
+        let seconds = if is_same_chain { random.whole(10, 30) } else { random.whole(20, 900) };
         let out = amount / 1_000 * u128::from(random.whole(970, 998));
         let mut route = json!({
             "quoteId": quote_id,

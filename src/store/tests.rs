@@ -58,7 +58,7 @@ fn observe(store: &Store, row: RowId, observation: Observation, second: i64) {
 }
 
 fn import_one(store: &Store) -> RowId {
-    testing::track(store, "default", vec![fixtures::new(1)], at(0)).added.first[0]
+    testing::track(store, "default", vec![fixtures::new(1)], at(0)).added.listed[0]
 }
 
 fn names(feed: Changes) -> Vec<&'static str> {
@@ -96,7 +96,7 @@ fn second_import_updates_changed_fields_and_erases_none() {
     let (_folder, store) = open();
     let mut first = fixtures::new(1);
     first.params.ticket = Some("SUP-1".into());
-    let row = testing::track(&store, "default", vec![first.clone()], at(0)).added.first[0];
+    let row = testing::track(&store, "default", vec![first.clone()], at(0)).added.listed[0];
     let again = testing::track(&store, "default", vec![first.clone()], at(1));
     assert_eq!(again, ImportReport { unchanged: [row].into_iter().collect(), ..ImportReport::default() });
     let mut second = first.clone();
@@ -106,7 +106,7 @@ fn second_import_updates_changed_fields_and_erases_none() {
         TxHash::new(first.params.transaction_id.as_str().to_uppercase().replacen("0X", "0x", 1));
     second.labels = vec!["vip".into()];
     let changed = testing::track(&store, "default", vec![second], at(2));
-    assert_eq!(changed.updated.first, [(row, vec!["estimatedRouteDuration".to_owned(), "labels".to_owned()])]);
+    assert_eq!(changed.updated.listed, [(row, vec!["estimatedRouteDuration".to_owned(), "labels".to_owned()])]);
     let kept = store.reader().unwrap().transaction(row).unwrap().unwrap();
     assert_eq!(kept.params.ticket.as_deref(), Some("SUP-1"));
     assert_eq!(kept.params.transaction_id, first.params.transaction_id);
@@ -127,7 +127,7 @@ fn import_reports_other_profiles_that_poll_the_same_transactions() {
     let report = testing::track(&store, "default", batch(&[4, 5, 6]), at(2));
     assert_eq!(report.other_profiles_notice().as_deref(), Some("also tracked in other profiles: 2 in prod"));
     // Transactions that no profile polls any more cost no budget and aren't reported.
-    let seven = testing::track(&store, "prod", batch(&[7]), at(2)).added.first;
+    let seven = testing::track(&store, "prod", batch(&[7]), at(2)).added.listed;
     testing::edit(&store, "prod", Edit::Untrack { transactions: seven }, at(2));
     assert_eq!(testing::track(&store, "default", batch(&[7]), at(2)).other_profiles_notice(), None);
     // Transactions that were known before aren't reported again.
@@ -170,7 +170,7 @@ fn spooled_import_keeps_its_order_and_applies_the_last_duplicate() {
     );
     let report = store.track_batch("default", batch, at(0)).wait().unwrap().tracked().unwrap();
     let (transactions, ..) = reader.load().unwrap();
-    assert_eq!(report.added.first, transactions.iter().map(|tx| tx.id).collect::<Vec<_>>());
+    assert_eq!(report.added.listed, transactions.iter().map(|tx| tx.id).collect::<Vec<_>>());
     let kept: Vec<_> =
         transactions.iter().map(|tx| (tx.params.quote_id.as_str(), tx.params.ticket.as_deref())).collect();
     assert_eq!(kept, [("quote-3", Some("a")), ("quote-2", Some("a")), ("quote-1", Some("c"))]);
@@ -201,7 +201,7 @@ fn imported_first_seen_time_and_untracked_apply_only_to_new_transactions() {
     (batch[1].is_untracked, batch[2].is_untracked) = (true, true);
     assert_eq!(testing::track(&store, "default", batch, at(5)).unchanged.count, 3);
     let report = testing::track(&store, "default", vec![fixtures::new(3)], at(6));
-    assert_eq!(report.updated.first[0].1, ["tracking"]);
+    assert_eq!(report.updated.listed[0].1, ["tracking"]);
     assert_eq!((load()[0].first_seen_at, load()[1].tracking.clone()), (at(-60), Tracking::Active));
 }
 
@@ -531,7 +531,7 @@ fn chain_description_without_a_name_does_not_replace_a_named_one() {
     let (_folder, store) = open();
     let mut new = fixtures::new(1);
     new.params.to_chain = ChainId::new("424242");
-    let row = testing::track(&store, "default", vec![new], at(0)).added.first[0];
+    let row = testing::track(&store, "default", vec![new], at(0)).added.listed[0];
     let describes = |name| Observation { chains: vec![chain(name)], ..fixtures::says(RouterStatus::Ongoing) };
     observe(&store, row, describes(Some("Newly made")), 1);
     observe(&store, row, describes(None), 2);
@@ -677,14 +677,14 @@ fn transaction_gets_missing_parameters_from_its_quote() {
     let id = pending_id(ask(&store, true, "0xAb", 0));
     testing::answer_quote(&store, id, route("quote-1", 900), at(1));
     let report = testing::track(&store, "default", vec![fixtures::new(1), fixtures::new(2)], at(2));
-    let row = report.added.first[0];
-    assert_eq!(report.completed.first, [(row, vec!["estimatedRouteDuration", "fromAddress"])]);
+    let row = report.added.listed[0];
+    assert_eq!(report.completed.listed, [(row, vec!["estimatedRouteDuration", "fromAddress"])]);
     let params = store.reader().unwrap().transaction(row).unwrap().unwrap().params;
     assert_eq!((params.estimate, params.from_address.as_deref()), (Some(Duration::from_secs(900)), Some("0xAb")));
     let mut known = fixtures::new(3);
     (known.params.quote_id, known.params.estimate) = ("quote-1".into(), Some(Duration::from_secs(5)));
     let report = testing::track(&store, "default", vec![known], at(3));
-    assert_eq!(report.completed.first, [(report.added.first[0], vec!["fromAddress"])]);
+    assert_eq!(report.completed.listed, [(report.added.listed[0], vec!["fromAddress"])]);
 }
 
 #[test]
@@ -712,7 +712,7 @@ fn store_of_the_first_schema_is_migrated() {
 fn track_and_observe(store: &Store, number: i64, answers: &[(i64, RouterStatus)]) -> RowId {
     let mut new = fixtures::new(number);
     new.params.submitted_at = Some(at(0));
-    let row = testing::track(store, "default", vec![new], at(0)).added.first[0];
+    let row = testing::track(store, "default", vec![new], at(0)).added.listed[0];
     for (second, status) in answers {
         observe(store, row, fixtures::says(status.clone()), *second);
     }
@@ -758,7 +758,7 @@ fn transaction_is_found_by_every_text_that_a_user_may_send() {
     new.params.request_id = Some("Request-77".into());
     new.params.from_address = Some("0xA11CE00000000000000000000000000000000001".into());
     new.params.ticket = Some("SUP-1".into());
-    let row = testing::track(&store, "default", vec![new, fixtures::new(2)], at(0)).added.first[0];
+    let row = testing::track(&store, "default", vec![new, fixtures::new(2)], at(0)).added.listed[0];
     let mut record = StatusRecord::bare(RouterStatus::Ongoing);
     record.to.transaction_id = Some(TxHash::new("0xDE57000000000000000000000000000000000000000000000000000000000001"));
     record.steps = vec![RouteStep {
@@ -844,7 +844,7 @@ fn search_index_finds_what_a_scan_finds_after_every_change() {
         new.params.ticket = Some(format!("CASE-{number}"));
         new
     });
-    let rows = testing::track(&store, "default", batch.collect(), at(0)).added.first;
+    let rows = testing::track(&store, "default", batch.collect(), at(0)).added.listed;
     let rows: Vec<RowId> = (0..40).map(|number| RowId(rows[0].0 + number)).collect();
     wait_for_search_index(&store, 38);
     let reader = store.reader().unwrap();
@@ -899,7 +899,7 @@ fn search_index_finds_what_a_scan_finds_after_every_change() {
 #[test]
 fn receiver_of_a_quote_that_hoptop_asked_for_is_found() {
     let (_folder, store) = open();
-    let row = testing::track(&store, "default", vec![fixtures::new(1), fixtures::new(2)], at(0)).added.first[0];
+    let row = testing::track(&store, "default", vec![fixtures::new(1), fixtures::new(2)], at(0)).added.listed[0];
     let sql = "INSERT INTO quotes (profile, request, asked_at, wanted_until, quote_id) VALUES ('default', ?, 0, 0, ?)";
     let request = r#"{"toAddress":"0xBeef000000000000000000000000000000000b0b"}"#;
     Connection::open(store.path()).unwrap().execute(sql, [request, &fixtures::params(1).quote_id]).unwrap();
@@ -925,7 +925,7 @@ fn not_found_limit_depends_on_the_source_chain() {
 #[test]
 fn transaction_counts_as_open_until_its_marks_are_removed_or_expire() {
     let (_folder, store) = open();
-    let rows = testing::track(&store, "default", vec![fixtures::new(1), fixtures::new(2)], at(0)).added.first;
+    let rows = testing::track(&store, "default", vec![fixtures::new(1), fixtures::new(2)], at(0)).added.listed;
     let open = |second| store.reader().unwrap().poller_requests("default", at(second)).unwrap().open;
     let mark = |dashboard, open| testing::mark_open(&store, OpenMark { dashboard, open, at: at(5) });
     mark(7, Some((rows[1], at(60))));
@@ -996,7 +996,7 @@ fn most_urgent_alerts_come_first_with_their_transactions() {
                 RouterStatus::Ongoing
             }
         };
-        let row = testing::track(&store, "default", vec![new], at(0)).added.first[0];
+        let row = testing::track(&store, "default", vec![new], at(0)).added.listed[0];
         observe(&store, row, fixtures::says(status), number);
     }
     testing::record_event(&store, "default", ProfileEvent::Throttled("too often".into()), at(9));

@@ -101,7 +101,7 @@ pub(crate) fn seen(params: &TransactionParams, body: String, at: DateTime<Utc>) 
 
 /// Returns the rows that an import added to a store; their numbers are consecutive.
 pub(crate) fn added(report: &ImportReport) -> impl Iterator<Item = RowId> {
-    let first = report.added.first[0].0;
+    let first = report.added.listed[0].0;
     (first..).take(report.added.count).map(RowId)
 }
 

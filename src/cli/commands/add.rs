@@ -72,13 +72,7 @@ pub(crate) struct AddArgs {
 /// Tracks the transaction, or updates it if it is already tracked, and prints whether it was added or updated.
 pub(crate) fn add(args: &AddArgs, cx: &mut Context) -> color_eyre::Result<Exit> {
     let labels = args.labels.join(";");
-    let Some((new, warning)) = read(&values(args, &labels), args.any_chain, cx.err)? else { return Ok(Exit::Usage) };
-    if let Some(warning) = warning {
-        writeln!(cx.err, "warning: {warning}")?;
-    }
-    if let Some(warning) = intake::length_warning(&new.params.transaction_id, &new.params.from_chain) {
-        writeln!(cx.err, "warning: {warning}")?;
-    }
+    let Some(new) = read(&values(args, &labels), args.any_chain, cx.err)? else { return Ok(Exit::Usage) };
     let operation = Operation::Track { profile: cx.profile.clone(), transactions: vec![new] };
     let report = cx.store.apply(operation, cx.now.wall).wait()?.tracked()?;
     if let Some(twice) = report.other_profiles_notice() {
@@ -98,10 +92,10 @@ fn print_report(tx: &Transaction, report: &ImportReport, cx: &mut Context) -> io
     let due = format!("deadline {due} ({})", deadline.basis());
     let from_quote = report
         .completed
-        .first
+        .listed
         .first()
         .map_or_else(String::new, |(_, fields)| format!("; from its quote: {}", fields.join(", ")));
-    match report.updated.first.first() {
+    match report.updated.listed.first() {
         Some((_, fields)) => writeln!(cx.out, "updated {hash}: {}; {due}", fields.join(", ")),
         None if report.added.count == 0 => writeln!(cx.out, "already tracked, nothing to update: {hash}; {due}"),
         None => writeln!(cx.out, "added {hash}, {} > {}; {due}{from_quote}", tx.from_name(), tx.to_name()),
@@ -129,14 +123,20 @@ fn values<'a>(args: &'a AddArgs, labels: &'a str) -> Vec<(Field, &'a str)> {
     values
 }
 
-/// Reads one transaction and a warning about it. If that can't be done, prints the options that are wrong.
+/// Reads one transaction, and prints warnings about it. If it can't be read, prints the options that are wrong.
 pub(super) fn read(
     values: &[(Field, &str)],
     any_chain: bool,
     err: &mut dyn Write,
-) -> io::Result<Option<(NewTransaction, Option<String>)>> {
+) -> io::Result<Option<NewTransaction>> {
     match intake::parse_one(values, any_chain) {
-        Ok(read) => Ok(Some(read)),
+        Ok((new, warning)) => {
+            let length = intake::length_warning(&new.params.transaction_id, &new.params.from_chain);
+            for warning in warning.into_iter().chain(length) {
+                writeln!(err, "warning: {warning}")?;
+            }
+            Ok(Some(new))
+        }
         Err(errors) => {
             for error in errors {
                 writeln!(err, "{}: {}", option(error.field), error.reason)?;

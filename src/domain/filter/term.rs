@@ -1,7 +1,7 @@
 //! One test of a filter, and whether it holds.
 //!
-//! Expensive work (lower case, patterns, chain names) is done when the test is created. It must never be repeated for
-//! each of ten thousand rows.
+//! Expensive work (lower case, patterns, chain names) is done when the test is created. Except for the names of
+//! routes, it must never be repeated for each of ten thousand rows.
 
 use std::{cmp::Ordering, fmt};
 
@@ -203,7 +203,7 @@ impl FilterState {
             Self::Firing => has_alert(AlertState::Firing),
             Self::Acked => has_alert(AlertState::Acknowledged) && !has_alert(AlertState::Firing),
             Self::Snoozed => has_alert(AlertState::Snoozed) && !has_alert(AlertState::Firing),
-            Self::Active => tx.needs_polling() || (!tx.is_settled() && tx.tracking != Tracking::Untracked),
+            Self::Active => !tx.is_settled() && tx.tracking != Tracking::Untracked,
             Self::Parked => tx.is_parked(),
             Self::Untracked => tx.tracking == Tracking::Untracked,
             Self::Reverted => has_verdict(tx, "reverted"),

@@ -14,24 +14,24 @@ use crate::{
 /// The most items of each kind that a report lists.
 const MAX_LISTED: usize = 1_000;
 
-/// The number of items, with the first thousand of them.
+/// The number of items; `listed` has the first thousand.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ItemCount<T> {
     pub count: usize,
-    pub first: Vec<T>,
+    pub listed: Vec<T>,
 }
 
 impl<T> Default for ItemCount<T> {
     fn default() -> Self {
-        Self { count: 0, first: Vec::new() }
+        Self { count: 0, listed: Vec::new() }
     }
 }
 
 impl<T> ItemCount<T> {
     pub(super) fn push(&mut self, item: T) {
         self.count += 1;
-        if self.first.len() < MAX_LISTED {
-            self.first.push(item);
+        if self.listed.len() < MAX_LISTED {
+            self.listed.push(item);
         }
     }
 }
@@ -62,8 +62,8 @@ pub struct ImportReport {
 impl ImportReport {
     /// Returns one transaction of the batch: the first that was added, else updated, else unchanged.
     pub fn first(&self) -> Option<RowId> {
-        let updated = self.updated.first.first().map(|(row, _)| row);
-        self.added.first.first().or(updated).or(self.unchanged.first.first()).copied()
+        let updated = self.updated.listed.first().map(|(row, _)| row);
+        self.added.listed.first().or(updated).or(self.unchanged.listed.first()).copied()
     }
 
     /// Returns a text about transactions that other profiles poll too, each at the cost of its own ID.
@@ -76,7 +76,7 @@ impl ImportReport {
     /// Counts the added transactions, up to `last`, that other profiles poll too. The indexes must be complete. The
     /// cost is linear in the added rows, unless no other profile polls anything.
     pub(super) fn count_in_other_profiles(mut self, db: &Connection, last: Option<RowId>) -> Result<Self> {
-        let (Some(first), Some(last)) = (self.added.first.first(), last) else { return Ok(self) };
+        let (Some(first), Some(last)) = (self.added.listed.first(), last) else { return Ok(self) };
         let others = format!(
             "SELECT EXISTS (SELECT 1 FROM transactions WHERE {POLLED} AND profile < own.profile)
              OR EXISTS (SELECT 1 FROM transactions WHERE {POLLED} AND profile > own.profile)

@@ -168,8 +168,8 @@ pub(in crate::store) fn apply(
     }
 }
 
-/// Adds to the tables a part of what this version derives and an earlier version did not. Returns whether more is
-/// missing. Does nothing in a store of this version.
+/// Adds to the tables a part of what this version derives and an earlier version did not. Returns whether more may
+/// be missing. Does nothing in a store of this version.
 pub(in crate::store) fn complete_derived(db: &mut Connection) -> Result<bool> {
     const RECORDS_PER_COMMIT: usize = 200;
     // Without the lock: a store of this version must not wait for another process's writer.

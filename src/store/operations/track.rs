@@ -257,7 +257,7 @@ impl<'a> ImportRun<'a> {
         self.insert_waiting_labels()?;
         let (added, updated) = (self.report.added.count, self.report.updated.count);
         let mut steps = Vec::new();
-        if let (Some(first), Some(last)) = (self.report.added.first.first(), self.last_added) {
+        if let (Some(first), Some(last)) = (self.report.added.listed.first(), self.last_added) {
             changes::append_to_each(self.db, first.0..=last.0, "true", &ChangeKind::Imported, self.stamp)?;
             // The range contains the numbers of the added rows and no others.
             steps.push(EditStep::tracked(first.0, last.0));

@@ -116,7 +116,7 @@ fn build_store(transactions: &[GeneratedTransaction]) -> (TempDir, Store) {
         let by = |index: u8| store.clone().with_author(PEOPLE[usize::from(index)].map(str::to_owned));
         let report = testing::track(&by(first), "default", vec![params(number, generated)], at(generated.added));
         if generated.hash.is_multiple_of(3) {
-            let rows = vec![report.added.first[0]];
+            let rows = vec![report.added.listed[0]];
             let labels =
                 Edit::ChangeLabels { transactions: rows.clone(), add: vec!["late".into()], remove: Vec::new() };
             let note = Edit::AddNote { transactions: rows, text: "asked".into() };
@@ -124,7 +124,7 @@ fn build_store(transactions: &[GeneratedTransaction]) -> (TempDir, Store) {
         }
         for (second, status) in &generated.answers {
             let observation = answer_with_status(status.clone(), generated.chains.0);
-            testing::observe(&store, report.added.first[0], observation, at(generated.added + second));
+            testing::observe(&store, report.added.listed[0], observation, at(generated.added + second));
         }
         if generated.hash.is_multiple_of(7) {
             let verdict = match generated.hash / 7 % 4 {
@@ -134,9 +134,9 @@ fn build_store(transactions: &[GeneratedTransaction]) -> (TempDir, Store) {
                 _ => ChainVerdict::Reverted(Mined { block: 1, time: Some(at(generated.added - 90)), confirmations: 1 }),
             };
             let on_chain = OnChain::after(None, ChainReading::without_node(verdict), None, at(2_400));
-            testing::observe_chain(&store, report.added.first[0], on_chain, at(2_400));
+            testing::observe_chain(&store, report.added.listed[0], on_chain, at(2_400));
         }
-        let active = store.reader().unwrap().alerts(AlertQuery::OfTransaction(report.added.first[0])).unwrap();
+        let active = store.reader().unwrap().alerts(AlertQuery::OfTransaction(report.added.listed[0])).unwrap();
         let mut alerts: Vec<i64> = active.iter().map(|alert| alert.id).collect();
         // For some transactions only the first alert is handled.
         alerts.truncate(if generated.hash.is_multiple_of(5) { 1 } else { alerts.len() });

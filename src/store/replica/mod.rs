@@ -34,7 +34,7 @@ pub(crate) struct LogEntries {
     /// Identifies the log.
     pub(crate) team: Nonce,
     pub(crate) entries: Vec<LogEntry>,
-    /// The numbers of those that people of this machine appended.
+    /// The numbers of the entries that people of this machine appended.
     pub(crate) own: Vec<u64>,
     /// Whether the replica is light: it leaves the bodies of answers in the log.
     pub(crate) is_light: bool,
@@ -161,7 +161,7 @@ fn apply_alone(
     }
 }
 
-/// Keeps a part of a payload; returns the payload if this was the last part that lacked.
+/// Keeps a part of a payload; returns the payload if no part is missing any more.
 fn collect_parts(db: &Connection, part: &payload::PayloadPart<'_>, seq: u64) -> Result<Option<Vec<u8>>> {
     let entry = part.entry.to_string();
     db.execute("DELETE FROM log_parts WHERE seq < ?", [seq.saturating_sub(PART_LIFETIME)])?;

@@ -20,7 +20,7 @@ use crate::{
     store::{error::Result, reader::Reader, row_checksum, statement::CachedStatements},
 };
 
-/// The SQL condition for transactions that are polled (`Transaction::wants_polling`). The index `transactions_polled`
+/// The SQL condition for transactions that are polled (`Transaction::needs_polling`). The index `transactions_polled`
 /// has the same condition.
 pub(in crate::store) const POLLED: &str = "settled_at IS NULL AND untracked = 0 AND parked_reason IS NULL";
 

@@ -63,7 +63,7 @@ fn raises_far_apart_or_of_another_transaction_do_not_flap() {
     flip(&store, row, 20, 309);
     flip(&store, row, 320, 610);
     assert!(!only_alert(&store).is_flapping, "the first raise is ten minutes old");
-    let other = testing::track(&store, "default", vec![fixtures::new(2)], at(0)).added.first[0];
+    let other = testing::track(&store, "default", vec![fixtures::new(2)], at(0)).added.listed[0];
     observe_status(&store, other, RouterStatus::NeedsGas, 615);
     assert!(store.reader().unwrap().alerts(AlertQuery::Active).unwrap().iter().all(|alert| !alert.is_flapping));
     for _ in 0..3 {
@@ -99,7 +99,7 @@ fn expired_snooze_fires_and_the_next_report_or_answer_removes_it() {
 #[test]
 fn handled_alerts_sort_after_firing_ones_and_before_transactions_without_alerts() {
     let (_folder, store) = open();
-    let rows = testing::track(&store, "default", (1..=4).map(fixtures::new).collect(), at(0)).added.first;
+    let rows = testing::track(&store, "default", (1..=4).map(fixtures::new).collect(), at(0)).added.listed;
     let statuses = [RouterStatus::PartialSuccess, RouterStatus::NeedsGas, RouterStatus::Refund, RouterStatus::Ongoing];
     for (row, status) in rows.iter().zip(statuses) {
         observe_status(&store, *row, status, 10);
@@ -176,7 +176,7 @@ fn cleared_alerts_are_listed_newest_first_by_index() {
     let (_folder, store, row) = with_gas_alert();
     testing::edit(&store, "default", Edit::Acknowledge { alerts: vec![1], note: None }, at(20));
     observe_status(&store, row, RouterStatus::Success, 30);
-    let other = testing::track(&store, "default", vec![fixtures::new(2)], at(0)).added.first[0];
+    let other = testing::track(&store, "default", vec![fixtures::new(2)], at(0)).added.listed[0];
     observe_status(&store, other, RouterStatus::NeedsGas, 40);
     observe_status(&store, other, RouterStatus::Success, 50);
     let reader = store.reader().unwrap();

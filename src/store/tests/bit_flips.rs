@@ -37,7 +37,7 @@ fn create(count: i64) -> (TempDir, PathBuf) {
         new.params.ticket = Some(format!("SUP-{number}"));
         new
     };
-    let rows = testing::track(&store, "default", (1..=count).map(new).collect(), at(0)).added.first;
+    let rows = testing::track(&store, "default", (1..=count).map(new).collect(), at(0)).added.listed;
     testing::edit(
         &store,
         "default",

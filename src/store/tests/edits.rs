@@ -235,7 +235,7 @@ fn read_changes(feed_reader: &FeedReader) -> Vec<(&'static str, Option<RowId>)> 
 #[test]
 fn feed_reports_the_transactions_of_an_undone_and_redone_import() {
     let (_folder, store) = open();
-    let rows = testing::track(&store, "default", (1..=2).map(fixtures::new).collect(), at(0)).added.first;
+    let rows = testing::track(&store, "default", (1..=2).map(fixtures::new).collect(), at(0)).added.listed;
     let feed_reader = FeedReader::new(store.reader().unwrap());
     feed_reader.changes().unwrap();
     // These polls use numbers of the feed.
@@ -251,7 +251,7 @@ fn feed_reports_the_transactions_of_an_undone_and_redone_import() {
 #[test]
 fn feed_reader_continues_after_a_polled_transaction_is_deleted() {
     let (_folder, store) = open();
-    let rows = testing::track(&store, "default", (1..=2).map(fixtures::new).collect(), at(0)).added.first;
+    let rows = testing::track(&store, "default", (1..=2).map(fixtures::new).collect(), at(0)).added.listed;
     let feed_reader = FeedReader::new(store.reader().unwrap());
     feed_reader.changes().unwrap();
     let polled = |row, second| observe(&store, row, fixtures::says(RouterStatus::Ongoing), second);
@@ -280,7 +280,7 @@ fn import_of_new_and_known_transactions_is_one_step() {
     let reader = store.reader().unwrap();
     let stopped: Vec<_> =
         reader.load().unwrap().0.into_iter().filter(|tx| tx.tracking == Tracking::Untracked).collect();
-    assert_eq!(stopped.iter().map(|tx| tx.id).collect::<Vec<_>>(), report.added.first);
+    assert_eq!(stopped.iter().map(|tx| tx.id).collect::<Vec<_>>(), report.added.listed);
 }
 
 #[test]
@@ -288,7 +288,7 @@ fn redoing_an_import_polls_only_transactions_that_its_undo_stopped() {
     let (_folder, store) = open();
     let mut batch: Vec<_> = (1..=5).map(fixtures::new).collect();
     batch[4].is_untracked = true;
-    let rows = testing::track(&store, "default", batch, at(0)).added.first;
+    let rows = testing::track(&store, "default", batch, at(0)).added.listed;
     let refusal = fixtures::answer(StatusOutcome::Failed(RequestFailure::Rejected("quoteId is wrong".into())));
     observe(&store, rows[0], refusal, 1);
     testing::edit(&store, "another", Edit::Untrack { transactions: vec![rows[1]] }, at(2));
@@ -311,7 +311,7 @@ fn redoing_an_import_polls_only_transactions_that_its_undo_stopped() {
 #[test]
 fn redo_changes_nothing_if_its_undo_changed_nothing() {
     let (_folder, store) = open();
-    let rows = testing::track(&store, "default", (1..=2).map(fixtures::new).collect(), at(0)).added.first;
+    let rows = testing::track(&store, "default", (1..=2).map(fixtures::new).collect(), at(0)).added.listed;
     testing::edit(&store, "another", Edit::Untrack { transactions: rows }, at(1));
     assert_eq!(testing::undo(&store, "default", at(2)).unwrap().done, 0);
     assert_eq!(testing::redo(&store, "default", at(3)).unwrap().done, 0);
@@ -322,7 +322,7 @@ fn redo_changes_nothing_if_its_undo_changed_nothing() {
 #[test]
 fn deleting_a_transaction_deletes_its_acknowledgement_notes() {
     let (_folder, store) = open();
-    let rows = testing::track(&store, "default", (1..=2).map(fixtures::new).collect(), at(0)).added.first;
+    let rows = testing::track(&store, "default", (1..=2).map(fixtures::new).collect(), at(0)).added.listed;
     for row in &rows {
         observe(&store, *row, fixtures::says(RouterStatus::NeedsGas), 1);
     }
@@ -372,7 +372,7 @@ fn the_size_of_the_import_that_undo_would_reverse_is_known() {
     let (_folder, store) = open();
     let size = || store.reader().unwrap().last_import("default", None).unwrap().map_or(0, |edit| edit.transactions);
     assert_eq!(size(), 0);
-    let rows = testing::track(&store, "default", (1..=4).map(fixtures::new).collect(), at(0)).added.first;
+    let rows = testing::track(&store, "default", (1..=4).map(fixtures::new).collect(), at(0)).added.listed;
     assert_eq!((size(), store.reader().unwrap().last_import("other", None).unwrap()), (4, None));
     testing::edit(&store, "default", Edit::Untrack { transactions: vec![rows[0]] }, at(1));
     assert_eq!(size(), 0, "the last edit is no import");

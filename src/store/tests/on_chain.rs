@@ -57,7 +57,7 @@ fn a_given_time_stays_although_it_is_the_block_s_time() {
     let (_folder, store) = open();
     let mut given = fixtures::new(1);
     given.params.submitted_at = Some(at(-100));
-    let row = testing::track(&store, "default", vec![given], at(0)).added.first[0];
+    let row = testing::track(&store, "default", vec![given], at(0)).added.listed[0];
     says(&store, row, ChainVerdict::Succeeded(mined(7, -100)), 20);
     let known = header(&store, row);
     assert_eq!((known.params.submitted_at, known.is_submission_from_chain()), (Some(at(-100)), false));

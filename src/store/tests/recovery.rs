@@ -28,7 +28,7 @@ fn fill(store: &Store, numbers: std::ops::RangeInclusive<i64>) {
         new
     };
     let report = testing::track(store, "default", numbers.map(new).collect(), at(0));
-    for row in report.added.first {
+    for row in report.added.listed {
         observe(store, row, fixtures::says(RouterStatus::Ongoing), 5);
     }
 }
@@ -269,7 +269,7 @@ fn answers_with_lost_bodies_are_listed_and_new_ones_are_stored() {
         Observation { body: Some(text), ..fixtures::says(RouterStatus::Ongoing) }
     };
     let report = testing::track(&store, "default", (2..=40).map(fixtures::new).collect(), at(5));
-    let rows: Vec<RowId> = report.added.first;
+    let rows: Vec<RowId> = report.added.listed;
     // The first answers, which are the bases of the later ones, share pages; so do the later ones.
     for second in 0..12 {
         for row in &rows {
@@ -564,7 +564,7 @@ fn create_with_quote_and_chain() -> (TempDir, PathBuf) {
     testing::observe_chain(&store, RowId(1), OnChain::after(None, reading, None, at(13)), at(13));
     let mut new = fixtures::new(3);
     new.params.submitted_at = Some(at(0));
-    let row = testing::track(&store, "default", vec![new], at(0)).added.first[0];
+    let row = testing::track(&store, "default", vec![new], at(0)).added.listed[0];
     let chain = ChainConfig { name: Some("Ten".into()), ..ChainConfig::bare(ChainId::new("10")) };
     let answer = Observation { chains: vec![chain], ..fixtures::says(RouterStatus::Success) };
     observe(&store, row, answer, 20);
@@ -645,7 +645,7 @@ fn repair_never_takes_a_key_from_another_transaction() {
     // The source chain of the second is corrected, and its hash is tracked once more on the first chain.
     let edit = Edit::CorrectSource { transactions: vec![RowId(2)], chain: ChainId::new("10") };
     assert_eq!(testing::edit(&store, "default", edit, at(61)), 1);
-    let row = testing::track(&store, "default", vec![fixtures::new(2)], at(62)).added.first[0];
+    let row = testing::track(&store, "default", vec![fixtures::new(2)], at(62)).added.listed[0];
     observe(&store, row, fixtures::says(RouterStatus::Success), 63);
     drop(store);
     Connection::open(&path).unwrap().execute_batch("UPDATE transactions SET quote_id = 'quite' WHERE id = 2").unwrap();
@@ -670,7 +670,7 @@ fn unreadable_record_is_rebuilt_from_the_history() {
     let (_folder, store) = open();
     let row = import_one(&store);
     observe(&store, row, body(RouterStatus::Ongoing, 1), 5);
-    let other = testing::track(&store, "default", vec![fixtures::new(2)], at(0)).added.first[0];
+    let other = testing::track(&store, "default", vec![fixtures::new(2)], at(0)).added.listed[0];
     observe(&store, other, body(RouterStatus::Success, 1), 5);
     let decode = |params: &TransactionParams, body: &str| {
         let reply = crate::api::HttpAnswer { status: 200, retry_after: None, body: body.as_bytes() };

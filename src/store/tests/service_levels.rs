@@ -12,7 +12,7 @@ fn track(store: &Store, second: i64, count: i64) -> Vec<RowId> {
         let params = TransactionParams { submitted_at: Some(at(0)), ..fixtures::params(number) };
         NewTransaction::from(params)
     };
-    testing::track(store, "default", (1..=count).map(new).collect(), at(second)).added.first.clone()
+    testing::track(store, "default", (1..=count).map(new).collect(), at(second)).added.listed.clone()
 }
 
 /// Returns the results of rows, and checks that the statistics count the same.

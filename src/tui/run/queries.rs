@@ -230,7 +230,7 @@ mod tests {
         let now = DateTime::UNIX_EPOCH;
         let mut new = fixtures::new(1);
         new.params.ticket = Some("SUP-4412".into());
-        let rows = testing::track(&store, "default", vec![new, fixtures::new(2)], now).added.first;
+        let rows = testing::track(&store, "default", vec![new, fixtures::new(2)], now).added.listed;
         let mut record = StatusRecord::bare(RouterStatus::Ongoing);
         let destination = TxHash::new(format!("0x{:064x}", 0xde57));
         record.to.transaction_id = Some(destination.clone());
@@ -248,7 +248,7 @@ mod tests {
         let store = Store::open(&folder.path().join("hoptop.db")).unwrap();
         let now = DateTime::UNIX_EPOCH;
         let batch = (1..=4).map(fixtures::new).collect();
-        let rows = testing::track(&store, "default", batch, now).added.first;
+        let rows = testing::track(&store, "default", batch, now).added.listed;
         let (reader, filter) = (store.reader().unwrap(), Filter::everything());
         let next = |row, direction| alert(&reader, &filter, now, row, direction).unwrap();
         assert_eq!(next(rows[1], Direction::Forwards), None);

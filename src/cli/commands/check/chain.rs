@@ -31,7 +31,7 @@ use crate::{
 /// If the settings name no node.
 pub(super) fn check(rows: &[RowId], json: bool, settings: &Settings, cx: &mut Context) -> Result<Exit> {
     let clock = Clock::system();
-    let Some(nodes) = chain_nodes::open(settings, &clock) else {
+    let Some(nodes) = chain_nodes::read_all(settings, &clock) else {
         bail!(
             "no chain can be asked: the config file names no node; add [chains.ID] with rpc = \"https://...\" or \
              rpc = \"service\" (`hoptop help support` says more)"

@@ -15,7 +15,7 @@ use crate::{
     },
     clock::Clock,
     domain::operation::Operation,
-    intake::{self, Field},
+    intake::Field,
     runtime::{background_poller::ServiceClient, exit::Exit, log_file},
     store::StoreError,
 };
@@ -36,10 +36,7 @@ pub(crate) fn check(args: &CheckArgs, loaded: &LoadedSettings, cx: &mut Context)
         (Field::ToChainId, args.to.as_deref().unwrap_or_default()),
         (Field::QuoteId, args.quote_id.as_deref().unwrap_or_default()),
     ];
-    let Some((new, _)) = add::read(&values, args.any_chain, cx.err)? else { return Ok(Exit::Usage) };
-    if let Some(warning) = intake::length_warning(&new.params.transaction_id, &new.params.from_chain) {
-        writeln!(cx.err, "warning: {warning}")?;
-    }
+    let Some(new) = add::read(&values, args.any_chain, cx.err)? else { return Ok(Exit::Usage) };
     if team.is_none() && opening::is_replica(&settings.db) {
         return Err(StoreError::ReplicaAlone.into());
     }

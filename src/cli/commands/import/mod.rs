@@ -251,7 +251,7 @@ fn print_report(report: &ImportReport, cx: &mut Context) -> color_eyre::Result<(
         return Ok(());
     }
     let reader = cx.store.reader()?;
-    for (row, fields) in report.updated.first.iter().take(MAX_NAMED_UPDATES) {
+    for (row, fields) in report.updated.listed.iter().take(MAX_NAMED_UPDATES) {
         if let Some(tx) = reader.header(*row)? {
             writeln!(cx.out, "  updated {}: {}", tx.params.transaction_id, fields.join(", "))?;
         }

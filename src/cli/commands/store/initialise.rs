@@ -31,7 +31,7 @@ pub(super) fn initialise(access: &TeamAccess) -> Result<Exit> {
     }
     writeln!(
         out,
-        "{address} is a team's store now. Let people in, as the owner of the database:\n\
+        "{address} is a team's store now. Grant access, as the owner of the database:\n\
          \x20 GRANT hoptop_poller TO \"ROLE\";   may read, write and poll\n\
          \x20 GRANT hoptop_member TO \"ROLE\";   may read and write\n\
          \x20 GRANT hoptop_viewer TO \"ROLE\";   may read\n\

@@ -5,6 +5,7 @@
 use super::conditions::{RefusalTimer, WatchConditions};
 use crate::{clock::MonotonicTime, domain::text};
 
+/// What a watch knows about one profile.
 #[derive(Default)]
 pub(super) struct WatchedProfile {
     pub(super) name: String,
@@ -34,7 +35,7 @@ impl WatchedProfiles {
     }
 
     /// Returns the state of a profile; `None` if the profile isn't watched.
-    pub(super) fn get(&mut self, name: &str) -> Option<&mut WatchedProfile> {
+    pub(super) fn get_mut(&mut self, name: &str) -> Option<&mut WatchedProfile> {
         self.0.iter_mut().find(|profile| profile.name == name)
     }
 

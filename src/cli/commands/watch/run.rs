@@ -159,7 +159,7 @@ impl<'a> WatchRun<'a> {
         for polling in &snapshot.polling {
             let live = polling.poller.as_ref().filter(|report| report.is_live(now));
             let prefix = self.profiles.prefix(&polling.profile);
-            let Some(profile) = self.profiles.get(&polling.profile) else { continue };
+            let Some(profile) = self.profiles.get_mut(&polling.profile) else { continue };
             profile.is_other_polling = live.is_some_and(|report| report.process != crate::process::run_id());
             // A poller that has stopped leaves its rest to the next one.
             let resting_until = polling.poller.as_ref().and_then(|report| report.resting_until);
@@ -294,7 +294,7 @@ impl<'a> WatchRun<'a> {
     fn apply_snapshot(&mut self, mut snapshot: WatchSnapshot, now: DateTime<Utc>) -> Result<()> {
         if snapshot.changes.needs_resync {
             for polling in &snapshot.polling {
-                let Some(profile) = self.profiles.get(&polling.profile) else { continue };
+                let Some(profile) = self.profiles.get_mut(&polling.profile) else { continue };
                 let mut own = snapshot.profile_alerts.iter().filter(|alert| alert.profile == polling.profile);
                 // Another process that polls doesn't report again what was active before the watch.
                 let outage = own.find(|alert| alert.rule.is_outage()).map(|alert| alert.rule);
@@ -315,7 +315,7 @@ impl<'a> WatchRun<'a> {
             self.bar.set_expected(*row, *at);
         }
         for change in &snapshot.changes.changes {
-            let Some(profile) = self.profiles.get(&change.profile) else { continue };
+            let Some(profile) = self.profiles.get_mut(&change.profile) else { continue };
             self.requests += u64::from(change.kind == ChangeKind::Polled);
             // An answer "not found" for a known transaction doesn't count as checked, but is an answer.
             let polled = change.transaction.filter(|_| change.kind == ChangeKind::Polled);

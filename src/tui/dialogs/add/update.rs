@@ -291,7 +291,7 @@ pub(crate) fn on_imported(model: &mut Model, outcome: Result<ImportReport, Strin
             let is_done = quote::update::on_tracked(model) || was_sent;
             // A person waits for the first answer about a few new transactions; a batch waits for its turn.
             let mut effects = match new {
-                1..=poll::MAX_UNCONFIRMED => vec![Effect::PollNow(added.first.clone())],
+                1..=poll::MAX_UNCONFIRMED => vec![Effect::PollNow(added.listed.clone())],
                 _ => Vec::new(),
             };
             if let Dialog::Add(form) = &mut model.dialog

@@ -233,7 +233,7 @@ fn legend(context: &DrawContext<'_>, columns: usize) -> Vec<Line<'static>> {
     let facts = [
         ("Status", {
             let unknown = glyphs.status(Some(&RouterStatus::Unknown(String::new())));
-            format!("{}, {}, {unknown} not documented", statuses.join(", "), row_text::rejected(glyphs))
+            format!("{}, {}, {unknown} not documented", statuses.join(", "), row_text::rejected_cell(glyphs))
         }),
         ("Severity", "!! act now, ! check, i information; a!! acknowledged, z!! snoozed".to_owned()),
         (

@@ -178,8 +178,7 @@ impl ListColumns {
             }
             return;
         }
-        let default_position = |wanted: ListColumn| ListColumn::ALL.iter().position(|own| *own == wanted);
-        let position = self.0.iter().position(|own| default_position(*own) > default_position(column));
+        let position = self.0.iter().position(|own| *own as usize > column as usize);
         self.0.insert(position.unwrap_or(self.0.len()), column);
     }
 
@@ -202,14 +201,13 @@ impl ListColumns {
         let [least, most] = ListColumn::Route.spec().width;
         let full_route = content.needed(ListColumn::Route).min(most).saturating_sub(least);
         let wanted = |columns: &[ShownColumn]| {
-            let has = |wanted: &dyn Fn(ListColumn) -> bool| columns.iter().any(|shown| wanted(shown.column));
-            let is_route = |column| column == ListColumn::Route;
-            let is_luxury = |column: ListColumn| column.spec().rank >= ListColumn::Labels.spec().rank;
-            used(columns) + if has(&is_route) && has(&is_luxury) { full_route } else { 0 }
+            let has_route = columns.iter().any(|shown| shown.column == ListColumn::Route);
+            let has_optional = columns.iter().any(|shown| shown.column.spec().rank >= ListColumn::Labels.spec().rank);
+            used(columns) + if has_route && has_optional { full_route } else { 0 }
         };
         while wanted(&shown) > room {
-            let Some(least) = shown.iter().map(|shown| shown.column.spec().rank).max() else { break };
-            shown.retain(|shown| shown.column.spec().rank < least);
+            let Some(last_rank) = shown.iter().map(|shown| shown.column.spec().rank).max() else { break };
+            shown.retain(|shown| shown.column.spec().rank < last_rank);
         }
         let mut free = room.saturating_sub(used(&shown));
         let mut growing: Vec<&mut ShownColumn> = shown.iter_mut().collect();
