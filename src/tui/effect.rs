@@ -115,21 +115,8 @@ impl Write {
 
     /// Returns the transactions that need no further work after this write, so that their marks end. After other writes
     /// the marks stay: a person may label the transactions that they have just acknowledged.
-    pub fn completed_transactions(&self) -> &[RowId] {
-        match self {
-            Self::Edit(Edit::Untrack { transactions }) => transactions,
-            Self::Edit(
-                Edit::AddNote { .. }
-                | Edit::RemoveNote { .. }
-                | Edit::SetTicket { .. }
-                | Edit::CorrectSource { .. }
-                | Edit::ChangeLabels { .. }
-                | Edit::Acknowledge { .. }
-                | Edit::Snooze { .. }
-                | Edit::Unacknowledge { .. },
-            )
-            | Self::Export { .. } => &[],
-        }
+    pub fn completed_transactions(&self) -> Vec<RowId> {
+        if self.handles_alerts() { Vec::new() } else { self.handled_transactions() }
     }
 }
 

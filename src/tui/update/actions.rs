@@ -11,9 +11,12 @@ use crate::{
         dialogs::{
             Dialog,
             menu::state::{Menu, MenuChoice, MenuEntry},
-            prompt::{self, state::Prompt},
+            prompt::{
+                self,
+                state::{Prompt, PromptKind},
+            },
         },
-        effect::{AlertTarget, Effect, ScreenEdit, SnoozeLength, Write},
+        effect::{AlertTarget, Effect, SnoozeLength, Write},
         model::{MessageTone, Model, Screen},
         screens::list::update::marks,
     },
@@ -62,7 +65,7 @@ pub(crate) fn on_written(model: &mut Model, write: &Write, outcome: Result<Strin
             if !write.handled_transactions().is_empty() {
                 model.list.select_next_after_handled();
             }
-            model.marks.clear_if_completed(write.completed_transactions());
+            model.marks.clear_if_completed(&write.completed_transactions());
             let left = model.marks.count();
             match write {
                 Write::Edit(_) if model.screen == Screen::List && left > 0 => {
@@ -129,22 +132,18 @@ fn consequences_of_untrack(model: &Model, rows: &[RowId]) -> String {
 
 /// Opens the prompt for a note.
 pub(crate) fn note(model: &mut Model, now: MonotonicTime) {
-    open_prompt_for_targets(model, |transactions| Edit::AddNote { transactions, text: String::new() }, now);
+    open_prompt_for_targets(model, PromptKind::Note, now);
 }
 
 /// Opens the prompt for labels.
 pub(crate) fn labels(model: &mut Model, now: MonotonicTime) {
-    open_prompt_for_targets(
-        model,
-        |transactions| Edit::ChangeLabels { transactions, add: Vec::new(), remove: Vec::new() },
-        now,
-    );
+    open_prompt_for_targets(model, PromptKind::Labels, now);
 }
 
-fn open_prompt_for_targets(model: &mut Model, edit: fn(Vec<RowId>) -> ScreenEdit, now: MonotonicTime) {
+fn open_prompt_for_targets(model: &mut Model, kind: fn(Vec<RowId>) -> PromptKind, now: MonotonicTime) {
     let rows = targets(model, now);
     if !rows.is_empty() {
-        open_prompt(model, Write::Edit(edit(rows)), String::new());
+        open_prompt(model, kind(rows), String::new());
     }
 }
 
@@ -168,10 +167,7 @@ pub(crate) fn acknowledge(model: &mut Model, now: MonotonicTime) {
             let text = "Already acknowledged, until the status changes or the severity rises.";
             model.show_message(MessageTone::Bad, text, now);
         }
-        _ => {
-            let alerts = AlertTarget::of(&rows);
-            open_prompt(model, Write::Edit(Edit::Acknowledge { alerts, note: None }), String::new());
-        }
+        _ => open_prompt(model, PromptKind::Acknowledgement(AlertTarget::of(&rows)), String::new()),
     }
 }
 
@@ -180,7 +176,7 @@ pub(crate) fn note_prompt(alert: &Alert, targets: Vec<i64>) -> Prompt {
     let acknowledged = alert.acknowledged().filter(|_| targets.len() == 1);
     let note = acknowledged.and_then(|acknowledgement| acknowledgement.note.clone());
     let alerts = targets.into_iter().map(AlertTarget::Alert).collect();
-    Prompt::new(Write::Edit(Edit::Acknowledge { alerts, note: None }), note.unwrap_or_default())
+    Prompt::new(PromptKind::Acknowledgement(alerts), note.unwrap_or_default())
 }
 
 /// Lets acknowledged and snoozed alerts fire again.
@@ -243,7 +239,7 @@ pub(crate) fn ticket(model: &mut Model, now: MonotonicTime) {
         }
         _ => None,
     };
-    open_prompt(model, Write::Edit(Edit::SetTicket { transactions: rows, ticket: None }), present.unwrap_or_default());
+    open_prompt(model, PromptKind::Ticket(rows), present.unwrap_or_default());
 }
 
 /// Opens the prompt for the name of the export file: for the open transaction, the marked ones, or all shown ones.
@@ -264,9 +260,9 @@ pub(crate) fn export(model: &mut Model, now: Now) {
     // A file with this name does not exist yet.
     let local = now.wall.with_timezone(&model.setting.zone);
     let file = local.format("hoptop-%Y-%m-%d-%H%M%S.csv").to_string();
-    open_prompt(model, Write::Export { file: String::new(), rows }, file);
+    open_prompt(model, PromptKind::Export(rows), file);
 }
 
-fn open_prompt(model: &mut Model, draft: Write, text: String) {
-    model.dialog = Dialog::Prompt(Prompt::new(draft, text));
+fn open_prompt(model: &mut Model, kind: PromptKind, text: String) {
+    model.dialog = Dialog::Prompt(Prompt::new(kind, text));
 }

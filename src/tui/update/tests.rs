@@ -25,7 +25,13 @@ use crate::{
     store::{Changes, ImportReport, ImportToUndo},
     tui::{
         command::{COMMANDS, KeyCommand, KeyContext},
-        dialogs::{Dialog, add::state::FormFocus, copy, help::state::HelpPage},
+        dialogs::{
+            Dialog,
+            add::state::FormFocus,
+            copy,
+            help::state::HelpPage,
+            prompt::state::{Prompt, PromptKind},
+        },
         effect::{AlertTarget, ScreenEdit, TextUse, Write},
         fixtures::{
             TestDashboard, alert, blank, change_store, changed, everything, live_report, moment, now, press, type_in,
@@ -157,7 +163,16 @@ fn position(model: &Model) -> usize {
 }
 
 fn is_prompt_for(model: &Model, title: &str, rows: Option<&[RowId]>) -> bool {
-    matches!(&model.dialog, Dialog::Prompt(prompt) if prompt.texts()[0] == title && prompt.rows().as_deref() == rows)
+    matches!(&model.dialog, Dialog::Prompt(prompt) if prompt.texts()[0] == title && prompt_rows(prompt).as_deref() == rows)
+}
+
+/// Returns the transactions that a prompt's write applies to; `None` for all shown ones and for single alerts.
+fn prompt_rows(prompt: &Prompt) -> Option<Vec<RowId>> {
+    match &prompt.kind {
+        PromptKind::Note(rows) | PromptKind::Ticket(rows) | PromptKind::Labels(rows) => Some(rows.clone()),
+        PromptKind::Export(rows) => rows.clone(),
+        PromptKind::Acknowledgement(alerts) => alerts.iter().map(|alert| alert.transaction()).collect(),
+    }
 }
 
 /// Whether the key had the effect that the help promises. `before` is the position before the key.

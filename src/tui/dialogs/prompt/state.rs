@@ -1,23 +1,31 @@
-//! The state of a prompt: a typed line, and the write that it completes.
+//! The state of a prompt: what it asks for, and a typed line, which together make a write.
 //!
 //! The text must stay until the write has succeeded: a full disk or an existing file must not lose typed words.
 
 use tui_input::Input;
 
 use crate::{
-    domain::{
-        ids::RowId,
-        operation::{Edit, EditTargets},
-        text,
-    },
+    domain::{ids::RowId, operation::Edit, text},
     tui::effect::{AlertTarget, Write},
 };
+
+/// What a prompt asks for, with the targets of the write.
+#[derive(Clone, Debug, PartialEq)]
+pub enum PromptKind {
+    /// The note of an acknowledgement.
+    Acknowledgement(Vec<AlertTarget>),
+    Note(Vec<RowId>),
+    Ticket(Vec<RowId>),
+    /// Labels to add and to remove.
+    Labels(Vec<RowId>),
+    /// The file of an export; `None` for all shown transactions.
+    Export(Option<Vec<RowId>>),
+}
 
 /// The state of a prompt.
 #[derive(Debug)]
 pub struct Prompt {
-    /// The write that the text completes.
-    pub draft: Write,
+    pub kind: PromptKind,
     /// The typed text.
     pub input: Input,
     /// Whether the initial text is selected: the first letter replaces it.
@@ -30,10 +38,10 @@ pub struct Prompt {
 
 impl Prompt {
     /// Returns a prompt that begins with a text.
-    pub fn new(draft: Write, text: String) -> Self {
+    pub fn new(kind: PromptKind, text: String) -> Self {
         // A note is usually continued; a ticket or a file name is usually replaced.
-        let is_selected = !text.is_empty() && !matches!(draft, Write::Edit(Edit::Acknowledge { .. }));
-        Self { draft, is_selected, input: Input::new(text), error: None, sent: None }
+        let is_selected = !text.is_empty() && !matches!(kind, PromptKind::Acknowledgement(_));
+        Self { kind, is_selected, input: Input::new(text), error: None, sent: None }
     }
 
     /// Ends the selection before a key is applied; the selected text is removed if the key replaces it.
@@ -43,79 +51,44 @@ impl Prompt {
         }
     }
 
-    /// Returns the draft completed by the text.
+    /// Returns the write that the text completes.
     ///
     /// # Errors
     /// The reason why the text is invalid, as a sentence.
     pub fn completed(&self) -> Result<Write, &'static str> {
         let typed = text::clean_or_none(self.input.value());
-        let mut write = self.draft.clone();
-        match &mut write {
-            Write::Edit(edit) => match edit {
-                Edit::Acknowledge { note, .. } => *note = typed,
-                Edit::AddNote { text, .. } => *text = typed.ok_or("Type a note, or press Esc to cancel.")?,
-                Edit::SetTicket { ticket, .. } => *ticket = typed,
-                Edit::ChangeLabels { add, remove, .. } => {
-                    let labels = LabelChange::parse(self.input.value())?;
-                    (*add, *remove) = (labels.add, labels.remove);
-                }
-                Edit::Untrack { .. }
-                | Edit::RemoveNote { .. }
-                | Edit::Snooze { .. }
-                | Edit::Unacknowledge { .. }
-                | Edit::CorrectSource { .. } => {}
-            },
-            Write::Export { file, .. } => *file = typed.ok_or("Type a file name, or press Esc to cancel.")?,
-        }
-        Ok(write)
+        Ok(Write::Edit(match self.kind.clone() {
+            PromptKind::Acknowledgement(alerts) => Edit::Acknowledge { alerts, note: typed },
+            PromptKind::Note(transactions) => {
+                Edit::AddNote { transactions, text: typed.ok_or("Type a note, or press Esc to cancel.")? }
+            }
+            PromptKind::Ticket(transactions) => Edit::SetTicket { transactions, ticket: typed },
+            PromptKind::Labels(transactions) => {
+                let LabelChange { add, remove } = LabelChange::parse(self.input.value())?;
+                Edit::ChangeLabels { transactions, add, remove }
+            }
+            PromptKind::Export(rows) => {
+                let file = typed.ok_or("Type a file name, or press Esc to cancel.")?;
+                return Ok(Write::Export { file, rows });
+            }
+        }))
     }
 
     /// Returns the beginning of the title, the action of Enter, and a sentence about the text to type.
     pub fn texts(&self) -> [&'static str; 3] {
-        match &self.draft {
-            Write::Edit(edit) => match edit {
-                Edit::Acknowledge { .. } => ["Acknowledge", "acknowledge", "Optional: a note for your team."],
-                Edit::AddNote { .. } => ["Note on", "add the note", "A note for your team, kept with the transaction."],
-                Edit::SetTicket { .. } => {
-                    ["Ticket of", "set the ticket", "The ticket's number; leave empty to remove it."]
-                }
-                Edit::ChangeLabels { .. } => {
-                    let guide = "+vip adds a label, -batch-17 removes one; separate labels by spaces.";
-                    ["Labels of", "change the labels", guide]
-                }
-                // These need no text, so nothing prompts for one.
-                Edit::Untrack { .. }
-                | Edit::RemoveNote { .. }
-                | Edit::Snooze { .. }
-                | Edit::Unacknowledge { .. }
-                | Edit::CorrectSource { .. } => ["Change", "apply", ""],
-            },
-            Write::Export { .. } => {
+        match &self.kind {
+            PromptKind::Acknowledgement(_) => ["Acknowledge", "acknowledge", "Optional: a note for your team."],
+            PromptKind::Note(_) => ["Note on", "add the note", "A note for your team, kept with the transaction."],
+            PromptKind::Ticket(_) => ["Ticket of", "set the ticket", "The ticket's number; leave empty to remove it."],
+            PromptKind::Labels(_) => {
+                let guide = "+vip adds a label, -batch-17 removes one; separate labels by spaces.";
+                ["Labels of", "change the labels", guide]
+            }
+            PromptKind::Export(_) => {
                 let guide = "A new file; its extension sets the format: .csv .json .ndjson .md .html";
                 ["Export", "write the file", guide]
             }
         }
-    }
-
-    /// Returns the transactions that the write applies to; `None` if it applies to all shown ones or to single alerts.
-    pub fn rows(&self) -> Option<Vec<RowId>> {
-        match &self.draft {
-            Write::Edit(edit) => match edit.targets() {
-                EditTargets::Transactions(rows) => Some(rows.to_vec()),
-                EditTargets::Alerts(alerts) => alerts.iter().map(|alert| alert.transaction()).collect(),
-            },
-            Write::Export { rows, .. } => rows.clone(),
-        }
-    }
-
-    /// Returns the number of the first alert that the write applies to; `None` if it applies to no single alert.
-    pub fn alert(&self) -> Option<i64> {
-        let Write::Edit(edit) = &self.draft else { return None };
-        let EditTargets::Alerts(alerts) = edit.targets() else { return None };
-        alerts.iter().find_map(|alert| match alert {
-            AlertTarget::Alert(id) => Some(*id),
-            AlertTarget::OfTransaction(_) => None,
-        })
     }
 }
 

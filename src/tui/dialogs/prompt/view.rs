@@ -5,14 +5,14 @@
 
 use ratatui::{Frame, layout::Rect, style::Style, text::Line};
 
-use super::state::Prompt;
+use super::state::{Prompt, PromptKind};
 use crate::{
-    domain::{operation::Edit, transaction::Transaction},
+    domain::{ids::RowId, transaction::Transaction},
     presentation::width,
     tui::{
         dialogs::menu,
         draw::{DrawContext, put_dialog, put_lines},
-        effect::Write,
+        effect::AlertTarget,
         model::Model,
         widgets::field,
     },
@@ -41,27 +41,25 @@ pub(crate) fn draw(context: &DrawContext<'_>, prompt: &Prompt, body: Rect, frame
 /// Returns the targets of the write: a single transaction by its hash, several by their number.
 fn targets(context: &DrawContext<'_>, prompt: &Prompt) -> String {
     let model = context.model;
-    let Some(rows) = prompt.rows() else {
-        return match (&prompt.draft, model.list.total) {
-            (Write::Export { .. }, Some(count)) => format!("the {count} shown transactions"),
-            (Write::Export { .. }, None) => "all shown transactions".into(),
-            (Write::Edit(Edit::Acknowledge { alerts, .. }), _) if alerts.len() > 1 => {
-                format!("{} alerts", alerts.len())
-            }
-            (Write::Edit(_), _) => {
-                // The selection may have moved since the prompt was opened.
-                let transaction = prompt.alert().map_or_else(|| model.current_transaction(), |id| subject(model, id));
-                let hash = transaction.map(|tx| tx.params.transaction_id.short(context.theme.ellipsis));
-                hash.unwrap_or_else(|| "this alert".into())
-            }
-        };
-    };
-    match rows.as_slice() {
-        [row] => model
-            .transactions
-            .get(row)
-            .map_or_else(|| "1 marked".into(), |tx| tx.params.transaction_id.short(context.theme.ellipsis)),
+    let short = |tx: &Transaction| tx.params.transaction_id.short(context.theme.ellipsis);
+    let transactions = |rows: &[RowId]| match rows {
+        [row] => model.transactions.get(row).map_or_else(|| "1 marked".into(), short),
         rows => format!("{} marked", rows.len()),
+    };
+    match &prompt.kind {
+        PromptKind::Note(rows)
+        | PromptKind::Ticket(rows)
+        | PromptKind::Labels(rows)
+        | PromptKind::Export(Some(rows)) => transactions(rows),
+        PromptKind::Export(None) => match model.list.total {
+            Some(count) => format!("the {count} shown transactions"),
+            None => "all shown transactions".into(),
+        },
+        PromptKind::Acknowledgement(alerts) => match alerts.as_slice() {
+            [AlertTarget::Alert(id)] => subject(model, *id).map_or_else(|| "this alert".into(), short),
+            [AlertTarget::Alert(_), ..] => format!("{} alerts", alerts.len()),
+            alerts => transactions(&alerts.iter().filter_map(|alert| alert.transaction()).collect::<Vec<_>>()),
+        },
     }
 }
 
@@ -77,17 +75,15 @@ fn subject(model: &Model, id: i64) -> Option<&Transaction> {
 
 /// Returns the hint, with the present labels of a single transaction.
 fn guide(context: &DrawContext<'_>, prompt: &Prompt) -> String {
-    let labels = match &prompt.draft {
-        Write::Edit(Edit::ChangeLabels { transactions, .. }) => match transactions.as_slice() {
-            [row] => context.model.transactions.get(row).map(|tx| &tx.labels),
-            _ => None,
-        },
-        _ => None,
-    };
     let [_, _, guide] = prompt.texts();
-    match labels {
-        _ if prompt.is_selected => format!("{guide} Typing replaces the text, End keeps it."),
-        Some(labels) if !labels.is_empty() => format!("{guide} Now: {}", labels.join(", ")),
-        _ => guide.to_owned(),
+    if prompt.is_selected {
+        return format!("{guide} Typing replaces the text, End keeps it.");
     }
+    if let PromptKind::Labels(rows) = &prompt.kind
+        && let [row] = rows.as_slice()
+        && let Some(tx) = context.model.transactions.get(row).filter(|tx| !tx.labels.is_empty())
+    {
+        return format!("{guide} Now: {}", tx.labels.join(", "));
+    }
+    guide.to_owned()
 }

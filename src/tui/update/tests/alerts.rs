@@ -145,7 +145,7 @@ fn only_the_selected_alert_is_acknowledged() {
     assert_eq!(press(&mut model, &["Enter"], now()), [Effect::Write(Write::Edit(expected))]);
     press(&mut model, &["Esc", "G", "a"], now());
     let Dialog::Prompt(prompt) = &model.dialog else { panic!("{:?}", model.dialog) };
-    assert!(prompt.rows().is_none(), "the note of an acknowledged alert can be edited");
+    assert!(prompt_rows(prompt).is_none(), "the note of an acknowledged alert can be edited");
 }
 
 #[test]
