@@ -57,59 +57,43 @@ pub(crate) struct QuoteView<'a> {
 }
 
 impl<'a> QuoteView<'a> {
-    /// Creates the view of a request and its outcome at `now`.
-    pub(crate) fn new(request: &'a QuoteRequest, outcome: &'a QuoteResult, now: DateTime<Utc>) -> Self {
-        let mut view = Self {
-            quote_id: None,
-            estimated_route_duration: None,
-            contact_support_after: None,
-            kept: false,
-            answered_at: None,
-            age: None,
-            warnings: &[],
-            error: None,
-            resolution: None,
-            retry_after: None,
-            http_status: None,
-            request,
-            response: None,
-            body: None,
-            schema: Schema::Quote,
+    /// Creates the view of a request and its result at `now`.
+    pub(crate) fn new(request: &'a QuoteRequest, result: &'a QuoteResult, now: DateTime<Utc>) -> Self {
+        let (quote, kept) = match result {
+            QuoteResult::Answered { quote, is_reused } => (Some(quote.as_ref()), *is_reused),
+            QuoteResult::WalletLimited { .. } | QuoteResult::NoAnswer(..) => (None, false),
         };
-        match outcome {
-            QuoteResult::NoAnswer(why, _) => view.error = Some(why.clone()),
-            QuoteResult::WalletLimited { until, message } => {
-                view.error = Some(message.clone());
-                view.retry_after = Some(json::seconds(span::between(now, *until)));
-            }
-            QuoteResult::Answered { quote, is_reused } => view.fill(quote, *is_reused, now),
-        }
-        view
-    }
-
-    /// Fills in the fields of an answered quote.
-    fn fill(&mut self, quote: &'a StoredQuote, is_reused: bool, now: DateTime<Utc>) {
-        self.kept = is_reused;
-        self.answered_at = quote.answered_at.map(span::rfc3339);
+        let answer = quote.and_then(|quote| quote.answer.as_ref());
+        let (route, limited_for) = match answer {
+            Some(QuoteAnswer::Route(route)) => (Some(route), None),
+            Some(QuoteAnswer::WalletLimited { retry_after, .. }) => (None, Some(*retry_after)),
+            Some(QuoteAnswer::Failed(_)) | None => (None, None),
+        };
+        let (error, retry_after) = match result {
+            QuoteResult::Answered { .. } => (answer.and_then(QuoteAnswer::refusal), limited_for),
+            QuoteResult::WalletLimited { until, message } => (Some(message.clone()), Some(span::between(now, *until))),
+            QuoteResult::NoAnswer(why, _) => (Some(why.clone()), None),
+        };
+        let answered_at = quote.and_then(|quote| quote.answered_at);
         let whole_milliseconds = |span: Duration| Duration::from_millis(u64::try_from(span.as_millis()).unwrap_or(0));
-        self.age = quote.answered_at.map(|at| json::seconds(whole_milliseconds(span::between(at, now))));
-        self.http_status = quote.http_status;
-        self.response = quote.body.as_deref().and_then(|body| serde_json::from_str(body).ok());
-        let unread = quote.body.as_deref().filter(|_| self.response.is_none());
-        self.body = unread.and_then(text::clean_or_none);
-        self.resolution = quote.answer.as_ref().and_then(QuoteAnswer::resolution);
-        match &quote.answer {
-            Some(QuoteAnswer::Route(route)) => {
-                self.quote_id = route.quote_id.as_deref();
-                self.estimated_route_duration = route.estimate.map(json::seconds);
-                self.contact_support_after = Some(json::seconds(Deadline::new(None, now, route.estimate).wait));
-                self.warnings = &route.warnings;
-            }
-            Some(QuoteAnswer::WalletLimited { retry_after, .. }) => {
-                self.retry_after = Some(json::seconds(*retry_after));
-            }
-            Some(QuoteAnswer::Failed(_)) | None => {}
+        let body = quote.and_then(|quote| quote.body.as_deref());
+        let response: Option<Box<RawValue>> = body.and_then(|body| serde_json::from_str(body).ok());
+        Self {
+            quote_id: route.and_then(|route| route.quote_id.as_deref()),
+            estimated_route_duration: route.and_then(|route| route.estimate).map(json::seconds),
+            contact_support_after: route.map(|route| json::seconds(Deadline::new(None, now, route.estimate).wait)),
+            kept,
+            answered_at: answered_at.map(span::rfc3339),
+            age: answered_at.map(|at| json::seconds(whole_milliseconds(span::between(at, now)))),
+            warnings: route.map_or(&[], |route| &route.warnings),
+            error,
+            resolution: answer.and_then(QuoteAnswer::resolution),
+            retry_after: retry_after.map(json::seconds),
+            http_status: quote.and_then(|quote| quote.http_status),
+            request,
+            body: body.filter(|_| response.is_none()).and_then(text::clean_or_none),
+            response,
+            schema: Schema::Quote,
         }
-        self.error = quote.answer.as_ref().and_then(QuoteAnswer::refusal);
     }
 }

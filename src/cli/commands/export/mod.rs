@@ -13,7 +13,7 @@ mod sheet;
 
 use std::{
     fs::{File, OpenOptions},
-    io::{BufWriter, Write},
+    io::Write,
     path::{Path, PathBuf},
 };
 
@@ -25,12 +25,12 @@ use color_eyre::eyre::{Result, WrapErr, eyre};
 pub(crate) use self::new_file::to_new_file;
 use self::{
     format::{ExportFormat, ExportOptions},
-    rows::{error_reason, write_rows},
+    rows::write_rows,
 };
 use super::list;
 use crate::{
     cli::{completers, context::Context, output::target::OutputTarget},
-    domain::{filter::Filter, text},
+    domain::text,
     runtime::{exit::Exit, signals},
 };
 
@@ -81,21 +81,26 @@ pub(crate) fn export(args: &ExportArgs, cx: &mut Context) -> Result<Exit> {
             text::clean_path(file)
         )?;
     }
-    let selection = ExportSelection { filter, filter_text: list::filter_text(&args.filter), format, limit: args.limit };
-    let Some(file) = file else {
-        // A signal leaves no incomplete file here, so it ends the program as usual.
-        selection.write(cx, None, &|| None)?;
-        return Ok(Exit::Success);
-    };
-    let name = text::clean_path(file);
-    let target = OutputTarget::of(file, cx.store.path());
-    match target.map_err(|reason| eyre!(reason)).wrap_err_with(|| cannot_write(&name))? {
-        // A signal leaves no incomplete file here either, and the write may wait for the reader of a pipe.
-        OutputTarget::Device(device) => {
-            let written = write_device(&device, &selection, cx);
-            finish(written, &name, cx)
+    let name = file.map(text::clean_path).unwrap_or_default();
+    let target = file.map(|file| OutputTarget::of(file, cx.store.path()).map_err(|reason| eyre!(reason)));
+    let target = target.transpose().wrap_err_with(|| cannot_write(&name))?;
+    let reader = cx.store.reader()?;
+    let rows = reader.listing(&filter, cx.now.wall).all()?;
+    let rows = rows.get(..args.limit.unwrap_or(usize::MAX).min(rows.len())).unwrap_or_default();
+    let filter_text = list::filter_text(&args.filter);
+    let options = ExportOptions { format, filter_text: &filter_text, now: cx.now.wall, zone: cx.zone };
+    // A signal leaves no incomplete file on standard output or a device, so it ends the program as usual.
+    let write_at_once = |out: &mut dyn Write| write_rows(&reader, rows, options, out, &|| Ok(()));
+    match target {
+        None => write_at_once(cx.out).map(|_| Exit::Success),
+        Some(OutputTarget::Device(device)) => finish(write_device(&device, write_at_once), None, &name, cx),
+        Some(OutputTarget::File { path, folder }) => {
+            let signals = signals::FirstSignal::listen()?;
+            let check = || signals.exit().map_or(Ok(()), |_| Err(eyre!("the export was interrupted")));
+            let written =
+                replace_file(&path, &folder, options.now, |out| write_rows(&reader, rows, options, out, &check));
+            finish(written, signals.exit(), &name, cx)
         }
-        OutputTarget::File { path, folder } => write_file(&path, &folder, &selection, cx, &name),
     }
 }
 
@@ -104,93 +109,30 @@ fn cannot_write(name: &str) -> String {
     format!("{name} can't be written")
 }
 
-/// Writes to an existing device, such as a pipe.
-fn write_device(device: &Path, selection: &ExportSelection, cx: &mut Context) -> Result<usize> {
-    write_buffered(OpenOptions::new().write(true).open(device)?, selection, cx, &|| None)
-}
-
-/// Writes or replaces a file, unless a signal comes before the new file is complete.
-fn write_file(path: &Path, folder: &Path, selection: &ExportSelection, cx: &mut Context, name: &str) -> Result<Exit> {
-    let signals = signals::FirstSignal::listen()?;
-    let now = cx.now.wall;
-    let written = replace_file(path, folder, now, |partial| write_buffered(partial, selection, cx, &|| signals.exit()));
-    finish(written, name, cx)
-}
-
-/// Prints the result of an export and returns the exit code.
-fn finish(written: Result<usize>, name: &str, cx: &mut Context) -> Result<Exit> {
-    match written {
-        Ok(count) => {
-            writeln!(cx.err, "{} written to {name}", text::counted(count, "transaction"))?;
-            Ok(Exit::Success)
-        }
-        Err(report) => match report.downcast_ref::<ExportInterrupted>() {
-            Some(ExportInterrupted(exit)) => {
-                writeln!(cx.err, "interrupted: {name} is unchanged")?;
-                Ok(*exit)
-            }
-            None => Err(report).wrap_err_with(|| cannot_write(name)),
-        },
+/// Prints the result of an export, during which a signal may have come, and returns the exit code.
+fn finish(written: Result<usize>, signal: Option<Exit>, name: &str, cx: &mut Context) -> Result<Exit> {
+    if let (Err(_), Some(exit)) = (&written, signal) {
+        writeln!(cx.err, "interrupted: {name} is unchanged")?;
+        return Ok(exit);
     }
+    let count = written.wrap_err_with(|| cannot_write(name))?;
+    writeln!(cx.err, "{} written to {name}", text::counted(count, "transaction"))?;
+    Ok(Exit::Success)
 }
 
-/// The transactions to write, and the format.
-struct ExportSelection {
-    filter: Filter,
-    /// The filter as it is applied.
-    filter_text: String,
-    format: ExportFormat,
-    limit: Option<usize>,
+/// Lets `write` write to an existing device, such as a pipe.
+fn write_device(device: &Path, write: impl FnOnce(&mut dyn Write) -> Result<usize>) -> Result<usize> {
+    partial_file::write_buffered(&OpenOptions::new().write(true).open(device)?, write)
 }
 
-/// A signal came before the export was complete.
-#[derive(Debug, thiserror::Error)]
-#[error("the export was interrupted")]
-struct ExportInterrupted(Exit);
-
-/// Returns the exit code of a signal, if one came.
-type InterruptionCheck<'a> = &'a dyn Fn() -> Option<Exit>;
-
-impl ExportSelection {
-    /// Writes the transactions to `out`, or to standard output if `out` is `None`. Returns their number.
-    fn write(&self, cx: &mut Context, out: Option<&mut dyn Write>, interruption: InterruptionCheck) -> Result<usize> {
-        let reader = cx.store.reader()?;
-        let options =
-            ExportOptions { format: self.format, filter_text: &self.filter_text, now: cx.now.wall, zone: cx.zone };
-        let rows = reader.listing(&self.filter, options.now).all()?;
-        let wanted = rows.get(..self.limit.unwrap_or(usize::MAX).min(rows.len())).unwrap_or_default();
-        let check_interruption = || interruption().map_or(Ok(()), |exit| Err(ExportInterrupted(exit).into()));
-        match out {
-            Some(out) => write_rows(&reader, wanted, options, out, &check_interruption),
-            None => write_rows(&reader, wanted, options, cx.out, &check_interruption),
-        }
-    }
-}
-
-/// Writes the selection to a file through a buffer. Returns the number of transactions.
-fn write_buffered(
-    file: impl Write,
-    selection: &ExportSelection,
-    cx: &mut Context,
-    interruption: InterruptionCheck,
-) -> Result<usize> {
-    let mut out = BufWriter::new(file);
-    let count = selection.write(cx, Some(&mut out), interruption)?;
-    out.flush()?;
-    Ok(count)
-}
-
-/// Creates a private file in the folder, lets `fill` write it, and renames it to `path`. If `fill` fails, the file is
-/// removed.
+/// Lets `write` write a new file, which then gets the name `path`. If `write` fails, an existing file is unchanged.
 fn replace_file(
     path: &Path,
     folder: &Path,
     now: DateTime<Utc>,
-    fill: impl FnOnce(&File) -> Result<usize>,
+    write: impl FnOnce(&mut dyn Write) -> Result<usize>,
 ) -> Result<usize> {
-    let partial = partial_file::create(folder, now).map_err(|error| error_reason(&error))?;
-    let count = fill(partial.as_file())?;
-    partial.as_file().sync_all()?;
+    let (partial, count) = partial_file::write(folder, now, write)?;
     partial.persist(path)?;
     // Writes the new name to the disk as well. Some systems can't open a folder for that.
     if let Ok(folder) = File::open(folder) {

@@ -2,17 +2,14 @@
 //!
 //! The module must never replace an existing file, nor leave an incomplete file.
 
-use std::{
-    io::{self, BufWriter, Write},
-    path::Path,
-};
+use std::{io, path::Path};
 
 use color_eyre::eyre::{Result, eyre};
 
 use super::{
     format::{ExportFormat, ExportOptions},
-    partial_file,
-    rows::{error_reason, write_rows},
+    partial_file::{self, error_reason},
+    rows::write_rows,
 };
 use crate::{cli::output::target::OutputTarget, domain::text, process::files, store::Store, tui::export::ExportOrder};
 
@@ -31,8 +28,6 @@ fn write(store: &Store, order: &ExportOrder) -> Result<String> {
     if path.exists() {
         return Err(already_exists());
     }
-    let partial = partial_file::create(&folder, order.now).map_err(|error| error_reason(&error))?;
-    let mut out = BufWriter::new(partial.as_file());
     let filter_text = "selection in the dashboard";
     let options = ExportOptions { format, filter_text, now: order.now, zone: order.zone };
     let check_interruption = || {
@@ -42,10 +37,10 @@ fn write(store: &Store, order: &ExportOrder) -> Result<String> {
             Ok(())
         }
     };
-    let count = write_rows(&store.reader()?, &order.rows, options, &mut out, &check_interruption)?;
-    out.flush()?;
-    drop(out);
-    partial.as_file().sync_all()?;
+    let reader = store.reader()?;
+    let (partial, count) = partial_file::write(&folder, order.now, |out| {
+        write_rows(&reader, &order.rows, options, out, &check_interruption)
+    })?;
     partial.persist_noclobber(&path).map_err(|error| match error.error.kind() {
         io::ErrorKind::AlreadyExists => already_exists(),
         _ => error_reason(&error.error),

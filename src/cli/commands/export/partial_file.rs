@@ -5,11 +5,12 @@
 
 use std::{
     fs::{self, DirEntry, File},
-    io,
+    io::{self, BufWriter, Write},
     path::Path,
 };
 
 use chrono::{DateTime, TimeDelta, Utc};
+use color_eyre::eyre::{Result, eyre};
 use tempfile::NamedTempFile;
 
 /// The beginning of the names of partial files.
@@ -17,8 +18,38 @@ const PREFIX: &str = ".hoptop-export-";
 /// The minimum age of a file to remove. A younger file may not be locked yet.
 const MIN_AGE: TimeDelta = TimeDelta::minutes(1);
 
+/// Lets `write` write a partial file in the folder. Returns the file, which is then on the disk, and the result of
+/// `write`.
+pub(super) fn write<T>(
+    folder: &Path,
+    now: DateTime<Utc>,
+    write: impl FnOnce(&mut dyn Write) -> Result<T>,
+) -> Result<(NamedTempFile, T)> {
+    let partial = create(folder, now).map_err(|error| error_reason(&error))?;
+    let written = write_buffered(partial.as_file(), write)?;
+    partial.as_file().sync_all()?;
+    Ok((partial, written))
+}
+
+/// Lets `write` write to a file through a buffer.
+pub(super) fn write_buffered<T>(file: &File, write: impl FnOnce(&mut dyn Write) -> Result<T>) -> Result<T> {
+    let mut out = BufWriter::new(file);
+    let written = write(&mut out)?;
+    out.flush()?;
+    Ok(written)
+}
+
+/// Returns the reason why a file can't be created, and the way out.
+pub(super) fn error_reason(error: &io::Error) -> color_eyre::Report {
+    match error.kind() {
+        io::ErrorKind::NotFound => eyre!("there is no such folder; create it or choose another name"),
+        io::ErrorKind::PermissionDenied => eyre!("permission to write to its folder is denied; choose another name"),
+        _ => eyre!("{error}"),
+    }
+}
+
 /// Creates a partial file in the folder, after removing abandoned ones.
-pub(crate) fn create(folder: &Path, now: DateTime<Utc>) -> io::Result<NamedTempFile> {
+fn create(folder: &Path, now: DateTime<Utc>) -> io::Result<NamedTempFile> {
     remove_abandoned(folder, now);
     let file = tempfile::Builder::new().prefix(PREFIX).tempfile_in(folder)?;
     // On a file system without locks, abandoned files aren't removed either.

@@ -2,9 +2,9 @@
 //!
 //! The module must never know the file or stream behind the sheet.
 
-use std::io::{self, Write};
+use std::io::Write;
 
-use color_eyre::eyre::{Result, eyre};
+use color_eyre::eyre::Result;
 
 use super::{
     columns,
@@ -34,13 +34,4 @@ pub(super) fn write_rows(
     })?;
     sheet.end()?;
     check_interruption().map(|()| count)
-}
-
-/// Returns the reason why a file can't be created, and the way out.
-pub(super) fn error_reason(error: &io::Error) -> color_eyre::Report {
-    match error.kind() {
-        io::ErrorKind::NotFound => eyre!("there is no such folder; create it or choose another name"),
-        io::ErrorKind::PermissionDenied => eyre!("permission to write to its folder is denied; choose another name"),
-        _ => eyre!("{error}"),
-    }
 }

@@ -11,6 +11,7 @@ use crate::{
         context::testing::{CommandFixture, at, parse},
     },
     domain::{
+        filter::Filter,
         fixtures,
         ids::{ChainId, RowId, TxHash},
         observation::{Observation, StatusOutcome},
@@ -213,28 +214,24 @@ fn failed_write_and_signal_leave_the_existing_file_unchanged() {
     let path = fixture.folder.path().join("all.csv");
     fs::write(&path, "what was there").unwrap();
     let folder = fixture.folder.path().to_owned();
-    let failing_write = |mut file: &File| {
-        file.write_all(b"half")?;
+    let failing_write = |out: &mut dyn Write| {
+        out.write_all(b"half")?;
         Err(io::Error::from(io::ErrorKind::StorageFull).into())
     };
     assert!(replace_file(&path, &folder, DateTime::UNIX_EPOCH, failing_write).is_err());
     assert_eq!((fs::read_to_string(&path).unwrap().as_str(), count_partial_files(&fixture)), ("what was there", 0));
-    let selection = ExportSelection {
-        filter: Filter::everything(),
-        filter_text: String::new(),
-        format: ExportFormat::Csv,
-        limit: None,
-    };
     let checks = std::cell::Cell::new(0);
-    let at_second_check = || {
+    let fails_at_second_check = || {
         checks.set(checks.get() + 1);
-        (checks.get() == 2).then_some(Exit::Interrupted)
+        if checks.get() == 2 { Err(eyre!("a signal")) } else { Ok(()) }
     };
     let (_, err, exit) = fixture.run(|cx| {
-        let now = cx.now.wall;
+        let (reader, now) = (cx.store.reader()?, cx.now.wall);
+        let rows = reader.listing(&Filter::everything(), now).all()?;
+        let options = ExportOptions { format: ExportFormat::Csv, filter_text: "", now, zone: cx.zone };
         let written =
-            replace_file(&path, &folder, now, |partial| write_buffered(partial, &selection, cx, &at_second_check));
-        finish(written, "all.csv", cx)
+            replace_file(&path, &folder, now, |out| write_rows(&reader, &rows, options, out, &fails_at_second_check));
+        finish(written, Some(Exit::Interrupted), "all.csv", cx)
     });
     assert_eq!(exit.unwrap(), Exit::Interrupted);
     assert!(err.starts_with("interrupted: ") && err.ends_with(" is unchanged\n"), "{err}");
