@@ -1,10 +1,16 @@
-//! Inserts a pasted text into a line that a person edits.
+//! Edits a line by a key or a pasted text.
 //!
 //! Letters that arrive faster than a person types are a paste, too. No control character may get into the line.
 
-use tui_input::Input;
+use crossterm::event::{Event, KeyEvent};
+use tui_input::{Input, backend::crossterm::EventHandler};
 
 use crate::domain::text;
+
+/// Applies a key to the line. Returns whether its text changed.
+pub(crate) fn edit(input: &mut Input, key: KeyEvent) -> bool {
+    input.handle_event(&Event::Key(key)).is_some_and(|change| change.value)
+}
 
 /// Inserts a text at the cursor, as one clean line. The blank that separates it from the text before stays, and a space at
 /// its end.

@@ -407,37 +407,45 @@ fn machine(member: &TeamMember) -> String {
     format!("{} ({})", text::clean(&member.host), text::clean(&member.author))
 }
 
+/// Returns a line with as many keys and hints as fit whole.
 fn keys(context: &DrawContext<'_>, columns: usize) -> Line<'static> {
-    let hints = |hints: &mut dyn Iterator<Item = (&str, &'static str)>| hints_in(context, hints, columns);
-    match &context.model.dialog {
-        Dialog::Filter(line) => match line.completion().words.as_slice() {
-            [] if context.model.list.filter_error.is_some() => {
-                hints(&mut [("Esc", "restore"), ("Up", "earlier filters")].into_iter())
+    let completion;
+    let hints: Vec<(&str, &'static str)> = match &context.model.dialog {
+        Dialog::Filter(line) => {
+            completion = line.completion();
+            match completion.words.as_slice() {
+                [] if context.model.list.filter_error.is_some() => vec![("Esc", "restore"), ("Up", "earlier filters")],
+                [] => vec![("Enter", "apply"), ("Esc", "restore"), ("Up", "earlier filters")],
+                words => iter::once("Tab").chain(words.iter().map(String::as_str)).map(|key| (key, "")).collect(),
             }
-            [] => hints(&mut [("Enter", "apply"), ("Esc", "restore"), ("Up", "earlier filters")].into_iter()),
-            words => hints(&mut [("Tab", "")].into_iter().chain(words.iter().map(|word| (word.as_str(), "")))),
-        },
-        Dialog::CopyMenu(_) => hints(&mut [("j k", "move"), ("Enter", "choose"), ("Esc", "close")].into_iter()),
-        Dialog::Find { .. } => hints(&mut [("Enter", "apply"), ("Esc", "restore")].into_iter()),
-        Dialog::Add(form) => hints(&mut form.hints().into_iter()),
-        Dialog::Palette(_) => hints(&mut [("Enter", "run"), ("Tab", "complete"), ("Esc", "close")].into_iter()),
+        }
+        Dialog::CopyMenu(_) => vec![("j k", "move"), ("Enter", "choose"), ("Esc", "close")],
+        Dialog::Find { .. } => vec![("Enter", "apply"), ("Esc", "restore")],
+        Dialog::Add(form) => form.hints(),
+        Dialog::Palette(_) => vec![("Enter", "run"), ("Tab", "complete"), ("Esc", "close")],
         Dialog::Prompt(prompt) => {
             let [_, verb, _] = prompt.texts();
-            hints(&mut [("Enter", verb), ("Esc", "cancel")].into_iter())
+            vec![("Enter", verb), ("Esc", "cancel")]
         }
-        Dialog::Quote(form) => hints(&mut form.stage.hints().iter().copied()),
-        Dialog::Menu(menu) if menu.stays_open() => {
-            hints(&mut [("j k", "move"), ("Space", "show or hide"), ("Esc", "done")].into_iter())
-        }
-        Dialog::Menu(_) => hints(&mut [("j k", "move"), ("Enter", "choose"), ("Esc", "cancel")].into_iter()),
+        Dialog::Quote(form) => form.stage.hints().to_vec(),
+        Dialog::Menu(menu) if menu.stays_open() => vec![("j k", "move"), ("Space", "show or hide"), ("Esc", "done")],
+        Dialog::Menu(_) => vec![("j k", "move"), ("Enter", "choose"), ("Esc", "cancel")],
         Dialog::Help(page) => {
             let leave = if page.search_text().is_empty() { "close" } else { "clear" };
-            hints(&mut [("Esc", leave), ("Up Down PgUp PgDn", "scroll")].into_iter())
+            vec![("Esc", leave), ("Up Down PgUp PgDn", "scroll")]
         }
         Dialog::None | Dialog::Reply { .. } => {
-            hints(&mut command_hints(context).into_iter().map(|(_, key, hint)| (key, hint)))
+            command_hints(context).into_iter().map(|(_, key, hint)| (key, hint)).collect()
+        }
+    };
+    let mut line = Line::raw(" ");
+    for (key, hint) in hints {
+        if line.width() + width::display_width(key) + 1 + width::display_width(hint) <= columns {
+            line.push_span(Span::styled(key.to_owned(), context.theme.key()));
+            line.push_span(Span::raw(format!(" {hint}  ")));
         }
     }
+    line
 }
 
 /// Returns the commands of the line of keys with their keys: those of the screen, and what the situation asks for.
@@ -479,20 +487,4 @@ pub(crate) fn command_at(context: &DrawContext<'_>, pane: Rect, column: u16) -> 
     // After the blank at the start, each command is a key and a hint.
     let key = line.spans.get(index.checked_sub(1)? / 2 * 2 + 1)?.content.clone();
     command_hints(context).into_iter().find(|(_, own, _)| *own == key).map(|(id, ..)| id)
-}
-
-/// Returns a line with as many hints as fit whole.
-fn hints_in(
-    context: &DrawContext<'_>,
-    hints: &mut dyn Iterator<Item = (&str, &'static str)>,
-    columns: usize,
-) -> Line<'static> {
-    let mut line = Line::raw(" ");
-    for (key, hint) in hints {
-        if line.width() + width::display_width(key) + 1 + width::display_width(hint) <= columns {
-            line.push_span(Span::styled(key.to_owned(), context.theme.key()));
-            line.push_span(Span::raw(format!(" {hint}  ")));
-        }
-    }
-    line
 }

@@ -36,8 +36,8 @@ pub struct AddForm {
     pub extras: [Input; 3],
     /// Whether a person has typed the ticket. Until then the ticket is a guess.
     has_own_ticket: bool,
-    /// The value in `extras` that is invalid, and the reason.
-    pub extra_error: Option<(ExtraField, String)>,
+    /// Why the route time in `extras` is invalid, if it is.
+    pub estimate_error: Option<String>,
     /// Where the text came from.
     pub source: TextSource,
     /// What the form waits for.
@@ -488,7 +488,7 @@ impl AddForm {
             FormFocus::Cell(_) => self.at_cursor_mut().into_iter().for_each(|found| found.reparse(any_chain)),
             FormFocus::Extra(extra) => {
                 self.has_own_ticket |= extra == ExtraField::Ticket;
-                self.extra_error = None;
+                self.estimate_error = None;
             }
             FormFocus::Text | FormFocus::Results => {}
         }
@@ -513,8 +513,7 @@ impl AddForm {
                 match typed.parse::<u32>().map_or_else(|_| span::parse(typed), |n| span::parse(&format!("{n}s"))) {
                     Ok(estimate) => Some(estimate),
                     Err(reason) => {
-                        (self.extra_error, self.focus) =
-                            (Some((ExtraField::Estimate, reason)), FormFocus::Extra(ExtraField::Estimate));
+                        (self.estimate_error, self.focus) = (Some(reason), FormFocus::Extra(ExtraField::Estimate));
                         return None;
                     }
                 }

@@ -4,8 +4,8 @@
 
 use std::collections::HashMap;
 
-use crossterm::event::{Event, KeyCode, KeyEvent};
-use tui_input::{Input, backend::crossterm::EventHandler};
+use crossterm::event::{KeyCode, KeyEvent};
+use tui_input::Input;
 
 use super::state::{AddForm, Finding, FormFocus, FormStage, LineState, TextSource};
 use crate::{
@@ -18,6 +18,7 @@ use crate::{
         dialogs::{Dialog, quote},
         effect::{Effect, Write},
         model::{MessageTone, Model, Screen},
+        text_input,
         update::poll,
     },
 };
@@ -46,7 +47,7 @@ pub(crate) fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> Vec<Effect> 
         }
         _ => {
             let input = form.focused_input();
-            if input.and_then(|input| input.handle_event(&Event::Key(key))).is_some_and(|change| change.value) {
+            if input.is_some_and(|input| text_input::edit(input, key)) {
                 form.source = TextSource::Typed;
                 form.on_field_changed();
                 return if form.focus == FormFocus::Text { read(model) } else { Vec::new() };

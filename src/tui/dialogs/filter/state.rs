@@ -2,8 +2,8 @@
 //!
 //! Recalling earlier filters must never lose the typed text.
 
-use crossterm::event::{Event, KeyEvent};
-use tui_input::{Input, backend::crossterm::EventHandler};
+use crossterm::event::KeyEvent;
+use tui_input::Input;
 
 use crate::{
     domain::{
@@ -11,7 +11,7 @@ use crate::{
         ids::RowId,
     },
     presentation::filter_completion::{Completion, NameMatches, complete, requested_names},
-    tui::pasted_text,
+    tui::text_input,
 };
 
 /// The state of the filter line.
@@ -51,7 +51,7 @@ impl FilterLine {
 
     /// Applies a key to the text. Returns whether the text changed.
     pub fn edit(&mut self, key: KeyEvent) -> bool {
-        let is_changed = self.input.handle_event(&Event::Key(key)).is_some_and(|change| change.value);
+        let is_changed = text_input::edit(&mut self.input, key);
         if is_changed {
             // A changed filter counts as typed, even if it was recalled.
             self.recalled = None;
@@ -66,7 +66,7 @@ impl FilterLine {
 
     /// Inserts a pasted text.
     pub fn paste(&mut self, pasted: &str) {
-        pasted_text::insert(&mut self.input, pasted);
+        text_input::insert(&mut self.input, pasted);
         self.recalled = None;
     }
 

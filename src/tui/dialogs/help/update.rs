@@ -1,8 +1,7 @@
 //! The keys of the help: letters search, other keys scroll. Esc clears the search, a second Esc closes the help, and so
 //! does `?` without a search.
 
-use crossterm::event::{Event, KeyCode, KeyEvent};
-use tui_input::backend::crossterm::EventHandler;
+use crossterm::event::{KeyCode, KeyEvent};
 
 use super::state::HelpPage;
 use crate::{
@@ -14,7 +13,7 @@ use crate::{
         key_text,
         keys::Keys,
         model::Model,
-        pasted_text,
+        text_input,
         update::dispatch,
     },
 };
@@ -27,7 +26,7 @@ pub(crate) fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> Vec<Effect> 
     let is_end = matches!(key.code, KeyCode::Backspace | KeyCode::Char('?')) && page.input.value().is_empty();
     if key.code == KeyCode::Esc && !page.clear() || is_end {
         model.dialog = Dialog::None;
-    } else if page.input.handle_event(&Event::Key(key)).is_some_and(|change| change.value) {
+    } else if text_input::edit(&mut page.input, key) {
         page.search(&model.setting.keys);
     }
     Vec::new()
@@ -41,7 +40,7 @@ pub(crate) fn is_search_text(pasted: &str) -> bool {
 }
 
 pub(crate) fn on_paste(page: &mut HelpPage, pasted: &str, keys: &Keys) {
-    pasted_text::insert(&mut page.input, pasted);
+    text_input::insert(&mut page.input, pasted);
     page.search(keys);
 }
 

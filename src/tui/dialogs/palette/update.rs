@@ -1,7 +1,6 @@
 //! The keys of the command line: typing matches commands, Enter runs the chosen one with its argument.
 
-use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
-use tui_input::backend::crossterm::EventHandler;
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::state::{CommandPalette, Suggestion};
 use crate::{
@@ -12,8 +11,8 @@ use crate::{
         dialogs::{Dialog, filter, prompt},
         effect::Effect,
         model::{MessageTone, Model},
-        pasted_text,
         screens::list::update::{arrangement, views},
+        text_input,
         update::{actions, dispatch, poll, theme},
     },
 };
@@ -32,7 +31,7 @@ pub(crate) fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> Vec<Effect> 
         // Backspace on an empty line closes the command line, as in vi.
         KeyCode::Backspace if palette.input.value().is_empty() => model.dialog = Dialog::None,
         _ => {
-            if palette.input.handle_event(&Event::Key(key)).is_some_and(|change| change.value) {
+            if text_input::edit(&mut palette.input, key) {
                 palette.update_matches();
             }
         }
@@ -42,7 +41,7 @@ pub(crate) fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> Vec<Effect> 
 
 pub(crate) fn on_paste(model: &mut Model, pasted: &str) {
     if let Dialog::Palette(palette) = &mut model.dialog {
-        pasted_text::insert(&mut palette.input, pasted);
+        text_input::insert(&mut palette.input, pasted);
         palette.update_matches();
     }
 }

@@ -1,15 +1,15 @@
 //! The keys of a prompt. Enter checks the text and sends the write; the prompt closes only when the write has
 //! succeeded.
 
-use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
-use tui_input::{Input, backend::crossterm::EventHandler};
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use tui_input::Input;
 
 use super::state::Prompt;
 use crate::tui::{
     dialogs::Dialog,
     effect::{Effect, Write},
     model::Model,
-    pasted_text,
+    text_input,
 };
 
 pub(crate) fn on_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
@@ -23,7 +23,7 @@ pub(crate) fn on_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
             let types = !key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT);
             let is_letter = matches!(key.code, KeyCode::Char(_)) && types;
             prompt.end_selection(is_letter || matches!(key.code, KeyCode::Backspace | KeyCode::Delete));
-            if prompt.input.handle_event(&Event::Key(key)).is_some_and(|change| change.value) {
+            if text_input::edit(&mut prompt.input, key) {
                 prompt.error = None;
             }
         }
@@ -35,7 +35,7 @@ pub(crate) fn on_paste(model: &mut Model, pasted: &str) {
     let Dialog::Prompt(prompt) = &mut model.dialog else { return };
     if prompt.sent.is_none() {
         prompt.end_selection(true);
-        pasted_text::insert(&mut prompt.input, pasted);
+        text_input::insert(&mut prompt.input, pasted);
         prompt.error = None;
     }
 }

@@ -3,8 +3,8 @@
 //! Invalid values must never be sent. A request is withdrawn when the wait ends or the person leaves.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use crossterm::event::{Event, KeyCode, KeyEvent};
-use tui_input::{Input, backend::crossterm::EventHandler};
+use crossterm::event::{KeyCode, KeyEvent};
+use tui_input::Input;
 
 use super::state::{QuoteForm, QuoteOutcome, QuoteStage};
 use crate::{
@@ -15,7 +15,7 @@ use crate::{
         dialogs::Dialog,
         effect::{Effect, QuoteWork},
         model::{MessageTone, Model},
-        pasted_text,
+        text_input,
     },
 };
 
@@ -39,7 +39,7 @@ pub(crate) fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> Vec<Effect> 
         }
         (QuoteStage::Tracking { .. }, KeyCode::Enter) => track(form),
         (QuoteStage::Tracking { hash, error, .. }, _) => {
-            if hash.handle_event(&Event::Key(key)).is_some_and(|change| change.value) {
+            if text_input::edit(hash, key) {
                 *error = None;
             }
             Vec::new()
@@ -53,7 +53,7 @@ pub(crate) fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> Vec<Effect> 
         }
         (_, _) => {
             let input = form.inputs.get_mut(form.cursor);
-            if input.and_then(|input| input.handle_event(&Event::Key(key))).is_some_and(|change| change.value) {
+            if input.is_some_and(|input| text_input::edit(input, key)) {
                 form.on_value_changed();
             }
             Vec::new()
@@ -90,7 +90,7 @@ pub(crate) fn on_paste(model: &mut Model, pasted: &str) {
     match &mut form.stage {
         QuoteStage::Asking { .. } | QuoteStage::Waiting { .. } | QuoteStage::Tracking { is_sent: true, .. } => {}
         QuoteStage::Tracking { hash, error, .. } => {
-            pasted_text::insert(hash, pasted);
+            text_input::insert(hash, pasted);
             *error = None;
         }
         // A hash that is pasted while an answer is shown is the hash to track.
@@ -100,7 +100,7 @@ pub(crate) fn on_paste(model: &mut Model, pasted: &str) {
         }
         _ => {
             if let Some(input) = form.inputs.get_mut(form.cursor) {
-                pasted_text::insert(input, pasted);
+                text_input::insert(input, pasted);
                 form.on_value_changed();
             }
         }

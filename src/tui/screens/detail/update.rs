@@ -2,8 +2,8 @@
 //!
 //! The body is loaded only while its tab is open.
 
-use crossterm::event::{Event, KeyCode, KeyEvent};
-use tui_input::{Input, backend::crossterm::EventHandler};
+use crossterm::event::{KeyCode, KeyEvent};
+use tui_input::Input;
 
 use super::{raw::ResponseBody, state::DetailTab};
 use crate::{
@@ -14,7 +14,7 @@ use crate::{
         dialogs::Dialog,
         effect::Effect,
         model::{MessageTone, Model, Screen},
-        pasted_text,
+        text_input,
         update::actions,
     },
 };
@@ -78,7 +78,7 @@ pub(crate) fn on_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
         }
         KeyCode::Enter => model.dialog = Dialog::None,
         _ => {
-            if input.handle_event(&Event::Key(key)).is_some_and(|change| change.value) {
+            if text_input::edit(input, key) {
                 let typed = input.value().to_owned();
                 search(model, &typed);
             }
@@ -102,7 +102,7 @@ pub(crate) fn scroll_beside_list(model: &mut Model, lines: isize) {
 /// Inserts a pasted text into the search text.
 pub(crate) fn on_paste(model: &mut Model, pasted: &str) {
     let Dialog::Find { input, .. } = &mut model.dialog else { return };
-    pasted_text::insert(input, pasted);
+    text_input::insert(input, pasted);
     let typed = input.value().to_owned();
     search(model, &typed);
 }

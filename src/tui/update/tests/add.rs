@@ -268,7 +268,7 @@ fn values_for_all_transactions_do_not_replace_the_values_of_a_line() {
     press(&mut model, &["Tab"], now());
     type_in(&mut model, "soon", now());
     assert_eq!(press(&mut model, &["Enter"], now()), []);
-    assert!(form(&model).extra_error.is_some());
+    assert!(form(&model).estimate_error.is_some());
     press(&mut model, &["^U"], now());
     type_in(&mut model, "15m", now());
     let effects = press(&mut model, &["Enter"], now());

@@ -9,7 +9,7 @@ use crate::{
     intake::{Field, FieldError, PasteOrigin, PastedContent},
     presentation::width,
     tui::{
-        dialogs::add::state::{AddForm, ExtraField, Finding, FormFocus, LineState, MissingField, column_title},
+        dialogs::add::state::{AddForm, Finding, FormFocus, LineState, MissingField, column_title},
         draw::{DrawContext, labelled_at, put_lines},
         widgets::field,
     },
@@ -247,10 +247,8 @@ pub(crate) fn draw_note(context: &DrawContext<'_>, form: &AddForm, pane: Rect, f
         );
         return;
     }
-    let (words, style) = match (&form.extra_error, form.at_cursor()) {
-        (Some((ExtraField::Estimate | ExtraField::Ticket | ExtraField::Labels, reason)), _) => {
-            (format!("! {reason}"), context.theme.critical())
-        }
+    let (words, style) = match (&form.estimate_error, form.at_cursor()) {
+        (Some(reason), _) => (format!("! {reason}"), context.theme.critical()),
         (None, Some(found)) => (describe(form, found), context.theme.dim()),
         (None, None) => return,
     };

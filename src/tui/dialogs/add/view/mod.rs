@@ -122,7 +122,7 @@ fn draw_extras(context: &DrawContext<'_>, form: &AddForm, line: Rect, frame: &mu
         (ExtraField::Labels, " Labels ", labels),
         (ExtraField::Estimate, " Est. route time ", estimate),
     ] {
-        let is_wrong = form.extra_error.as_ref().is_some_and(|(wrong, _)| *wrong == extra);
+        let is_wrong = extra == ExtraField::Estimate && form.estimate_error.is_some();
         let style = if is_wrong { context.theme.critical() } else { context.theme.label() };
         let [name, value] =
             Layout::horizontal([Constraint::Length(width::display_width(label) as u16), Constraint::Fill(1)])
