@@ -172,7 +172,7 @@ fn the_view_knows_states_theme_and_commands_only() {
                 "tui::model",
                 "tui::theme",
                 "tui::command",
-                "tui::effect::Write",
+                "tui::effect::AlertTarget",
             ];
             // The result of reading a paste, and no reader.
             let pasted = ["intake::PastedContent", "intake::Field", "intake::PasteOrigin"];
