@@ -171,7 +171,7 @@ fn decode_times(reader: &mut RecordReader, top: &JsonObject<'_>) -> BTreeMap<Str
             reader.warn_unexpected(&format!("timeSpent.{}", text::clean(key)), value, "a number");
         }
         let kept = match value {
-            Value::Number(number) => Value::Number(number.clone()),
+            Value::Number(_) | Value::Null => value.clone(),
             Value::String(raw) => {
                 serde_json::from_str(raw.trim()).map_or_else(|_| compact(value).into(), Value::Number)
             }
@@ -345,13 +345,13 @@ mod tests {
         let read = read(
             &json!({"routerTransactionStatus": "ongoing", "id": "0x01_30_100", "integratorId": "somebody-else-7f3a",
             "expressBroken": {"a\u{202e}": [1]}, "fromChain": {"callEventLog": [{"args": [1]}, "text", 7], "gas": null},
-            "routeStatus": [{"txHash": "0x1", "late": true}], "timeSpent": {"total": "45", "phases": {"a": 1}, "note": "soon"}}),
+            "routeStatus": [{"txHash": "0x1", "late": true}], "timeSpent": {"total": "45", "phases": {"a": 1}, "note": "soon", "none": null}}),
         );
         assert_eq!((read.id.as_deref(), read.integrator.as_deref()), (Some("0x01_30_100"), Some("…7f3a")));
         assert_eq!(read.from.call_event_log, [r#"{"args":[1]}"#, "text", "7"]);
         let other: Vec<_> = read.other.iter().map(|(key, value)| format!("{key} = {value}")).collect();
         assert_eq!(other, [r#"expressBroken = {"a":[1]}"#, "fromChain.gas = null", "routeStatus[0].late = true"]);
-        assert_eq!(read.time_spent_text().as_deref(), Some(r#"note "soon", phases "{\"a\":1}", total 45"#));
+        assert_eq!(read.time_spent_text().as_deref(), Some(r#"none null, note "soon", phases "{\"a\":1}", total 45"#));
     }
 
     #[test]

@@ -65,8 +65,16 @@ pub(crate) fn is_dropped(character: char) -> bool {
 
 /// Whether [`clean`] cuts `raw` at [`FIELD_LIMIT`].
 pub(crate) fn is_cut(raw: &str) -> bool {
+    if raw.len() < FIELD_LIMIT {
+        return false;
+    }
     let kept = clean(raw);
-    kept.ends_with('…') && kept.chars().count() == FIELD_LIMIT
+    kept != raw && kept.ends_with('…') && kept.chars().count() == FIELD_LIMIT
+}
+
+/// Returns the warning about a text that [`clean`] cuts.
+pub(crate) fn cut_warning() -> String {
+    format!("only the first {} characters are kept", FIELD_LIMIT - 1)
 }
 
 /// Like [`clean`], but `None` if nothing is left.

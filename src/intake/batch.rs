@@ -49,7 +49,7 @@ pub(super) struct RowCollector<'a, E> {
     is_empty: bool,
     unknown_columns: HashSet<String>,
     unknown_column_warnings: RowWarnings<COLUMN_LIMIT>,
-    clamp_warnings: RowWarnings,
+    value_warnings: RowWarnings,
     profiles: BTreeMap<String, usize>,
     errors: Vec<LineError>,
     error_count: usize,
@@ -68,7 +68,7 @@ impl<'a, E> RowCollector<'a, E> {
             is_empty: true,
             unknown_columns: HashSet::new(),
             unknown_column_warnings: RowWarnings::default(),
-            clamp_warnings: RowWarnings::default(),
+            value_warnings: RowWarnings::default(),
             profiles: BTreeMap::new(),
             errors: Vec::new(),
             error_count: 0,
@@ -80,8 +80,8 @@ impl<'a, E> RowCollector<'a, E> {
         match event {
             ParseEvent::Row(position, row) => match fields::parse_transaction(row, self.allows_any_chain) {
                 Ok(parsed) => {
-                    if let Some(clamped) = parsed.clamp_warning {
-                        self.clamp_warnings.push(|| format!("{position}: {clamped}"));
+                    for warning in parsed.warnings {
+                        self.value_warnings.push(|| format!("{position}: {warning}"));
                     }
                     parsed.profile.into_iter().for_each(|profile| self.count_profile(profile));
                     return self.keep_transaction(position, parsed.transaction);
@@ -142,7 +142,7 @@ impl<'a, E> RowCollector<'a, E> {
             return Err(ReadError::Bad { errors: self.errors, lines: self.error_count });
         }
         let mut warnings = self.unknown_column_warnings.finish("unknown columns");
-        warnings.extend(self.clamp_warnings.finish("implausible estimates"));
+        warnings.extend(self.value_warnings.finish("values that are kept only in part"));
         if self.is_empty {
             warnings.push("the file has no transactions".into());
         }

@@ -11,7 +11,7 @@ use crate::domain::{
     deadline::MAX_ESTIMATE,
     ids::{ChainId, TxHash},
     span,
-    text::{FIELD_LIMIT, clean, clean_or_none, is_blank},
+    text::{self, FIELD_LIMIT, clean, clean_or_none, is_blank, is_cut},
     transaction::{NewTransaction, TransactionParams},
 };
 
@@ -160,8 +160,8 @@ impl<'a> RawRow<'a> {
 /// The result of parsing a valid row.
 pub(super) struct ParsedRow {
     pub(super) transaction: NewTransaction,
-    /// A sentence about an estimate that was too long and was reduced to the maximum.
-    pub(super) clamp_warning: Option<String>,
+    /// Sentences about values that are kept only in part.
+    pub(super) warnings: Vec<String>,
     /// The profile that the row names.
     pub(super) profile: Option<String>,
 }
@@ -207,7 +207,7 @@ impl RowErrors {
 
 /// Builds the transaction of a row, or returns all errors of the row.
 pub(super) fn parse_transaction(row: &RawRow, allows_any_chain: bool) -> Result<ParsedRow, Box<RowErrors>> {
-    let mut reader = RowReader { row, allows_any_chain, errors: Box::default(), clamp_warning: None };
+    let mut reader = RowReader { row, allows_any_chain, errors: Box::default(), warnings: Vec::new() };
     let hash = reader.parse_hash();
     let from_chain = reader.parse_chain(Field::FromChainId);
     let to_chain = reader.parse_chain(Field::ToChainId);
@@ -217,7 +217,8 @@ pub(super) fn parse_transaction(row: &RawRow, allows_any_chain: bool) -> Result<
     let (submitted_at, first_seen_at) = reader.parse_times();
     let is_untracked = reader.parse_flag(Field::Untracked);
     let from_address = reader.full_value(Field::FromAddress);
-    let RowReader { mut errors, clamp_warning, .. } = reader;
+    reader.warn_of_cut_values();
+    let RowReader { mut errors, warnings, .. } = reader;
     let is_valid = errors.missing.is_empty() && errors.invalid.is_empty();
     let (true, Some(hash), Some(from_chain), Some(to_chain), Some(quote_id)) =
         (is_valid, hash.clone(), from_chain, to_chain, quote_id)
@@ -238,13 +239,16 @@ pub(super) fn parse_transaction(row: &RawRow, allows_any_chain: bool) -> Result<
     };
     let transaction =
         NewTransaction { params, labels: parse_labels(row), notes: parse_notes(row), first_seen_at, is_untracked };
-    Ok(ParsedRow { transaction, clamp_warning, profile: row.get(Field::Profile).and_then(clean_or_none) })
+    Ok(ParsedRow { transaction, warnings, profile: row.get(Field::Profile).and_then(clean_or_none) })
 }
+
+/// The characters that separate the notes of one field.
+const LINE_ENDS: &[char] = &['\n', '\r'];
 
 /// Returns the notes of a row: each line of `note` and of `notes` is one, since a note is one line.
 fn parse_notes(row: &RawRow) -> Vec<String> {
     let texts = [Field::Note, Field::Notes].map(|field| row.get(field).unwrap_or_default());
-    texts.iter().flat_map(|text| text.split(['\n', '\r'])).filter_map(clean_or_none).collect()
+    texts.iter().flat_map(|text| text.split(LINE_ENDS)).filter_map(clean_or_none).collect()
 }
 
 fn parse_labels(row: &RawRow) -> Vec<String> {
@@ -258,7 +262,7 @@ struct RowReader<'a> {
     row: &'a RawRow<'a>,
     allows_any_chain: bool,
     errors: Box<RowErrors>,
-    clamp_warning: Option<String>,
+    warnings: Vec<String>,
 }
 
 impl<'a> RowReader<'a> {
@@ -340,10 +344,20 @@ impl<'a> RowReader<'a> {
         let estimate = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);
         if estimate > MAX_ESTIMATE {
             let longest = span::long(MAX_ESTIMATE);
-            self.clamp_warning =
-                Some(format!("{} of {value} s is implausible; {longest} is used instead", field.name()));
+            self.warnings.push(format!("{} of {value} s is implausible; {longest} is used instead", field.name()));
         }
         Some(estimate.min(MAX_ESTIMATE))
+    }
+
+    /// Adds a warning for each field with a text of which only the beginning is kept.
+    fn warn_of_cut_values(&mut self) {
+        let separated: [(Field, &[char]); 4] =
+            [(Field::Ticket, &[]), (Field::Labels, &[';']), (Field::Note, LINE_ENDS), (Field::Notes, LINE_ENDS)];
+        for (field, separators) in separated {
+            if self.row.get(field).is_some_and(|value| value.split(separators).any(is_cut)) {
+                self.warnings.push(format!("{}: {}", field.name(), text::cut_warning()));
+            }
+        }
     }
 
     fn parse_time_field(&mut self, field: Field) -> Option<DateTime<Utc>> {

@@ -140,9 +140,8 @@ impl LineReader {
             match event {
                 ParseEvent::Row(position, row) => match fields::parse_transaction(row, allows_any_chain) {
                     Ok(parsed) => {
-                        found.extend(
-                            parsed.clamp_warning.map(|clamped| LineResult::Warning(format!("{position}: {clamped}"))),
-                        );
+                        let warning = |warning| LineResult::Warning(format!("{position}: {warning}"));
+                        found.extend(parsed.warnings.into_iter().map(warning));
                         let profile = parsed.profile.filter(|_| profiles.len() < batch::PROFILE_LIMIT);
                         let profile = profile.filter(|profile| profiles.insert(profile.clone()));
                         found.extend(profile.map(|profile| LineResult::Profile(position, profile)));

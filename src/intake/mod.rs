@@ -243,21 +243,21 @@ pub fn read(bytes: &[u8], options: &ReadOptions) -> Result<ParsedFile, Vec<LineE
     Ok(ParsedFile { transactions, warnings })
 }
 
-/// Builds one transaction from single values, by the rules for a row of a file. Also returns a warning if a value was
-/// changed. If a field is given twice, its first value is used.
+/// Builds one transaction from single values, by the rules for a row of a file. Also returns a warning for each value
+/// that is kept only in part. If a field is given twice, its first value is used.
 ///
 /// # Errors
 /// If required fields are missing or values are invalid: one or more errors, each with its field.
 pub(crate) fn parse_one(
     values: &[(Field, &str)],
     allows_any_chain: bool,
-) -> Result<(NewTransaction, Option<String>), Vec<FieldError>> {
+) -> Result<(NewTransaction, Vec<String>), Vec<FieldError>> {
     let mut row = RawRow::default();
     for (field, value) in values {
         row.set(*field, *value);
     }
     match fields::parse_transaction(&row, allows_any_chain) {
-        Ok(parsed) => Ok((parsed.transaction, parsed.clamp_warning)),
+        Ok(parsed) => Ok((parsed.transaction, parsed.warnings)),
         Err(row_errors) => Err(row_errors.into_field_errors()),
     }
 }

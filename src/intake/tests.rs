@@ -11,6 +11,7 @@ use crate::domain::{
     ids::ChainId,
     reply::{Audience, ReplyTemplates, write_reply},
     text::clean,
+    text,
     transaction::{NewTransaction, TransactionParams},
 };
 
@@ -170,6 +171,17 @@ fn too_long_estimate_is_clamped_with_a_warning() {
     let found = batch(format!("{HEADER},estimatedRouteDuration\n0xabcdef,42161,8453,q,1e300\n"));
     assert_eq!(found.transactions[0].params.estimate, Some(MAX_ESTIMATE));
     assert_eq!(found.warnings, ["line 2: estimatedRouteDuration of 1e300 s is implausible; 7d 00h is used instead"]);
+}
+
+#[test]
+fn too_long_texts_are_cut_with_a_warning_and_a_cut_text_is_not_cut_again() {
+    let (long, cut) = ("x".repeat(text::FIELD_LIMIT), format!("{}…", "x".repeat(text::FIELD_LIMIT - 1)));
+    let found = batch(format!("{HEADER},ticket,labels,note\n0xabcdef,42161,8453,q,{long},a;{long},{cut}\n"));
+    assert_eq!(
+        found.warnings,
+        ["ticket", "labels"].map(|field| format!("line 2: {field}: only the first 511 characters are kept"))
+    );
+    assert_eq!(found.transactions[0].params.ticket.as_ref(), Some(&cut));
 }
 
 #[test]

@@ -79,7 +79,7 @@ use self::{
         recovery, restore,
     },
     watcher::Watcher,
-    writer::{OnCommit, WriteJob, Writer},
+    writer::{OnCommit, WriteJob, Writer, WriterRestart},
 };
 pub use self::{
     operations::ImportReport,
@@ -165,7 +165,9 @@ impl Store {
         on_kept: OnOperationKept,
     ) -> Result<(Self, Option<WriterSteps>, WatcherSteps)> {
         let mut writer_steps = None;
-        let store = Self::start_with(open::open(path, Some(at))?, |connection, path, health, on_commit| {
+        // A simulation has no threads, so the writer isn't started later.
+        let opened = OpenStore { reconnect: None, ..open::open(path, Some(at))? };
+        let store = Self::start_with(opened, |connection, path, health, on_commit| {
             let (writer, steps) = Writer::in_steps(connection, path, health, on_commit, on_kept);
             writer_steps = Some(steps);
             Ok(writer)
@@ -185,15 +187,21 @@ impl Store {
         let path = opened.path.as_path();
         let health = Arc::new(StoreHealth::new(path, opened.marker, opened.connection.is_ok()));
         let watcher = Arc::new(Watcher::new(path.to_owned(), Arc::clone(&health)));
-        let commit_watcher = Arc::clone(&watcher);
+        let on_commit = |watcher: &Arc<Watcher>| -> OnCommit {
+            let watcher = Arc::clone(watcher);
+            Box::new(move |commit| watcher.on_commit(commit))
+        };
         let writer = match opened.connection {
-            Ok(connection) => {
-                let on_commit = Box::new(move |commit| commit_watcher.on_commit(commit));
-                start_writer(connection, path.to_owned(), Arc::clone(&health), on_commit)?
-            }
+            Ok(connection) => start_writer(connection, path.to_owned(), Arc::clone(&health), on_commit(&watcher))?,
             Err(fault) => {
                 health.report(&fault);
-                Writer::refusing(fault)
+                let restart = opened.reconnect.map(|reconnect| -> WriterRestart {
+                    let (path, health, watcher) = (path.to_owned(), Arc::clone(&health), Arc::clone(&watcher));
+                    Box::new(move || {
+                        Writer::spawn(reconnect()?, path.clone(), Arc::clone(&health), on_commit(&watcher))
+                    })
+                });
+                Writer::refusing(fault, restart)
             }
         };
         Ok(Self {

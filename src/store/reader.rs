@@ -3,23 +3,40 @@
 //! One reader belongs to one thread at a time. A reader must never write, so that showing data can't change it.
 
 use std::{
-    path::Path,
+    path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
 use rusqlite::{Connection, InterruptHandle};
 
-use super::{error::Result, file::connection};
+use super::{
+    error::Result,
+    file::{connection, paths},
+};
 
 /// A connection for reading.
 pub struct Reader {
     connection: Connection,
+    /// The store's file, if the connection sees no later change.
+    immutable: Option<PathBuf>,
 }
 
 impl Reader {
     pub(super) fn open(path: &Path) -> Result<Self> {
-        Ok(Self { connection: connection::open_for_reading(path)? })
+        let (connection, is_immutable) = connection::open_for_reading_now(path)?;
+        Ok(Self { connection, immutable: is_immutable.then(|| path.to_owned()) })
+    }
+
+    /// Connects again if the connection sees no later change and the store is written by now: the disk was full, and no
+    /// longer is.
+    pub(super) fn refresh(&mut self) {
+        if let Some(path) = &self.immutable
+            && paths::companion(path, "-wal").exists()
+            && let Ok(reader) = Self::open(path)
+        {
+            *self = reader;
+        }
     }
 
     /// Opens an existing store for a short read, such as shell completion. A read fails if a lock lasts longer than 200
@@ -45,7 +62,7 @@ impl Reader {
     }
 }
 
-/// A reader that several threads use in turn, and whose reads can be cancelled.
+/// A reader that several threads use in turn, and whose reads can be cancelled, unless it had to connect again.
 #[derive(Clone)]
 pub(crate) struct SharedReader {
     reader: Arc<Mutex<Reader>>,
@@ -65,6 +82,8 @@ impl SharedReader {
 
     /// Runs a read; waits while another thread reads. Blocks on the disk, so async code must not call this.
     pub(crate) fn read<T>(&self, work: impl FnOnce(&Reader) -> Result<T>) -> Result<T> {
-        work(&self.reader.lock().unwrap_or_else(PoisonError::into_inner))
+        let mut reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
+        reader.refresh();
+        work(&reader)
     }
 }

@@ -14,13 +14,13 @@ use std::{
     time::Duration,
 };
 
-use rusqlite::Connection;
 use tokio::sync::watch;
 
 use super::{
     commit::{Commit, CommitContent},
     error::{Result, StoreError},
-    file::{connection, health::StoreHealth},
+    file::health::StoreHealth,
+    reader::Reader,
     tables::changes,
 };
 
@@ -129,7 +129,7 @@ impl Watcher {
 
     fn open_others(&self) -> Result<OtherProcesses> {
         Ok(OtherProcesses {
-            connection: connection::open_for_reading(&self.path)?,
+            reader: Reader::open(&self.path)?,
             health: Arc::downgrade(&self.health),
             wakeups: self.wakeups.clone(),
             last_own_commit: Arc::clone(&self.last_own_commit),
@@ -160,7 +160,7 @@ impl WatcherSteps {
 
 /// Polls for commits of other processes.
 struct OtherProcesses {
-    connection: Connection,
+    reader: Reader,
     health: Weak<StoreHealth>,
     wakeups: Wakeups,
     last_own_commit: Arc<AtomicI64>,
@@ -168,7 +168,7 @@ struct OtherProcesses {
 
 impl OtherProcesses {
     /// Checks at each interval, and whenever a message comes, until the sender is dropped.
-    fn run(self, requests: &Receiver<()>, mut last: LastCommit) {
+    fn run(mut self, requests: &Receiver<()>, mut last: LastCommit) {
         loop {
             match requests.recv_timeout(INTERVAL) {
                 Ok(()) => self.wake_if_another_committed(&mut last, false),
@@ -179,7 +179,8 @@ impl OtherProcesses {
     }
 
     /// Checks the store at each interval. The health counts the intervals.
-    fn check(&self, last: &mut LastCommit) {
+    fn check(&mut self, last: &mut LastCommit) {
+        self.reader.refresh();
         let is_faulty = self.health.upgrade().is_some_and(|health| health.check());
         self.wake_if_another_committed(last, is_faulty);
     }
@@ -195,7 +196,7 @@ impl OtherProcesses {
     fn has_another_committed(&self, last: &mut LastCommit) -> bool {
         // A failed read may succeed later. Reporting lasting faults is the task of [`StoreHealth`].
         let Some(version) = self.version().ok().filter(|version| *version != last.version) else { return false };
-        let number = changes::last_commit(&self.connection).unwrap_or(-1);
+        let number = changes::last_commit(self.reader.db()).unwrap_or(-1);
         // Earlier versions of hoptop don't number their commits: then the data version changes and the number doesn't.
         let is_own = number != last.number && number == self.last_own_commit.load(Ordering::Acquire);
         *last = LastCommit { version, number };
@@ -203,12 +204,12 @@ impl OtherProcesses {
     }
 
     fn read(&self) -> rusqlite::Result<LastCommit> {
-        Ok(LastCommit { version: self.version()?, number: changes::last_commit(&self.connection)? })
+        Ok(LastCommit { version: self.version()?, number: changes::last_commit(self.reader.db())? })
     }
 
     fn version(&self) -> rusqlite::Result<i64> {
         // The statement is cached: preparing it costs more than running it.
-        self.connection.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))
+        self.reader.db().prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))
     }
 }
 
@@ -279,7 +280,7 @@ mod tests {
         let path = folder.path().join("hoptop.db");
         let (here, there) = (Store::open(&path).unwrap(), Store::open(&path).unwrap());
         let others = OtherProcesses {
-            connection: connection::open_for_reading(&path).unwrap(),
+            reader: Reader::open(&path).unwrap(),
             health: Weak::new(),
             wakeups: here.watcher.wakeups.clone(),
             last_own_commit: Arc::clone(&here.watcher.last_own_commit),
@@ -299,7 +300,7 @@ mod tests {
         assert!(sees(&mut last, &[&here, &there]) && sees(&mut last, &[&there, &there]) && !sees(&mut last, &[&here]));
         // An earlier version of hoptop doesn't number its commits.
         let earlier =
-            || Connection::open(&path).unwrap().execute_batch("UPDATE transactions SET ticket = 'x'").unwrap();
+            || rusqlite::Connection::open(&path).unwrap().execute_batch("UPDATE transactions SET ticket = 'x'").unwrap();
         earlier();
         assert!(others.has_another_committed(&mut last) && !others.has_another_committed(&mut last));
     }

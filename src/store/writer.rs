@@ -9,7 +9,7 @@ use std::{
     path::PathBuf,
     pin::Pin,
     sync::{
-        Arc,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicBool, AtomicUsize, Ordering},
         mpsc::{self, Receiver, RecvTimeoutError, Sender},
     },
@@ -62,8 +62,36 @@ pub(super) struct Writer {
     queue: Option<Sender<QueuedWrite>>,
     thread: Option<JoinHandle<()>>,
     commit_trigger: Option<CommitTrigger>,
-    /// Why nothing can be written, if so.
-    refusal: Option<StoreFault>,
+    refusal: Option<Refusal>,
+}
+
+/// Why nothing can be written.
+struct Refusal {
+    fault: StoreFault,
+    /// Starts the writer after all, if the fault may pass.
+    restart: Option<WriterRestart>,
+    restarted: Mutex<Option<Box<Writer>>>,
+}
+
+/// Starts a writer; fails as long as the store can't be written.
+pub(super) type WriterRestart = Box<dyn Fn() -> Result<Writer> + Send + Sync>;
+
+impl Refusal {
+    /// Submits a write to the writer, if that runs or can be started by now; else refuses the write.
+    fn submit(&self, write: WriteJob) -> Receipt {
+        let mut restarted = self.restarted.lock().unwrap_or_else(PoisonError::into_inner);
+        if let (None, Some(restart)) = (&*restarted, &self.restart) {
+            let error = |error: &StoreError| tracing::info!("the store still can't be written: {error}");
+            *restarted = restart().inspect_err(error).ok().map(Box::new);
+        }
+        if let Some(writer) = &*restarted {
+            return writer.submit(write);
+        }
+        let (reply, result) = oneshot::channel();
+        // The receiver is still there.
+        reply.send(Err(self.fault.clone().into())).ok();
+        Receipt { result, commit_trigger: None }
+    }
 }
 
 /// A write for the writer's thread.
@@ -207,14 +235,18 @@ impl Writer {
         Ok(Self { queue: Some(queue), thread: Some(thread), commit_trigger, refusal: None })
     }
 
-    /// Returns a writer that refuses every write, for a store that can't be written.
-    pub(super) fn refusing(fault: StoreFault) -> Self {
-        Self { queue: None, thread: None, commit_trigger: None, refusal: Some(fault) }
+    /// Returns a writer that refuses every write, for a store that can't be written, until `restart` can start one.
+    pub(super) fn refusing(fault: StoreFault, restart: Option<WriterRestart>) -> Self {
+        let refusal = Some(Refusal { fault, restart, restarted: Mutex::default() });
+        Self { queue: None, thread: None, commit_trigger: None, refusal }
     }
 
     /// Submits a write to the thread. A loss of power may lose the newest writes that aren't durable, but never a part
     /// of a write.
     pub(super) fn submit(&self, write: WriteJob) -> Receipt {
+        if let Some(refusal) = &self.refusal {
+            return refusal.submit(write);
+        }
         let (reply, result) = oneshot::channel();
         let can_wait = write.can_wait();
         let job = QueuedWrite { write, outcome: None, reply };
@@ -223,9 +255,7 @@ impl Writer {
             .commit_trigger
             .as_ref()
             .map_or(0, |commit_trigger| commit_trigger.queued.waiting.fetch_add(1, Ordering::AcqRel) + 1);
-        if let Some(fault) = &self.refusal {
-            job.complete(Err(fault.clone()));
-        } else if let Some(queue) = &self.queue
+        if let Some(queue) = &self.queue
             && queue.send(job).is_err()
         {
             // The reply channel is dropped with the job, so the receipt returns `Closed`.

@@ -429,7 +429,7 @@ fn deleted_transaction_leaves_the_database_with_the_next_snapshot() {
     let home = machine(&cluster.url());
     home.import(&batch.csv);
     let deleted = home.list()[0]["transactionId"].as_str().unwrap().to_owned();
-    home.run(&["delete", &deleted, "--yes"]).assert_exit(0, &[]);
+    home.run(&["delete", &deleted, "--yes"]).assert_exit(0, &["keeps a deleted transaction until its next snapshot"]);
     let number: u64 = cluster.execute("select seq from hoptop.head")[0][0].parse().unwrap();
     let watcher = ProgramProcess::start(home.polling_command(service.url(), &["watch"]));
     wait_for("snapshot", || {

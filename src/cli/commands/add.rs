@@ -130,9 +130,9 @@ pub(super) fn read(
     err: &mut dyn Write,
 ) -> io::Result<Option<NewTransaction>> {
     match intake::parse_one(values, any_chain) {
-        Ok((new, warning)) => {
+        Ok((new, warnings)) => {
             let length = intake::length_warning(&new.params.transaction_id, &new.params.from_chain);
-            for warning in warning.into_iter().chain(length) {
+            for warning in warnings.into_iter().chain(length) {
                 writeln!(err, "warning: {warning}")?;
             }
             Ok(Some(new))

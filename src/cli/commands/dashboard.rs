@@ -70,6 +70,11 @@ pub(crate) struct DashboardArgs {
     pub metrics: Option<SocketAddr>,
 }
 
+/// Whether the terminal can't place text on the screen.
+pub(crate) fn is_terminal_dumb() -> bool {
+    std::env::var_os("TERM").is_some_and(|term| term == "dumb")
+}
+
 /// Shows the dashboard. Without a terminal prints the list and a line that says so.
 pub(crate) fn dashboard(args: &DashboardArgs, forces_plain: bool, settings: &Settings) -> Result<Exit> {
     settings.check_same_store()?;
@@ -80,7 +85,7 @@ pub(crate) fn dashboard(args: &DashboardArgs, forces_plain: bool, settings: &Set
         None
     } else if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
         Some("no terminal: printing the list. To poll without a terminal, use `hoptop watch`")
-    } else if std::env::var_os("TERM").is_some_and(|term| term == "dumb") {
+    } else if is_terminal_dumb() {
         Some("TERM=dumb can't show the dashboard: printing the list. To poll and print changes, use `hoptop --plain`")
     } else {
         None

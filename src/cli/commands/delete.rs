@@ -19,7 +19,11 @@ Examples:
   hoptop delete 0x9f3c41 --yes
 
 This can't be undone; `hoptop untrack` stops the polling without deleting. Earlier backups still contain the \
-transaction; hoptop keeps the last seven daily backups.";
+transaction; hoptop keeps the last seven daily backups. A team's database keeps it until its next snapshot, which the \
+machine that polls writes within seconds.";
+
+/// What a deletion in a team's store leaves for a while.
+const KEPT_BY_DATABASE: &str = "the team's database keeps a deleted transaction until its next snapshot: the machine that polls writes one within seconds";
 
 /// The arguments of `hoptop delete`.
 #[derive(Args, Clone, Debug)]
@@ -44,11 +48,17 @@ pub(crate) fn delete(args: &DeleteArgs, cx: &mut Context) -> Result<Exit> {
             cx.err,
             "nothing was deleted: confirm with --yes; `hoptop untrack` stops the polling without deleting"
         )?;
+        if cx.store.team().is_some() {
+            writeln!(cx.err, "{KEPT_BY_DATABASE}")?;
+        }
         return Ok(Exit::Usage);
     }
     let transactions = named.into_iter().map(|(key, _)| key).collect();
     let count = cx.store.apply(Operation::Delete { transactions }, cx.now.wall).wait()?.changed()?;
     writeln!(cx.out, "{count} deleted")?;
+    if cx.store.team().is_some() {
+        writeln!(cx.err, "{KEPT_BY_DATABASE}")?;
+    }
     Ok(Exit::Success)
 }
 

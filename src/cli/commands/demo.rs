@@ -80,6 +80,9 @@ pub(crate) fn demo(args: &DemoArgs, flags: &CommandLineSettings) -> Result<Exit>
     if !is_plain && (!io::stdout().is_terminal() || !io::stdin().is_terminal()) {
         bail!("the demo needs a terminal; without one, use `hoptop simulate` and `hoptop watch`");
     }
+    if !is_plain && dashboard::is_terminal_dumb() {
+        bail!("TERM=dumb can't show the demo: use `hoptop demo --plain`");
+    }
     let folder = tempfile::Builder::new()
         .prefix("hoptop-demo-")
         .tempdir()

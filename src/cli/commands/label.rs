@@ -48,6 +48,9 @@ pub(crate) fn label(args: &LabelArgs, cx: &mut Context) -> Result<Exit> {
             return Ok(Exit::Usage);
         }
     };
+    if args.add.iter().any(|given| given.split(';').any(text::is_cut)) {
+        writeln!(cx.err, "warning: a label: {}", text::cut_warning())?;
+    }
     let Some(named) = cx.find_all(&args.transactions)? else { return Ok(Exit::Error) };
     let count = named.len();
     let signed =

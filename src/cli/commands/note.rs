@@ -86,7 +86,7 @@ pub(crate) fn note(args: &NoteArgs, input: Option<&mut dyn Read>, cx: &mut Conte
             _ => writeln!(cx.out, "added a note to {hash}")?,
         }
         if is_cut {
-            writeln!(cx.err, "warning: only the first {} characters of the note are kept", text::FIELD_LIMIT - 1)?;
+            writeln!(cx.err, "warning: the note: {}", text::cut_warning())?;
         }
         return Ok(Exit::Success);
     }
@@ -199,7 +199,7 @@ mod tests {
         let hash = fixtures::params(1).transaction_id.to_string();
         let (out, err, exit) = run(&mut fixture, &hash, &"word ".repeat(200));
         assert_eq!((out, exit), (format!("added a note to {hash}\n"), Exit::Success));
-        assert_eq!(err, "warning: only the first 511 characters of the note are kept\n");
+        assert_eq!(err, "warning: the note: only the first 511 characters are kept\n");
         let mut input = DeletingInput(fixture.store.clone(), row);
         let args = NoteArgs { transaction: hash.clone(), text: Some("-".to_owned()), remove: false };
         let empty = fixture.run(|cx| note(&args, Some(&mut (&b"text"[..]).chain(&mut input)), cx));

@@ -239,10 +239,10 @@ impl TransactionPage<'_> {
     fn write_chains(&mut self, reader: &Reader) -> color_eyre::Result<()> {
         writeln!(self.out)?;
         for config in load_chains(self.tx, reader)? {
-            self.write_field(
-                "chain",
-                &format!("{}: {}", name_with_id(&route::name_of(self.tx, &config.id), &config.id), config.sentence()),
-            )?;
+            let (name, sentence) = (name_with_id(&route::name_of(self.tx, &config.id), &config.id), config.sentence());
+            if !sentence.is_empty() {
+                self.write_field("chain", &format!("{name}: {sentence}"))?;
+            }
         }
         Ok(())
     }

@@ -53,6 +53,9 @@ pub(crate) fn ticket(args: &TicketArgs, cx: &mut Context) -> Result<Exit> {
                 )?;
                 return Ok(Exit::Usage);
             }
+            if text::is_cut(ticket) {
+                writeln!(cx.err, "warning: the ticket: {}", text::cut_warning())?;
+            }
             let Some(ticket) = text::clean_or_none(ticket) else {
                 writeln!(cx.err, "the ticket is empty; remove a ticket with --remove")?;
                 return Ok(Exit::Usage);

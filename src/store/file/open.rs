@@ -32,11 +32,16 @@ pub(in crate::store) struct OpenStore {
     pub(in crate::store) path: PathBuf,
     /// The connection of the writer, or the reason why nothing is written.
     pub(in crate::store) connection: Result<Connection, StoreFault>,
+    /// Connects the writer after all, if the disk was only full.
+    pub(in crate::store) reconnect: Option<Reconnect>,
     pub(in crate::store) marker: Option<OpenMarker>,
     pub(in crate::store) recovery: Option<Recovery>,
     /// A notice for the person about missing data.
     pub(in crate::store) notice: Option<String>,
 }
+
+/// Connects the writer; fails as long as the disk is full.
+pub(in crate::store) type Reconnect = Box<dyn Fn() -> Result<Connection> + Send + Sync>;
 
 /// Opens the store at `path`. With `lasting_at` the store is permanent: it is recovered if it is damaged, and backed up
 /// before its schema changes. A permanent store that can't be written is opened for reading.
@@ -88,11 +93,9 @@ fn connect_or_recover(
         }
         (Err(error @ StoreError::DiskFull { .. }), Some(_)) => {
             require_latest_schema(path).map_err(|_| error)?;
-            share(
-                path,
-                Err(StoreFault::CommitFailed(format!("{DISK_FULL}; free some space and restart hoptop"))),
-                marker,
-            )
+            let shared = share(path, Err(StoreFault::CommitFailed(format!("{DISK_FULL}; free some space"))), marker)?;
+            let path = path.to_owned();
+            Ok(OpenStore { reconnect: Some(Box::new(move || connect(&path, exit_state.as_ref(), None))), ..shared })
         }
         (Err(StoreError::Damaged { reason, .. }), _) if marker.is_none() && !is_hoptop_store(path) => {
             Err(StoreError::Open { path: path.to_owned(), reason })
@@ -208,7 +211,7 @@ pub(in crate::store) fn open_backup(path: &Path) -> Result<OpenStore> {
         found => return Err(StoreError::OldBackup { path: path.to_owned(), found }),
     }
     let connection = Err(StoreFault::IsBackup(path.to_owned()));
-    Ok(OpenStore { path: path.to_owned(), connection, marker: None, recovery: None, notice: None })
+    Ok(OpenStore { path: path.to_owned(), connection, reconnect: None, marker: None, recovery: None, notice: None })
 }
 
 /// Admits other processes, now that the store is known to be sound.
@@ -223,7 +226,7 @@ fn share(path: &Path, connection: Result<Connection, StoreFault>, marker: Option
         Err(error) if is_unwritable(&error) || connection.is_err() => None,
         Err(source) => return Err(StoreError::Create { path: path.to_owned(), source }),
     };
-    Ok(OpenStore { path: path.to_owned(), connection, marker, recovery: None, notice: None })
+    Ok(OpenStore { path: path.to_owned(), connection, reconnect: None, marker, recovery: None, notice: None })
 }
 
 fn lock_marker(path: &Path) -> Result<Option<OpenMarker>> {

@@ -4,7 +4,7 @@
 //! load its data. The caller decides what to load, so that a program that shows 40 rows needn't hold a million
 //! transactions.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::store::{error::Result, reader::Reader, tables::changes::Changes};
 
@@ -37,7 +37,7 @@ impl FeedReader {
     /// Like [`Self::changes`], but calls `work` with the changes in the same snapshot. After an error the next read
     /// returns the same changes.
     pub fn changes_with<T>(&self, work: impl FnOnce(Changes, &Reader) -> Result<T>) -> Result<T> {
-        let mut cursor = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut cursor = self.lock();
         let (seq, loads, done) = cursor.reader.snapshot(|| {
             let loads = cursor.reader.snapshot_loads()?;
             let changes = match cursor.seq.filter(|_| loads == cursor.loads) {
@@ -52,7 +52,13 @@ impl FeedReader {
 
     /// Calls `work` with the feed's connection, to read other data.
     pub fn read<T>(&self, work: impl FnOnce(&Reader) -> Result<T>) -> Result<T> {
-        work(&self.0.lock().unwrap_or_else(PoisonError::into_inner).reader)
+        work(&self.lock().reader)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, FeedCursor> {
+        let mut cursor = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        cursor.reader.refresh();
+        cursor
     }
 }
 

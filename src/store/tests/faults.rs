@@ -1,7 +1,10 @@
 //! Tests of faults: a full disk, a lock held by another process, a removed file, a long read. A write that isn't stored
 //! must never be reported as stored, and nobody must see `database is locked`.
 
-use std::fs;
+use std::{
+    fs,
+    sync::atomic::{AtomicBool, Ordering},
+};
 
 use super::*;
 
@@ -35,6 +38,31 @@ fn full_disk_rejects_writes_until_there_is_space_again() {
     limit_pages(&store, None);
     assert_eq!(store.fault(), None);
     assert_eq!(testing::track(&store, "default", (2..=200).map(with_long_note).collect(), at(2)).added.count, 199);
+}
+
+#[test]
+fn store_that_was_opened_on_a_full_disk_is_written_as_soon_as_there_is_space() {
+    let (_folder, store) = open();
+    import_one(&store);
+    let path = store.path().to_owned();
+    drop(store);
+    let (has_space, opened) = (Arc::new(AtomicBool::new(false)), open::open(&path, None).unwrap());
+    let is_free = Arc::clone(&has_space);
+    let reconnect = move || match is_free.load(Ordering::Relaxed) {
+        true => Ok(open::open(&path, None)?.connection?),
+        false => Err(StoreError::DiskFull { path: path.clone() }),
+    };
+    let full = Err(StoreFault::CommitFailed("the disk is full".into()));
+    let store = Store::start(OpenStore { connection: full, reconnect: Some(Box::new(reconnect)), ..opened }).unwrap();
+    for _ in 0..2 {
+        let refused = testing::submit_track(&store, "default", vec![fixtures::new(2)], at(1)).wait().unwrap_err();
+        assert!(refused.to_string().contains("the disk is full"), "{refused}");
+        assert!(matches!(store.fault(), Some(StoreFault::CommitFailed(_))));
+    }
+    has_space.store(true, Ordering::Relaxed);
+    assert_eq!(testing::track(&store, "default", vec![fixtures::new(2)], at(2)).added.count, 1);
+    assert_eq!(store.fault(), None);
+    assert_eq!(store.reader().unwrap().load().unwrap().0.len(), 2);
 }
 
 #[test]

@@ -6,7 +6,7 @@
 
 mod input;
 
-use std::{io::Write, pin::Pin};
+use std::{io::Write, pin::Pin, time::Duration};
 
 use color_eyre::eyre::{Result, WrapErr};
 use tokio::{
@@ -28,6 +28,10 @@ use crate::{
     runtime::{exit::Exit, signals, tokio_runtime},
     store::{Store, StoreError},
 };
+
+/// How long a signal is waited for at the end of the input: ^C also ends the program that writes the input, and the end
+/// of the input may be noticed before the signal.
+const SIGNAL_WAIT: Duration = Duration::from_millis(100);
 
 /// Tracks transactions until the input ends or a signal comes, and prints the totals.
 pub(crate) fn follow(args: &ImportArgs, cx: &mut Context) -> Result<Exit> {
@@ -120,7 +124,10 @@ pub(crate) async fn track_until_end(
         };
         match piece {
             Ok(InputPiece::Bytes(bytes)) => stream.split(&bytes),
-            Ok(InputPiece::End) => stream.end(),
+            Ok(InputPiece::End) => tokio::select! {
+                exit = &mut signal => break Some(exit),
+                () = target.clock.sleep_until(target.clock.now().mono + SIGNAL_WAIT) => stream.end(),
+            },
             Ok(InputPiece::Restart(reason)) => {
                 stream.end_file(reason);
                 writeln!(target.err, "{name} {reason}")?;
