@@ -42,10 +42,12 @@ impl Keys {
                 let reason = format!("there is no command `{name}`{hint}; `hoptop help keys` lists all of them");
                 return Err(KeyError(reason));
             };
-            if let Some(key) = wanted.iter().find(|key| key_text::parse(key).is_none()) {
-                return Err(KeyError(format!("`{key}` for {} is not a key; {KEY_FORMAT}", command.name)));
-            }
-            keys.clone_from(wanted);
+            let parse = |key: &String| {
+                let error = || KeyError(format!("`{key}` for {} is not a key; {KEY_FORMAT}", command.name));
+                // As a press of the key is named: `^r` is `^R`.
+                key_text::parse(key).and_then(key_text::name).ok_or_else(error)
+            };
+            *keys = wanted.iter().map(parse).collect::<Result<_, _>>()?;
         }
         keys.drop_reassigned_keys(own);
         keys.conflict().map_or(Ok(keys), Err)
@@ -170,6 +172,16 @@ mod tests {
         // The footer leaves out commands without a key.
         assert!(own.hints(&[KeyContext::List]).all(|(_, _, hint)| hint != "poll"));
         assert!(Keys::default().hints(&[KeyContext::List]).any(|hint| hint == (CommandId::PollNow, "r", "poll")));
+    }
+
+    #[test]
+    fn control_key_is_the_same_in_small_letters() {
+        let own = keys(&[("poll_now", &["^r"])]).unwrap();
+        assert_eq!(
+            (own.lookup(&[KeyContext::List], "^R"), own.shown(CommandId::PollNow)),
+            (Some(CommandId::PollNow), "^R".to_owned())
+        );
+        assert!(keys(&[("poll_now", &["^x"]), ("down", &["^X"])]).is_err());
     }
 
     #[test]

@@ -241,6 +241,13 @@ impl Model {
         }
     }
 
+    /// Parses the filters of the shown view and of the typed text again: what they mean has changed.
+    pub fn reload_filters(&mut self) {
+        let typed = self.list.filter_text.clone();
+        self.list.set_tab(self.list.tab, self.view_state.base_filter(self.list.tab));
+        self.list.set_filter(&typed, "");
+    }
+
     fn restore_view(&mut self, tab: Tab) {
         self.list.set_tab(tab, self.view_state.base_filter(tab));
         self.list.set_filter(self.view_state.filter_of(tab), "");

@@ -112,7 +112,7 @@ fn apply(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
             model.store_fault = store_fault;
             Vec::new()
         }
-        Msg::Team(status, author) => on_team(model, *status, author, now).into_effects(),
+        Msg::Team(status, author) => on_team(model, *status, author, now),
         Msg::Written(write, outcome) => actions::on_written(model, &write, outcome, now.mono).into_effects(),
         Msg::UndoesImport(import) => actions::confirm_undo(model, import).into_effects(),
         Msg::Done(text) => model.show_message(MessageTone::Good, text, now.mono).into_effects(),
@@ -122,13 +122,19 @@ fn apply(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
     }
 }
 
-fn on_team(model: &mut Model, status: TeamStatus, author: Option<String>, now: Now) {
+fn on_team(model: &mut Model, status: TeamStatus, author: Option<String>, now: Now) -> Vec<Effect> {
     let known_loss = model.team.as_ref().and_then(|team| team.loss.as_deref());
     if let Some(loss) = status.loss.as_ref().filter(|loss| known_loss != Some(loss.as_str())) {
         model.show_message(MessageTone::Bad, loss.clone(), now.mono);
     }
-    model.setting.author = author;
     model.team = Some(status);
+    if model.setting.author == author {
+        return Vec::new();
+    }
+    model.setting.author.clone_from(&author);
+    model.list.set_person(author);
+    model.reload_filters();
+    vec![Effect::Count]
 }
 
 fn on_resize(model: &mut Model) {

@@ -15,7 +15,7 @@ use ratatui::{
 use super::{header, layout};
 use crate::{
     domain::{
-        alert::Severity,
+        alert::{Rule, Severity},
         need,
         poller::{PollerHealth, PollerReport, UNRESPONSIVE},
         polling::{Freshness, PollingObstacle, PollingVerdict},
@@ -180,7 +180,10 @@ fn verdict_spans(
     pieces.extend(id_span(context, of));
     match (&verdict.obstacle, of.report) {
         (Some(obstacle), _) => {
-            pieces.push(Span::styled(obstacle_text(context, *obstacle), obstacle_style(context.theme, obstacle)));
+            pieces.push(Span::styled(
+                obstacle_text(context, of.profile, *obstacle),
+                obstacle_style(context.theme, obstacle),
+            ));
         }
         (None, Some(report)) => pieces.extend(budget_use(context, report)),
         (None, None) => {}
@@ -252,7 +255,7 @@ fn push_fitting(line: &mut Line<'static>, pieces: Vec<Span<'static>>, columns: u
 }
 
 /// Returns the obstacle that keeps the profile from being polled, and the way out.
-fn obstacle_text(context: &DrawContext<'_>, obstacle: PollingObstacle) -> String {
+fn obstacle_text(context: &DrawContext<'_>, profile: &str, obstacle: PollingObstacle) -> String {
     let (model, now, zone) = (context.model, context.now.wall, context.model.setting.zone);
     match obstacle {
         PollingObstacle::Paused(until) => {
@@ -270,17 +273,18 @@ fn obstacle_text(context: &DrawContext<'_>, obstacle: PollingObstacle) -> String
         PollingObstacle::NoPoller => "NOT POLLING: start hoptop without --no-poll   ".to_owned(),
         PollingObstacle::Trouble(PollerHealth::Waiting, _) => format!("WAITING: {UNRESPONSIVE}   "),
         PollingObstacle::Trouble(health, until) => {
-            let health_text = match health {
-                PollerHealth::Unreachable => "SERVICE UNREACHABLE",
-                PollerHealth::Unauthorized => "INTEGRATOR ID REFUSED",
-                PollerHealth::Throttled => "THROTTLED by the service",
-                PollerHealth::Stopped => "POLLING STOPPED",
+            let (health_text, rule) = match health {
+                PollerHealth::Unreachable => ("SERVICE UNREACHABLE", Some(Rule::Unreachable)),
+                PollerHealth::Unauthorized => ("INTEGRATOR ID REFUSED", Some(Rule::Unauthorized)),
+                PollerHealth::Throttled => ("THROTTLED by the service", Some(Rule::Throttled)),
+                PollerHealth::Stopped => ("POLLING STOPPED", None),
                 PollerHealth::Live | PollerHealth::Paused | PollerHealth::Waiting | PollerHealth::Unknown => {
-                    "POLLING IN AN UNKNOWN STATE"
+                    ("POLLING IN AN UNKNOWN STATE", None)
                 }
             };
-            let since = model
-                .profile_alert()
+            let mut alerts = model.profile_alerts.iter();
+            let since = alerts
+                .find(|alert| alert.profile == profile && Some(alert.rule) == rule)
                 .map_or_else(String::new, |alert| format!(" since {}", span::clock_time(alert.raised_at, now, zone)));
             let next = until
                 .map_or_else(String::new, |until| format!(", next try in {}", span::long(span::between(now, until))));

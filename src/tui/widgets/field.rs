@@ -24,18 +24,15 @@ pub(crate) fn window(input: &Input, columns: usize) -> (String, usize) {
     let shown = |letters: &mut dyn Iterator<Item = char>| {
         letters.filter(|letter| !letter.is_control() && !text::is_dropped(*letter)).collect::<String>()
     };
+    // No more letters are measured than can fit: a pasted text may be long.
+    let most = columns.saturating_mul(4);
     let mut letters = input.value().chars();
     let before = shown(&mut letters.by_ref().take(input.cursor()));
-    let behind = shown(&mut letters);
+    let behind = shown(&mut letters.take(most));
     // If the text before the cursor is too long, its start is cut.
-    let mut start = before.as_str();
-    while width::display_width(start) > columns.saturating_sub(1) {
-        let mut letters = start.chars();
-        if letters.next().is_none() {
-            break;
-        }
-        start = letters.as_str();
-    }
+    let suffixes = before.char_indices().rev().take(most).map(|(at, _)| before.split_at(at).1);
+    let fitting = suffixes.take_while(|suffix| width::display_width(suffix) < columns);
+    let start = fitting.last().unwrap_or_default();
     (width::cut(&format!("{start}{behind}"), columns, ""), width::display_width(start))
 }
 
@@ -80,6 +77,8 @@ mod tests {
     #[test]
     fn the_cursor_stays_visible_and_unsafe_characters_are_dropped() {
         let input = |text: &str| Input::new(text.to_owned());
+        let long = window(&input(&"é".repeat(100_000)), 78);
+        assert_eq!((long.0.chars().count(), long.1), (77, 77));
         assert_eq!(text(&input("abc"), 8), ("[abc   ]".into(), 4));
         assert_eq!(text(&input("0123456789"), 8), ("[56789 ]".into(), 6));
         assert_eq!(text(&input("票票票票"), 8), ("[票票  ]".into(), 5));

@@ -17,7 +17,7 @@ use clap::Args;
 use color_eyre::eyre::Result;
 
 use self::finding::{Diagnosis, print_findings};
-use super::{backup::size, stats::BudgetStatus};
+use super::{backup::size, dashboard, stats::BudgetStatus};
 use crate::{
     api::{BaseUrl, Endpoint, HttpAnswer, interpret},
     budget::{self, Ledger},
@@ -455,11 +455,12 @@ fn check_terminal(settings: &Settings) -> Diagnosis {
     let clipboard = settings.clipboard.as_deref().and_then(|command| missing_program("clipboard", command));
     let has_terminal = io::stdout().is_terminal() && io::stdin().is_terminal();
     let term = std::env::var("TERM").unwrap_or_default();
-    let lacks_screen = has_terminal && matches!(term.as_str(), "" | "dumb");
+    let lacks_screen = has_terminal && dashboard::is_terminal_dumb();
     let dumb = lacks_screen.then(|| format!("TERM is `{term}`: the dashboard prints the list instead"));
     let warnings: Vec<String> = dumb.into_iter().chain(clipboard).collect();
     match (warnings.is_empty(), has_terminal) {
         (false, _) => Diagnosis::Warning(warnings.join("; ")),
+        (true, true) if term.is_empty() => Diagnosis::Ok("TERM is not set".into()),
         (true, true) => Diagnosis::Ok(term),
         (true, false) => Diagnosis::Ok("none here; the dashboard needs one, `hoptop watch` doesn't".into()),
     }

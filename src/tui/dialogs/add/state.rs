@@ -354,9 +354,9 @@ impl AddForm {
         const MIN_HASH: usize = 43;
         let known = self.findings.iter().filter_map(|found| Some((found.row_to_open()?, found.hash()?)));
         let (rows, hashes): (Vec<RowId>, Vec<String>) =
-            known.map(|(row, hash)| (row, regex::escape(hash.as_str()))).unzip();
+            known.map(|(row, hash)| (row, regex::escape(hash.as_str().trim_start_matches("0x")))).unzip();
         let are_whole = hashes.iter().all(|hash| hash.len() >= MIN_HASH);
-        (are_whole && (2..=MAX_SHOWN).contains(&rows.len())).then(|| (rows, format!("/{}/", hashes.join("|"))))
+        (are_whole && (2..=MAX_SHOWN).contains(&rows.len())).then(|| (rows, format!("/(?i:{})/", hashes.join("|"))))
     }
 
     /// Returns the filter that searches the list for the ticket or ID that the text names, or else for the text, if it

@@ -10,7 +10,7 @@ use tui_input::Input;
 use super::state::{AddForm, Finding, FormFocus, FormStage, LineState, TextSource};
 use crate::{
     clock::{MonotonicTime, Now},
-    domain::{filter::Direction, ids::RowId, missing_fields, operation::Edit, text},
+    domain::{filter::Direction, ids::RowId, missing_fields, operation::Edit},
     intake,
     store::ImportReport,
     tui::{
@@ -129,8 +129,7 @@ pub(crate) fn on_paste(model: &mut Model, text: &str, is_whole: bool) -> Vec<Eff
     let Dialog::Add(form) = &mut model.dialog else { return Vec::new() };
     form.end_confirmation();
     if let FormFocus::Cell(_) | FormFocus::Extra(_) = form.focus {
-        let pasted = text::clean(text);
-        form.focused_input().into_iter().for_each(|input| *input = Input::new(format!("{}{pasted}", input.value())));
+        form.focused_input().into_iter().for_each(|input| text_input::insert(input, text));
         form.source = TextSource::Typed;
         form.on_field_changed();
         return Vec::new();

@@ -68,7 +68,10 @@ fn load(model: &mut Model, wanted: TextUse, now: Now) -> Vec<Effect> {
     }
     match marked(model) {
         0 => {
-            let Some(tx) = model.current_transaction().cloned() else { return Vec::new() };
+            let Some(tx) = model.current_transaction().cloned() else {
+                let reason = "This alert concerns the whole profile, so that there is no text about a transaction.";
+                return actions::refuse(model, reason, now.mono);
+            };
             on_loaded(model, &[tx], wanted, now)
         }
         1..=MAX_TRANSACTIONS => vec![Effect::LoadForTexts(model.marks.rows(), wanted)],

@@ -109,6 +109,11 @@ impl ListState {
         Self { person, height: 1, is_view_new: true, is_stale: true, ..Self::default() }
     }
 
+    /// Sets the name that the term `mine` means. Filters that were parsed before keep the earlier name.
+    pub fn set_person(&mut self, person: Option<String>) {
+        self.person = person;
+    }
+
     /// Returns the index of the selected transaction in the loaded part.
     pub fn position(&self) -> Option<usize> {
         let selected = self.selected?;

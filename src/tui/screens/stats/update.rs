@@ -18,6 +18,8 @@ use crate::{
 const MIN_PAUSE: Duration = Duration::from_secs(5);
 /// The pause after a read, as a multiple of the read's duration.
 const PAUSE_FACTOR: u32 = 50;
+/// The longest pause between two reads: a read may seem long because the process was suspended.
+const MAX_PAUSE: Duration = Duration::from_secs(5 * 60);
 
 /// Reads the charts if they are shown and stale, and the pause since the last read is over.
 pub(crate) fn read_if_due(model: &mut Model, now: MonotonicTime) -> Option<Effect> {
@@ -41,7 +43,7 @@ pub(crate) fn open_route(model: &mut Model) -> Vec<Effect> {
     let Some(route) = model.charts.summary().map(|summary| summary.route.clone()) else { return Vec::new() };
     let Some(route) = route else { return views::show_tab(model, Tab::All) };
     model.begin_search(&format!("from:{} to:{}", quoted(route.from.as_str()), quoted(route.to.as_str())));
-    model.screen = Screen::List;
+    model.show_list();
     vec![Effect::Count]
 }
 
@@ -62,7 +64,7 @@ pub(crate) fn on_statistics(
         return;
     }
     model.charts.is_reading = false;
-    model.charts.next_read_at = now + MIN_PAUSE.max(read_time * PAUSE_FACTOR);
+    model.charts.next_read_at = now + (read_time * PAUSE_FACTOR).clamp(MIN_PAUSE, MAX_PAUSE);
     match read {
         Ok(read) => model.charts.apply_statistics(read),
         Err(error) => {

@@ -41,6 +41,16 @@ fn saved_view_is_shown_by_its_key_and_typing_narrows_it_only_on_top() {
 }
 
 #[test]
+fn view_that_is_saved_again_while_it_is_shown_has_its_new_filter_at_once() {
+    let mut model = dashboard("5");
+    filter_by(&mut model, "status:refund or status:success");
+    run(&mut model, "save Ended");
+    filter_by(&mut model, "status:refund");
+    run(&mut model, "save Ended");
+    assert_eq!((model.list.part.rows.len(), model.list.filter_text.as_str()), (10, ""));
+}
+
+#[test]
 fn view_of_a_view_requires_both_filters_and_keeps_the_order() {
     let mut model = dashboard("3");
     filter_by(&mut model, "0x0b or 0x0c sort:-hash");

@@ -26,6 +26,8 @@ pub(crate) fn save(model: &mut Model, name: &str, now: Now) -> Vec<Effect> {
             // What was typed is now the saved view's filter: neither view has it on top.
             let mut effects = set_typed(model, &filter::with_order_of("", &model.list.filter_text), now);
             effects.extend(show_tab(model, Tab::Own(own)));
+            // The view may have been the shown one, with another filter.
+            model.reload_filters();
             let text = format!("Saved as view {number}: press {number} to show it.");
             model.show_message(MessageTone::Good, text, now.mono);
             effects
