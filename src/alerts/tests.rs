@@ -166,6 +166,18 @@ fn failure_alone_raises_no_alert_about_a_long_wait() {
 }
 
 #[test]
+fn failed_request_does_not_confirm_that_a_transfer_is_overdue() {
+    let (mut tx, at) = after_answer(RouterStatus::Ongoing, 1);
+    // The chain says that it was mined earlier.
+    tx.params.submitted_at = Some(at - TimeDelta::minutes(20));
+    let later = at + TimeDelta::hours(1);
+    tx.apply(&fixtures::fails(RequestFailure::Transport("reset".into())), later);
+    assert_eq!(raised(&evaluate_answer(&tx, &[], later)), []);
+    tx.apply(&fixtures::says(RouterStatus::Ongoing), later);
+    assert_eq!(raised(&evaluate_answer(&tx, &[], later)), [Rule::Overdue]);
+}
+
+#[test]
 fn two_clean_observations_clear_an_alert_and_a_relapse_resets_the_count() {
     let (tx, at) = after_answer(RouterStatus::Ongoing, 5);
     let own = AlertSubject::Transaction(tx.id);

@@ -181,8 +181,8 @@ pub(crate) fn situation(tx: &Transaction, now: DateTime<Utc>) -> Situation {
         None if has_only_failures(tx) => Situation::FirstPollFailed,
         None => Situation::NotPolledYet,
         Some(RouterStatus::Success) => Situation::Completed,
-        Some(RouterStatus::NotFound) if is_not_filled(tx) => Situation::NotFilled,
-        Some(RouterStatus::NotFound) if tx.age(now) < tx.not_found_limit() => Situation::Indexing,
+        Some(RouterStatus::NotFound) if is_not_filled(tx) && now < tx.deadline().at => Situation::NotFilled,
+        Some(RouterStatus::NotFound) if !is_not_filled(tx) && tx.age(now) < tx.not_found_limit() => Situation::Indexing,
         Some(RouterStatus::Ongoing | RouterStatus::NotFound) if now >= tx.deadline().at => Situation::DeadlinePassed,
         Some(RouterStatus::Ongoing | RouterStatus::NotFound) => Situation::Waiting,
         // Not reached: the rule of each of these statuses is among the rules above.

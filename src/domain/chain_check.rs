@@ -89,8 +89,9 @@ pub(crate) fn next_second_check(tx: &Transaction) -> Option<DateTime<Utc>> {
     let Some(known) = tx.on_chain.as_ref() else { return Some(since) };
     match known.second_reading(&chain, &hash) {
         Some(second) if second.verdict.mined().is_some() => None,
-        // It couldn't be asked for, or another one was.
-        None if known.checked_at < since || known.second.is_some() => Some(since),
+        None if known.checked_at < since => Some(since),
+        // Another one was asked for, and this one perhaps couldn't be.
+        None if known.second.is_some() => Some(known.checked_at + known.next_pause()),
         // A few times, and then a person asks.
         _ if known.repeats < 5 => Some(known.checked_at + known.next_pause()),
         _ => None,

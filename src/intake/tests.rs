@@ -10,8 +10,8 @@ use crate::domain::{
     fixtures,
     ids::ChainId,
     reply::{Audience, ReplyTemplates, write_reply},
-    text::clean,
     text,
+    text::clean,
     transaction::{NewTransaction, TransactionParams},
 };
 

@@ -17,7 +17,7 @@ use super::gauges::{Labels, profile_label};
 use crate::{
     domain::{
         observation::{Observation, RequestFailure, StatusOutcome},
-        quote::{QuoteObservation, QuoteRequest},
+        quote::{QuoteAnswer, QuoteObservation, QuoteRequest},
         transaction::TransactionParams,
     },
     poller::ServiceTransport,
@@ -94,8 +94,12 @@ impl<W: ServiceTransport> ServiceTransport for CountingTransport<W> {
 
     async fn quote(&self, request: &QuoteRequest) -> QuoteObservation {
         let observation = self.transport.quote(request).await;
-        let outcome = observation.answer.failure().map_or("route", failure_label).to_owned();
-        (self.count)(SentRequest { endpoint: "route".to_owned(), outcome, seconds: None });
+        let outcome = match &observation.answer {
+            QuoteAnswer::Route(_) => "route",
+            QuoteAnswer::WalletLimited { .. } => "wallet_limited",
+            QuoteAnswer::Failed(failure) => failure_label(failure),
+        };
+        (self.count)(SentRequest { endpoint: "route".to_owned(), outcome: outcome.to_owned(), seconds: None });
         observation
     }
 }

@@ -14,7 +14,10 @@ use super::{
 };
 use crate::{
     clock::{MonotonicTime, Now},
-    domain::poller::{PollerHealth, PollerReport},
+    domain::{
+        poller::{PollerHealth, PollerReport},
+        span,
+    },
     process::lock::KernelLock,
     schedule,
     store::SharedReader,
@@ -112,11 +115,17 @@ pub(super) async fn acquire_poller_lock<T: ServiceTransport>(
     }
 }
 
+/// How often a waiting process reports that it waits.
+const WAITING_REPORT_INTERVAL: Duration = Duration::from_secs(5);
+
 /// Reports that this process waits, if the process that holds the lock hasn't reported for long: it may be suspended.
 async fn report_waiting<T: ServiceTransport>(setup: &PollerSetup<T>, reader: SharedReader) -> Result<(), PollerError> {
     let (profile, at) = (setup.profile.clone(), setup.clock.now().wall);
     let last = setup.clock.run_blocking(move || reader.read(|reader| reader.poller(&profile))).await??;
-    if last.is_some_and(|last| last.is_live(at) && last.health != PollerHealth::Waiting) {
+    let is_new = |last: &PollerReport| {
+        last.health != PollerHealth::Waiting || span::between(last.at, at) < WAITING_REPORT_INTERVAL
+    };
+    if last.is_some_and(|last| last.is_live(at) && is_new(&last)) {
         return Ok(());
     }
     let waiting = PollerReport {

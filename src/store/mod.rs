@@ -198,7 +198,11 @@ impl Store {
                 let restart = opened.reconnect.map(|reconnect| -> WriterRestart {
                     let (path, health, watcher) = (path.to_owned(), Arc::clone(&health), Arc::clone(&watcher));
                     Box::new(move || {
-                        Writer::spawn(reconnect()?, path.clone(), Arc::clone(&health), on_commit(&watcher))
+                        // Before a new store is created in the place of one that was moved away.
+                        health.refuse_if_gone()?;
+                        let connection = reconnect()?;
+                        health.begin_writing();
+                        Writer::spawn(connection, path.clone(), Arc::clone(&health), on_commit(&watcher))
                     })
                 });
                 Writer::refusing(fault, restart)

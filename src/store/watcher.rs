@@ -299,8 +299,9 @@ mod tests {
         assert!(!sees(&mut last, &[&there, &here]));
         assert!(sees(&mut last, &[&here, &there]) && sees(&mut last, &[&there, &there]) && !sees(&mut last, &[&here]));
         // An earlier version of hoptop doesn't number its commits.
-        let earlier =
-            || rusqlite::Connection::open(&path).unwrap().execute_batch("UPDATE transactions SET ticket = 'x'").unwrap();
+        let earlier = || {
+            rusqlite::Connection::open(&path).unwrap().execute_batch("UPDATE transactions SET ticket = 'x'").unwrap()
+        };
         earlier();
         assert!(others.has_another_committed(&mut last) && !others.has_another_committed(&mut last));
     }

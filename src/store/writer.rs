@@ -80,16 +80,20 @@ impl Refusal {
     /// Submits a write to the writer, if that runs or can be started by now; else refuses the write.
     fn submit(&self, write: WriteJob) -> Receipt {
         let mut restarted = self.restarted.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut fault = self.fault.clone();
         if let (None, Some(restart)) = (&*restarted, &self.restart) {
-            let error = |error: &StoreError| tracing::info!("the store still can't be written: {error}");
-            *restarted = restart().inspect_err(error).ok().map(Box::new);
+            match restart() {
+                Ok(writer) => *restarted = Some(Box::new(writer)),
+                Err(StoreError::DiskFull { .. }) => {}
+                Err(error) => fault = error.into(),
+            }
         }
         if let Some(writer) = &*restarted {
             return writer.submit(write);
         }
         let (reply, result) = oneshot::channel();
         // The receiver is still there.
-        reply.send(Err(self.fault.clone().into())).ok();
+        reply.send(Err(fault.into())).ok();
         Receipt { result, commit_trigger: None }
     }
 }

@@ -34,7 +34,7 @@ const CHECKS_UNTIL_WAITING: u32 = 8;
 pub(in crate::store) struct StoreHealth {
     path: PathBuf,
     /// The store's file, and if this process writes to it, its log and the index of the log; as they were opened.
-    files: Vec<(PathBuf, Option<Metadata>)>,
+    files: Mutex<Vec<(PathBuf, Option<Metadata>)>>,
     /// Records for the next process how the store was left. Dropped with the last handle.
     marker: Option<OpenMarker>,
     state: Mutex<HealthState>,
@@ -59,15 +59,27 @@ struct HealthState {
 impl StoreHealth {
     /// Remembers the files of an open store. With `is_written` this process writes to the store.
     pub(in crate::store) fn new(path: &Path, marker: Option<OpenMarker>, is_written: bool) -> Self {
+        let files = Mutex::new(vec![with_metadata(path.to_owned())]);
+        let health =
+            Self { path: path.to_owned(), files, marker, state: Mutex::default(), batch_phase: AtomicU64::new(0) };
         // A process that only reads doesn't keep the log from being removed.
-        let companions = COMPANIONS.iter().filter(|_| is_written).map(|ending| paths::companion(path, ending));
-        let files = [path.to_owned()].into_iter().chain(companions);
-        let with_metadata = |file: PathBuf| {
-            let opened = file.metadata().ok();
-            (file, opened)
-        };
-        let files = files.map(with_metadata).collect();
-        Self { path: path.to_owned(), files, marker, state: Mutex::default(), batch_phase: AtomicU64::new(0) }
+        if is_written {
+            health.begin_writing();
+        }
+        health
+    }
+
+    /// Remembers the log, which this process writes from now on.
+    pub(in crate::store) fn begin_writing(&self) {
+        let companions = COMPANIONS.iter().map(|ending| with_metadata(paths::companion(&self.path, ending)));
+        self.files.lock().unwrap_or_else(PoisonError::into_inner).extend(companions);
+    }
+
+    /// Reports and returns a fault if the file isn't the store any more.
+    pub(in crate::store) fn refuse_if_gone(&self) -> Result<(), StoreFault> {
+        let fault = self.gone_file().map(StoreFault::Gone);
+        fault.iter().for_each(|fault| self.report(fault));
+        fault.map_or(Ok(()), Err)
     }
 
     /// The present trouble, if there is any.
@@ -93,9 +105,7 @@ impl StoreHealth {
     /// Called when the writer begins a batch. Refuses if the file is damaged, or isn't the store any more.
     pub(in crate::store) fn begin_batch(&self) -> Result<(), StoreFault> {
         self.batch_phase.fetch_add(1, Ordering::Relaxed);
-        if let Some(file) = self.gone_file() {
-            self.report(&StoreFault::Gone(file));
-        }
+        self.refuse_if_gone()?;
         let fault = self.state.lock().unwrap_or_else(PoisonError::into_inner).fault.clone();
         fault.filter(StoreFault::needs_restart).map_or(Ok(()), Err)
     }
@@ -170,8 +180,14 @@ impl StoreHealth {
             Ok(file) => !opened.as_ref().is_some_and(|opened| files::is_same_file(&file, opened)),
             Err(error) => error.kind() == io::ErrorKind::NotFound && opened.is_some(),
         };
-        self.files.iter().find(is_gone).map(|(path, _)| path.clone())
+        let files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        files.iter().find(is_gone).map(|(path, _)| path.clone())
     }
+}
+
+fn with_metadata(file: PathBuf) -> (PathBuf, Option<Metadata>) {
+    let opened = file.metadata().ok();
+    (file, opened)
 }
 
 #[cfg(test)]

@@ -95,7 +95,10 @@ fn connect_or_recover(
             require_latest_schema(path).map_err(|_| error)?;
             let shared = share(path, Err(StoreFault::CommitFailed(format!("{DISK_FULL}; free some space"))), marker)?;
             let path = path.to_owned();
-            Ok(OpenStore { reconnect: Some(Box::new(move || connect(&path, exit_state.as_ref(), None))), ..shared })
+            let reconnect: Reconnect = Box::new(move || connect(&path, exit_state.as_ref(), None));
+            // Without a marker, other processes wouldn't know that the store is open.
+            let reconnect = shared.marker.is_some().then_some(reconnect);
+            Ok(OpenStore { reconnect, ..shared })
         }
         (Err(StoreError::Damaged { reason, .. }), _) if marker.is_none() && !is_hoptop_store(path) => {
             Err(StoreError::Open { path: path.to_owned(), reason })

@@ -99,7 +99,7 @@ pub(super) fn reactivate(db: &Connection, row: RowId, at: DateTime<Utc>) -> Resu
     let mut steps = evaluate_answer(&transaction, &alerts::active_for(db, &transaction.profile, row)?, answered_at);
     // No answer is counted twice.
     steps.retain(|step| matches!(step, AlertStep::Raise { .. } | AlertStep::Clear { .. }));
-    carry_out(db, &steps, &entry)
+    carry_out(db, &steps, &FeedEntry { profile: &transaction.profile, ..entry })
 }
 
 /// Sets how an active alert is handled; `None` ends its handling. The stamp has the author.

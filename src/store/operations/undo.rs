@@ -5,7 +5,6 @@
 
 use std::{collections::HashSet, ops::RangeInclusive};
 
-use chrono::{DateTime, Utc};
 use rusqlite::{Connection, params};
 
 use super::alerts as alert_changes;
@@ -241,7 +240,7 @@ pub(super) fn carry_out(db: &Connection, step: &mut EditStep, pass: EditPass<'_>
         }
         EditStep::Source { row, before, after } => {
             let (from, to) = pass.in_direction(&*before, &*after);
-            let done = correct_source(db, RowId(*row), from, to, pass.stamp.at)?;
+            let done = correct_source(db, RowId(*row), from, to, pass)?;
             record_edit(db, done, *row, &format!("source chain {to}"), pass)
         }
         EditStep::Acknowledged { alert, before, after } => {
@@ -258,7 +257,7 @@ pub(super) fn carry_out(db: &Connection, step: &mut EditStep, pass: EditPass<'_>
 
 /// Writes another source chain of a transaction, unless the hash is tracked on that chain already. Returns whether it
 /// did.
-fn correct_source(db: &Connection, row: RowId, from: &ChainId, to: &ChainId, at: DateTime<Utc>) -> Result<bool> {
+fn correct_source(db: &Connection, row: RowId, from: &ChainId, to: &ChainId, pass: EditPass<'_>) -> Result<bool> {
     let Some(key) = transaction_keys::key(db, row)?.filter(|key| key.from_chain == *from) else { return Ok(false) };
     if transactions::row_of(db, &TransactionKey { from_chain: to.clone(), ..key })?.is_some() {
         return Ok(false);
@@ -268,9 +267,10 @@ fn correct_source(db: &Connection, row: RowId, from: &ChainId, to: &ChainId, at:
     if status.is_some_and(|status| status != RouterStatus::NotFound) {
         return Ok(false);
     }
-    alert_changes::clear_all(db, row, at)?;
+    alert_changes::clear_all(db, row, pass.stamp.at)?;
     on_chain::remove(db, row)?;
-    transactions::write_source(db, row, to)?;
+    // An undo or redo resumes no polling that somebody has stopped since.
+    transactions::write_source(db, row, to, pass.reversal.is_none())?;
     Ok(true)
 }
 
@@ -363,8 +363,8 @@ fn resume_polling(
     let may_alert = format!(
         "SELECT id FROM transactions WHERE id BETWEEN ? AND ? AND {which}
          AND (EXISTS (SELECT 1 FROM alerts WHERE transaction_row = transactions.id AND cleared_at IS NOT NULL)
-              OR last_checked_at >= (SELECT max(at) FROM changes
-                                     WHERE transaction_row = transactions.id AND event = '{}'))",
+              OR last_checked_at >= (SELECT at FROM changes WHERE transaction_row = transactions.id AND event = '{}'
+                                     ORDER BY seq DESC LIMIT 1))",
         ChangeKind::Untracked.name()
     );
     let mut may_alert = db.prepare(&may_alert)?;

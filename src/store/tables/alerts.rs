@@ -228,7 +228,8 @@ pub(in crate::store) fn clear(db: &Connection, id: i64, at: DateTime<Utc>) -> Re
 /// Returns the rules, each with whether the alert is flapping.
 pub(in crate::store) fn reactivate(db: &Connection, row: RowId) -> Result<Vec<(Rule, bool)>> {
     let sql = "UPDATE OR IGNORE alerts SET cleared_at = NULL, clean = 0 WHERE transaction_row = ?1 AND cleared_at =
-        (SELECT max(at) FROM changes WHERE transaction_row = ?1 AND event = 'untracked') RETURNING rule, flapping";
+        (SELECT at FROM changes WHERE transaction_row = ?1 AND event = 'untracked' ORDER BY seq DESC LIMIT 1)
+        RETURNING rule, flapping";
     let found: Vec<(String, bool)> = db.all(sql, [row.0], |found| Ok((found.get::<_, String>(0)?, found.get(1)?)))?;
     Ok(found.into_iter().filter_map(|(rule, flapping)| Some((Rule::find_by_name(&rule)?, flapping))).collect())
 }

@@ -174,6 +174,10 @@ fn untracked_transaction_has_no_alerts() {
     assert_eq!((count(), active()), (0, vec![]));
     testing::undo(&store, "default", at(4));
     assert_eq!((count(), active()), (1, vec![Rule::PartialSuccess]));
+    let alert = reader.alerts(AlertQuery::Active).unwrap().remove(0);
+    assert_eq!(alert.profile, "default");
+    let acknowledge = Edit::Acknowledge { alerts: vec![alert.id], note: None };
+    assert_eq!(testing::edit(&store, "default", acknowledge, at(5)), 1);
 }
 
 #[test]

@@ -63,6 +63,25 @@ fn store_that_was_opened_on_a_full_disk_is_written_as_soon_as_there_is_space() {
     assert_eq!(testing::track(&store, "default", vec![fixtures::new(2)], at(2)).added.count, 1);
     assert_eq!(store.fault(), None);
     assert_eq!(store.reader().unwrap().load().unwrap().0.len(), 2);
+    // From now on the log is watched as after any other start.
+    fs::remove_file(format!("{}-wal", store.path().display())).unwrap();
+    let refused = testing::submit_track(&store, "default", vec![fixtures::new(3)], at(3)).wait().unwrap_err();
+    assert!(refused.is_lasting() && matches!(store.fault(), Some(StoreFault::Gone(_))), "{refused}");
+}
+
+#[test]
+fn store_that_was_moved_from_a_full_disk_is_not_created_again() {
+    let (folder, store) = open();
+    let path = store.path().to_owned();
+    drop(store);
+    let opened = open::open(&path, None).unwrap();
+    let to_create = path.clone();
+    let reconnect = move || Ok(open::open(&to_create, None)?.connection?);
+    let full = Err(StoreFault::CommitFailed("the disk is full".into()));
+    let store = Store::start(OpenStore { connection: full, reconnect: Some(Box::new(reconnect)), ..opened }).unwrap();
+    fs::rename(&path, folder.path().join("elsewhere.db")).unwrap();
+    let refused = testing::submit_track(&store, "default", vec![fixtures::new(2)], at(1)).wait().unwrap_err();
+    assert!(refused.is_lasting() && !path.exists(), "{refused}");
 }
 
 #[test]

@@ -42,7 +42,7 @@ impl LogSession {
         self.members_due = now + PRESENCE_INTERVAL;
         link.database.save_member(&self.options.presence, link.applied).await?;
         // Members that joined since need the notification again.
-        self.is_open_published = self.open.is_none();
+        self.is_open_published &= self.open.is_none();
         let members = link.database.members().await?;
         self.status.send_modify(|status| {
             status.open.retain(|id, _| members.iter().any(|member| member.id == *id));
