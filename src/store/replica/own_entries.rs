@@ -54,27 +54,29 @@ impl Reader {
 }
 
 /// A payload of one entry, or of several that hold its parts.
-struct WholePayload {
+struct JoinedPayload {
     positions: Vec<LogPosition>,
-    payload: Vec<u8>,
+    /// `None` if an earlier part is missing: another process applied it, or it is no longer kept.
+    payload: Option<Vec<u8>>,
 }
 
 /// Joins the parts of payloads. A payload without its last part is left out. Parts are appended in order.
-fn join_parts(own: &[LogEntry]) -> Result<Vec<WholePayload>> {
-    let (mut whole, mut incomplete) = (Vec::new(), BTreeMap::<Nonce, WholePayload>::new());
+fn join_parts(own: &[LogEntry]) -> Result<Vec<JoinedPayload>> {
+    let (mut whole, mut incomplete) = (Vec::new(), BTreeMap::<Nonce, JoinedPayload>::new());
     for LogEntry { position, payload, .. } in own {
         match decode(payload)? {
             Payload::Part(part) => {
-                let none = || WholePayload { positions: Vec::new(), payload: Vec::new() };
+                let none = || JoinedPayload { positions: Vec::new(), payload: Some(Vec::new()) };
                 let joined = incomplete.entry(part.entry).or_insert_with(none);
+                joined.payload = joined.payload.take().filter(|_| joined.positions.len() == part.number as usize);
                 joined.positions.push(*position);
-                joined.payload.extend(part.bytes);
+                joined.payload.iter_mut().for_each(|payload| payload.extend(part.bytes));
                 if part.number + 1 == part.total {
                     whole.extend(incomplete.remove(&part.entry));
                 }
             }
             Payload::Operations(_) | Payload::Batch(_) => {
-                whole.push(WholePayload { positions: vec![*position], payload: payload.clone() });
+                whole.push(JoinedPayload { positions: vec![*position], payload: Some(payload.clone()) });
             }
         }
     }
@@ -94,9 +96,13 @@ pub(crate) fn save_lost_entries(
     at: DateTime<Utc>,
 ) -> Result<Option<(PathBuf, usize)>> {
     let mut operations = Vec::new();
-    for WholePayload { positions, payload } in join_parts(own)? {
-        if positions.iter().any(|position| is_lost(position.nonce)) {
-            operations.extend(into_operations(decode(&payload)?)?);
+    for JoinedPayload { positions, payload } in join_parts(own)? {
+        if !positions.iter().any(|position| is_lost(position.nonce)) {
+            continue;
+        }
+        match payload {
+            Some(payload) => operations.extend(into_operations(decode(&payload)?)?),
+            None => tracing::error!("the log lost an import that can't be saved: this machine lacks a part of it"),
         }
     }
     if operations.is_empty() {
@@ -166,7 +172,16 @@ fn into_operations(payload: Payload<'_>) -> Result<Vec<Envelope>> {
 /// Removes everything about deleted transactions.
 pub(super) fn forget(db: &Connection, deleted: &[TransactionKey]) -> Result<()> {
     let deleted: HashSet<_> = deleted.iter().map(identity).collect();
-    for WholePayload { positions, payload } in join_parts(&load(db)?)? {
+    let remove = |positions: &[LogPosition]| -> Result<()> {
+        let sql = "DELETE FROM own_entries WHERE seq = ?";
+        Ok(positions.iter().try_for_each(|position| db.execute(sql, [position.seq]).map(drop))?)
+    };
+    for JoinedPayload { positions, payload } in join_parts(&load(db)?)? {
+        let Some(payload) = payload else {
+            // It may be about the deleted transactions, and could never be saved.
+            remove(&positions)?;
+            continue;
+        };
         let payload = decode(&payload)?;
         if !is_about(&payload, &deleted)? {
             continue;
@@ -176,9 +191,7 @@ pub(super) fn forget(db: &Connection, deleted: &[TransactionKey]) -> Result<()> 
         if after == before {
             continue;
         }
-        for position in &positions {
-            db.execute("DELETE FROM own_entries WHERE seq = ?", [position.seq])?;
-        }
+        remove(&positions)?;
         let Some(last) = positions.last() else { continue };
         let payload = match after.as_slice() {
             [] => continue,

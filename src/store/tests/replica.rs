@@ -262,6 +262,22 @@ fn lost_entries_are_saved_and_read_again_until_they_are_appended() {
 }
 
 #[test]
+fn kept_parts_with_a_hole_neither_stop_the_replica_nor_outlive_a_deletion() {
+    let (_folder, store) = open();
+    let parts = parts_of_large_entry();
+    let mut entries: Vec<_> = (1..).zip(parts).map(|(seq, part)| LogEntry { payload: part, ..tracks(seq) }).collect();
+    let last = entries.len() as u64;
+    // Another process of this machine applied the second part.
+    let own: Vec<u64> = (1..=last).filter(|seq| *seq != 2).collect();
+    entries.push(tracks(last + 1));
+    let key = fixtures::new(1).params.key("default");
+    let deletion = vec![Operation::Delete { transactions: vec![key] }];
+    entries.push(LogEntry { payload: entry(last + 2, deletion).payload, ..tracks(last + 2) });
+    replicate(&store, TEAM, entries, own).unwrap();
+    assert_eq!(store.reader().unwrap().own_entries().unwrap(), []);
+}
+
+#[test]
 fn loss_stays_known_until_it_is_closed_and_never_leaves_the_machine() {
     let (folder, store) = open();
     replicate(&store, TEAM, (1..=3).map(tracks).collect(), vec![3]).unwrap();
