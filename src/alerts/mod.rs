@@ -40,8 +40,8 @@ pub(crate) fn evaluate_answer(tx: &Transaction, active: &[Alert], at: DateTime<U
     // An answer "not found" about a known transaction says nothing about its status, but isn't a failure.
     let is_clean = tx.state.last_error.is_none();
     let can_be_raised = |rule: &Rule| match rule.kind() {
-        // A failed request confirms that time passed, but not that the transfer is still under way.
-        RuleKind::Delay => !has_outage && (has_status || *rule != Rule::Overdue),
+        RuleKind::Delay => !has_outage && has_status,
+        RuleKind::RepeatedFailure => !has_outage,
         RuleKind::LastingState => has_status,
         RuleKind::Outage(_) | RuleKind::Budget | RuleKind::Answer => true,
     };

@@ -103,7 +103,7 @@ rules! {
     /// A settled status changed, or an undocumented value came.
     Regressed "regressed" "regressed" Warning RuleKind::Answer,
     /// Five failures in a row over two minutes.
-    PollFailing "poll_failing" "polls fail" Warning RuleKind::Delay,
+    PollFailing "poll_failing" "polls fail" Warning RuleKind::RepeatedFailure,
     /// The budget can't keep the answers fresh: the need stays above nine tenths of the budget.
     BudgetShort "budget_short" "budget too low" Warning RuleKind::Budget,
     /// Funds return to the order's `fromAddress`.
@@ -121,8 +121,10 @@ pub enum RuleKind {
     Answer,
     /// An answer confirms that a state lasts too long. A failed request shows only that time passed.
     LastingState,
-    /// Something should have happened by now. An outage explains that it didn't.
+    /// Something should have happened by now, and an answer confirms that it didn't. An outage explains it.
     Delay,
+    /// Requests about the transaction fail. An outage explains it.
+    RepeatedFailure,
 }
 
 /// What keeps answers from reaching a profile.

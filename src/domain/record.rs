@@ -35,8 +35,8 @@ pub struct StatusRecord {
     pub to: ChainSide,
     /// `routeStatus`, in the order of the response.
     pub steps: Vec<RouteStep>,
-    /// `timeSpent`: numbers and nulls by key, and other values as text. Only the key `total` is documented, and no unit is. The
-    /// parts must not be added up.
+    /// `timeSpent`: numbers and nulls by key, and other values as text. Only the key `total` is documented, and no unit
+    /// is. The parts must not be added up.
     pub time_spent: BTreeMap<String, Value>,
     /// `error`, as one line of text. Its fields are not documented.
     pub error: Option<String>,

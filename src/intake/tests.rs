@@ -10,8 +10,7 @@ use crate::domain::{
     fixtures,
     ids::ChainId,
     reply::{Audience, ReplyTemplates, write_reply},
-    text,
-    text::clean,
+    text::{self, clean},
     transaction::{NewTransaction, TransactionParams},
 };
 

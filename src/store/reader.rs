@@ -24,7 +24,7 @@ pub struct Reader {
 
 impl Reader {
     pub(super) fn open(path: &Path) -> Result<Self> {
-        let (connection, is_immutable) = connection::open_for_reading_now(path)?;
+        let (connection, is_immutable) = connection::open_maybe_immutable(path)?;
         Ok(Self { connection, immutable: is_immutable.then(|| path.to_owned()) })
     }
 

@@ -73,12 +73,12 @@ fn check_file(connection: &Connection, path: &Path, check: Option<CheckDepth>, i
 
 /// Opens an existing store for reading, even where nothing can be written.
 pub(in crate::store) fn open_for_reading(path: &Path) -> Result<Connection> {
-    open_for_reading_now(path).map(|(connection, _)| connection)
+    open_maybe_immutable(path).map(|(connection, _)| connection)
 }
 
-/// Like [`open_for_reading`]. Also returns whether the connection sees no later change, because nothing could be written
-/// when it was opened.
-pub(in crate::store) fn open_for_reading_now(path: &Path) -> Result<(Connection, bool)> {
+/// Like [`open_for_reading`]. Also returns whether the connection is immutable: it sees no later change, because nothing
+/// could be written when it was opened.
+pub(in crate::store) fn open_maybe_immutable(path: &Path) -> Result<(Connection, bool)> {
     let fault = |error: rusqlite::Error| match error::is_damage(&error) {
         true => StoreError::from(error),
         false => StoreError::Open { path: path.to_owned(), reason: error::reason(&error) },
@@ -91,9 +91,9 @@ pub(in crate::store) fn open_for_reading_now(path: &Path) -> Result<(Connection,
         connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
         Ok::<_, rusqlite::Error>(connection)
     };
-    let open_as_immutable = || open(&immutable_uri(path), flags | OpenFlags::SQLITE_OPEN_URI);
+    let open_as_immutable = || Ok((open(&immutable_uri(path), flags | OpenFlags::SQLITE_OPEN_URI)?, true));
     if paths::is_backup(path) {
-        return open_as_immutable().map(|connection| (connection, true)).map_err(fault);
+        return open_as_immutable().map_err(fault);
     }
     let is_unwritable = |error: &rusqlite::Error| {
         matches!(error.sqlite_error_code(), Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly))
@@ -102,7 +102,7 @@ pub(in crate::store) fn open_for_reading_now(path: &Path) -> Result<(Connection,
     match open(path, flags) {
         // A file that can't be written and has no log doesn't change, so it can be opened as immutable.
         Err(error) if is_unwritable(&error) && paths::log_size(path) == 0 => {
-            open_as_immutable().map(|connection| (connection, true)).map_err(|_| fault(error))
+            open_as_immutable().map_err(|_: rusqlite::Error| fault(error))
         }
         opened => opened.map(|connection| (connection, false)).map_err(fault),
     }
