@@ -201,7 +201,7 @@ impl Store {
                         // Before a new store is created in the place of one that was moved away.
                         health.refuse_if_gone()?;
                         let connection = reconnect()?;
-                        health.begin_writing();
+                        health.begin_writing().map_err(|source| StoreError::Create { path: path.clone(), source })?;
                         Writer::spawn(connection, path.clone(), Arc::clone(&health), on_commit(&watcher))
                     })
                 });

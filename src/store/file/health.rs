@@ -64,13 +64,18 @@ impl StoreHealth {
             Self { path: path.to_owned(), files, marker, state: Mutex::default(), batch_phase: AtomicU64::new(0) };
         // A process that only reads doesn't keep the log from being removed.
         if is_written {
-            health.begin_writing();
+            health.remember_log();
         }
         health
     }
 
-    /// Remembers the log, which this process writes from now on.
-    pub(in crate::store) fn begin_writing(&self) {
+    /// Records that this process writes from now on to a store that it couldn't write when it opened the store.
+    pub(in crate::store) fn begin_writing(&self) -> io::Result<()> {
+        self.remember_log();
+        self.marker.as_ref().map_or(Ok(()), OpenMarker::begin_writing)
+    }
+
+    fn remember_log(&self) {
         let companions = COMPANIONS.iter().map(|ending| with_metadata(paths::companion(&self.path, ending)));
         self.files.lock().unwrap_or_else(PoisonError::into_inner).extend(companions);
     }

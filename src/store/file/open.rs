@@ -87,6 +87,12 @@ fn connect_or_recover(
             let recovery = recovery::completed_recovery(path, exit_state.as_ref(), &connection);
             Ok(OpenStore { recovery, ..share(path, Ok(connection), marker)? })
         }
+        // Other processes would wait for the recovery that this one can't complete.
+        (Err(error @ (StoreError::Fault(StoreFault::ReadOnly(_)) | StoreError::DiskFull { .. })), _)
+            if matches!(exit_state, Some(ExitState::Recovering(_))) =>
+        {
+            Err(error)
+        }
         (Err(StoreError::Fault(fault @ StoreFault::ReadOnly(_))), Some(_)) => {
             require_latest_schema(path)?;
             share(path, Err(fault), marker)
@@ -96,8 +102,10 @@ fn connect_or_recover(
             let shared = share(path, Err(StoreFault::CommitFailed(format!("{DISK_FULL}; free some space"))), marker)?;
             let path = path.to_owned();
             let reconnect: Reconnect = Box::new(move || connect(&path, exit_state.as_ref(), None));
-            // Without a marker, other processes wouldn't know that the store is open.
-            let reconnect = shared.marker.is_some().then_some(reconnect);
+            // Without a marker, other processes wouldn't know that the store is open. Recorded damage is for the next
+            // start, which recovers the store.
+            let can_reconnect = shared.marker.as_ref().is_some_and(|marker| marker.reported_damage().is_none());
+            let reconnect = can_reconnect.then_some(reconnect);
             Ok(OpenStore { reconnect, ..shared })
         }
         (Err(StoreError::Damaged { reason, .. }), _) if marker.is_none() && !is_hoptop_store(path) => {
@@ -217,10 +225,13 @@ pub(in crate::store) fn open_backup(path: &Path) -> Result<OpenStore> {
     Ok(OpenStore { path: path.to_owned(), connection, reconnect: None, marker: None, recovery: None, notice: None })
 }
 
-/// Admits other processes, now that the store is known to be sound.
+/// Admits other processes, now that the store is known to be sound or can't be written.
 fn share(path: &Path, connection: Result<Connection, StoreFault>, marker: Option<OpenMarker>) -> Result<OpenStore> {
     let share_marker = || {
         let mut marker = marker.map_or_else(|| OpenMarker::create(path), Ok)?;
+        if connection.is_ok() {
+            marker.begin_writing()?;
+        }
         marker.share()?;
         Ok(marker)
     };

@@ -8,6 +8,7 @@ use std::{
     fs::File,
     io::{self, Read, Seek, SeekFrom, Write},
     path::Path,
+    sync::atomic::{AtomicBool, Ordering},
 };
 
 use super::{lock_wait, paths};
@@ -65,6 +66,8 @@ pub(in crate::store) struct OpenMarker {
     file: File,
     /// How the store was left, if no other process has it open. None can open it before [`OpenMarker::share`].
     exclusive_state: Option<ExitState>,
+    /// Whether this process writes the store. Another process leaves the recorded state as it is.
+    is_writing: AtomicBool,
 }
 
 impl OpenMarker {
@@ -91,7 +94,7 @@ impl OpenMarker {
     }
 
     fn lock(file: File) -> io::Result<Self> {
-        let mut marker = Self { file, exclusive_state: None };
+        let mut marker = Self { file, exclusive_state: None, is_writing: AtomicBool::new(false) };
         loop {
             if lock::try_lock(&marker.file)? {
                 marker.exclusive_state = Some(marker.read()?);
@@ -121,16 +124,20 @@ impl OpenMarker {
         }
     }
 
-    /// Admits other processes. From now on a process that dies leaves the state [`ExitState::Unclean`].
-    pub(in crate::store) fn share(&mut self) -> io::Result<()> {
-        if self.exclusive_state.take().is_some() {
-            self.write(&ExitState::Unclean)?;
-            self.file.lock_shared()?;
-        } else if self.read()? == ExitState::Clean {
-            // The last process closed the store in order while this process opened it.
+    /// Records that this process writes the store: if it dies, it leaves the state [`ExitState::Unclean`]. Damage that
+    /// another process has recorded remains.
+    pub(in crate::store) fn begin_writing(&self) -> io::Result<()> {
+        // The last process may have closed the store in order while this process opened it.
+        if self.exclusive_state.is_some() || self.read()? == ExitState::Clean {
             self.write(&ExitState::Unclean)?;
         }
+        self.is_writing.store(true, Ordering::Relaxed);
         Ok(())
+    }
+
+    /// Admits other processes.
+    pub(in crate::store) fn share(&mut self) -> io::Result<()> {
+        if self.exclusive_state.take().is_some() { self.file.lock_shared() } else { Ok(()) }
     }
 
     /// Writes the state for the next process. If the process is killed or the disk is full, the old state remains.
@@ -154,10 +161,12 @@ impl OpenMarker {
 }
 
 impl Drop for OpenMarker {
-    /// The last process records that the store was closed cleanly, unless damage or a recovery is recorded.
+    /// The last process that writes records that the store was closed cleanly, unless damage or a recovery is recorded.
     fn drop(&mut self) {
-        let is_last = self.exclusive_state.is_none() && self.file.try_lock().is_ok();
-        if is_last
+        let is_shared = self.exclusive_state.is_none();
+        if is_shared
+            && self.is_writing.load(Ordering::Relaxed)
+            && self.file.try_lock().is_ok()
             && self.read().is_ok_and(|exit_state| exit_state == ExitState::Unclean)
             && let Err(error) = self.write(&ExitState::Clean)
         {
@@ -183,9 +192,11 @@ mod tests {
         assert!(OpenMarker::open(&store).unwrap().is_none());
         let mut first = OpenMarker::create(&store).unwrap();
         assert_eq!(first.exclusive_state(), Some(&ExitState::Clean));
+        first.begin_writing().unwrap();
         first.share().unwrap();
         let second = open_marker(&store);
         assert_eq!(second.exclusive_state(), None);
+        second.begin_writing().unwrap();
         // The marker as a killed process leaves it.
         let abandoned = std::fs::read(paths::marker(&store)).unwrap();
         drop((first, second));
@@ -207,6 +218,26 @@ mod tests {
             drop(marker);
             assert_eq!(open_marker(&store).exclusive_state(), Some(&exit_state));
         }
+    }
+
+    #[test]
+    fn process_that_does_not_write_leaves_the_recorded_state() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = folder.path().join("hoptop.db");
+        for exit_state in [ExitState::Damaged("a torn page".into()), ExitState::Unclean, ExitState::Clean] {
+            OpenMarker::create(&store).unwrap().write(&exit_state).unwrap();
+            let mut reader = open_marker(&store);
+            reader.share().unwrap();
+            drop(reader);
+            assert_eq!(open_marker(&store).exclusive_state(), Some(&exit_state));
+        }
+        // A process that can write later, because the disk was only full, records that.
+        let mut late = open_marker(&store);
+        late.share().unwrap();
+        late.begin_writing().unwrap();
+        assert_eq!(late.read().unwrap(), ExitState::Unclean);
+        drop(late);
+        assert_eq!(open_marker(&store).exclusive_state(), Some(&ExitState::Clean));
     }
 
     #[test]
