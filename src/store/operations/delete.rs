@@ -52,7 +52,7 @@ fn delete_rows(db: &Connection, keys: &[TransactionKey], stamp: &Stamp) -> Resul
     }
     // This comes first: after the deletion nothing links an alert to its transaction.
     undo_history::forget(db, known.iter().map(|(row, _)| *row))?;
-    search_index::remove(db, &known.iter().map(|(row, _)| *row).collect::<Vec<_>>())?;
+    search_index::forget(db, &known.iter().map(|(row, _)| *row).collect::<Vec<_>>())?;
     for (row, profile) in &known {
         transactions::delete(db, *row)?;
         let entry = FeedEntry::of_profile(profile, stamp.at).with_author(stamp.author.as_deref());

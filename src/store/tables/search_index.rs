@@ -29,8 +29,6 @@ const MIN_BACKLOG: i64 = if cfg!(test) { 3 } else { 4_000 };
 const MAX_CANDIDATES: i64 = 20_000;
 /// The most groups of three characters that are looked up for a text. These tell more than enough apart.
 const MAX_GROUPS: usize = 12;
-/// The most deleted transactions that are removed one by one. The index is made again after the deletion of more.
-const MAX_REMOVED: usize = 100;
 
 /// How a text is searched for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -129,30 +127,16 @@ fn add(db: &Connection, insert: &mut CachedStatement<'_>, query: &str, limit: i6
     Ok(last)
 }
 
-/// Removes transactions from the index, which must still be stored. Nothing that the index has of them stays in the
-/// file if `secure_delete` is set.
-pub(in crate::store) fn remove(db: &Connection, rows: &[RowId]) -> Result<()> {
-    if rows.len() > MAX_REMOVED {
-        return clear(db);
-    }
-    let mut insert = db.prepare_cached("INSERT INTO search (rowid, texts) VALUES (?, ?)")?;
-    let mut delete = db.prepare_cached("INSERT INTO search (search, rowid, texts) VALUES ('delete', ?, ?)")?;
-    let mut select = db.prepare_cached(&select("WHERE id = ? AND id <= (SELECT indexed_to FROM search_progress)"))?;
-    for row in rows {
-        let mut found = select.query([row.0])?;
-        let Some(texts) = found.next()?.map(texts).transpose()? else { continue };
-        // The index must never lose more than it has.
-        let outdated = "DELETE FROM search_outdated WHERE transaction_row = ?";
-        if db.prepare_cached(outdated)?.execute([row.0])? > 0 {
-            insert.execute(params![row.0, texts])?;
-        }
-        delete.execute(params![row.0, texts])?;
-    }
-    Ok(())
+/// Empties the index if it has one of these transactions: it may have earlier texts of them, which nothing else knows.
+/// Nothing of them stays in the file if `secure_delete` is set.
+pub(in crate::store) fn forget(db: &Connection, rows: &[RowId]) -> Result<()> {
+    let indexed_to: i64 =
+        db.prepare_cached("SELECT indexed_to FROM search_progress")?.query_row([], |row| row.get(0))?;
+    if rows.iter().any(|row| row.0 <= indexed_to) { clear(db) } else { Ok(()) }
 }
 
 /// Empties the index.
-pub(in crate::store) fn clear(db: &Connection) -> Result<()> {
+fn clear(db: &Connection) -> Result<()> {
     Ok(db.execute_batch(
         "INSERT INTO search (search) VALUES ('delete-all');
          UPDATE search_progress SET indexed_to = 0;
