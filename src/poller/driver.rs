@@ -419,6 +419,7 @@ impl<T: ServiceTransport> PollerDriver<T> {
         for (id, poll_context) in self.read(move |reader| context.load_unconfirmed(reader, now)).await? {
             // A transaction that was just added comes with the feed.
             if self.targets.contains_key(&id) {
+                self.core.scheduler.forgive_failures(id);
                 self.core.scheduler.watch(id, poll_context, now);
             }
         }

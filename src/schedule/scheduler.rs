@@ -37,6 +37,8 @@ const MAX_RECHECKS: u32 = 100;
 const REFRESHED_PER_SEND: usize = 16;
 /// The number of due items whose indexes are compared for a decision.
 const COMPARED: usize = 48;
+/// The number of failures in a row after which a passed deadline no longer puts the item ahead of others.
+const MAX_DEADLINE_FAILURES: u32 = 3;
 /// The number of stale entries that a queue may hold before they are dropped.
 const STALE_ALLOWANCE: usize = 1_024;
 
@@ -75,6 +77,8 @@ struct ScheduledItem {
     young_until: Option<MonotonicTime>,
     /// Whether the transaction is polled without being requested, until `forget`.
     is_watched: bool,
+    /// Whether a person's request waits to be sent.
+    is_requested: bool,
 }
 
 impl ScheduledItem {
@@ -98,6 +102,7 @@ impl ScheduledItem {
             deadline: None,
             young_until: None,
             is_watched: false,
+            is_requested: false,
         }
     }
 
@@ -171,9 +176,10 @@ impl Scheduler {
         };
         let Some(item) = self.items.get_mut(position as usize) else { return };
         item.set_expectation(poll_context.expectation, now);
-        if item.deadline != poll_context.deadline {
-            self.deadlines.extend(poll_context.deadline.map(|deadline| (deadline, position)));
-            if let Some(before) = std::mem::replace(&mut item.deadline, poll_context.deadline) {
+        let deadline = poll_context.deadline.filter(|_| item.failures < MAX_DEADLINE_FAILURES);
+        if item.deadline != deadline {
+            self.deadlines.extend(deadline.map(|deadline| (deadline, position)));
+            if let Some(before) = std::mem::replace(&mut item.deadline, deadline) {
                 self.deadlines.remove(&(before, position));
             }
         }
@@ -187,6 +193,13 @@ impl Scheduler {
             PollPhase::InFlight => {}
             PollPhase::Ready { .. } => self.make_ready(position),
             PollPhase::Resting => self.start_rest(position),
+        }
+    }
+
+    /// Forgets the failures of this transaction, which were not its own: the service has recovered.
+    pub fn forgive_failures(&mut self, id: RowId) {
+        if let Some((_, item)) = self.item_mut(id) {
+            item.failures = 0;
         }
     }
 
@@ -211,10 +224,6 @@ impl Scheduler {
     /// Requests a poll for a person: ahead of other polls, but not within five seconds of the transaction's last
     /// request. The transaction need not be watched.
     pub fn request(&mut self, id: RowId, now: Now) {
-        if self.requests.contains(&id) {
-            return;
-        }
-        self.requests.push_back(id);
         if !self.positions.contains_key(&id) {
             let forecast = Forecast::AnyTime(Duration::MAX);
             let position = self.insert(ScheduledItem::new(
@@ -224,6 +233,11 @@ impl Scheduler {
                 now,
             ));
             self.start_rest(position);
+        }
+        if let Some((_, item)) = self.item_mut(id)
+            && !std::mem::replace(&mut item.is_requested, true)
+        {
+            self.requests.push_back(id);
         }
     }
 
@@ -280,11 +294,11 @@ impl Scheduler {
 
     /// Records that a request about this transaction is sent at `now`.
     pub fn record_sent(&mut self, id: RowId, now: Now) {
-        let requested_index = self.requests.iter().position(|requested| *requested == id);
-        if let Some(index) = requested_index {
+        let was_requested = self.item_mut(id).is_some_and(|(_, item)| std::mem::take(&mut item.is_requested));
+        if was_requested && let Some(index) = self.requests.iter().position(|requested| *requested == id) {
             self.requests.remove(index);
         }
-        self.was_last_request = requested_index.is_some() || self.open.contains(&id);
+        self.was_last_request = was_requested || self.open.contains(&id);
         self.rechecks = 0;
         self.sweeps += 1.0 / self.watched_count.max(1) as f64;
         let is_request = self.was_last_request;
@@ -318,8 +332,10 @@ impl Scheduler {
         };
         (item.waiting_since, item.sweeps_before) = (now.mono, sweeps);
         (item.requestable_from, item.pollable_from) = (now.mono + MIN_INTERVAL, now.mono + interval);
-        // The answer came after the deadline, and so confirmed whether the transaction is overdue.
-        let passed = item.deadline.filter(|deadline| ending == PollResult::Answered && *deadline <= now.wall);
+        // An answer after the deadline confirms whether the transaction is overdue.
+        let is_confirmed = |deadline: &DateTime<Utc>| ending == PollResult::Answered && *deadline <= now.wall;
+        let keeps_failing = item.failures >= MAX_DEADLINE_FAILURES;
+        let passed = item.deadline.filter(|deadline| keeps_failing || is_confirmed(deadline));
         if let Some(deadline) = passed {
             item.deadline = None;
             self.deadlines.remove(&(deadline, position));
@@ -384,13 +400,13 @@ impl Scheduler {
         {
             self.resting.pop();
             let item = self.items.get(entry.position as usize);
-            match item.map(|item| (item.is_watched, item.id)) {
-                Some((false, id)) if !self.requests.contains(&id) => {
+            match item.map(|item| (item.is_watched, item.is_requested, item.id)) {
+                Some((false, false, id)) => {
                     self.positions.remove(&id);
                     self.free_positions.push(entry.position);
                 }
-                Some((true, _)) => self.make_ready(entry.position),
-                _ => {}
+                Some((true, _, _)) => self.make_ready(entry.position),
+                Some((false, true, _)) | None => {}
             }
         }
     }
@@ -459,7 +475,7 @@ impl Scheduler {
         self.items.get(position as usize).map(|item| item.id)
     }
 
-    /// Returns a ready item whose deadline has passed without an answer since.
+    /// Returns a ready item whose deadline has passed without an answer since, unless it keeps failing.
     fn find_passed_deadline(&self, now: Now) -> Option<u32> {
         let passed = self.deadlines.range(..=(now.wall, u32::MAX)).map(|(_, position)| *position);
         // A few items at the front may be resting. Checking more would cost more than it gains.

@@ -197,6 +197,30 @@ fn passed_deadline_is_confirmed_before_other_polls() {
 }
 
 #[test]
+fn transaction_that_keeps_failing_after_its_deadline_does_not_go_ahead_of_others() {
+    let mut scheduler = scheduler_with(40);
+    for id in 1..=20 {
+        scheduler.watch(RowId(id), PollContext { deadline: Some(at(10).wall), ..NEW }, at(0));
+    }
+    let mut failed = 0;
+    for second in 20..620 {
+        let NextPoll::Poll(id) = scheduler.next_poll(at(second)) else { continue };
+        let ending = if id.0 <= 20 { PollResult::Failed } else { PollResult::Answered };
+        failed += usize::from(ending == PollResult::Failed && second >= 120);
+        scheduler.record_sent(id, at(second));
+        scheduler.record_result(id, ending, at(second));
+        // The driver plans each transaction again after its answer.
+        let deadline = (id.0 <= 20).then_some(at(10).wall);
+        scheduler.watch(id, PollContext { deadline, ..NEW }, at(second));
+    }
+    assert!((20..200).contains(&failed), "{failed} of 500 polls");
+    // The service recovers: the deadline is confirmed at once.
+    scheduler.forgive_failures(RowId(7));
+    scheduler.watch(RowId(7), PollContext { deadline: Some(at(10).wall), ..NEW }, at(700));
+    assert_eq!(scheduler.next_poll(at(700)), NextPoll::Poll(RowId(7)));
+}
+
+#[test]
 fn transaction_that_has_probably_settled_is_polled_first() {
     let mut scheduler = Scheduler::default();
     for (id, median) in [(1, 1_200), (2, 60), (3, 300)] {
