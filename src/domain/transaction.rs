@@ -58,6 +58,12 @@ impl TransactionParams {
             hash: self.transaction_id.clone(),
         }
     }
+
+    /// Whether a status request with `other`, the parameters of the same transaction, is the same (`service.md` 2).
+    pub(crate) fn has_same_request(&self, other: &Self) -> bool {
+        let parts = |params: &Self| (params.to_chain.clone(), params.quote_id.clone(), params.request_id.clone());
+        parts(self) == parts(other)
+    }
 }
 
 /// A transaction to track, as an import or a person gave it.

@@ -225,12 +225,12 @@ impl<T: ServiceTransport> PollerDriver<T> {
             None => self.forget(plan.id),
             Some((poll_context, target)) => {
                 self.core.scheduler.watch(plan.id, poll_context, now);
+                if target.is_requested_only {
+                    // The transaction is polled once, but not within five seconds of an earlier process's request.
+                    self.core.scheduler.forget(plan.id);
+                }
                 self.targets.insert(plan.id, target);
             }
-        }
-        if plan.is_requested_only {
-            // The transaction is polled once, but not within five seconds of an earlier process's request.
-            self.core.scheduler.forget(plan.id);
         }
     }
 
@@ -299,10 +299,12 @@ impl<T: ServiceTransport> PollerDriver<T> {
         let (store, clock, profile) = (store.clone(), clock.clone(), profile.clone());
         let sender = RequestSender { store, transport: Arc::clone(transport), clock, profile };
         let sending = match request {
-            ServiceRequest::Status(id) => self.targets.get(&id).cloned().map(|PollTarget { params, status }| {
-                self.in_flight.insert(id, false);
-                sender.ask_status(params, status).boxed()
-            }),
+            ServiceRequest::Status(id) => {
+                self.targets.get(&id).cloned().map(|PollTarget { params, status, .. }| {
+                    self.in_flight.insert(id, false);
+                    sender.ask_status(params, status).boxed()
+                })
+            }
             ServiceRequest::UntrackedStatus(id) => {
                 let key = self.untracked.get_mut(&id).and_then(Option::take);
                 key.map(|key| sender.ask_untracked_status(key).boxed())
@@ -340,6 +342,7 @@ impl<T: ServiceTransport> PollerDriver<T> {
         }
         // A status of a tracked transaction is asked for again, and may be stored then. Another answer is lost, and the
         // person who waits gets none.
+        let is_stored = stored.is_ok();
         let observed = stored.or_else(|error| self.handle_write_error(error).map(|()| None))?;
         let jitter = self.jitter.random();
         let ended = EndedRequest { request, permit, at, now: self.setup.clock.now().mono, failure: failure.as_ref() };
@@ -354,6 +357,9 @@ impl<T: ServiceTransport> PollerDriver<T> {
         }
         if let ServiceRequest::Status(id) = request {
             self.replan(id, observed.map(|observed| *observed), has_changed).await?;
+            if !is_stored && self.targets.get(&id).is_some_and(|target| target.is_requested_only) {
+                self.core.scheduler.request(id, self.setup.clock.now());
+            }
         }
         match event {
             Some(event) => self.record_event(event, at).await,

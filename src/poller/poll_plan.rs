@@ -54,8 +54,6 @@ pub(super) struct PollPlan {
     pub(super) polled: Option<(PollContext, PollTarget)>,
     /// Whether a person asked for a poll.
     pub(super) is_requested: bool,
-    /// Whether the transaction is polled only because a person asked.
-    pub(super) is_requested_only: bool,
 }
 
 /// The data for a status request about one transaction.
@@ -65,6 +63,8 @@ pub(super) struct PollTarget {
     pub(super) params: Arc<TransactionParams>,
     /// The last known status.
     pub(super) status: Option<RouterStatus>,
+    /// Whether the transaction is polled only because a person asked.
+    pub(super) is_requested_only: bool,
 }
 
 /// The changes of the store that concern a poller.
@@ -95,9 +95,7 @@ impl StoreChanges {
                     plans.extend(reader.header(row)?.and_then(|tx| context.plan(&tx, now.wall)));
                 }
                 plans.extend(changes.changes.iter().filter_map(|change| match change.kind {
-                    ChangeKind::Deleted { row } => {
-                        Some(PollPlan { id: RowId(row), polled: None, is_requested: false, is_requested_only: false })
-                    }
+                    ChangeKind::Deleted { row } => Some(PollPlan { id: RowId(row), polled: None, is_requested: false }),
                     _ => None,
                 }));
             }
@@ -121,10 +119,14 @@ impl PlanContext {
         let is_wanted = tx.needs_polling() && self.scope == PollScope::Everything;
         let is_requested = tx.poll_requested_at.is_some();
         let polled = (is_wanted || is_requested).then(|| {
-            let target = PollTarget { params: Arc::new(tx.params.clone()), status: tx.state.status.clone() };
+            let target = PollTarget {
+                params: Arc::new(tx.params.clone()),
+                status: tx.state.status.clone(),
+                is_requested_only: !is_wanted,
+            };
             (poll_context(tx, &self.duration_stats, &self.weights, now), target)
         });
-        Some(PollPlan { id: tx.id, polled, is_requested, is_requested_only: !is_wanted && is_requested })
+        Some(PollPlan { id: tx.id, polled, is_requested })
     }
 
     /// Loads the transactions that are overdue without an active overdue alert, to be polled again soon.

@@ -57,12 +57,14 @@ impl<T: ServiceTransport> RequestSender<T> {
         RequestResult { at, failure, stored: stored.and_then(|outcome| outcome.observed().map(Some)) }
     }
 
-    /// Whether the parameters of a transaction were corrected since the request.
+    /// Whether the parameters that a request sends were corrected since this request.
     async fn is_corrected(&self, transaction: &TransactionKey, sent: &TransactionParams) -> bool {
         let (store, key) = (self.store.clone(), transaction.clone());
         let header = self.clock.run_blocking(move || store.reader()?.header_of(&key)).await;
         // If the store can't be read, assume that nothing was corrected, so that the answer is stored.
-        header.is_ok_and(|header| header.is_ok_and(|header| header.is_some_and(|header| header.params != *sent)))
+        header.is_ok_and(|header| {
+            header.is_ok_and(|header| header.is_some_and(|header| !header.params.has_same_request(sent)))
+        })
     }
 
     /// Asks for the status of a transaction that isn't tracked.

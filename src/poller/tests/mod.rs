@@ -543,6 +543,25 @@ async fn requested_poll_of_a_settled_transaction_is_sent_once() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn requested_poll_is_sent_again_if_its_answer_can_not_be_stored() {
+    let fixture = PollerFixture::new(&scenario(1, "", SUCCESS), 10.0).await;
+    let poller = fixture.start(|_| ConnectionBehavior::Fine);
+    fixture.wait_until_all(Transaction::is_settled).await;
+    let db = rusqlite::Connection::open(fixture.store.path()).unwrap();
+    let refuse = "CREATE TRIGGER refuse BEFORE INSERT ON polls BEGIN SELECT RAISE(ABORT, 'no room'); END";
+    db.execute_batch(refuse).unwrap();
+    fixture.request_poll(fixture.transactions().await[0].id).await;
+    poller.wait_for_requests(3).await;
+    db.execute_batch("DROP TRIGGER refuse").unwrap();
+    fixture.wait_until_all(|tx| tx.poll_requested_at.is_none()).await;
+    let sent = poller.requests().len();
+    fixture.advance(Duration::from_secs(600)).await;
+    assert_eq!(poller.requests().len(), sent, "the stored answer was the last");
+    poller.by_transaction();
+    poller.stop().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
 async fn transactions_imported_while_the_poller_runs_are_polled() {
     let fixture = PollerFixture::empty(&scenario(2, "", SUCCESS), 10.0);
     let mut batch = fixture.scenario.world(start()).transfers();
