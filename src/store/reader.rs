@@ -5,7 +5,7 @@
 use std::{
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
-    time::Duration,
+    time::{Duration, SystemTime},
 };
 
 use rusqlite::{Connection, InterruptHandle};
@@ -18,22 +18,43 @@ use super::{
 /// A connection for reading.
 pub struct Reader {
     connection: Connection,
-    /// The store's file, if the connection sees no later change.
-    immutable: Option<PathBuf>,
+    /// The store's file as it was, if the connection sees no later change.
+    immutable: Option<ImmutableFile>,
+}
+
+struct ImmutableFile {
+    path: PathBuf,
+    /// The time of the last change.
+    modified: Option<SystemTime>,
+}
+
+impl ImmutableFile {
+    fn new(path: &Path) -> Self {
+        Self { path: path.to_owned(), modified: modified(path) }
+    }
+
+    /// Whether a process has written the store since, or is about to.
+    fn is_outdated(&self) -> bool {
+        paths::companion(&self.path, "-wal").exists() || modified(&self.path) != self.modified
+    }
+}
+
+fn modified(path: &Path) -> Option<SystemTime> {
+    path.metadata().and_then(|file| file.modified()).ok()
 }
 
 impl Reader {
     pub(super) fn open(path: &Path) -> Result<Self> {
+        let file = ImmutableFile::new(path);
         let (connection, is_immutable) = connection::open_maybe_immutable(path)?;
-        Ok(Self { connection, immutable: is_immutable.then(|| path.to_owned()) })
+        Ok(Self { connection, immutable: is_immutable.then_some(file) })
     }
 
     /// Connects again if the connection sees no later change and the store is written by now: the disk was full, and no
     /// longer is.
-    pub(super) fn refresh(&mut self) {
-        if let Some(path) = &self.immutable
-            && paths::companion(path, "-wal").exists()
-            && let Ok(reader) = Self::open(path)
+    pub(crate) fn refresh(&mut self) {
+        if let Some(file) = self.immutable.as_ref().filter(|file| file.is_outdated())
+            && let Ok(reader) = Self::open(&file.path)
         {
             *self = reader;
         }

@@ -18,6 +18,9 @@ use crate::{clock::Clock, domain::team::Drain};
 /// often.
 const MAX_SLEEP: Duration = Duration::from_millis(500);
 
+/// The longest wait for a new connection. A connection costs about ten round trips.
+const CONNECT_LIMIT: Duration = Duration::from_secs(5);
+
 /// What a lease permits now.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LeaseStatus {
@@ -87,21 +90,29 @@ impl LeaseDriver {
             }
             match lease.next(now) {
                 LeaseStep::Send(number, request) => {
-                    let pace = (self.pace)();
-                    let call = async {
-                        let (database, budget) = match &mut link {
-                            Some(link) => link,
-                            None => link.insert(self.connect().await?),
-                        };
-                        database.lease(budget, self.id, request, pace.as_deref()).await
+                    let answer = match &mut link {
+                        Some((database, budget)) => {
+                            let pace = (self.pace)();
+                            let call = database.lease(budget, self.id, request, pace.as_deref());
+                            time::timeout(REPLY_LIMIT, call).await.unwrap_or(Err(TeamError::NoAnswer)).map(Some)
+                        }
+                        // A slow connection takes longer than an answer may, so the request is sent after this one.
+                        None => self.connect_in_time(is_released).await.map(|connected| {
+                            link = Some(connected);
+                            None
+                        }),
                     };
-                    let reply = time::timeout(REPLY_LIMIT, call).await.unwrap_or(Err(TeamError::NoAnswer));
-                    let reply = match reply {
-                        Ok((reply, left)) => {
-                            // What the last holder left is of use to the next one only.
-                            inherited = if lease.epoch().is_none() { left } else { inherited };
+                    let is_new_link = matches!(answer, Ok(None));
+                    let reply = match answer {
+                        Ok(answer) => {
                             fault = None;
-                            Some(reply)
+                            answer.map(|(reply, left)| {
+                                // What the last holder left is of use to the next one only.
+                                if lease.epoch().is_none() {
+                                    inherited = left;
+                                }
+                                reply
+                            })
                         }
                         Err(error) => {
                             tracing::debug!("a request for the lease failed: {error}");
@@ -109,7 +120,11 @@ impl LeaseDriver {
                             None
                         }
                     };
-                    lease.on_reply(number, reply, self.clock.since_boot());
+                    let now = self.clock.since_boot();
+                    lease.on_reply(number, reply, now);
+                    if is_new_link {
+                        lease.retry_now(now);
+                    }
                 }
                 LeaseStep::WaitUntil(until) => {
                     let span = until.since(now).min(MAX_SLEEP);
@@ -139,6 +154,17 @@ impl LeaseDriver {
                     }
                 }
             }
+        }
+    }
+
+    /// Connects, unless the poller asks for something meanwhile. A machine that has released the lease waits no longer
+    /// than for an answer.
+    async fn connect_in_time(&self, is_released: bool) -> Result<(TeamDatabase, String), TeamError> {
+        let mut release = self.release.clone();
+        let limit = if is_released { REPLY_LIMIT } else { CONNECT_LIMIT };
+        tokio::select! {
+            connected = time::timeout(limit, self.connect()) => connected.unwrap_or(Err(TeamError::NoAnswer)),
+            _ = release.changed() => Err(TeamError::NoAnswer),
         }
     }
 

@@ -259,11 +259,9 @@ impl Lease {
         self.barred_until.max(observed.since + wait + self.takeover_delay)
     }
 
-    /// Reads the row at once, because a lease was released.
+    /// Sends the next request at once: another machine released the lease, or the database can be reached again.
     pub(crate) fn retry_now(&mut self, now: MonotonicTime) {
-        if let LeaseState::Candidate(_) = self.state {
-            self.next_request = self.next_request.min(now);
-        }
+        self.next_request = self.next_request.min(now);
     }
 
     /// Applies the reply to a request; `None` if the request failed, was cancelled or timed out. A reply that comes

@@ -20,6 +20,7 @@ impl LogSession {
     /// entries, or if the log no longer reaches back far enough.
     pub(super) async fn align_with_log(&mut self, link: &mut SessionConnection) -> Result<(), SessionError> {
         let _lock = lock(&self.lock_path, &self.clock).await?;
+        self.reader.refresh();
         let position = self.reader.replica_position(link.team)?;
         let bounds = link.database.log_bounds(position.seq).await?;
         let first = bounds.first.unwrap_or(1);
@@ -34,7 +35,6 @@ impl LogSession {
         self.status.send_modify(|status| {
             (status.head, status.applied, status.link) = (bounds.head.seq, position.seq, TeamLink::CatchingUp);
         });
-        let loss = if has_lost { Some(self.save_lost_entries(link).await?) } else { None };
         let is_useful = |snapshot: &SnapshotInfo| has_lost || snapshot.position.seq > position.seq;
         let (readable, newer): (Vec<_>, Vec<_>) = link
             .database
@@ -50,12 +50,16 @@ impl LogSession {
         let folder = files::folder_of(self.store.path()).to_owned();
         let file = match newest {
             Some(info) => Some(snapshot::download(&link.database, &info, &folder, &self.status).await?),
-            None if is_out_of_reach && let Some(SnapshotInfo { version, .. }) = newer.into_iter().next() => {
+            None if (is_out_of_reach || must_begin_again && first > 1)
+                && let Some(SnapshotInfo { version, .. }) = newer.into_iter().next() =>
+            {
                 return Err(TeamError::SnapshotTooNew { version }.into());
             }
             None if must_begin_again || is_out_of_reach => None,
             None => return Ok(()),
         };
+        // Only now, so that a failed download leaves no file of lost entries at each attempt.
+        let loss = if has_lost { Some(self.save_lost_entries(link).await?) } else { None };
         let (store, team, is_light) = (self.store.clone(), link.team, self.options.is_light);
         let load = move || match file {
             Some(file) => store.load_snapshot(&file, team, loss.as_ref(), is_light),

@@ -91,6 +91,7 @@ impl LogSession {
         }
         let fence = fence.filter(|_| append.is_written_by_poller);
         let _lock = lock(&self.lock_path, &self.clock).await?;
+        self.reader.refresh();
         let mut results = Vec::new();
         for (nonce, payload) in &append.entries {
             let seq = match link.database.append(*nonce, payload, fence.as_ref()).await {

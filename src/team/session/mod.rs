@@ -35,7 +35,8 @@ use crate::{
     store::{AppliedEntries, LogEntries, LogQueue, Reader, Store, StoreError, StoreFault, Submission},
 };
 
-/// How long a write waits for a database that is away before it is refused.
+/// How long a write waits for a database that is away before it is refused: from its submission, or from the moment at
+/// which the connection was lost.
 const GRACE: Duration = Duration::from_secs(3);
 /// The pause before the second try to connect, and the longest pause.
 const FIRST_RETRY: Duration = Duration::from_millis(250);
@@ -79,6 +80,7 @@ pub fn start(store: Store, options: SessionOptions, clock: Clock) -> Result<Stor
         body_requests: Vec::new(),
         status,
         members_due: MonotonicTime::default(),
+        away_since: None,
         open: None,
         is_open_published: true,
         known_loads: None,
@@ -111,6 +113,8 @@ struct LogSession {
     body_requests: Vec<BodyRequest>,
     status: watch::Sender<TeamStatus>,
     members_due: MonotonicTime,
+    /// Since when the log can't be followed or appended to, if so.
+    away_since: Option<MonotonicTime>,
     /// The transaction that this process has open.
     open: Option<TransactionKey>,
     is_open_published: bool,
@@ -216,6 +220,8 @@ impl LogSession {
             while !self.waiting.is_empty() {
                 self.append_first(&mut link).await?;
             }
+            // Not before: a database that can be read may refuse every write.
+            self.away_since = None;
             self.read_bodies(&link).await?;
             if self.has_ended {
                 link.database.delete_member(self.options.presence.id).await.ok();
@@ -254,14 +260,16 @@ impl LogSession {
     /// Waits before the next try, and refuses writes that have waited too long. Returns whether to try again.
     async fn wait(&mut self, error: &SessionError, pause: Duration) -> bool {
         let until = self.clock.now().mono + pause;
+        let away_since = *self.away_since.get_or_insert(self.clock.now().mono);
         let mut received = Vec::new();
         loop {
             let now = self.clock.now().mono;
             let grace = if error.is_transient() { GRACE } else { Duration::ZERO };
+            let end_of_grace = |append: &PendingAppend| append.since.max(away_since) + grace;
             for BodyRequest { reply, .. } in self.body_requests.drain(..) {
                 reply.send(Err(StoreFault::Log(error.to_string()).into())).ok();
             }
-            while self.waiting.front().is_some_and(|append| now.since(append.since) >= grace) {
+            while self.waiting.front().is_some_and(|append| now >= end_of_grace(append)) {
                 self.waiting.pop_front().into_iter().for_each(|append| append.fail(&error.to_string()));
             }
             if self.has_ended && self.waiting.is_empty() {
@@ -270,7 +278,7 @@ impl LogSession {
             if now >= until {
                 return true;
             }
-            let due = self.waiting.front().map_or(until, |append| until.min(append.since + grace));
+            let due = self.waiting.front().map_or(until, |append| until.min(end_of_grace(append)));
             tokio::select! {
                 count = self.queue.recv_many(&mut received, MAX_OPERATIONS), if !self.has_ended => {
                     self.has_ended = count == 0;
@@ -304,6 +312,7 @@ impl LogSession {
     /// Applies the log through `head`, or through its end if that comes first.
     async fn catch_up(&mut self, link: &mut SessionConnection, head: u64) -> Result<(), SessionError> {
         let _lock = lock(&self.lock_path, &self.clock).await?;
+        self.reader.refresh();
         let before = link.applied;
         link.applied = self.reader.replica_position(link.team)?.seq;
         if link.applied > before {
