@@ -53,9 +53,8 @@ pub(crate) fn evaluate_answer(tx: &Transaction, active: &[Alert], at: DateTime<U
     for alert in own {
         let next = next_step(tx, alert, &conditions, is_clean);
         // A cleared alert keeps its acknowledgement or snooze.
-        let is_active = !matches!(next, Some(AlertStep::Clear { .. }));
-        if is_active && alert.handling.as_ref().is_some_and(|handling| handling.is_over(at, has_changed)) {
-            steps.push(AlertStep::EndHandling { id: alert.id });
+        if !matches!(next, Some(AlertStep::Clear { .. })) {
+            steps.extend(end_of_handling(alert, at, has_changed));
         }
         steps.extend(next);
     }
@@ -63,23 +62,29 @@ pub(crate) fn evaluate_answer(tx: &Transaction, active: &[Alert], at: DateTime<U
     steps
 }
 
-/// Returns the steps for a transaction's alerts after an answer of its source chain. The answer raises and clears
+fn end_of_handling(alert: &Alert, at: DateTime<Utc>, has_changed: bool) -> Option<AlertStep> {
+    let is_over = alert.handling.as_ref().is_some_and(|handling| handling.is_over(at, has_changed));
+    is_over.then_some(AlertStep::EndHandling { id: alert.id })
+}
+
+/// Returns the steps for a transaction's alerts after an answer of its source chain at `at`. The answer raises and clears
 /// `ChainDisagrees`. It raises `NotFoundLong` if the transaction failed on its source chain; only an answer of the
 /// service clears `NotFoundLong`. After a person stopped the polling, nothing is raised.
-pub(crate) fn evaluate_chain_answer(tx: &Transaction, active: &[Alert]) -> Vec<AlertStep> {
-    const RULE: Rule = Rule::ChainDisagrees;
-    let own =
-        |rule| active.iter().find(|alert| alert.rule == rule && alert.subject == AlertSubject::Transaction(tx.id));
+pub(crate) fn evaluate_chain_answer(tx: &Transaction, active: &[Alert], at: DateTime<Utc>) -> Vec<AlertStep> {
     let is_tracked = tx.tracking != Tracking::Untracked;
-    let step = match (own(RULE), chain_check::contradiction(tx).filter(|_| is_tracked)) {
-        (None, Some(message)) => Some(AlertStep::Raise { rule: RULE, message }),
-        (Some(alert), None) => Some(AlertStep::Clear { id: alert.id, rule: RULE }),
-        (Some(_), Some(_)) | (None, None) => None,
+    let disagrees = is_tracked && chain_check::contradiction(tx).is_some();
+    let has_failed = is_tracked && advice::has_failed(tx);
+    let own = || active.iter().filter(|alert| alert.subject == AlertSubject::Transaction(tx.id));
+    let is_new = |rule: &Rule| own().all(|alert| alert.rule != *rule);
+    let conditions = [disagrees.then_some(Rule::ChainDisagrees), has_failed.then_some(Rule::NotFoundLong)];
+    let new: Vec<Rule> = conditions.into_iter().flatten().filter(is_new).collect();
+    let has_risen = highest_severity(&new) > highest_severity(own().map(|alert| &alert.rule));
+    let next = |alert: &Alert| match alert.rule {
+        Rule::ChainDisagrees if !disagrees => Some(AlertStep::Clear { id: alert.id, rule: alert.rule }),
+        _ => end_of_handling(alert, at, has_risen),
     };
-    let has_failed = is_tracked && advice::has_failed(tx) && own(Rule::NotFoundLong).is_none();
-    let failed =
-        has_failed.then(|| AlertStep::Raise { rule: Rule::NotFoundLong, message: message(tx, Rule::NotFoundLong) });
-    step.into_iter().chain(failed).collect()
+    let raised = new.iter().map(|rule| AlertStep::Raise { rule: *rule, message: message(tx, *rule) });
+    own().filter_map(next).chain(raised).collect()
 }
 
 fn highest_severity<'a>(rules: impl IntoIterator<Item = &'a Rule>) -> Option<Severity> {

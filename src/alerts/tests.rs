@@ -109,17 +109,21 @@ fn chain_verdict_raises_and_clears_only_its_own_rule_and_an_agreeing_status_clea
     let says = |verdict| Some(OnChain::after(None, ChainReading::without_node(verdict), None, at));
     tx.on_chain = says(ChainVerdict::Reverted(Mined::default()));
     // Overdue needs an answer of the service.
-    assert_eq!(raised(&evaluate_chain_answer(&tx, &[])), [Rule::ChainDisagrees]);
+    assert_eq!(raised(&evaluate_chain_answer(&tx, &[], at)), [Rule::ChainDisagrees]);
+    // It ends the acknowledgement of a less severe alert.
+    let handling = acknowledged();
+    let less = Alert { handling, ..alert(2, Rule::Refund, AlertSubject::Transaction(tx.id), 0) };
+    assert!(evaluate_chain_answer(&tx, &[less], at).contains(&AlertStep::EndHandling { id: 2 }));
     let active = [alert(1, Rule::ChainDisagrees, AlertSubject::Transaction(tx.id), 0)];
-    assert_eq!(evaluate_chain_answer(&tx, &active), []);
+    assert_eq!(evaluate_chain_answer(&tx, &active, at), []);
     tx.on_chain = says(ChainVerdict::Succeeded(Mined::default()));
-    assert_eq!(evaluate_chain_answer(&tx, &active), [AlertStep::Clear { id: 1, rule: Rule::ChainDisagrees }]);
+    assert_eq!(evaluate_chain_answer(&tx, &active, at), [AlertStep::Clear { id: 1, rule: Rule::ChainDisagrees }]);
     tx.on_chain = says(ChainVerdict::Reverted(Mined::default()));
     let untracked = Transaction { tracking: Tracking::Untracked, ..tx.clone() };
-    assert_eq!(evaluate_chain_answer(&untracked, &[]), [], "nobody polls it");
+    assert_eq!(evaluate_chain_answer(&untracked, &[], at), [], "nobody polls it");
     tx.on_chain = says(ChainVerdict::Succeeded(Mined::default()));
     let of_another = [alert(1, Rule::ChainDisagrees, AlertSubject::Transaction(crate::domain::ids::RowId(99)), 0)];
-    assert_eq!(evaluate_chain_answer(&tx, &of_another), []);
+    assert_eq!(evaluate_chain_answer(&tx, &of_another, at), []);
     // An answer of the service judges the rule like the others.
     tx.on_chain = says(ChainVerdict::Reverted(Mined::default()));
     let (answered, later) = (fixtures::says(RouterStatus::Success), at + TimeDelta::seconds(9));
@@ -139,11 +143,11 @@ fn transaction_that_failed_on_its_source_chain_needs_somebody_at_once() {
         tx.on_chain = says(verdict);
         let raise = AlertStep::Raise { rule: Rule::NotFoundLong, message: expected.into() };
         // By the chain's answer, or by the next one of the service.
-        for steps in [evaluate_chain_answer(&tx, &[]), evaluate_answer(&tx, &[], at)] {
+        for steps in [evaluate_chain_answer(&tx, &[], at), evaluate_answer(&tx, &[], at)] {
             assert!(steps.contains(&raise), "{steps:?}");
         }
         let own = [alert(1, Rule::NotFoundLong, AlertSubject::Transaction(tx.id), 0)];
-        assert_eq!((evaluate_chain_answer(&tx, &own), tx.is_awaited()), (vec![], false));
+        assert_eq!((evaluate_chain_answer(&tx, &own, at), tx.is_awaited()), (vec![], false));
     }
     // The chain may be wrong once.
     for verdict in [ChainVerdict::Dropped, ChainVerdict::Pending, ChainVerdict::Unknown(Vec::new())] {

@@ -4,10 +4,13 @@
 
 use std::{fmt, time::Duration};
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use serde::{Deserialize, Serialize};
 
 use super::{need::Need, span, text};
+
+/// How far the clocks of a team's machines may differ.
+const MAX_CLOCK_DIFFERENCE: TimeDelta = TimeDelta::minutes(10);
 
 /// The present state of a poller.
 ///
@@ -121,9 +124,10 @@ pub struct PollerReport {
 }
 
 impl PollerReport {
-    /// Whether the poller that wrote this report still runs: it hasn't stopped, and the report is valid at `now`.
+    /// Whether the poller that wrote this report still runs: it hasn't stopped, and the report is valid at `now`. A
+    /// report of a later time counts only within [`MAX_CLOCK_DIFFERENCE`]: the clock was set back since.
     pub fn is_live(&self, now: DateTime<Utc>) -> bool {
-        self.health != PollerHealth::Stopped && now <= self.valid_until
+        self.health != PollerHealth::Stopped && now <= self.valid_until && now >= self.at - MAX_CLOCK_DIFFERENCE
     }
 
     /// Returns why a request got no answer in time, for a person, as far as the report explains it. Clean text.
@@ -167,6 +171,15 @@ mod tests {
             assert_eq!(json, format!("{:?}", health.name()));
             assert_eq!(serde_json::from_str::<PollerHealth>(&json).unwrap(), health);
         }
+    }
+
+    #[test]
+    fn report_is_live_while_it_is_valid_and_not_if_the_clock_was_set_back() {
+        let at = DateTime::UNIX_EPOCH + TimeDelta::days(9);
+        let health = PollerHealth::Live;
+        let report = PollerReport { at, valid_until: at + TimeDelta::seconds(10), health, ..PollerReport::default() };
+        let live = [-86_400, -60, 0, 10, 11].map(|seconds| report.is_live(at + TimeDelta::seconds(seconds)));
+        assert_eq!(live, [false, true, true, true, false]);
     }
 
     #[test]

@@ -55,7 +55,7 @@ pub(super) fn observe(db: &Connection, key: &TransactionKey, reading: &OnChain, 
     let active = alerts::active_for(db, &key.profile, transaction.id)?;
     alert_changes::carry_out(
         db,
-        &evaluate_chain_answer(&transaction, &active),
+        &evaluate_chain_answer(&transaction, &active, at),
         &FeedEntry { profile: &key.profile, ..entry },
     )
 }

@@ -3,7 +3,7 @@
 //! `operations` appends changes of alerts to the feed; this module must never do so.
 
 use chrono::{DateTime, Utc};
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Connection, Row, ToSql, params};
 
 use super::{changes::FeedEntry, columns, transaction_keys, transactions};
 use crate::{
@@ -145,17 +145,20 @@ pub(in crate::store) fn by_id(db: &Connection, id: i64) -> Result<Option<Alert>>
 
 /// Returns the active alert with a key.
 pub(in crate::store) fn by_key(db: &Connection, key: &AlertKey) -> Result<Option<Alert>> {
-    let (profile, row) = match &key.about {
-        SubjectKey::Profile(profile) => (profile, None),
+    let (rule, raised_at) = (key.rule.name(), columns::moment(key.raised_at));
+    let of_subject = |condition: &str, subject: &dyn ToSql| {
+        let condition = format!("cleared_at IS NULL AND rule = ? AND raised_at = ? AND {condition}");
+        collect(db, &condition, params![rule, raised_at, subject])
+    };
+    let alerts = match &key.about {
+        SubjectKey::Profile(profile) => of_subject("transaction_row IS NULL AND profile = ?", profile),
+        // Earlier versions left out the profile of some alerts.
         SubjectKey::Transaction(transaction) => match transactions::row_of(db, transaction)? {
-            Some(row) => (&transaction.profile, Some(row.0)),
+            Some(row) => of_subject("transaction_row = ?", &row.0),
             None => return Ok(None),
         },
     };
-    let condition =
-        "cleared_at IS NULL AND profile = ? AND rule = ? AND ifnull(transaction_row, 0) = ? AND raised_at = ?";
-    let values = params![profile, key.rule.name(), row.unwrap_or(0), columns::moment(key.raised_at)];
-    Ok(collect(db, condition, values)?.into_iter().next())
+    Ok(alerts?.into_iter().next())
 }
 
 /// Returns the key of an active alert, which is valid in every store.
