@@ -214,4 +214,6 @@ pub enum Effect {
     FindNames(NameKind, String),
     /// Find which of these hashes, or parts of hashes, are tracked.
     FindKnown(Vec<TxHash>),
+    /// Find the transaction that a line of the log names.
+    FindLogged(TxHash),
 }

@@ -149,21 +149,22 @@ impl TestDashboard {
             Effect::LoadAlerts => Msg::Alerts(Ok(self.alert_page())),
             Effect::FindMarks(wanted) => Msg::FoundMarks(self.markable(*wanted, now)),
             Effect::FindKnown(hashes) => {
-                let row = |hash: &TxHash| {
-                    let (from, key) = match TxHash::parse_on_chain(hash.as_str()) {
-                        Some((from, hash)) => (Some(from), hash.key()),
-                        None => (None, hash.key()),
-                    };
-                    let same = |tx: &&Transaction| {
-                        tx.params.transaction_id.key() == key
-                            && from.as_ref().is_none_or(|from| tx.params.from_chain == *from)
-                    };
-                    (hash.as_str().to_owned(), self.transactions.values().find(same).map(|tx| tx.id))
-                };
-                Msg::Known(hashes.iter().map(row).collect())
+                Msg::Known(hashes.iter().map(|hash| (hash.as_str().to_owned(), self.tracked(hash))).collect())
             }
+            Effect::FindLogged(hash) => Msg::FoundLogged(self.tracked(hash)),
             _ => return None,
         })
+    }
+
+    fn tracked(&self, hash: &TxHash) -> Option<RowId> {
+        let (from, key) = match TxHash::parse_on_chain(hash.as_str()) {
+            Some((from, hash)) => (Some(from), hash.key()),
+            None => (None, hash.key()),
+        };
+        let same = |tx: &&Transaction| {
+            tx.params.transaction_id.key() == key && from.as_ref().is_none_or(|from| tx.params.from_chain == *from)
+        };
+        self.transactions.values().find(same).map(|tx| tx.id)
     }
 
     fn rows(&self, filter: &Filter, now: Now) -> Vec<RowId> {

@@ -72,6 +72,8 @@ pub enum Msg {
     FoundMarks(Option<Vec<RowId>>),
     /// For each hash of the request, by its text, the tracked transaction, if there is one.
     Known(HashMap<String, Option<RowId>>),
+    /// The transaction that a line of the log names, if it is tracked.
+    FoundLogged(Option<RowId>),
     /// Tickets or labels with the requested beginning.
     Names(NameMatches),
     /// The store has a quote request, or an earlier answer. The moment is the end of the wait, and identifies the request.

@@ -307,6 +307,7 @@ impl Dashboard {
             | Msg::Log(_)
             | Msg::FoundMarks(_)
             | Msg::Known(_)
+            | Msg::FoundLogged(_)
             | Msg::Names(_)
             | Msg::QuoteAsked(..)
             | Msg::QuoteRead(..)
@@ -405,6 +406,10 @@ impl Dashboard {
             Effect::FindKnown(hashes) => {
                 let profile = self.model.setting.profile.clone();
                 self.query(move |reader| queries::known(reader, &profile, &hashes).map(Msg::Known));
+            }
+            Effect::FindLogged(hash) => {
+                let profile = self.model.setting.profile.clone();
+                self.query(move |reader| queries::one_known(reader, &profile, &hash).map(Msg::FoundLogged));
             }
         }
     }

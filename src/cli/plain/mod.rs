@@ -107,6 +107,11 @@ fn read_typed_lines() -> mpsc::Receiver<String> {
         loop {
             let mut line = Vec::new();
             let read = input.by_ref().take(MAX_LINE_BYTES).read_until(b'\n', &mut line);
+            if line.len() as u64 == MAX_LINE_BYTES && !line.ends_with(b"\n") {
+                print_line("the line is too long for a command");
+                input.skip_until(b'\n').ok();
+                continue;
+            }
             // Bytes that aren't UTF-8 make a wrong command, and don't end the input.
             let line = String::from_utf8_lossy(&line).trim_end().to_owned();
             match read {

@@ -498,9 +498,8 @@ impl Model {
     pub fn end_temporary_view(&mut self) -> bool {
         let view_state = self.view_state_to_save();
         let Some(TemporaryView { previous, selected, .. }) = self.temporary_view.take() else { return false };
-        let tab = previous.tab();
         self.view_state = view_state;
-        self.restore_view(tab);
+        self.restore_view(previous.tab());
         (self.list.selected, self.list.pending_selection) = (selected, selected);
         true
     }

@@ -165,21 +165,30 @@ pub(crate) fn known(
 ) -> Result<HashMap<String, Option<RowId>>, StoreError> {
     /// The most partial hashes to search for: without the search index each search reads all transactions.
     const PARTS: usize = 8;
-    let (mut known, mut parts) = (HashMap::new(), 0);
+    let mut parts = 0;
     // A complete hash has 64 digits, with or without `0x`.
     let is_whole = |hash: &TxHash| matches!(hash.as_str().len(), 64 | 66..);
-    for hash in hashes {
-        let mut row = reader.find_tracked(profile, hash)?;
-        if row.is_none() && parts < PARTS && !is_whole(hash) {
-            parts += 1;
-            let found = reader.find(hash.as_str())?;
-            let is_own = |tx: &&Transaction| found.len() == 1 || tx.profile == profile;
-            let own: Vec<RowId> = found.iter().filter(is_own).map(|tx| tx.id).collect();
-            row = if let [only] = own.as_slice() { Some(*only) } else { None };
-        }
-        known.insert(hash.as_str().to_owned(), row);
+    let find = |hash: &TxHash| {
+        parts += usize::from(!is_whole(hash));
+        let row = if is_whole(hash) || parts > PARTS {
+            reader.find_tracked(profile, hash)
+        } else {
+            one_known(reader, profile, hash)
+        };
+        Ok((hash.as_str().to_owned(), row?))
+    };
+    hashes.iter().map(find).collect()
+}
+
+/// Returns the tracked transaction with a hash, or the only one whose hash has this part.
+pub(crate) fn one_known(reader: &Reader, profile: &str, hash: &TxHash) -> Result<Option<RowId>, StoreError> {
+    if let Some(row) = reader.find_tracked(profile, hash)? {
+        return Ok(Some(row));
     }
-    Ok(known)
+    let found = reader.find(hash.as_str())?;
+    let is_own = |tx: &&Transaction| found.len() == 1 || tx.profile == profile;
+    let own: Vec<RowId> = found.iter().filter(is_own).map(|tx| tx.id).collect();
+    Ok(if let [only] = own.as_slice() { Some(*only) } else { None })
 }
 
 /// The most changes that the pane of the newest changes holds.

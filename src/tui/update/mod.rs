@@ -87,9 +87,7 @@ fn apply(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
         Msg::Counted(counted) => store_changes::on_counted(model, counted.0, counted.1, now).into_effects(),
         Msg::Statistics(read) => stats::update::on_statistics(model, *read, now.mono).into_effects(),
         Msg::Log(read) => log::update::on_log(model, read).into_effects(),
-        Msg::Known(known) if matches!((&model.dialog, model.screen), (Dialog::None, Screen::Log)) => {
-            log::update::on_found(model, known.into_values().flatten().next(), now.mono).into_effects()
-        }
+        Msg::FoundLogged(row) => log::update::on_found(model, row, now.mono).into_effects(),
         Msg::Known(known) => add::update::on_known(model, known, now.mono),
         Msg::QuoteAsked(until, asked) => quote::update::on_asked(model, until, asked),
         Msg::QuoteRead(id, quote) => quote::update::on_read(model, id, quote, now).into_effects(),

@@ -7,7 +7,11 @@ use std::time::Duration;
 use super::actions;
 use crate::{
     clock::Now,
-    domain::{ids::RowId, poller::PollerHealth, span, text},
+    domain::{
+        ids::RowId,
+        poller::{PollerHealth, PollerReport},
+        span, text,
+    },
     tui::{
         command::CommandId,
         dialogs::{
@@ -77,7 +81,11 @@ pub(crate) fn pause_for(model: &mut Model, typed: &str, now: Now) -> Vec<Effect>
 
 /// Returns a sentence about the cost of this many requests.
 fn describe_cost(model: &Model, count: usize, now: Now) -> String {
-    let allowed = model.live_poller(now.wall).and_then(|report| Some(report.need.as_ref()?.allowed));
+    // The marked transactions may belong to several profiles, each with a budget of its own.
+    let allowed = match model.budgets(now.wall).collect::<Vec<_>>().as_slice() {
+        [only] => only.report.and_then(|report| Some(report.need.as_ref()?.allowed)),
+        _ => return format!("{count} requests, each from the budget of its profile."),
+    };
     let Some(allowed) = allowed.filter(|allowed| *allowed > 0.0) else {
         return format!("{count} requests, sent when a process polls again.");
     };
@@ -92,9 +100,9 @@ fn describe_cost(model: &Model, count: usize, now: Now) -> String {
     )
 }
 
-/// Requests polls from the poller, and shows whether a poller can send them now.
-pub(crate) fn request_polls(model: &mut Model, rows: Vec<RowId>, now: Now) -> Vec<Effect> {
-    let obstacle = match model.live_poller(now.wall).map(|report| report.health) {
+/// Returns why a profile's requests can't be sent now.
+fn obstacle(report: Option<&PollerReport>) -> Option<&'static str> {
+    match report.map(|report| report.health) {
         None | Some(PollerHealth::Waiting) => Some("No process is polling"),
         Some(PollerHealth::Unreachable) => Some("The service can't be reached"),
         Some(PollerHealth::Unauthorized) => Some("The service refuses the integrator ID"),
@@ -105,7 +113,18 @@ pub(crate) fn request_polls(model: &mut Model, rows: Vec<RowId>, now: Now) -> Ve
             | PollerHealth::Stopped
             | PollerHealth::Unknown,
         ) => None,
-    };
+    }
+}
+
+/// Requests polls from the pollers, and shows whether a poller can send them now.
+pub(crate) fn request_polls(model: &mut Model, rows: Vec<RowId>, now: Now) -> Vec<Effect> {
+    // Marked transactions that aren't loaded may belong to any of the shown profiles.
+    let is_loaded = rows.iter().all(|row| model.transactions.contains_key(row));
+    let has_row =
+        |profile: &str| rows.iter().any(|row| model.transactions.get(row).is_some_and(|tx| tx.profile == profile));
+    let budgets = model.budgets(now.wall).filter(|budget| !is_loaded || has_row(budget.profile));
+    let all: Option<Vec<&str>> = budgets.map(|budget| obstacle(budget.report)).collect();
+    let obstacle = all.and_then(|obstacles| obstacles.first().copied());
     let sentence = match (obstacle, rows.len()) {
         (Some(why), 1) => format!("{why}. The transaction will be polled when polling works again."),
         (Some(why), count) => format!("{why}. The {count} transactions will be polled when polling works again."),

@@ -16,6 +16,7 @@ use crate::{
         on_chain::{ChainReading, ChainVerdict, OnChain},
         operation::Edit,
         poller::{PollerHealth, PollerReport},
+        polling::PollingState,
         record::{RouteStep, StatusRecord},
         status::RouterStatus,
         transaction::{NewTransaction, Transaction},
@@ -911,6 +912,20 @@ fn poll_request_without_a_poller_is_written_and_reported() {
         let notice = model.status_message.as_ref().unwrap();
         assert_eq!(notice.tone, MessageTone::Bad);
         assert!(notice.text.starts_with("No process is polling"), "{}", notice.text);
+    }
+}
+
+#[test]
+fn poll_request_speaks_of_the_poller_of_its_profile() {
+    let mut model = dashboard("5");
+    change_store(&mut model, changed(Vec::new()), Some(live_report(now().wall)), now());
+    model.setting.other_profiles = vec!["partner".to_owned()];
+    let refused = PollerReport { health: PollerHealth::Unauthorized, ..live_report(now().wall) };
+    model.other_profiles = vec![PollingState { poller: Some(refused), ..PollingState::default() }];
+    for (profile, tone) in [("default", MessageTone::Good), ("partner", MessageTone::Bad)] {
+        model.transactions.get_mut(&RowId(21)).unwrap().profile = profile.to_owned();
+        press(&mut model, &["r"], now());
+        assert_eq!(model.status_message.as_ref().unwrap().tone, tone, "{profile}");
     }
 }
 

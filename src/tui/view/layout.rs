@@ -1,10 +1,14 @@
 //! The layout: the area of each pane, at any size down to zero.
 //!
-//! Pure geometry: this module reads sizes and which screen is open. This module must never read content.
+//! Pure geometry: this module reads sizes, which screen is open, and whether the list is filtered. This module must
+//! never read content.
 
 use ratatui::layout::{Constraint, Layout, Rect};
 
-use crate::tui::model::{Model, Screen, view_state::Pane};
+use crate::tui::{
+    dialogs::Dialog,
+    model::{Model, Screen, view_state::Pane},
+};
 
 /// The least columns at which list and detail are side by side.
 const SPLIT_WIDTH: u16 = 100;
@@ -75,7 +79,7 @@ pub(crate) fn panes_of(screen: Screen, model: &Model, area: Rect) -> Panes {
     let banner = u16::from(model.store_fault.is_some() || model.profile_alert().is_some());
     let more_rows = other_profile_rows(model) + u16::from(model.team.is_some());
     let status = if low { 1 } else { 2 + more_rows };
-    let [header, banner_row, filter, body, status] = Layout::vertical([
+    let [mut header, banner_row, mut filter, body, status] = Layout::vertical([
         Constraint::Length(1),
         Constraint::Length(banner),
         Constraint::Length(u16::from(!low)),
@@ -83,6 +87,11 @@ pub(crate) fn panes_of(screen: Screen, model: &Model, area: Rect) -> Panes {
         Constraint::Length(status),
     ])
     .areas(area);
+    let is_filtered = matches!(model.dialog, Dialog::Filter(_)) || !model.list.filter_text.is_empty();
+    if low && screen == Screen::List && is_filtered {
+        // The filter and the number of hidden transactions matter more than the time.
+        (filter, header) = (header, Rect::default());
+    }
     let high = area.height >= BELOW_HEIGHT;
     let mut recent = None;
     let (list, detail, preview) = match (screen, model.view_state.pane) {

@@ -39,14 +39,8 @@ use crate::clock::Now;
 pub fn view(model: &Model, theme: &Theme, now: Now, frame: &mut Frame<'_>) {
     let area = frame.area();
     let context = DrawContext { model, theme, now };
-    let mut panes = layout::panes(model, area);
-    let filters = matches!(model.dialog, Dialog::Filter(_)) || !model.list.filter_text.is_empty();
-    if panes.filter.height == 0 && model.screen == Screen::List && filters {
-        // The filter and the number of hidden transactions matter more than the time.
-        panes.filter = panes.header;
-    } else {
-        frame.render_widget(header::line(&context, panes.header.width), panes.header);
-    }
+    let panes = layout::panes(model, area);
+    frame.render_widget(header::line(&context, panes.header.width), panes.header);
     if let Some(banner) = panes.banner {
         frame.render_widget(header::banner(&context, banner.width), banner);
     }

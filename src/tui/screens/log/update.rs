@@ -11,6 +11,7 @@ use crate::{
         span,
     },
     tui::{
+        dialogs::Dialog,
         effect::Effect,
         model::{MessageTone, Model, Screen},
         update::actions,
@@ -43,13 +44,14 @@ pub(crate) fn find_transaction(model: &mut Model, now: MonotonicTime) -> Vec<Eff
     match model.log.line().map(|line| line.about.as_str()) {
         None => Vec::new(),
         Some("") => actions::refuse(model, "This line is about no single transaction.", now),
-        Some(about) => vec![Effect::FindKnown(vec![TxHash::new(about)])],
+        Some(about) => vec![Effect::FindLogged(TxHash::new(about))],
     }
 }
 
-/// Goes to the transaction that was found.
+/// Goes to the transaction that was found, unless the log was left meanwhile.
 pub(crate) fn on_found(model: &mut Model, row: Option<RowId>, now: MonotonicTime) {
     match row {
+        _ if model.screen != Screen::Log || !matches!(model.dialog, Dialog::None) => {}
         Some(row) => model.go_to_row(row),
         None => model.show_message(MessageTone::Bad, "The transaction of this line is no longer tracked.", now),
     }

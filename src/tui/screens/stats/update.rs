@@ -42,7 +42,12 @@ pub(crate) fn next_range(model: &mut Model) -> Vec<Effect> {
 pub(crate) fn open_route(model: &mut Model) -> Vec<Effect> {
     let Some(route) = model.charts.summary().map(|summary| summary.route.clone()) else { return Vec::new() };
     let Some(route) = route else { return views::show_tab(model, Tab::All) };
-    model.begin_search(&format!("from:{} to:{}", quoted(route.from.as_str()), quoted(route.to.as_str())));
+    let mut filter = format!("from:{} to:{}", quoted(route.from.as_str()), quoted(route.to.as_str()));
+    // The charts are those of the active profile.
+    if model.setting.profiles().count() > 1 {
+        filter.push_str(&format!(" profile:{}", quoted(&model.setting.profile)));
+    }
+    model.begin_search(&filter);
     model.show_list();
     vec![Effect::Count]
 }

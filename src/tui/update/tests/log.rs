@@ -1,5 +1,7 @@
 //! The log's cursor: it moves over the lines and goes to the transaction of a line.
 
+use std::collections::HashMap;
+
 use super::*;
 use crate::tui::screens::log::state::LogTail;
 
@@ -19,6 +21,20 @@ fn enter_goes_to_the_transaction_of_the_line_at_the_cursor() {
     let mut model = log(&LOG.replace("0x0b", hash.as_str()));
     press(&mut model, &["Enter"], now());
     assert_eq!((model.screen, model.list.selected), (Screen::List, Some(RowId(11))));
+}
+
+#[test]
+fn log_that_was_left_is_not_left_again_by_its_late_transaction() {
+    let hash = in_status(11, RouterStatus::Refund).params.transaction_id;
+    let mut model = log(&LOG.replace("0x0b", hash.as_str()));
+    press(&mut model, &["Esc"], now());
+    let before = (model.screen, model.list.selected);
+    model.apply(Msg::FoundLogged(Some(RowId(11))), now());
+    assert_eq!((model.screen, model.list.selected), before);
+    // And a late answer to the dialog that adds transactions doesn't leave the log.
+    press(&mut model, &["@"], now());
+    model.apply(Msg::Known(HashMap::from([(hash.as_str().to_owned(), Some(RowId(11)))])), now());
+    assert_eq!(model.screen, Screen::Log);
 }
 
 #[test]

@@ -64,6 +64,19 @@ fn view_of_a_view_requires_both_filters_and_keeps_the_order() {
 }
 
 #[test]
+fn forgetting_the_view_behind_a_temporary_view_shows_all_transactions() {
+    let mut model = dashboard("5");
+    filter_by(&mut model, "status:refund");
+    run(&mut model, "save refunds");
+    model.begin_temporary_view(RowId(21));
+    run(&mut model, "forget refunds");
+    assert_eq!(
+        (model.list.tab, model.temporary_view.is_some(), message_text(&model)),
+        (Tab::All, false, "View refunds is forgotten.")
+    );
+}
+
+#[test]
 fn refused_view_names_the_reason() {
     let mut model = blank((80, 24));
     run(&mut model, "save everything");

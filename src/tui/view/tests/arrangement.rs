@@ -103,6 +103,16 @@ fn side_by_side(size: (u16, u16)) -> TestDashboard {
 }
 
 #[test]
+fn filter_in_place_of_the_header_of_a_low_screen_has_no_tabs_to_click() {
+    let mut model = dashboard((80, 10));
+    let tabs = |model: &Model| (0..80).filter(|column| target(model, now(), (*column, 0)).is_some()).count();
+    assert!(tabs(&model) > 20);
+    model.list.set_filter("status:ongoing", "");
+    assert!(screen(&model).contains("status:ongoing"));
+    assert_eq!(tabs(&model), 0);
+}
+
+#[test]
 fn a_short_message_stands_beside_the_polling_and_a_long_one_covers_it() {
     let polling_row = |model: &Model| {
         let drawn = screen(model);

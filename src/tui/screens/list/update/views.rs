@@ -61,7 +61,8 @@ pub(crate) fn forget(model: &mut Model, name: &str, now: Now) -> Vec<Effect> {
         let known = if known.is_empty() { "no view is saved".to_owned() } else { format!("saved views: {known}") };
         return actions::refuse(model, format!("No saved view is called {name}: {known}."), now.mono);
     };
-    let effects = if model.list.tab == Tab::Own(own) { show_tab(model, Tab::All) } else { Vec::new() };
+    let shown = model.temporary_view.as_ref().map_or(model.list.tab, |view| view.previous.tab());
+    let effects = if shown == Tab::Own(own) { show_tab(model, Tab::All) } else { Vec::new() };
     model.view_state.forget_view(own);
     model.show_message(MessageTone::Good, format!("View {name} is forgotten."), now.mono);
     effects
