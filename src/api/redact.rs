@@ -83,7 +83,7 @@ fn reveal_hidden(id: &IntegratorId, text: &str) -> Option<String> {
         return None;
     }
     let revealed = reveal(text);
-    (revealed.contains(id.expose()) && revealed != text).then_some(revealed)
+    (contains(&revealed, id.expose()) && revealed != text).then_some(revealed)
 }
 
 /// Returns `text` as a reader will see it: escapes such as `\u0063` are decoded, and characters that the sanitiser drops
@@ -91,8 +91,13 @@ fn reveal_hidden(id: &IntegratorId, text: &str) -> Option<String> {
 fn reveal(text: &str) -> String {
     let mut revealed = String::with_capacity(text.len());
     let mut rest = text;
-    while let Some(character) = rest.chars().next() {
-        let (decoded, length) = match parse_escape(rest) {
+    loop {
+        // Most of a text is printable ASCII, which stays as it is.
+        let is_special = |byte| byte == b'\\' || !(b' '..=b'~').contains(&byte);
+        let (plain, special) = rest.split_at(rest.bytes().position(is_special).unwrap_or(rest.len()));
+        revealed.push_str(plain);
+        let Some(character) = special.chars().next() else { return revealed };
+        let (decoded, length) = match parse_escape(special) {
             // Without its backslash a quotation mark would end the JSON text that contains it.
             Some(decoded) if decoded.is_ascii_graphic() && !matches!(decoded, '"' | '\\') => (Some(decoded), 6),
             Some(decoded) if text::is_dropped(decoded) => (None, 6),
@@ -100,9 +105,8 @@ fn reveal(text: &str) -> String {
             _ => (Some(character), character.len_utf8()),
         };
         revealed.extend(decoded);
-        rest = rest.get(length..).unwrap_or_default();
+        rest = special.get(length..).unwrap_or_default();
     }
-    revealed
 }
 
 /// Returns the character of an escape `\uXXXX` at the start of a text.

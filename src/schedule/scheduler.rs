@@ -505,7 +505,7 @@ impl Scheduler {
 
     /// Returns the most urgent of the items that are due, or else the item whose index crosses the price first.
     fn find_most_urgent(&mut self, now: MonotonicTime) -> Option<u32> {
-        let first = self.find_first_due()?;
+        let first = self.find_first_due(now)?;
         let mut compared = Vec::with_capacity(COMPARED);
         while compared.len() < COMPARED {
             let due =
@@ -527,12 +527,14 @@ impl Scheduler {
     }
 
     /// Returns the item whose index crosses the price first.
-    fn find_first_due(&mut self) -> Option<u32> {
+    fn find_first_due(&mut self, now: MonotonicTime) -> Option<u32> {
         loop {
             let first = self.due.first_current(|entry| is_current_due(&self.items, entry))?;
-            let has_stale_price =
-                self.items.get(first.position as usize).is_some_and(|item| self.has_stale_price(item));
-            if !has_stale_price || self.rechecks == MAX_RECHECKS {
+            let item = self.items.get(first.position as usize)?;
+            let is_due =
+                || first.at <= now && self.price.is_some_and(|price| item.urgency.index(seconds(now)) >= price);
+            // An item that is due at the present price, too, needs no new crossing.
+            if !self.has_stale_price(item) || self.rechecks == MAX_RECHECKS || is_due() {
                 return Some(first.position);
             }
             self.rechecks += 1;
