@@ -155,13 +155,13 @@ macro_rules! command_table {
                 => |model, now| open(model, now.mono);
             Back          Move               [Detail Alerts Page Stats Log]  "back"          "back"     ["Esc" "q" "h" "Left"] "go back"
                 => |model, now| back(model, now.mono);
-            NextTab       Move               [List Detail]                   "next_tab"      ""         ["]" "Tab"]      "show the next tab of the detail"
+            NextTab       Move needs One     [List Detail]                   "next_tab"      ""         ["]" "Tab"]      "show the next tab of the detail"
                 => |model, _| detail::update::show_neighbor_tab(model, Direction::Forwards);
-            PrevTab       Move               [List Detail]                   "prev_tab"      ""         ["[" "Shift-Tab"] "show the previous tab of the detail"
+            PrevTab       Move needs One     [List Detail]                   "prev_tab"      ""         ["[" "Shift-Tab"] "show the previous tab of the detail"
                 => |model, _| detail::update::show_neighbor_tab(model, Direction::Backwards);
-            DetailDown    Move               [List]                          "detail_down"   ""         ["^E"]           "scroll the detail beside the list down"
+            DetailDown    Move needs One     [List]                          "detail_down"   ""         ["^E"]           "scroll the detail beside the list down"
                 => |model, _| detail::update::scroll_beside_list(model, DETAIL_STEP);
-            DetailUp      Move               [List]                          "detail_up"     ""         ["^Y"]           "scroll the detail beside the list up"
+            DetailUp      Move needs One     [List]                          "detail_up"     ""         ["^Y"]           "scroll the detail beside the list up"
                 => |model, _| detail::update::scroll_beside_list(model, -DETAIL_STEP);
             NextRow       Move               [Detail]                        "next_row"      ""         ["J" ">"]        "open the next transaction of the list"
                 => |model, _| model.list.move_by(1);
@@ -181,7 +181,7 @@ macro_rules! command_table {
                 => |model, _| arrangement::open_columns(model, 0);
             FullScreen    View needs One     [List Detail]                   "full_screen"   ""         ["f"]            "switch the detail between full screen and beside the list"
                 => |model, now| full_screen(model, now.mono);
-            Recent        Find               [List]                          "recent"        ""         ["F"]            "choose one of the newest changes, and open the transaction"
+            Recent        Find               [List]                          "recent"        ""         ["F"]            "choose one of the newest changes, and go to its transaction"
                 => |model, now| open_recent(model, now.mono);
             Pane          View               [List]                          "pane"          ""         ["P"]            "place the detail beside the list or below the list, or show only the verdict"
                 => |model, now| next_pane(model, now.mono);
@@ -311,7 +311,7 @@ macro_rules! command_table {
                 => |model, _| stats::update::next_range(model);
             Log           View               [List Detail Alerts Stats]      "log"           ""         ["@"]            "show the log: what failed, and when"
                 => |model, now| open_side_screen(model, Screen::Log, now.mono);
-            OpenAbout     Move               [Log]                           "open_about"    "open"     ["Enter"]        "log: open the transaction that the line names"
+            OpenAbout     Move               [Log]                           "open_about"    "open"     ["Enter"]        "log: go to the transaction that the line names"
                 => |model, now| log::update::find_transaction(model, now.mono);
             Level         View               [Log]                           "level"         "level"    ["l"]            "log: show all levels, warnings and errors, or errors only"
                 => |model, _| model.log.narrow();

@@ -15,7 +15,7 @@ mod read_tasks;
 mod shown_theme;
 mod write_tasks;
 
-use std::{io, path::PathBuf, pin::pin, time::Duration};
+use std::{io, path::PathBuf, pin::pin, sync::Arc, time::Duration};
 
 use crossterm::event::Event;
 use futures_util::{Stream, StreamExt};
@@ -153,6 +153,7 @@ impl Dashboard {
             commits: store.subscribe(WakeKind::AnyCommit)?,
             store,
             tasks: JoinSet::new(),
+            undo_turn: Arc::default(),
             change_read: ChangeRead::Idle,
             paging: None,
             next_page: None,

@@ -79,6 +79,15 @@ impl Expression {
         }
     }
 
+    /// Whether the time alone can change what matches.
+    pub(crate) fn depends_on_time(&self) -> bool {
+        match self {
+            Self::Test(test) => matches!(test, FilterTest::Span(..)),
+            Self::Not(part) => part.depends_on_time(),
+            Self::All(parts) | Self::Any(parts) => parts.iter().any(Self::depends_on_time),
+        }
+    }
+
     /// Calls `visit` for each test that isn't negated.
     pub(super) fn for_each_positive_test(&self, visit: &mut impl FnMut(&FilterTest)) {
         match self {

@@ -63,6 +63,7 @@ pub struct FilterInput<'a, R = StatusRecord> {
 #[derive(Clone, Debug)]
 pub struct Filter {
     expression: Expression,
+    /// Empty if the filter names no order.
     sort: Vec<SortKey>,
 }
 
@@ -76,10 +77,11 @@ pub struct FilterError {
     pub message: String,
 }
 
-/// Returns a filter's text with another sort order; the default order is left out. An invalid filter is an error.
-pub(crate) fn with_order(text: &str, order: &[SortKey]) -> Result<String, FilterError> {
+/// Returns a filter's text with another sort order. The default order is left out, unless the filter `base`, on top of
+/// which the text applies, has an order of its own. An invalid filter is an error.
+pub(crate) fn with_order(text: &str, order: &[SortKey], base: &str) -> Result<String, FilterError> {
     let rest = parse::strip_order(text)?;
-    if order.is_empty() || order == SortKey::DEFAULT {
+    if order.is_empty() || order == SortKey::DEFAULT && parse::find_order(base)?.is_empty() {
         return Ok(rest);
     }
     let order: Vec<_> = order.iter().map(ToString::to_string).collect();
@@ -133,16 +135,13 @@ impl Filter {
 
     /// Parses the filter of a person with this name, the meaning of the term `mine`. Empty text matches everything.
     pub fn parse_for_person(text: &str, person: Option<&str>) -> Result<Self, FilterError> {
-        let (expression, mut sort) = parse::parse(text, person)?;
-        if sort.is_empty() {
-            sort.extend(SortKey::DEFAULT);
-        }
+        let (expression, sort) = parse::parse(text, person)?;
         Ok(Self { expression, sort })
     }
 
     /// Returns a filter of these expressions, all of which must hold, in the default order.
     pub fn all(expressions: impl IntoIterator<Item = Expression>) -> Self {
-        Self { expression: Expression::all(expressions.into_iter().collect()), sort: SortKey::DEFAULT.to_vec() }
+        Self { expression: Expression::all(expressions.into_iter().collect()), sort: Vec::new() }
     }
 
     /// Returns the filter that matches everything, in the default order.
@@ -160,13 +159,13 @@ impl Filter {
         &self.expression
     }
 
-    /// Returns a filter that requires both filters. The order is this filter's, or the other one's if this filter has
-    /// the default order.
+    /// Returns a filter that requires both filters. The order is this filter's, or the other one's if this filter names
+    /// none.
     #[must_use]
     pub fn and(&self, other: &Self) -> Self {
         let mut required = other.expression.clone().into_required();
         required.extend(self.expression.clone().into_required());
-        let sort = if self.sort == SortKey::DEFAULT { &other.sort } else { &self.sort };
+        let sort = if self.sort.is_empty() { &other.sort } else { &self.sort };
         Self { expression: Expression::all(required), sort: sort.clone() }
     }
 
@@ -225,6 +224,6 @@ impl Filter {
 
     /// Returns the sort order. Never empty.
     pub fn sort(&self) -> &[SortKey] {
-        &self.sort
+        if self.sort.is_empty() { &SortKey::DEFAULT } else { &self.sort }
     }
 }

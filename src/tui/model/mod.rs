@@ -273,7 +273,8 @@ impl Model {
         if request.view != self.list.view() {
             return;
         }
-        self.list.is_held = self.is_open();
+        // A command that is being typed or chosen is about the selected transaction.
+        self.list.is_held = self.is_open() || matches!(self.dialog, Dialog::Palette(_) | Dialog::Menu(_));
         let open = self.list.selected.filter(|_| self.list.is_held);
         let shown: BTreeSet<RowId> = page.order.iter().copied().chain(open).collect();
         self.transactions.retain(|row, _| shown.contains(row));

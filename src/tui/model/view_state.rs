@@ -3,6 +3,7 @@
 //! Unreadable parts are dropped. The view state must never contain data of a transaction.
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use crate::{
     domain::{filter::Filter, ids::RowId},
@@ -94,13 +95,15 @@ pub struct ChosenTheme {
 
 /// Reads a place; the word of a newer version becomes the default, so that the rest of the view state stays readable.
 fn known_or_default<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Pane, D::Error> {
-    Ok(Pane::deserialize(serde_json::Value::deserialize(from)?).unwrap_or_default())
+    Ok(Pane::deserialize(Value::deserialize(from)?).unwrap_or_default())
 }
 
 impl ViewState {
     /// Parses a saved view state. Drops invalid parts.
     pub fn parse(text: &str) -> Self {
-        let mut memory: Self = serde_json::from_str(text).unwrap_or_default();
+        let mut fields: serde_json::Map<String, Value> = serde_json::from_str(text).unwrap_or_default();
+        fields.retain(|name, value| Self::deserialize(json!({ name: value })).is_ok());
+        let mut memory = Self::deserialize(Value::Object(fields)).unwrap_or_default();
         // Whose name is set doesn't matter here.
         let is_good = |filter: &str| filter.len() <= 1_000 && Filter::parse_for_person(filter, Some("me")).is_ok();
         memory.filters.iter_mut().filter(|filter| !is_good(filter)).for_each(String::clear);
@@ -113,9 +116,9 @@ impl ViewState {
         memory
     }
 
-    /// Returns the JSON text for saving.
-    pub fn to_json(&self) -> String {
-        serde_json::to_string_pretty(self).unwrap_or_default()
+    /// Returns the JSON for saving.
+    pub fn to_value(&self) -> Value {
+        serde_json::to_value(self).unwrap_or_default()
     }
 
     /// Returns the saved view.
@@ -250,7 +253,7 @@ mod tests {
             (memory.used.len(), memory.used[0].as_str(), memory.used[1].as_str()),
             (50, "ticket:30", "ticket:59")
         );
-        assert_eq!(ViewState::parse(&memory.to_json()), memory);
+        assert_eq!(ViewState::parse(&memory.to_value().to_string()), memory);
         assert_eq!(ViewState::parse("nonsense"), ViewState::default());
         assert_eq!(ViewState::parse("").tab(), Tab::All);
         let odd = ViewState::parse(r#"{"view": 99, "filters": ["is:nonsense", "chain:base", "", "", ""], "more": 1}"#);

@@ -2,6 +2,8 @@
 //!
 //! Data only: the neighbouring files perform the effects.
 
+use std::sync::{Arc, Mutex};
+
 use tokio::{
     sync::watch,
     task::{JoinError, JoinSet},
@@ -80,6 +82,8 @@ pub(super) struct Dashboard {
     pub(super) commits: watch::Receiver<u64>,
     /// Blocking tasks; each returns a message. A panic in a task ends the loop.
     pub(super) tasks: JoinSet<Msg>,
+    /// Held by the undo that is under way, so that the next one waits.
+    pub(super) undo_turn: Arc<Mutex<()>>,
     pub(super) change_read: ChangeRead,
     /// The view whose page is being read, and when the read began.
     pub(super) paging: Option<(u64, MonotonicTime)>,

@@ -2,7 +2,10 @@
 //!
 //! The writes block for the disk, so they must run on the pool for blocking work.
 
-use std::time::Duration;
+use std::{
+    sync::{Arc, PoisonError},
+    time::Duration,
+};
 
 use chrono::{DateTime, Utc};
 
@@ -109,14 +112,18 @@ impl Dashboard {
 
     /// Undoes the last edit. If that is an import of several transactions, a person must confirm that import first.
     pub(super) fn undo(&mut self, at: DateTime<Utc>, confirmed: Option<ImportToUndo>) {
-        let context = self.context(at);
-        self.spawn(move || match edits::last_import(&context) {
-            Ok(Some(import)) if import.transactions > 1 && confirmed != Some(import) => Msg::UndoesImport(import),
-            Ok(import) if confirmed.is_some() && confirmed != import => {
-                Msg::Failed("Nothing was undone: another change was made in the meantime.".into())
+        let (context, turn) = (self.context(at), Arc::clone(&self.undo_turn));
+        self.spawn(move || {
+            // Until the undo before this one is done, the last edit isn't the one that this one reverts.
+            let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
+            match edits::last_import(&context) {
+                Ok(Some(import)) if import.transactions > 1 && confirmed != Some(import) => Msg::UndoesImport(import),
+                Ok(import) if confirmed.is_some() && confirmed != import => {
+                    Msg::Failed("Nothing was undone: another change was made in the meantime.".into())
+                }
+                Ok(_) => outcome_message(edits::undo(&context)),
+                Err(error) => Msg::Failed(error.to_string()),
             }
-            Ok(_) => outcome_message(edits::undo(&context)),
-            Err(error) => Msg::Failed(error.to_string()),
         });
     }
 

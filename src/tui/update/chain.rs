@@ -39,7 +39,6 @@ pub(crate) fn ask(model: &mut Model, now: MonotonicTime) -> Vec<Effect> {
 /// Corrects the source chain of the selected transaction to the chain on which it was found.
 pub(crate) fn correct_source(model: &mut Model, now: MonotonicTime) -> Vec<Effect> {
     let Some(row) = model.list.selected else { return Vec::new() };
-    model.list.is_chosen = true;
     let found = model.transactions.get(&row).and_then(|tx| advice::found_elsewhere(tx).cloned());
     match found {
         Some(chain) => vec![Effect::Write(Write::Edit(Edit::CorrectSource { transactions: vec![row], chain }))],

@@ -7,7 +7,7 @@ use crate::{
     clock::{MonotonicTime, Now},
     domain::{change::RecentChange, duration_stats::RouteKey, filter::Direction, reply::Audience},
     tui::{
-        command::{CommandId, command_table},
+        command::{CommandId, TargetKind, command_table},
         dialogs::{
             Dialog, copy, filter,
             help::state::HelpPage,
@@ -40,6 +40,9 @@ pub(crate) fn dispatch(model: &mut Model, id: CommandId, now: Now) -> Vec<Effect
         let target = if model.screen == Screen::Alerts { "alert" } else { "transaction" };
         return actions::refuse(model, format!("No {target} is selected."), now.mono);
     }
+    if id.target_kind() != TargetKind::Nothing {
+        choose_selected(model);
+    }
     macro_rules! perform {
         ($($id:ident $group:ident $(needs $needs:ident)? [$($context:ident)*] $name:literal $hint:literal [$($key:literal)*]
            $help:literal $(<$argument:literal>)? => $perform:expr;)*) => {
@@ -49,6 +52,13 @@ pub(crate) fn dispatch(model: &mut Model, id: CommandId, now: Now) -> Vec<Effect
         };
     }
     command_table!(perform)
+}
+
+/// Keeps the selected transaction selected, because a command may be about it.
+fn choose_selected(model: &mut Model) {
+    if model.screen != Screen::Alerts {
+        model.list.choose();
+    }
 }
 
 /// Calls the function of a command.
@@ -156,7 +166,7 @@ fn open(model: &mut Model, now: MonotonicTime) {
     if model.screen == Screen::Alerts {
         alerts::update::open_selected(model, now);
     } else if model.list.selected.is_some() {
-        model.list.is_chosen = true;
+        model.list.choose();
         model.open_detail(false);
     }
 }
@@ -187,6 +197,7 @@ fn next_pane(model: &mut Model, now: MonotonicTime) {
 
 /// Opens the command line in the present contexts, with this text.
 fn open_command_line(model: &mut Model, text: &str) {
+    choose_selected(model);
     model.dialog = Dialog::Palette(CommandPalette::new(model.contexts(), text));
 }
 

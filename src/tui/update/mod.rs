@@ -99,6 +99,12 @@ fn apply(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
         Msg::History(row, read) => store_changes::on_history(model, row, *read, now.mono).into_effects(),
         Msg::Body(row, body) => detail::update::on_body(model, row, *body).into_effects(),
         Msg::ForTexts(transactions, wanted) => reply::update::on_loaded(model, &transactions, wanted, now),
+        // A person has opened a dialog or another screen since.
+        Msg::FoundAlert(_)
+            if !matches!((&model.dialog, model.screen), (Dialog::None, Screen::List | Screen::Detail)) =>
+        {
+            Vec::new()
+        }
         Msg::FoundAlert(Some(row)) => model.list.select_when_loaded(row).into_effects(),
         Msg::FoundAlert(None) => {
             model.show_message(MessageTone::Bad, "No other transaction here has an alert.", now.mono).into_effects()
@@ -166,6 +172,7 @@ fn on_tick(model: &mut Model, now: Now) -> Vec<Effect> {
     if std::mem::take(&mut model.should_retry_page) {
         model.list.mark_stale();
     }
+    model.list.refresh_by_time(now.mono);
     let count = std::mem::take(&mut model.should_retry_count).then_some(Effect::Count);
     let quote = quote::update::on_tick(model, now);
     let due = alerts::update::load_if_due(model, now.mono).into_iter().chain(count);

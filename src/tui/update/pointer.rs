@@ -56,7 +56,10 @@ pub(crate) fn on_click(model: &mut Model, target: ClickTarget, now: Now) -> Vec<
             model.clicked = row.map(|row| (row, now.mono));
         }
         ClickTarget::Tab(tab) => return show_tab(model, tab),
-        ClickTarget::DetailTab(tab) => (model.list.is_chosen, model.detail.tab) = (true, tab),
+        ClickTarget::DetailTab(tab) => {
+            model.list.choose();
+            model.detail.tab = tab;
+        }
         ClickTarget::AlertTab(tab) => model.alert_list.show_tab(tab),
         ClickTarget::Title(column) => {
             return column.spec().sort.map_or_else(Vec::new, |by| arrangement::choose_order(model, by, now));

@@ -29,7 +29,6 @@ pub(crate) const MAX_UNCONFIRMED: usize = 10;
 
 /// Requests a poll of the selected transaction.
 pub(crate) fn poll_selected(model: &mut Model, now: Now) -> Vec<Effect> {
-    model.list.is_chosen |= model.list.selected.is_some();
     model.list.selected.map_or_else(Vec::new, |row| request_polls(model, vec![row], now))
 }
 
@@ -124,7 +123,8 @@ pub(crate) fn request_polls(model: &mut Model, rows: Vec<RowId>, now: Now) -> Ve
         |profile: &str| rows.iter().any(|row| model.transactions.get(row).is_some_and(|tx| tx.profile == profile));
     let budgets = model.budgets(now.wall).filter(|budget| !is_loaded || has_row(budget.profile));
     let all: Option<Vec<&str>> = budgets.map(|budget| obstacle(budget.report)).collect();
-    let obstacle = all.and_then(|obstacles| obstacles.first().copied());
+    // Without any budget, the transaction belongs to a profile that isn't shown.
+    let obstacle = all.map(|obstacles| obstacles.first().copied().unwrap_or("This dashboard doesn't poll its profile"));
     let sentence = match (obstacle, rows.len()) {
         (Some(why), 1) => format!("{why}. The transaction will be polled when polling works again."),
         (Some(why), count) => format!("{why}. The {count} transactions will be polled when polling works again."),

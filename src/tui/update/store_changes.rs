@@ -12,7 +12,11 @@ use crate::{
         effect::Effect,
         message::StoreUpdate,
         model::{MessageTone, Model, Overview, Screen},
-        screens::{alerts, detail::history::TransactionHistory, list::state::PageRequest},
+        screens::{
+            alerts,
+            detail::history::TransactionHistory,
+            list::{state::PageRequest, tab::Tab},
+        },
     },
 };
 
@@ -30,7 +34,8 @@ pub(crate) fn on_store_changed(model: &mut Model, update: StoreUpdate, now: Now)
     model.charts.is_stale = true;
     // Most polls change nothing, and most of them concern transactions that aren't shown.
     let has_changes = feed.needs_resync || feed.changes.iter().any(|change| change.kind != ChangeKind::Polled);
-    let is_shown = |row: &RowId| model.transactions.contains_key(row) || !model.list.filter_text.is_empty();
+    let is_filtered = !model.list.filter_text.is_empty() || matches!(model.list.tab, Tab::Own(_));
+    let is_shown = |row: &RowId| is_filtered || model.transactions.contains_key(row);
     let has_changes = has_changes || feed.has_dropped_polls;
     let notify = raised_notification(model, &feed);
     let touched = feed.rows(true);
@@ -92,9 +97,9 @@ fn leave_detail(model: &mut Model, now: MonotonicTime) {
             model.previous_screen = Screen::List;
         } else {
             model.screen = Screen::List;
-        }
-        if let Dialog::Find { .. } = model.dialog {
-            model.dialog = Dialog::None;
+            if let Dialog::Find { .. } = model.dialog {
+                model.dialog = Dialog::None;
+            }
         }
         model.show_message(MessageTone::Bad, "The transaction was deleted.", now);
     }

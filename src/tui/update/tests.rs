@@ -916,6 +916,22 @@ fn poll_request_without_a_poller_is_written_and_reported() {
 }
 
 #[test]
+fn command_that_is_being_typed_is_about_the_transaction_that_was_selected() {
+    let mut model = dashboard("2");
+    (model.list.is_chosen, model.list.pending_selection) = (false, None);
+    let row = model.list.selected.unwrap();
+    press(&mut model, &[":"], now());
+    type_in(&mut model, "untrack", now());
+    // Meanwhile it leaves the view.
+    model.transactions.get_mut(&row).unwrap().state.settled_at = Some(now().wall);
+    let settled: Vec<Transaction> = model.transactions.values().cloned().collect();
+    let changes = everything(settled, Vec::new());
+    change_store(&mut model, changes, Some(live_report(now().wall)), now());
+    let untrack = Effect::Write(Write::Edit(Edit::Untrack { transactions: vec![row] }));
+    assert!(press(&mut model, &["Enter"], now()).contains(&untrack));
+}
+
+#[test]
 fn poll_request_speaks_of_the_poller_of_its_profile() {
     let mut model = dashboard("5");
     change_store(&mut model, changed(Vec::new()), Some(live_report(now().wall)), now());

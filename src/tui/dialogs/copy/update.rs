@@ -21,7 +21,6 @@ use crate::{
 /// Opens the menu of links.
 pub(crate) fn links(model: &mut Model, now: Now) -> Vec<Effect> {
     let Some(menu) = model.selected().map(CopyMenu::links) else { return Vec::new() };
-    model.list.is_chosen = true;
     match menu.items.is_empty() {
         true => model.show_message(MessageTone::Bad, NO_LINK, now.mono),
         false => model.dialog = Dialog::CopyMenu(menu),
@@ -33,7 +32,6 @@ pub(crate) fn links(model: &mut Model, now: Now) -> Vec<Effect> {
 pub(crate) fn browse(model: &mut Model, now: Now) -> Vec<Effect> {
     let Some(tx) = model.selected() else { return Vec::new() };
     let link = copy::state::best_link(tx);
-    model.list.is_chosen = true;
     match link {
         Some(link) => open(model, link, now),
         None => actions::refuse(model, NO_LINK, now.mono),

@@ -44,6 +44,8 @@ pub(crate) fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> Vec<Effect> 
             }
             Vec::new()
         }
+        // An answer is asked for again after a change of the values.
+        (QuoteStage::Answered(answer), KeyCode::Enter) if answer.quote_id().is_some() => Vec::new(),
         (_, KeyCode::Enter) => ask(model, now),
         (_, KeyCode::Tab | KeyCode::Down) => move_focus(form, 1),
         (_, KeyCode::BackTab | KeyCode::Up) => move_focus(form, -1),

@@ -104,7 +104,7 @@ pub(crate) fn on_loaded(model: &mut Model, read: &[Transaction], wanted: TextUse
             (Dialog::Reply { title, warning, text: text.clone(), scroll: 0 }, vec![Effect::Copy(text)])
         }
     };
-    (model.dialog, model.list.is_chosen) = (dialog, true);
+    model.dialog = dialog;
     effects
 }
 

@@ -87,15 +87,13 @@ pub(crate) fn on_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Shows the tab beside the shown one. The transaction counts as chosen by the person, as when a tab is clicked.
+/// Shows the tab beside the shown one.
 pub(crate) fn show_neighbor_tab(model: &mut Model, direction: Direction) {
-    model.list.is_chosen |= model.list.selected.is_some();
     model.detail.tab = model.detail.tab.neighbor(direction);
 }
 
-/// Scrolls the detail beside the list. The transaction counts as chosen by the person, who reads it.
+/// Scrolls the detail beside the list.
 pub(crate) fn scroll_beside_list(model: &mut Model, lines: isize) {
-    model.list.is_chosen |= model.list.selected.is_some();
     model.detail.move_by(lines, model.geometry.scroll_end);
 }
 

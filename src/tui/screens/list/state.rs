@@ -4,11 +4,14 @@
 //! follow the transaction, never the row. When the order changes, the selected transaction keeps its row on the screen,
 //! and the other rows move. Until a person selects a transaction, the first and most urgent one is selected.
 
+use std::time::Duration;
+
 use super::{
     columns::{ContentWidths, ListColumns},
     tab::Tab,
 };
 use crate::{
+    clock::MonotonicTime,
     domain::{
         filter::{Filter, FilterError},
         ids::RowId,
@@ -76,8 +79,11 @@ pub struct ListState {
     pub selected: Option<RowId>,
     /// Whether a person chose the selected transaction, by moving to it or by a command on it.
     pub is_chosen: bool,
-    /// Whether the selected transaction stays selected though the list doesn't have it: it is open.
+    /// Whether the selected transaction stays selected though the list doesn't have it: it is open, or a command on it
+    /// is typed.
     pub is_held: bool,
+    /// The index in the loaded part at which the held transaction would be.
+    held_at: Option<usize>,
     /// The transaction that is selected as soon as it is loaded.
     pub pending_selection: Option<RowId>,
     /// The row that a command handles, and the next row that needs somebody: once the command is done, the selection
@@ -95,6 +101,8 @@ pub struct ListState {
     pub is_view_new: bool,
     /// Whether the list must be loaded again.
     is_stale: bool,
+    /// When the time alone was last a reason to load the list again.
+    refreshed_at: MonotonicTime,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,8 +124,17 @@ impl ListState {
 
     /// Returns the index of the selected transaction in the loaded part.
     pub fn position(&self) -> Option<usize> {
-        let selected = self.selected?;
-        self.part.rows.iter().position(|row| *row == selected)
+        self.index_of(self.selected?)
+    }
+
+    fn index_of(&self, row: RowId) -> Option<usize> {
+        self.part.rows.iter().position(|own| *own == row)
+    }
+
+    /// Returns the loaded rows after the selected one, or after the place of a held one.
+    fn rows_after(&self) -> Vec<RowId> {
+        let next = self.position().map(|here| here + 1).or(self.held_at).unwrap_or(0);
+        self.part.rows.iter().skip(next).copied().collect()
     }
 
     /// Returns the row number of the selected transaction and the number of rows; `-` if unknown.
@@ -193,6 +210,16 @@ impl ListState {
         self.is_stale = true;
     }
 
+    /// Marks the list as stale every few seconds if the time alone can change what it shows, such as `age>30m`.
+    pub fn refresh_by_time(&mut self, now: MonotonicTime) {
+        const INTERVAL: Duration = Duration::from_secs(5);
+        let depends_on_time = |filter: &Filter| filter.expression().depends_on_time();
+        if now.since(self.refreshed_at) >= INTERVAL && [&self.filter, &self.tab_filter].into_iter().any(depends_on_time)
+        {
+            (self.refreshed_at, self.is_stale) = (now, true);
+        }
+    }
+
     /// Selects a transaction as soon as it is loaded.
     pub fn select_when_loaded(&mut self, row: RowId) {
         (self.pending_selection, self.is_stale) = (Some(row), true);
@@ -234,7 +261,7 @@ impl ListState {
     /// Returns the rows around the selected one, first those after it. If the selected transaction leaves the list, the
     /// first of these that is still in the list is selected.
     fn neighbours(&self) -> Vec<RowId> {
-        let here = self.position().unwrap_or(self.top).min(self.part.rows.len());
+        let here = self.position().or(self.held_at).unwrap_or(self.top).min(self.part.rows.len());
         let (before, after) = self.part.rows.split_at(here);
         after.iter().take(self.margin()).chain(before.iter().rev().take(self.margin())).copied().collect()
     }
@@ -246,7 +273,7 @@ impl ListState {
         }
         let shows_the_first = self.top == 0 && !self.part.has_more_before;
         let on_screen = self.position().filter(|_| !shows_the_first).map(|position| position.saturating_sub(self.top));
-        let near = self.neighbours();
+        let (near, after) = (self.neighbours(), self.rows_after());
         let was_new = std::mem::take(&mut self.is_view_new);
         self.count_before(&part, was_new);
         self.part = part;
@@ -265,6 +292,10 @@ impl ListState {
             (Some(_), _) => return self.is_stale = true,
             (None, _) => {}
         }
+        self.held_at = match self.position() {
+            Some(_) => None,
+            None => Some(after.iter().find_map(|row| self.index_of(*row)).unwrap_or(self.part.rows.len())),
+        };
         self.restore_selection(on_screen, &near);
         let pending_move = std::mem::take(&mut self.pending_move);
         if pending_move != 0 {
@@ -322,7 +353,9 @@ impl ListState {
                 return;
             }
             let neighbour = near.iter().find(|row| self.part.rows.contains(row));
-            let before = std::mem::replace(&mut self.selected, neighbour.or(self.part.rows.last()).copied());
+            // After an empty list, the first and most urgent transaction is selected.
+            let other = if near.is_empty() { self.part.rows.first() } else { self.part.rows.last() };
+            let before = std::mem::replace(&mut self.selected, neighbour.or(other).copied());
             if self.selected.is_none() {
                 // When the list has rows again, the transaction is probably among these.
                 self.pending_selection = self.pending_selection.or(before);
@@ -343,7 +376,11 @@ impl ListState {
             _ => {}
         }
         let rows = rows.saturating_add(std::mem::take(&mut self.pending_move));
-        let here = self.position().unwrap_or(0);
+        // The row at the place of a held transaction is the next one.
+        let (here, rows) = match (self.position(), self.held_at) {
+            (None, Some(next)) if rows > 0 => (next, rows - 1),
+            (here, next) => (here.or(next).unwrap_or(0), rows),
+        };
         let last = self.part.rows.len().saturating_sub(1);
         let there = here.saturating_add_signed(rows).min(last);
         let moved = there as isize - here as isize;
@@ -376,9 +413,16 @@ impl ListState {
     /// Selects the row at this index of the loaded part, if there is one.
     pub fn select(&mut self, position: usize) {
         if let Some(row) = self.part.rows.get(position) {
-            (self.selected, self.is_chosen) = (Some(*row), true);
+            self.selected = Some(*row);
+            self.choose();
         }
         self.scroll_into_view();
+    }
+
+    /// Records that a person works on the selected transaction: it stays selected, and no other is waited for.
+    pub fn choose(&mut self) {
+        self.is_chosen |= self.selected.is_some();
+        (self.pending_selection, self.handled_and_next) = (None, None);
     }
 
     /// Selects the next row that needs somebody, once the selected row is handled. The selected row may have left the
@@ -456,6 +500,41 @@ mod tests {
         assert_eq!(list.selected, Some(RowId(3)));
         list.move_by(-10);
         assert_eq!(list.selected, Some(RowId(1)));
+    }
+
+    #[test]
+    fn a_held_transaction_keeps_its_place_after_it_left_the_list() {
+        let mut list = list(&rows(1..=12));
+        list.select(6);
+        list.is_held = true;
+        let without = rows((1..=12).filter(|row| *row != 7));
+        for (step, next) in [(1, 8), (2, 9), (-1, 6), (-9, 1)] {
+            list.selected = Some(RowId(7));
+            reload(&mut list, &rows(1..=12));
+            reload(&mut list, &without);
+            list.move_by(step);
+            assert_eq!(list.selected, Some(RowId(next)), "{step}");
+        }
+        // It is held no longer: its neighbour is selected, not the first.
+        list.selected = Some(RowId(7));
+        reload(&mut list, &rows(1..=12));
+        reload(&mut list, &without);
+        list.is_held = false;
+        reload(&mut list, &without);
+        assert_eq!(list.selected, Some(RowId(8)));
+    }
+
+    #[test]
+    fn a_command_on_a_row_ends_the_wait_for_another() {
+        let mut list = list(&rows(1..=1));
+        list.select(0);
+        reload(&mut list, &[]);
+        assert_eq!((list.selected, list.pending_selection), (None, Some(RowId(1))));
+        reload(&mut list, &rows(2..=3));
+        assert_eq!(list.selected, Some(RowId(2)), "the most urgent one");
+        list.choose();
+        reload(&mut list, &rows(1..=3));
+        assert_eq!(list.selected, Some(RowId(2)));
     }
 
     #[test]

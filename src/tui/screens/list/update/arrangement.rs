@@ -65,7 +65,8 @@ fn first_key(model: &Model) -> SortKey {
 }
 
 fn set_order(model: &mut Model, keys: &[SortKey], now: Now) -> Vec<Effect> {
-    match filter::with_order(&model.list.filter_text, keys) {
+    let base = model.view_state.base_filter(model.list.tab);
+    match filter::with_order(&model.list.filter_text, keys, base) {
         Ok(text) => set_typed(model, &text, now),
         Err(error) => actions::refuse(model, error.message, now.mono),
     }

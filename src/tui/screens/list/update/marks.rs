@@ -17,7 +17,6 @@ use crate::{
 pub(crate) fn toggle(model: &mut Model) {
     if let Some(row) = model.list.selected {
         model.marks.toggle(row);
-        model.list.is_chosen = true;
         model.list.move_by(1);
     }
 }
@@ -25,7 +24,6 @@ pub(crate) fn toggle(model: &mut Model) {
 /// Opens a range at the selected transaction, or marks the open range up to the selected transaction.
 pub(crate) fn range(model: &mut Model, now: MonotonicTime) -> Vec<Effect> {
     let Some(here) = model.list.selected else { return Vec::new() };
-    model.list.is_chosen = true;
     if model.marks.range.is_none() {
         model.marks.range = Some(here);
         return Vec::new();

@@ -136,8 +136,8 @@ fn need_line(context: &DrawContext<'_>, columns: usize) -> Line<'static> {
 /// Draws the requests a second as a filled area, with a line at the limit and at the need.
 fn draw_rate(context: &DrawContext<'_>, minutes: &[MinuteStats], axis: TimeAxis, pane: Rect, frame: &mut Frame<'_>) {
     let limit = minutes.last().map_or(0.0, |minute| minute.limit);
-    let greatest = minutes.iter().map(MinuteStats::rate).fold(limit, f64::max);
     let need = context.model.live_poller(context.now.wall).and_then(|report| report.need).map(|need| need.polls);
+    let greatest = minutes.iter().map(MinuteStats::rate).fold(limit.max(need.unwrap_or(0.0)), f64::max);
     // A single failure has its mark below; red is for minutes in which polling hardly worked.
     let style = |dot: &ChartDot| match (dot.is_throttled, dot.has_mostly_failed) {
         (true, _) => context.theme.warning(),

@@ -57,11 +57,18 @@ pub(crate) fn draw(context: &DrawContext<'_>, summary: &RouteSummary, pane: Rect
     frame.render_widget(marks_line(context, summary, &buckets, cells), indented(marks));
     bars::draw(context, &heights, indented(chart), cells, frame);
     let cell = |text: String| width::fit(&text, cells, "");
-    let count = |count: u64| cell(if count > 0 { count.to_string() } else { String::new() });
+    let count = |count: u64| cell(short_count(count, cells));
     let text: String = buckets.iter().map(|bucket| count(bucket.count)).collect();
     frame.render_widget(Line::raw(text), indented(counts));
     let text: String = buckets.iter().map(|bucket| cell(bucket.label())).collect();
     frame.render_widget(Line::styled(text, context.theme.dim()), indented(labels));
+}
+
+/// Returns a number above zero in fewer letters than `cells`, in thousands or millions if need be; else nothing.
+fn short_count(count: u64, cells: usize) -> String {
+    let spellings = [(1, ""), (1_000, "k"), (1_000_000, "M")].map(|(unit, sign)| (count / unit, sign));
+    let fits = |(number, sign): &(u64, &str)| *number > 0 && number.to_string().len() + sign.len() < cells;
+    spellings.into_iter().find(fits).map_or_else(String::new, |(number, sign)| format!("{number}{sign}"))
 }
 
 /// Returns the line above the bars with a mark at the median and at nine in ten.
