@@ -531,9 +531,11 @@ impl Scheduler {
         loop {
             let first = self.due.first_current(|entry| is_current_due(&self.items, entry))?;
             let item = self.items.get(first.position as usize)?;
-            let is_due =
-                || first.at <= now && self.price.is_some_and(|price| item.urgency.index(seconds(now)) >= price);
-            // An item that is due at the present price, too, needs no new crossing.
+            // An item whose crossing is known and that is due at the present price, too, needs no new one.
+            let is_due = || {
+                let price = self.price.filter(|_| item.price > 0.0 && first.at <= now);
+                price.is_some_and(|price| item.urgency.index(seconds(now)) >= price)
+            };
             if !self.has_stale_price(item) || self.rechecks == MAX_RECHECKS || is_due() {
                 return Some(first.position);
             }
