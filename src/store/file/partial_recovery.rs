@@ -48,7 +48,25 @@ pub(in crate::store) fn recover_rows(source: &Connection, target: &Connection) -
     }
     clear_unreadable(target)?;
     delete_orphans(target)?;
+    raise_sequences(source, target)?;
     Ok(recovered_rows)
+}
+
+/// Takes over the highest row numbers that were ever used, as far as they can be read: no number is used again.
+fn raise_sequences(source: &Connection, target: &Connection) -> rusqlite::Result<()> {
+    let read = || -> rusqlite::Result<Vec<(String, i64)>> {
+        let mut statement = source.prepare("SELECT name, seq FROM sqlite_sequence")?;
+        statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
+    };
+    for (name, seq) in read().unwrap_or_default() {
+        if target.execute("UPDATE sqlite_sequence SET seq = max(seq, ?2) WHERE name = ?1", (&name, seq))? == 0 {
+            target.execute(
+                "INSERT INTO sqlite_sequence SELECT name, ?2 FROM sqlite_schema WHERE type = 'table' AND name = ?1",
+                (&name, seq),
+            )?;
+        }
+    }
+    Ok(())
 }
 
 /// Replaces damaged rows by the same rows of another backup, where these are intact. Returns how many were replaced.

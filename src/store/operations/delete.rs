@@ -35,7 +35,7 @@ pub(super) fn delete(db: &Connection, keys: &[TransactionKey], stamp: &Stamp) ->
 }
 
 /// Runs deletions after which nothing of the deleted data remains in the file.
-pub(super) fn securely<T>(db: &Connection, delete: impl FnOnce() -> Result<T>) -> Result<T> {
+pub(in crate::store) fn securely<T>(db: &Connection, delete: impl FnOnce() -> Result<T>) -> Result<T> {
     db.pragma_update(None, "secure_delete", true)?;
     let deleted = delete();
     db.pragma_update(None, "secure_delete", false)?;

@@ -95,8 +95,13 @@ fn plan(db: &Connection, edit: &Edit, stamp: &Stamp) -> Result<Vec<EditStep>> {
                 // What the service has found is on the right chain.
                 let is_unknown = matches!(tx.state.status, None | Some(RouterStatus::NotFound));
                 let differs = tx.params.from_chain != *chain;
-                let (before, after) = (tx.params.from_chain, chain.clone());
-                steps.extend((is_unknown && differs).then_some(EditStep::Source { row: tx.id.0, before, after }));
+                if !is_unknown || !differs {
+                    continue;
+                }
+                let row = tx.id.0;
+                let (before, after) = (StoredTracking::from(&tx.tracking), StoredTracking::ACTIVE);
+                steps.extend((before != after).then_some(EditStep::Tracking { row, before, after }));
+                steps.push(EditStep::Source { row, before: tx.params.from_chain, after: chain.clone() });
             }
         }
     }

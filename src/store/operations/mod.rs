@@ -159,7 +159,7 @@ pub(in crate::store) fn apply(
         Operation::AnswerStatus { request, observation } => {
             status_requests::set_answer(db, request, observation, at).map(done)
         }
-        Operation::ForgetStatus { request } => delete::securely(db, || status_requests::delete(db, request)).map(done),
+        Operation::ForgetStatus { request } => securely(db, || status_requests::delete(db, request)).map(done),
         Operation::RecordProfileEvent { profile, event } => profile::record_event(db, profile, event, at).map(done),
         Operation::ReportPolling { profile, report } => profile::report_polling(db, profile, report, at).map(done),
         Operation::MoveNotificationCursor { profile, cursor } => {
@@ -193,7 +193,9 @@ pub(in crate::store) fn extend_search_index(db: &mut Connection) -> Result<bool>
     search_index::is_behind(db)
 }
 
-pub(in crate::store) use self::{light::leave_bodies_out, rebuild::rebuild_records, track::track_batch};
+pub(in crate::store) use self::{
+    delete::securely, light::leave_bodies_out, rebuild::rebuild_records, track::track_batch,
+};
 
 /// Moves the notification cursors of a snapshot back to the end of its feed: the database may have lost entries that
 /// this machine had applied.

@@ -269,8 +269,7 @@ fn correct_source(db: &Connection, row: RowId, from: &ChainId, to: &ChainId, pas
     }
     alert_changes::clear_all(db, row, pass.stamp.at)?;
     on_chain::remove(db, row)?;
-    // An undo or redo resumes no polling that somebody has stopped since.
-    transactions::write_source(db, row, to, pass.reversal.is_none())?;
+    transactions::write_source(db, row, to)?;
     Ok(true)
 }
 

@@ -68,6 +68,8 @@ pub struct TransactionOutcome {
     /// The status; `None` before the first answer.
     pub status: Option<RouterStatus>,
     pub is_polled: bool,
+    /// Whether a later answer contradicts the status.
+    pub is_contradicted: bool,
     /// When the last answer with a status came.
     pub last_checked_at: Option<DateTime<Utc>>,
     /// When the first of the requests failed that got no usable answer since then.
@@ -80,6 +82,7 @@ impl<R> From<&Transaction<R>> for TransactionOutcome {
         Self {
             status: state.status.clone(),
             is_polled: tx.needs_polling(),
+            is_contradicted: state.conflict.is_some(),
             last_checked_at: state.last_checked_at,
             failing_since: state.failing_since,
         }
@@ -244,7 +247,7 @@ impl TransactionList<'_> {
     /// Returns the progress of all rows, in no particular order.
     pub fn outcomes(&self) -> Result<Vec<(RowId, TransactionOutcome)>> {
         let sql = format!(
-            "SELECT id, status, {POLLED}, last_checked_at, failing_since FROM transactions WHERE {}",
+            "SELECT id, status, {POLLED}, last_checked_at, failing_since, conflict IS NOT NULL FROM transactions WHERE {}",
             self.condition.sql
         );
         self.reader.db().all(&sql, params_from_iter(&self.condition.parameters), |row| {
@@ -253,6 +256,7 @@ impl TransactionList<'_> {
                 is_polled: row.get(2)?,
                 last_checked_at: columns::optional_moment(row, 3)?,
                 failing_since: columns::optional_moment(row, 4)?,
+                is_contradicted: row.get(5)?,
             };
             Ok((RowId(row.get(0)?), outcome))
         })
@@ -343,6 +347,11 @@ impl TransactionList<'_> {
             }
         }
         Ok(None)
+    }
+
+    /// Whether the list has this row.
+    pub fn contains(&self, row: RowId) -> Result<bool> {
+        Ok(self.first_of(&[row])?.is_some())
     }
 
     /// Returns the first of these rows that is in the list.

@@ -83,7 +83,7 @@ pub(super) fn apply(db: &Transaction<'_>, new: &LogEntries) -> Result<AppliedEnt
             own_entries::keep(db, entry)?;
         }
         if !deleted.is_empty() {
-            own_entries::forget(db, &deleted)?;
+            operations::securely(db, || own_entries::forget(db, &deleted))?;
         }
         applied.position = entry.position;
         applied.results.push((seq, results));

@@ -131,12 +131,21 @@ pub(in crate::store) struct Dictionary {
     content: Rc<[u8]>,
 }
 
-/// Returns the newest dictionary of a route.
+/// Returns the newest dictionary of a route that can be read: a damaged one concerns only the texts that were packed
+/// with it.
 pub(in crate::store) fn newest_dictionary(db: &Connection, params: &TransactionParams) -> Result<Option<Dictionary>> {
-    let sql = "SELECT id, content FROM dictionaries WHERE from_chain = ? AND to_chain = ? ORDER BY id DESC LIMIT 1";
+    let sql = "SELECT id, content FROM dictionaries WHERE from_chain = ? AND to_chain = ? ORDER BY id DESC";
     let route = [params.from_chain.as_str(), params.to_chain.as_str()];
-    let found = db.first(sql, route, |row| Ok((row.get(0)?, row.get::<_, Vec<u8>>(1)?)))?;
-    found.map(|(id, packed)| Ok(Dictionary { id, content: unpack_dictionary(id, packed)? })).transpose()
+    let mut statement = db.prepare_cached(sql)?;
+    let mut rows = statement.query(route)?;
+    while let Some(row) = rows.next()? {
+        let id = row.get(0)?;
+        match unpack_dictionary(id, row.get(1)?) {
+            Ok(content) => return Ok(Some(Dictionary { id, content })),
+            Err(error) => tracing::error!("dictionary {id} can't be read: {error}"),
+        }
+    }
+    Ok(None)
 }
 
 fn dictionary_content(db: &Connection, id: i64) -> Result<Rc<[u8]>> {

@@ -429,13 +429,15 @@ pub(in crate::store) fn request_poll(db: &Connection, row: RowId, at: DateTime<U
     db.run("UPDATE transactions SET poll_requested_at = ? WHERE id = ?", params![columns::moment(at), row.0])
 }
 
-/// Writes the source chain of a transaction, which is then as if it had never been answered. With `resumes` it is polled
-/// also if somebody stopped the polling.
-pub(in crate::store) fn write_source(db: &Connection, row: RowId, chain: &ChainId, resumes: bool) -> Result<()> {
+/// Writes the source chain of a transaction, which is then as if it had never been answered. A refusal by the service no
+/// longer keeps it from being polled.
+pub(in crate::store) fn write_source(db: &Connection, row: RowId, chain: &ChainId) -> Result<()> {
     let Some(header) = header(db, row)? else { return Ok(()) };
     let before = header.with_record(None);
-    let stays_untracked = before.tracking == Tracking::Untracked && !resumes;
-    let tracking = if stays_untracked { Tracking::Untracked } else { Tracking::Active };
+    let tracking = match before.tracking {
+        Tracking::Untracked => Tracking::Untracked,
+        Tracking::Active | Tracking::Parked(_) => Tracking::Active,
+    };
     let mut after = Transaction { state: TransactionState::default(), tracking, ..before.clone() };
     after.params.from_chain = chain.clone();
     after.state.polls = before.state.polls;

@@ -294,9 +294,9 @@ pub(in crate::store) fn changed_by_others(
     let mut rows = statement.query(params![edit, author])?;
     let mut changed = HashSet::new();
     while let Some(row) = rows.next()? {
-        changed.extend(
-            from_json(row.get_ref(0)?.as_str().map_err(rusqlite::Error::from)?)?.iter().flat_map(EditStep::targets),
-        );
+        let text: String = columns::lenient(row, 0)?;
+        let steps = columns::parse_or_omit::<Vec<EditStep>>(&text, format_args!("an edit"));
+        changed.extend(steps.iter().flatten().flat_map(EditStep::targets));
     }
     Ok(changed)
 }
@@ -316,8 +316,8 @@ pub(in crate::store) fn update(
     db.run(sql, values)
 }
 
-/// Removes the steps about transactions that are about to be deleted. Costs O(n) in all edits, even for a single
-/// transaction.
+/// Removes the steps about transactions that are about to be deleted, and each edit that was about these alone, because
+/// its summary may have a ticket or a label. Costs O(n) in all edits, even for a single transaction.
 pub(in crate::store) fn forget(db: &Connection, rows: impl Iterator<Item = RowId>) -> Result<()> {
     let rows: HashSet<i64> = rows.map(|row| row.0).collect();
     let mut alerts = HashSet::new();
@@ -335,7 +335,14 @@ pub(in crate::store) fn forget(db: &Connection, rows: impl Iterator<Item = RowId
         };
         let before = steps.len();
         steps.retain(|step| !step.is_about(&rows, &alerts));
-        if steps.len() < before {
+        if steps.is_empty() && before > 0 {
+            db.run(
+                "DELETE FROM changes WHERE event IN ('taken_back', 'done_again') AND (profile, what ->> 'summary') IN
+                 (SELECT profile, summary FROM edits WHERE id = ?)",
+                [id],
+            )?;
+            db.run("DELETE FROM edits WHERE id = ?", [id])?;
+        } else if steps.len() < before {
             db.run("UPDATE edits SET steps = ? WHERE id = ?", params![to_json(&steps)?, id])?;
         }
     }

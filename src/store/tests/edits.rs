@@ -383,3 +383,34 @@ fn the_size_of_the_import_that_undo_would_reverse_is_known() {
     testing::undo(&store, "default", at(2));
     assert_eq!(size(), 4);
 }
+
+#[test]
+fn nothing_says_which_ticket_and_label_a_deleted_transaction_had() {
+    let (_folder, store) = open();
+    let row = import_one(&store);
+    let edit = |edit| testing::edit(&store, "default", edit, at(1));
+    edit(Edit::SetTicket { transactions: vec![row], ticket: Some("SECRET-1".into()) });
+    edit(Edit::ChangeLabels { transactions: vec![row], add: vec!["secret-2".into()], remove: vec![] });
+    testing::undo(&store, "default", at(2)).unwrap();
+    testing::delete(&store, vec![row], at(3));
+    let db = Connection::open(store.path()).unwrap();
+    let texts = |sql: &str| db.query_row(sql, [], |row| row.get::<_, Option<String>>(0)).unwrap().unwrap_or_default();
+    let left = texts("SELECT group_concat(summary || steps) FROM edits")
+        + &texts("SELECT group_concat(ifnull(what, '')) FROM changes");
+    assert!(!left.to_lowercase().contains("secret"), "{left}");
+}
+
+#[test]
+fn damaged_dictionary_concerns_only_the_texts_that_were_packed_with_it() {
+    let (_folder, store) = open();
+    let row = import_one(&store);
+    let long =
+        Observation { body: Some("several words of an answer ".repeat(40)), ..fixtures::says(RouterStatus::Ongoing) };
+    observe(&store, row, long, 1);
+    let db = Connection::open(store.path()).unwrap();
+    assert!(db.execute("UPDATE dictionaries SET content = zeroblob(length(content))", []).unwrap() > 0);
+    observe(&store, row, body(RouterStatus::Success, 2), 2);
+    let known = store.reader().unwrap().transaction(row).unwrap().unwrap();
+    assert_eq!(known.state.status, Some(RouterStatus::Success));
+    assert!(known.record.is_some());
+}

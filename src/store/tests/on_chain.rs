@@ -150,3 +150,24 @@ fn corrected_source_chain_resets_the_state_and_never_replaces_another_transactio
     observe(&store, row, fixtures::says(RouterStatus::Ongoing), 80);
     assert_eq!(correct("1"), 0);
 }
+
+#[test]
+fn undo_of_a_corrected_source_stops_the_polling_that_the_correction_resumed() {
+    let (_folder, store) = open();
+    let row = import_one(&store);
+    observe(&store, row, fixtures::answer(StatusOutcome::NotFound(None)), 1);
+    let edit = |edit| testing::edit(&store, "default", edit, at(2));
+    edit(Edit::Untrack { transactions: vec![row] });
+    edit(Edit::CorrectSource { transactions: vec![row], chain: ChainId::new("10") });
+    assert_eq!(header(&store, row).tracking, Tracking::Active);
+    testing::undo(&store, "default", at(3)).unwrap();
+    assert_eq!(
+        (header(&store, row).tracking, header(&store, row).params.from_chain),
+        (Tracking::Untracked, fixtures::params(1).from_chain)
+    );
+    testing::redo(&store, "default", at(4)).unwrap();
+    assert_eq!(
+        (header(&store, row).tracking, header(&store, row).params.from_chain.as_str()),
+        (Tracking::Active, "10")
+    );
+}

@@ -59,7 +59,7 @@ impl LogSession {
             None => return Ok(()),
         };
         // Only now, so that a failed download leaves no file of lost entries at each attempt.
-        let loss = if has_lost { Some(self.save_lost_entries(link).await?) } else { None };
+        let loss = if has_lost { Some(self.save_lost_entries(link, first).await?) } else { None };
         let (store, team, is_light) = (self.store.clone(), link.team, self.options.is_light);
         let load = move || match file {
             Some(file) => store.load_snapshot(&file, team, loss.as_ref(), is_light),
@@ -71,9 +71,11 @@ impl LogSession {
         Ok(())
     }
 
-    /// Finds this machine's entries that the database lost, and saves them to a file beside the replica.
-    async fn save_lost_entries(&self, link: &SessionConnection) -> Result<LogLoss, SessionError> {
-        let own = self.reader.own_entries()?;
+    /// Finds this machine's entries that the database lost, and saves them to a file beside the replica. Entries before
+    /// `first`, the first one of the log, aren't lost: a snapshot has them.
+    async fn save_lost_entries(&self, link: &SessionConnection, first: u64) -> Result<LogLoss, SessionError> {
+        let mut own = self.reader.own_entries()?;
+        own.retain(|entry| entry.position.seq >= first);
         let mut entries = Vec::new();
         for entry in &own {
             if !link.database.has_entry(entry.position.nonce).await? {

@@ -109,7 +109,8 @@ fn move_into_team(from: &Path, access: &TeamAccess) -> Result<(StoreContent, Sto
         Ok(())
     })?;
     let copy = folder.path().join("replica.db");
-    Ok((load_content(&source)?, load_content(&team_store::open_new_replica(access, &copy)?)?))
+    // Another process may have written to the source since the snapshot.
+    Ok((load_content(&Store::open(&path)?)?, load_content(&team_store::open_new_replica(access, &copy)?)?))
 }
 
 fn move_out_of_team(access: &TeamAccess, to: &Path) -> Result<(StoreContent, StoreContent)> {

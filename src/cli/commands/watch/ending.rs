@@ -128,6 +128,8 @@ impl EndState<'_> {
                 "the service refused the integrator ID; check where it comes from, and that it belongs to this base URL",
             ),
             Exit::Unreachable => Some("no usable answer was received; check the base URL, the network and the service"),
+            // The input's own error was printed.
+            Exit::Usage if self.input_exit != Some(Exit::Success) => None,
             Exit::Usage => Some(match (self.chosen.is_empty(), self.deleted_open, is_piped) {
                 (false, ..) => "a watched transaction was deleted before it was seen to succeed",
                 (true, 1.., _) => {
@@ -149,9 +151,9 @@ impl EndState<'_> {
     }
 }
 
-/// Whether a transaction was seen to succeed.
+/// Whether a transaction was seen to succeed, and no later answer contradicts that.
 pub(crate) fn is_success(progress: &TransactionOutcome) -> bool {
-    progress.status == Some(RouterStatus::Success)
+    progress.status == Some(RouterStatus::Success) && !progress.is_contradicted
 }
 
 #[cfg(test)]
@@ -220,6 +222,7 @@ mod tests {
             is_polled: true,
             last_checked_at,
             failing_since,
+            is_contradicted: false,
         };
         let (failing, new) = (open(None, None, at(100)), open(None, None, None));
         let exit_after = |transactions: &[&TransactionOutcome], is_resting, requests, has_answer| {

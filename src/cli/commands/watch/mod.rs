@@ -131,8 +131,7 @@ pub(crate) fn watch(args: &WatchArgs, settings: &Settings, flags: &CommandLineSe
             biased;
             // Polled first, so that after a signal it can still print which input was not tracked.
             failed = reading, if args.is_piped() => failed.map(|never| match never {}),
-            ended = watching.follow(&store, &clock, ends_at) => ended,
-            exit = signal => Ok(Some(exit)),
+            ended = watching.follow(&store, &clock, ends_at, signal) => ended,
             served = &mut serving => return served.map(|()| Exit::Error),
         };
         let grace_end = match ended {

@@ -4,13 +4,13 @@
 
 use std::{
     cell::Cell,
-    collections::{HashMap, HashSet},
+    collections::{BTreeSet, HashMap, HashSet},
     io::{self, Write},
 };
 
-use chrono::{DateTime, FixedOffset, Utc};
+use chrono::{DateTime, Utc};
 use color_eyre::eyre::{Result, eyre};
-use futures_util::future::OptionFuture;
+use futures_util::{FutureExt, future::OptionFuture};
 use tokio::{sync::watch as latest, task::spawn_blocking};
 
 use super::{
@@ -30,15 +30,14 @@ use crate::{
     domain::{
         alert::{Outage, Rule},
         change::{Change, ChangeKind, OutageChange},
-        filter::{Filter, FilterInput},
+        filter::Filter,
         ids::RowId,
-        record::RecordSummary,
         text,
         transaction::TransactionHeader,
     },
     presentation::{glyphs::Glyphs, row_text},
     runtime::{exit::Exit, stderr::print_line},
-    store::{FeedReader, ListRow, Store, StoreError, StoreFault, TransactionOutcome, WakeKind},
+    store::{FeedReader, Store, StoreError, StoreFault, TransactionOutcome, WakeKind},
 };
 
 pub(super) struct WatchRun<'a> {
@@ -48,7 +47,6 @@ pub(super) struct WatchRun<'a> {
     pub(super) bar: WatchBar,
     /// The transactions from standard input, if the watch reads them there.
     pub(super) piped: Option<PipedTransactions>,
-    zone: FixedOffset,
     started: Now,
     feed: FeedReader,
     /// Every transaction that has matched the filter once, and its progress. A transaction stays watched when it no
@@ -85,7 +83,6 @@ impl<'a> WatchRun<'a> {
             profiles: WatchedProfiles::new(settings.profiles()),
             bar,
             piped: None,
-            zone: clock::local_offset(),
             started: clock.now(),
             feed: FeedReader::new(store.reader()?),
             chosen: HashMap::new(),
@@ -225,18 +222,23 @@ impl<'a> WatchRun<'a> {
         }
     }
 
-    /// Prints changes until the watch ends, at `end` at the latest. Returns the exit code, or `None` if the
+    /// Prints changes until the watch ends, by a signal or at `end` at the latest. Returns the exit code, or `None` if the
     /// transactions decide it.
     pub(super) async fn follow(
         &mut self,
         store: &Store,
         clock: &Clock,
         end: Option<MonotonicTime>,
+        signal: impl Future<Output = Exit> + Clone,
     ) -> Result<Option<Exit>> {
         let mut commits = store.subscribe(WakeKind::AnyCommit)?;
         let mut team = TeamNotices::new(store.team(), self.profiles.names());
         loop {
+            // A signal doesn't interrupt this: what was read from the feed would be lost.
             let more = self.process_changes(clock).await?;
+            if let Some(exit) = signal.clone().now_or_never() {
+                return Ok(Some(exit));
+            }
             if self.is_output_closed.get() {
                 // A watch without an end says nothing about its transactions.
                 let says_nothing = !self.args.until_settled && !self.end_state().is_complete();
@@ -263,6 +265,7 @@ impl<'a> WatchRun<'a> {
                 () = until(clock, redraw) => {}
                 () = until(clock, gives_up_at) => {}
                 () = until(clock, end) => return Ok(None),
+                exit = signal.clone() => return Ok(Some(exit)),
             }
         }
     }
@@ -281,11 +284,10 @@ impl<'a> WatchRun<'a> {
     }
 
     /// Whether a changed transaction is one to watch.
-    fn is_wanted(&self, listed: &ListRow<RecordSummary>, now: DateTime<Utc>) -> bool {
-        let ListRow { transaction: tx, alerts } = listed;
+    fn is_wanted(&self, tx: &TransactionHeader, matching: &BTreeSet<RowId>) -> bool {
         let is_match = match &self.piped {
             Some(piped) => piped.contains(&tx.params),
-            None => self.filter.matches(&FilterInput { tx, alerts }, now),
+            None => matching.contains(&tx.id),
         };
         self.profiles.contains(&tx.profile) && is_match
     }
@@ -307,7 +309,7 @@ impl<'a> WatchRun<'a> {
             let tx = &listed.transaction;
             let is_own = self.profiles.contains(&tx.profile);
             self.has_answer |= is_own && tx.state.last_checked_at.is_some_and(|checked| checked >= self.started.wall);
-            if self.chosen.contains_key(&tx.id) || self.is_wanted(listed, now) {
+            if self.chosen.contains_key(&tx.id) || self.is_wanted(tx, &snapshot.matching) {
                 self.chosen.insert(tx.id, TransactionOutcome::from(tx));
             }
         }
@@ -388,7 +390,8 @@ impl<'a> WatchRun<'a> {
 
     /// Returns a change as a line for people: time, transaction, route and event.
     fn format_change(&self, change: &Change, tx: Option<&TransactionHeader>) -> String {
-        let time = change.at.with_timezone(&self.zone).format("%H:%M:%S");
+        // The offset of now: a watch may run for months.
+        let time = change.at.with_timezone(&clock::local_offset()).format("%H:%M:%S");
         let sentence = row_text::change_sentence(change);
         match tx {
             Some(tx) => format!(

@@ -3,7 +3,7 @@
 //! A snapshot must never hold a whole unchanged transaction: of a million watched transactions only the progress is
 //! needed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, TimeDelta, Utc};
 
@@ -56,6 +56,8 @@ pub(crate) struct WatchSnapshot {
     pub(crate) chosen: Vec<(RowId, TransactionOutcome)>,
     /// The active alerts of profiles, after a resync.
     pub(crate) profile_alerts: Vec<Alert>,
+    /// The changed transactions that match the filter, if the query has one.
+    pub(crate) matching: BTreeSet<RowId>,
     /// The current state of changed transactions.
     pub(crate) changed: BTreeMap<RowId, ListRow<RecordSummary>>,
     /// The changed transactions with their records, if the query wants records.
@@ -81,6 +83,13 @@ impl WatchSnapshot {
             for row in snapshot.changes.rows(true) {
                 let Some(transaction) = reader.header(row)? else { continue };
                 let listed = ListRow { transaction, alerts: reader.alerts(AlertQuery::OfTransaction(row))? };
+                let is_match = match filter {
+                    Some(filter) if !filter.expression().is_always_true() => {
+                        reader.listing(filter, *now).contains(row)?
+                    }
+                    filter => filter.is_some(),
+                };
+                snapshot.matching.extend(is_match.then_some(row));
                 if *needs_records {
                     snapshot.with_records.extend(reader.list_row(row)?.map(|whole| (row, whole)));
                 }
