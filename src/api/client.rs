@@ -11,6 +11,7 @@ use reqwest::{
     RequestBuilder, Url,
     header::{HeaderName, HeaderValue, RETRY_AFTER},
 };
+use tokio::time::{Instant, timeout_at};
 
 use super::{
     answer::{HttpAnswer, StatusAnswer, interpret},
@@ -174,11 +175,9 @@ impl Client {
     /// Sends a request once, with the integrator ID, and redacts the ID from the answer.
     pub(super) async fn exchange(&self, request: RequestBuilder, clock: &Clock) -> Exchange {
         let sent = clock.now();
-        let answer = tokio::time::timeout(self.timeouts.total, self.send(request)).await;
+        let answer = self.send(request).await;
         let now = clock.now();
-        let result = answer
-            .unwrap_or(Err(RequestFailure::TimedOut(self.timeouts.total)))
-            .map(|answer| self.redact_answer(answer));
+        let result = answer.map(|answer| self.redact_answer(answer));
         Exchange { latency: now.mono.since(sent.mono), wall: now.wall, result }
     }
 
@@ -201,12 +200,19 @@ impl Client {
     }
 
     async fn send(&self, request: RequestBuilder) -> Result<RawAnswer, RequestFailure> {
+        let end = Instant::now() + self.timeouts.total;
+        let timed_out = || RequestFailure::TimedOut(self.timeouts.total);
         let request = request.header("x-integrator-id", self.header.clone());
-        let mut response = request.send().await.map_err(|error| self.transport_failure(&error))?;
+        let response = timeout_at(end, request.send()).await.map_err(|_| timed_out())?;
+        let mut response = response.map_err(|error| self.transport_failure(&error))?;
         let retry_after = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()).map(str::to_owned);
         let status = response.status().as_u16();
         let response_id = response.headers().get(RESPONSE_ID).and_then(|value| value.to_str().ok()).map(str::to_owned);
-        let (body, cut) = transport::read_body(&mut response, BODY_LIMIT).await;
+        let read = timeout_at(end, transport::read_body(&mut response, BODY_LIMIT)).await;
+        // The status counts, even if the body doesn't end.
+        let Ok((body, cut)) = read else {
+            return Ok(RawAnswer { status, retry_after, response_id, body: Vec::new(), cut: Some(timed_out()) });
+        };
         let cut = cut.map(|cut| match cut {
             BodyTruncation::TooLarge => RequestFailure::Unreadable("the body is larger than 1 MiB".into()),
             BodyTruncation::Broken(error) => self.transport_failure(&error),

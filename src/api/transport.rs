@@ -25,7 +25,7 @@ pub(crate) fn is_out_of_descriptors(error: &reqwest::Error) -> bool {
 /// Describes a failure of the connection to `host`. `connect` is the time limit for connecting.
 pub(crate) fn describe(error: &reqwest::Error, host: &str, connect: Duration) -> String {
     if error.is_dns() {
-        return format!("{host} can't be resolved; check the base URL and the network");
+        return format!("{host} can't be resolved; check its name and the network");
     }
     let causes = causes(error);
     let tls = causes.iter().find_map(|cause| cause.downcast_ref::<rustls::Error>());

@@ -51,6 +51,9 @@ pub(super) struct LedgerFile {
     member: u32,
     /// The lock of this member. The kernel releases the lock when this process dies.
     membership: KernelLock,
+    /// The limit that this process was started with.
+    own_limit: f64,
+    /// The limit that a member set last.
     limit: f64,
     /// Whether the ledger has this member's limit, and no requests of an earlier member with the same number.
     has_joined: bool,
@@ -70,7 +73,9 @@ impl LedgerFile {
         let file = lock::open(&path).map_err(fault)?;
         let (member, membership) = claim_membership(&path)?;
         let (boot, has_joined, known, buffer) = (clock::boot(), false, None, Vec::new());
-        let mut opened = Self { path: path.clone(), file, boot, member, membership, limit, has_joined, known, buffer };
+        let (own_limit, file_path) = (limit, path.clone());
+        let mut opened =
+            Self { path: file_path, file, boot, member, membership, own_limit, limit, has_joined, known, buffer };
         // While another process writes, nothing is known. The first update joins then.
         let ledger = match opened.update(now.mono, |_, _| ()).map_err(fault)? {
             Some(((), ledger)) => ledger,
@@ -152,7 +157,13 @@ impl LedgerFile {
         if !self.has_joined {
             // An earlier member with this number is dead: this process holds its lock.
             ledger.release_dead_member(self.member, now);
-            ledger.set_limit(self.limit);
+            ledger.set_limit(self.limit, self.member);
+        }
+        // The limit of a member that has ended no longer counts, such as that of a single check.
+        if let Some(member) = ledger.limit_of().filter(|member| *member != self.member)
+            && !KernelLock::is_held(&membership_path(&self.path, member))?
+        {
+            ledger.set_limit(self.own_limit, self.member);
         }
         let changed = change(&mut ledger, self.member);
         // Most refused requests change nothing.

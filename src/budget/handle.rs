@@ -310,8 +310,8 @@ impl Budget {
     /// Applies the pace of the machine that used the ID before this one.
     pub fn inherit(&mut self, left: &PaceHandover, now: MonotonicTime) {
         // If the file can't be written now, this process keeps to it alone.
-        if self.update(now, |ledger, _| ledger.pace.inherit(left, now)).is_err() {
-            self.ledger.pace.inherit(left, now);
+        if self.update(now, |ledger, _| ledger.inherit(left, now)).is_err() {
+            self.ledger.inherit(left, now);
         }
     }
 

@@ -8,7 +8,10 @@ use std::{collections::BTreeMap, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-use super::{micros, pace::Pace};
+use super::{
+    micros,
+    pace::{Pace, PaceHandover},
+};
 use crate::clock::MonotonicTime;
 
 /// The window of the service's limit.
@@ -68,6 +71,9 @@ pub enum SlotRefusal {
 pub struct Ledger {
     /// The limit that a member set last, in requests a second.
     limit: f64,
+    /// The member that set the limit. Its limit ends with it.
+    #[serde(default)]
+    limit_of: Option<u32>,
     /// The slots that aren't free.
     slots: Vec<UsedSlot>,
     /// No request may be sent before this moment.
@@ -83,7 +89,7 @@ impl Ledger {
     /// Creates a ledger for `limit` requests a second (above 0). The first request may be sent at `from`. A limit below
     /// one gives one slot with a longer window; the fraction of a limit above one is not used.
     pub fn new(limit: f64, from: MonotonicTime) -> Self {
-        Self { limit, slots: Vec::new(), next_send: from, queue: Vec::new(), pace: Pace::default() }
+        Self { limit, limit_of: None, slots: Vec::new(), next_send: from, queue: Vec::new(), pace: Pace::default() }
     }
 
     /// Returns how long a slot rests after its response at this limit and at the full rate.
@@ -96,9 +102,23 @@ impl Ledger {
         self.limit
     }
 
-    /// Sets the limit, in requests a second. The new limit holds from the next slot on.
-    pub(super) fn set_limit(&mut self, limit: f64) {
-        self.limit = limit;
+    /// Sets a member's limit, in requests a second. The new limit holds from the next slot on.
+    pub(super) fn set_limit(&mut self, limit: f64, member: u32) {
+        (self.limit, self.limit_of) = (limit, Some(member));
+    }
+
+    /// Returns the member that set the limit, if that is known.
+    pub(super) fn limit_of(&self) -> Option<u32> {
+        self.limit_of
+    }
+
+    /// Applies the pace of the machine that used the ID before this one. Its last request counts, too: at a limit below
+    /// one a second, the window is longer than a handover.
+    pub(super) fn inherit(&mut self, left: &PaceHandover, now: MonotonicTime) {
+        self.pace.inherit(left, now);
+        if self.limit < 1.0 {
+            self.next_send = self.next_send.max(now + Self::slot_window(self.limit));
+        }
     }
 
     /// Returns the rate in use, in requests a second: the limit, or less after a 429.

@@ -21,7 +21,7 @@ fn now(milliseconds: u64) -> Now {
 
 /// Sets the limit, as a process does when it joins.
 fn set_limit(budget: &mut Budget, limit: f64, now: MonotonicTime) {
-    budget.update(now, |ledger, _| ledger.set_limit(limit)).unwrap();
+    budget.update(now, |ledger, member| ledger.set_limit(limit, member)).unwrap();
 }
 
 fn answered(budget: &mut Budget, permit: SlotPermit, milliseconds: u64) {
@@ -337,6 +337,20 @@ fn member_that_joins_during_a_write_sets_its_limit_and_releases_the_dead_at_its_
     file.unlock().unwrap();
     assert_eq!(next.take(at(2_300)), Err(SlotRefusal::Until(at(11_300))));
     assert_eq!((next.ledger().limit(), next.ledger().under_way()), (1.0, 0));
+}
+
+#[test]
+fn limit_of_a_member_ends_with_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let open = |limit, millis| Budget::shared(folder.path(), "aa", limit, now(millis)).unwrap();
+    let mut watch = open(10.0, 0);
+    let _under_way = watch.take(at(1_100)).unwrap();
+    let check = open(1.0, 2_000);
+    watch.update(at(2_100), |_, _| ()).unwrap();
+    assert_eq!(watch.ledger().limit(), 1.0, "the last one that began to poll");
+    drop(check);
+    watch.update(at(3_000), |_, _| ()).unwrap();
+    assert_eq!(watch.ledger().limit(), 10.0);
 }
 
 #[test]

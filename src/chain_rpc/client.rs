@@ -124,10 +124,11 @@ impl NodeClient {
             asked.extend(call.is_some().then_some((facts, calls.len())));
             calls.extend(call);
         }
-        if !calls.is_empty() {
-            let answers = self.call(&calls).await?;
+        // The time of a block and the next nonce are optional: a verdict that has the answers so far stands without them.
+        if !calls.is_empty()
+            && let Ok(answers) = self.call(&calls).await
+        {
             for (facts, position) in asked {
-                // The time of a block is optional: the verdict doesn't need the time.
                 let (Ok(facts), Ok(value)) = (facts, answers.at(position)) else { continue };
                 match facts.receipt {
                     Some(_) => facts.block_time = block_time(value),

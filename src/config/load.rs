@@ -138,10 +138,10 @@ pub(crate) fn load_without_file(flags: CommandLineSettings, env: &Environment) -
 fn redact_url(url: &str) -> String {
     let (scheme, rest) = url.split_once("://").map_or(("", url), |(scheme, rest)| (scheme, rest));
     let (rest, query) = rest.find(['?', '#']).map_or((rest, ""), |at| (rest.get(..at).unwrap_or_default(), "?..."));
-    let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-    let host = host.rsplit_once('@').map_or_else(|| host.to_owned(), |(_, host)| format!("...@{host}"));
+    // In a mistyped URL, user info may stand behind any slash.
+    let place = rest.rsplit_once('@').map_or_else(|| rest.to_owned(), |(_, place)| format!("...@{place}"));
     let scheme = if scheme.is_empty() { String::new() } else { format!("{scheme}://") };
-    format!("{scheme}{host}{path}{query}")
+    format!("{scheme}{place}{query}")
 }
 
 /// Returns labels and their weights as text for people.

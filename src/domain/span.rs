@@ -78,6 +78,11 @@ pub(crate) fn parse_time(text: &str) -> Result<DateTime<Utc>, String> {
             Err(format!("`{text}` is too large for Unix seconds; if it is milliseconds, divide it by 1000"))
         }
         Ok(_) => Err(wrong()),
+        Err(_) if text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') => {
+            let seconds = text.parse::<f64>().ok().filter(|seconds| *seconds < LATEST as f64);
+            let milliseconds = seconds.map(|seconds| (seconds * 1_000.0).round() as i64);
+            milliseconds.and_then(DateTime::from_timestamp_millis).ok_or_else(wrong)
+        }
         Err(_) => match DateTime::parse_from_rfc3339(text) {
             Ok(time) if time.timestamp() >= LATEST => Err(format!("`{text}` is too late; the last year is 5138")),
             Ok(time) => Ok(time.to_utc()),

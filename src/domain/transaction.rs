@@ -334,7 +334,10 @@ impl Transaction {
     /// Applies an observation made at `at` and returns the changes. Alerts are not decided here.
     pub fn apply(&mut self, observation: &Observation, at: DateTime<Utc>) -> Vec<ChangeKind> {
         self.state.polls += 1;
-        self.poll_requested_at = None;
+        // The request is repeated if the service refused to deal with it, or if it wasn't sent.
+        if !matches!(observation.outcome.failure(), Some(RequestFailure::Throttled { .. } | RequestFailure::Local(_))) {
+            self.poll_requested_at = None;
+        }
         match &observation.outcome {
             StatusOutcome::Record(record) => self.apply_record(record, at),
             StatusOutcome::NotFound(message) => {

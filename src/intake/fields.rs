@@ -115,6 +115,11 @@ impl Field {
         Self::ALL.iter().find(|field| matches_name(column, field.name())).copied()
     }
 
+    /// Whether the field's values are amounts, which a decimal point doesn't falsify.
+    pub(super) fn is_amount(self) -> bool {
+        matches!(self, Self::EstimatedRouteDuration | Self::SubmittedAt)
+    }
+
     /// Whether the field's values are `true` and `false`.
     pub(super) fn is_flag(self) -> bool {
         matches!(self, Self::SubmittedAtIsFirstSeen | Self::Untracked)

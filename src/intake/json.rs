@@ -149,9 +149,7 @@ fn value_text(field: Field, value: &JsonCell) -> Result<Cow<'_, str>, &'static s
     match value {
         JsonCell::Null => Ok(Cow::Borrowed("")),
         JsonCell::Text(text) => Ok(Cow::Borrowed(text)),
-        JsonCell::Number(number) if field == Field::EstimatedRouteDuration || !number.is_f64() => {
-            Ok(number.to_string().into())
-        }
+        JsonCell::Number(number) if field.is_amount() || !number.is_f64() => Ok(number.to_string().into()),
         // Numbers past 64 bits or with a fraction lose digits, and an ID with other digits is another ID.
         JsonCell::Number(_) => Err("the number has too many digits or a decimal point; write it as text, in quotes"),
         JsonCell::Flag(flag) if field.is_flag() => Ok(Cow::Borrowed(if *flag { "true" } else { "false" })),

@@ -399,8 +399,9 @@ impl ChannelTask {
     ) -> Result<(), NotifierError> {
         let mut delay = FIRST_RETRY_DELAY;
         let clock = self.setup.clock.clone();
-        // Equal for each attempt.
-        let id = format!("{}/{}", self.setup.profile, event.seq);
+        // Equal for each attempt. The time tells events apart that have the same number in different stores, or before
+        // and after a restore.
+        let id = format!("{}/{}/{}", self.setup.profile, event.seq, event.at.timestamp_millis());
         // An error about an event that is no longer sent, or was sent now, is over.
         let mut refusal = None;
         while let Some(text) = self.render(event).await? {

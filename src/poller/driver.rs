@@ -356,10 +356,7 @@ impl<T: ServiceTransport> PollerDriver<T> {
             journal::log_throttling(&self.setup.profile, &ledger.pace, ledger.limit(), at.mono);
         }
         if let ServiceRequest::Status(id) = request {
-            self.replan(id, observed.map(|observed| *observed), has_changed).await?;
-            if !is_stored && self.targets.get(&id).is_some_and(|target| target.is_requested_only) {
-                self.core.scheduler.request(id, self.setup.clock.now());
-            }
+            self.replan(id, observed.map(|observed| *observed), has_changed || !is_stored).await?;
         }
         match event {
             Some(event) => self.record_event(event, at).await,
@@ -368,12 +365,13 @@ impl<T: ServiceTransport> PollerDriver<T> {
     }
 
     /// Updates the plan and the duration statistics after an answer of this poller. If the feed changed the transaction
-    /// since the send, the plan follows the store's present state. `observed` is `None` if the answer isn't stored.
+    /// since the send, or the answer couldn't be stored, the plan follows the store's present state. `observed` is `None`
+    /// if the answer isn't stored.
     async fn replan(
         &mut self,
         id: RowId,
         observed: Option<AppliedObservation>,
-        has_changed: bool,
+        must_read: bool,
     ) -> Result<(), PollerError> {
         if let Some(AppliedObservation { samples, .. }) = &observed
             && !samples.is_empty()
@@ -381,7 +379,7 @@ impl<T: ServiceTransport> PollerDriver<T> {
             let duration_stats = Arc::make_mut(&mut self.context.duration_stats);
             samples.iter().for_each(|sample| duration_stats.add(sample));
         }
-        if has_changed {
+        if must_read {
             // The change may be older or newer than the answer, so only the store's present state is right.
             let header = self.read(move |reader| reader.header(id)).await?;
             self.replan_from(id, header.as_ref());
@@ -394,7 +392,14 @@ impl<T: ServiceTransport> PollerDriver<T> {
     fn replan_from<R: RecordView>(&mut self, id: RowId, transaction: Option<&Transaction<R>>) {
         let now = self.setup.clock.now();
         match transaction.and_then(|transaction| self.context.plan(transaction, now.wall)) {
-            Some(plan) => self.schedule(plan, now),
+            Some(plan) => {
+                let is_requested = plan.is_requested;
+                self.schedule(plan, now);
+                // A person's request has no usable answer yet.
+                if is_requested {
+                    self.core.scheduler.request(id, now);
+                }
+            }
             None => self.forget(id),
         }
     }

@@ -25,6 +25,9 @@ pub(crate) struct AckArgs {
 
 /// Acknowledges all named alerts, or none if one of them can't be found.
 pub(crate) fn ack(args: &AckArgs, cx: &mut Context) -> Result<Exit> {
+    if args.note.as_deref().is_some_and(text::is_cut) {
+        writeln!(cx.err, "warning: the note: {}", text::cut_warning())?;
+    }
     let note = args.note.as_deref().and_then(text::clean_or_none);
     handle_alerts(&args.alerts, |alerts| Edit::Acknowledge { alerts, note }, "acknowledged", cx)
 }

@@ -133,11 +133,15 @@ impl Quote {
         let estimate = self.estimate.map(|estimate| format!("{} s ({})", estimate.as_secs_f64(), span::long(estimate)));
         let none = || "(not given)".to_owned();
         let deadline = Deadline::new(Some(now), now, self.estimate);
+        let basis = deadline.basis();
+        let (wait, remark) = basis
+            .split_once("; ")
+            .map_or((basis.as_str(), String::new()), |(wait, remark)| (wait, format!("; {remark}")));
         let kind = if request.is_quote_only { "pricing only (quoteOnly)" } else { "with call data" };
         vec![
             ("quoteId", self.quote_id.clone().unwrap_or_else(none)),
             ("estimate", estimate.unwrap_or_else(none)),
-            ("support after", format!("{} from sending on", deadline.basis())),
+            ("support after", format!("{wait} from sending on{remark}")),
             ("refund to", format!("{}, if it is an intents route that fails", request.from_address)),
             ("kind", kind.to_owned()),
         ]

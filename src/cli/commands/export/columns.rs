@@ -70,13 +70,17 @@ pub(super) const CSV: &[(&str, CellFormatter)] = &[
     ("bridgeUrl", |row| row.record(|record| record.bridge_url.as_deref())),
 ];
 
+fn shown_status(status: &RouterStatus) -> &str {
+    if status.raw().trim().is_empty() { "(empty)" } else { status.raw() }
+}
+
 /// The columns of Markdown, chosen for a ticket. Text from outside is escaped.
 pub(super) const MARKDOWN: &[(&str, CellFormatter)] = &[
     ("Transaction", |row| code(row.tx.params.transaction_id.as_str())),
     ("Route", |row| reply::escape_markdown(&format!("{} to {}", row.tx.from_name(), row.tx.to_name()))),
-    ("Status", |row| reply::escape_markdown(row.tx.state.status.as_ref().map_or("no answer", RouterStatus::raw))),
+    ("Status", |row| reply::escape_markdown(row.tx.state.status.as_ref().map_or("no answer", shown_status))),
     ("Age", |row| span::long(row.tx.age(row.now))),
-    ("Deadline", |row| match row.tx.is_waiting() {
+    ("Deadline", |row| match row.tx.is_awaited() {
         true => span::stamp(row.tx.deadline().at, row.zone),
         false => "-".into(),
     }),
