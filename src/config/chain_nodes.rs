@@ -11,10 +11,7 @@ use super::{
     secret::{SecretKeys, SecretText, describe_secret},
     source::SettingSource,
 };
-use crate::{
-    domain::text::clean,
-    process::secret_source::{COMMAND_LIMIT, SecretSource},
-};
+use crate::{domain::text::clean, process::secret_source::SecretSource};
 
 /// The value of `rpc` that means the service's list.
 const OF_SERVICE: &str = "service";
@@ -64,11 +61,7 @@ impl NodeReference {
         };
         let failed =
             |reason| ConfigError::NodeAddress { chain: clean(&self.chain), origin: describe_secret(source), reason };
-        let (text, _) = source.read(COMMAND_LIMIT).map_err(failed)?;
-        match text.trim() {
-            "" => Err(failed("it is empty".into())),
-            url => Ok(Some(SecretText(url.to_owned()))),
-        }
+        source.read_trimmed().map(|url| Some(SecretText(url))).map_err(failed)
     }
 
     /// Returns where the address stands, for people.

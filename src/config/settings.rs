@@ -137,11 +137,7 @@ impl Alerting {
     pub fn read_webhook_secret(&self) -> Result<Option<SecretText>, ConfigError> {
         let Some(source) = &self.webhook_secret else { return Ok(None) };
         let failed = |reason: String| ConfigError::WebhookSecret { origin: source.to_string(), reason };
-        let (text, _) = source.read(COMMAND_LIMIT).map_err(failed)?;
-        match text.trim() {
-            "" => Err(failed("it is empty".into())),
-            secret => Ok(Some(SecretText(secret.to_owned()))),
-        }
+        source.read_trimmed().map(|secret| Some(SecretText(secret))).map_err(failed)
     }
 
     /// Returns the names and values of the headers of the webhook's requests.

@@ -88,6 +88,27 @@ impl SecretSource {
             Self::Command(words) => Ok((decode_text(run(words, limit)?)?, None)),
         }
     }
+
+    /// Like [`Self::read`], with the limit of every command; logs the warning.
+    ///
+    /// # Errors
+    /// The reason why the source can't be read.
+    pub(crate) fn read_text(&self) -> Result<String, String> {
+        let (text, warning) = self.read(COMMAND_LIMIT)?;
+        warning.iter().for_each(|warning| tracing::warn!("{warning}"));
+        Ok(text)
+    }
+
+    /// Returns the secret without blanks around it.
+    ///
+    /// # Errors
+    /// The reason why the source can't be read, or that it is empty.
+    pub(crate) fn read_trimmed(&self) -> Result<String, String> {
+        match self.read_text()?.trim() {
+            "" => Err("it is empty".into()),
+            secret => Ok(secret.to_owned()),
+        }
+    }
 }
 
 fn decode_text(bytes: Vec<u8>) -> Result<String, String> {

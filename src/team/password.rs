@@ -11,10 +11,7 @@ use crate::{
         secret::Password,
         team_address::{Host, TeamAddress},
     },
-    process::{
-        files,
-        secret_source::{COMMAND_LIMIT, SecretSource},
-    },
+    process::{files, secret_source::SecretSource},
 };
 
 /// The folders in which servers create their socket by default. A password file calls them `localhost`.
@@ -62,10 +59,7 @@ impl PasswordSources {
 
 fn read_setting(source: &SecretSource) -> Result<Password, TeamError> {
     let fails = |reason: String| TeamError::PasswordSource { origin: source.to_string(), reason };
-    let (text, warning) = source.read(COMMAND_LIMIT).map_err(fails)?;
-    if let Some(warning) = warning {
-        tracing::warn!(warning);
-    }
+    let text = source.read_text().map_err(fails)?;
     let line = text.strip_suffix('\n').unwrap_or(&text);
     let line = line.strip_suffix('\r').unwrap_or(line);
     match line {
