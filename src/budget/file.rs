@@ -53,8 +53,9 @@ pub(super) struct LedgerFile {
     membership: KernelLock,
     /// The limit that this process was started with.
     own_limit: f64,
-    /// The limit that a member set last.
+    /// The limit that a member set last, and that member if it isn't this one.
     limit: f64,
+    limit_owner: Option<u32>,
     /// Whether the ledger has this member's limit, and no requests of an earlier member with the same number.
     has_joined: bool,
     /// The line that this process read or wrote last, and the ledger in it.
@@ -74,8 +75,20 @@ impl LedgerFile {
         let (member, membership) = claim_membership(&path)?;
         let (boot, has_joined, known, buffer) = (clock::boot(), false, None, Vec::new());
         let (own_limit, file_path) = (limit, path.clone());
-        let mut opened =
-            Self { path: file_path, file, boot, member, membership, own_limit, limit, has_joined, known, buffer };
+        let limit_owner = None;
+        let mut opened = Self {
+            path: file_path,
+            file,
+            boot,
+            member,
+            membership,
+            own_limit,
+            limit,
+            limit_owner,
+            has_joined,
+            known,
+            buffer,
+        };
         // While another process writes, nothing is known. The first update joins then.
         let ledger = match opened.update(now.mono, |_, _| ()).map_err(fault)? {
             Some(((), ledger)) => ledger,
@@ -157,10 +170,10 @@ impl LedgerFile {
         if !self.has_joined {
             // An earlier member with this number is dead: this process holds its lock.
             ledger.release_dead_member(self.member, now);
-            ledger.set_limit(self.limit, self.member);
+            ledger.set_limit(self.limit, self.limit_owner.unwrap_or(self.member));
         }
         // The limit of a member that has ended no longer counts, such as that of a single check.
-        if let Some(member) = ledger.limit_of().filter(|member| *member != self.member)
+        if let Some(member) = ledger.limit_owner().filter(|member| *member != self.member)
             && !KernelLock::is_held(&membership_path(&self.path, member))?
         {
             ledger.set_limit(self.own_limit, self.member);
@@ -172,7 +185,7 @@ impl LedgerFile {
         }
         self.has_joined = true;
         // A process that creates the file again sets the limit that a member set last.
-        self.limit = ledger.limit();
+        (self.limit, self.limit_owner) = (ledger.limit(), ledger.limit_owner());
         Ok((changed, ledger))
     }
 

@@ -73,7 +73,7 @@ pub struct Ledger {
     limit: f64,
     /// The member that set the limit. Its limit ends with it.
     #[serde(default)]
-    limit_of: Option<u32>,
+    limit_owner: Option<u32>,
     /// The slots that aren't free.
     slots: Vec<UsedSlot>,
     /// No request may be sent before this moment.
@@ -89,7 +89,7 @@ impl Ledger {
     /// Creates a ledger for `limit` requests a second (above 0). The first request may be sent at `from`. A limit below
     /// one gives one slot with a longer window; the fraction of a limit above one is not used.
     pub fn new(limit: f64, from: MonotonicTime) -> Self {
-        Self { limit, limit_of: None, slots: Vec::new(), next_send: from, queue: Vec::new(), pace: Pace::default() }
+        Self { limit, limit_owner: None, slots: Vec::new(), next_send: from, queue: Vec::new(), pace: Pace::default() }
     }
 
     /// Returns how long a slot rests after its response at this limit and at the full rate.
@@ -104,12 +104,12 @@ impl Ledger {
 
     /// Sets a member's limit, in requests a second. The new limit holds from the next slot on.
     pub(super) fn set_limit(&mut self, limit: f64, member: u32) {
-        (self.limit, self.limit_of) = (limit, Some(member));
+        (self.limit, self.limit_owner) = (limit, Some(member));
     }
 
     /// Returns the member that set the limit, if that is known.
-    pub(super) fn limit_of(&self) -> Option<u32> {
-        self.limit_of
+    pub(super) fn limit_owner(&self) -> Option<u32> {
+        self.limit_owner
     }
 
     /// Applies the pace of the machine that used the ID before this one. Its last request counts, too: at a limit below

@@ -27,7 +27,9 @@ use super::{
 /// polled raises no alert, and every ID of a repeated answer is kept. 5: the status of a transaction that isn't tracked,
 /// and the alert of a transaction that failed on its source chain. 6: a transaction that is tracked again has its alerts
 /// again, an answer "not found" about a known transaction is a clean one, a request for a quote whose poller died isn't
-/// waited for, and new identifiers of a record are added up to the limit.
+/// waited for, and new identifiers of a record are added up to the limit. 7: a failed request raises no `overdue`, and an
+/// undo resumes no polling that was stopped since. 8: a 429 keeps a person's request, a chain's answer ends the handling of
+/// a less severe alert, and a deletion removes the summaries of edits.
 pub(crate) const FORMAT: u16 = 8;
 
 /// The key of an alert in every store.

@@ -33,7 +33,8 @@ impl SettledDuration {
         let duration = span::between(submitted, ended);
         let untracked = span::between(submitted, first_seen);
         let watched = span::between(first_seen, ended);
-        let is_bound = untracked * 2 > duration && (tx.state.polls <= 1 || watched <= FIRST_ANSWERS);
+        let ended_unseen = tx.state.ended_unseen.unwrap_or(tx.state.polls <= 1);
+        let is_bound = untracked * 2 > duration && (ended_unseen || watched <= FIRST_ANSWERS);
         Some(if is_bound { Self::AtMost(duration) } else { Self::Measured(duration) })
     }
 
@@ -75,7 +76,7 @@ mod tests {
     use chrono::TimeDelta;
 
     use super::*;
-    use crate::domain::{fixtures, status::RouterStatus};
+    use crate::domain::{fixtures, observation::RequestFailure, status::RouterStatus, transaction::TransactionState};
 
     /// Returns a transaction that settled 20 minutes after its submission and was tracked from this minute on.
     fn settled(tracked_from: i64, submission_is_known: bool) -> Transaction {
@@ -98,6 +99,22 @@ mod tests {
         let known = [of(1, true), of(19, true), of(19, false)];
         assert_eq!(known.map(SettledDuration::measured), [Some(minutes(20)), None, None]);
         assert_eq!(known.map(SettledDuration::is_upper_bound), [Some(false), Some(true), None]);
+    }
+
+    #[test]
+    fn later_polls_and_earlier_failures_make_no_bound_a_measurement() {
+        let is_bound = |tx: &Transaction| SettledDuration::of(tx).unwrap().is_upper_bound();
+        let mut polled_again = settled(19, true);
+        polled_again.apply(&fixtures::says(RouterStatus::Success), polled_again.first_seen_at + TimeDelta::hours(1));
+        let new = || Transaction { state: TransactionState::default(), ..settled(17, true) };
+        let after = |minutes| polled_again.first_seen_at + TimeDelta::minutes(minutes);
+        let (mut failed, mut watched) = (new(), new());
+        failed.apply(&fixtures::fails(RequestFailure::Transport("reset".into())), after(0));
+        watched.apply(&fixtures::says(RouterStatus::Ongoing), after(0));
+        for tx in [&mut failed, &mut watched] {
+            tx.apply(&fixtures::says(RouterStatus::Success), after(1));
+        }
+        assert_eq!([&polled_again, &failed, &watched].map(is_bound), [Some(true), Some(true), Some(false)]);
     }
 
     #[test]

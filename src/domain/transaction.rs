@@ -59,7 +59,7 @@ impl TransactionParams {
         }
     }
 
-    /// Whether a status request with `other`, the parameters of the same transaction, is the same (`service.md` 2).
+    /// Whether a status request with `other`, the parameters of the same transaction, is the same (`service.md` 4.1).
     pub(crate) fn has_same_request(&self, other: &Self) -> bool {
         let parts = |params: &Self| (params.to_chain.clone(), params.quote_id.clone(), params.request_id.clone());
         parts(self) == parts(other)
@@ -117,6 +117,8 @@ pub struct TransactionState {
     /// When the last answer came that contained news.
     pub last_changed_at: Option<DateTime<Utc>>,
     pub settled_at: Option<DateTime<Utc>>,
+    /// Whether the first answer already showed the end. `None` before the end, and for what an earlier version stored.
+    pub ended_unseen: Option<bool>,
     /// The number of requests sent for the transaction.
     pub polls: u64,
     /// The number of failures in a row.
@@ -397,7 +399,13 @@ impl Transaction {
         }
         state.conflict = None;
         if state.status.as_ref() != Some(status) {
-            let previous = state.status.replace(status.clone()).map(|previous| previous.raw().to_owned());
+            let previous = state.status.replace(status.clone());
+            if status.is_final() || *status == RouterStatus::Refund {
+                // A refund is followed until it ends.
+                let was_refund_unseen = previous == Some(RouterStatus::Refund) && state.ended_unseen == Some(true);
+                state.ended_unseen = Some(previous.is_none() || was_refund_unseen);
+            }
+            let previous = previous.map(|previous| previous.raw().to_owned());
             (state.status_since, state.last_changed_at) = (Some(at), Some(at));
             changes.push(ChangeKind::StatusChanged { previous, current: status.raw().to_owned() });
         }

@@ -268,6 +268,11 @@ impl Store {
         self.writer.submit(WriteJob::Replicate(entries))
     }
 
+    /// Forgets what people of this machine appended before entry `first` of the team's log: a snapshot has it.
+    pub(crate) fn forget_own_entries(&self, first: u64) -> Receipt {
+        self.writer.submit(WriteJob::ForgetOwnEntries(first))
+    }
+
     /// Wakes the subscribers now if another process has written. Otherwise they wake within 250 ms.
     pub(crate) fn wake_if_changed(&self) {
         self.watcher.wake_if_changed();

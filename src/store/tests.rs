@@ -810,6 +810,7 @@ fn transaction_is_found_by_every_text_that_a_user_may_send() {
              ALTER TABLE alerts DROP COLUMN checksum; ALTER TABLE changes DROP COLUMN checksum;
              ALTER TABLE labels DROP COLUMN checksum; ALTER TABLE quotes DROP COLUMN checksum;
              ALTER TABLE chains DROP COLUMN checksum; ALTER TABLE forecasts DROP COLUMN checksum;
+             ALTER TABLE transactions DROP COLUMN ended_unseen;
              PRAGMA user_version = 13",
         )
         .unwrap();

@@ -109,6 +109,8 @@ pub(super) enum WriteJob {
     MarkOpen(OpenMark),
     /// Applies entries of a team's log.
     Replicate(LogEntries),
+    /// Forgets this machine's entries before this number of the team's log: a snapshot of the team has them.
+    ForgetOwnEntries(u64),
     /// Writes nothing. The answer confirms that all earlier writes are done.
     Flush,
     /// Runs a closure of a test.
@@ -142,7 +144,7 @@ impl WriteJob {
             Self::Apply(envelope) => envelope.operation.is_durable(),
             Self::Track { .. } => true,
             // The log has them.
-            Self::Replicate(_) => false,
+            Self::Replicate(_) | Self::ForgetOwnEntries(_) => false,
             Self::MarkOpen(_) | Self::Flush => false,
             #[cfg(test)]
             Self::Run(_) => false,
@@ -304,6 +306,9 @@ impl QueuedWrite {
             WriteJob::MarkOpen(mark) => open_transactions::write(db, mark).map(|()| OperationResult::Done),
             WriteJob::Replicate(entries) => {
                 replica::apply(db, entries).map(|applied| OperationResult::Replicated(Box::new(applied)))
+            }
+            WriteJob::ForgetOwnEntries(first) => {
+                replica::own_entries::forget_before(db, *first).map(|()| OperationResult::Done)
             }
             WriteJob::Flush => {
                 self.outcome = Some(Ok(OperationResult::Done));

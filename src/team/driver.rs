@@ -97,12 +97,12 @@ impl LeaseDriver {
                             time::timeout(REPLY_LIMIT, call).await.unwrap_or(Err(TeamError::NoAnswer)).map(Some)
                         }
                         // A slow connection takes longer than an answer may, so the request is sent after this one.
-                        None => self.connect_in_time(is_released).await.map(|connected| {
-                            link = Some(connected);
+                        None => self.connect_in_time().await.map(|connected| {
+                            link = connected;
                             None
                         }),
                     };
-                    let is_new_link = matches!(answer, Ok(None));
+                    let is_new_link = matches!(answer, Ok(None)) && link.is_some();
                     let reply = match answer {
                         Ok(answer) => {
                             fault = None;
@@ -157,14 +157,14 @@ impl LeaseDriver {
         }
     }
 
-    /// Connects, unless the poller asks for something meanwhile. A machine that has released the lease waits no longer
-    /// than for an answer.
-    async fn connect_in_time(&self, is_released: bool) -> Result<(TeamDatabase, String), TeamError> {
+    /// Connects; `None` if the poller asks for something meanwhile.
+    async fn connect_in_time(&self) -> Result<Option<(TeamDatabase, String)>, TeamError> {
         let mut release = self.release.clone();
-        let limit = if is_released { REPLY_LIMIT } else { CONNECT_LIMIT };
         tokio::select! {
-            connected = time::timeout(limit, self.connect()) => connected.unwrap_or(Err(TeamError::NoAnswer)),
-            _ = release.changed() => Err(TeamError::NoAnswer),
+            connected = time::timeout(CONNECT_LIMIT, self.connect()) => {
+                connected.unwrap_or(Err(TeamError::NoAnswer)).map(Some)
+            }
+            _ = release.changed() => Ok(None),
         }
     }
 

@@ -173,9 +173,9 @@ enum CheckResult {
     Unauthorized,
     /// An answer without a status of the transaction, such as an HTML page.
     Unusable,
-    /// No answer, an HTTP 429, or an HTTP status from 500 on.
+    /// No answer, or an HTTP status from 500 on.
     Unreachable,
-    /// The request was not sent.
+    /// The request was not sent, or the service refused to deal with it by an HTTP 429 each time.
     NotPolled,
 }
 

@@ -71,8 +71,9 @@ impl StoreHealth {
 
     /// Records that this process writes from now on to a store that it couldn't write when it opened the store.
     pub(in crate::store) fn begin_writing(&self) -> io::Result<()> {
+        self.marker.as_ref().map_or(Ok(()), OpenMarker::begin_writing)?;
         self.remember_log();
-        self.marker.as_ref().map_or(Ok(()), OpenMarker::begin_writing)
+        Ok(())
     }
 
     fn remember_log(&self) {

@@ -25,6 +25,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../../assets/migrations/0018_on_chain.sql"),
     include_str!("../../../assets/migrations/0019_more_checksums.sql"),
     include_str!("../../../assets/migrations/0020_status_requests.sql"),
+    include_str!("../../../assets/migrations/0021_ended_unseen.sql"),
 ];
 
 /// The latest schema version that this hoptop knows.

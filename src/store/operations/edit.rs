@@ -14,7 +14,7 @@ use crate::{
         ids::TransactionKey,
         operation::{AlertKey, Edit, Stamp},
         status::RouterStatus,
-        transaction::TransactionHeader,
+        transaction::{Tracking, TransactionHeader},
     },
     store::{
         error::Result,
@@ -98,10 +98,9 @@ fn plan(db: &Connection, edit: &Edit, stamp: &Stamp) -> Result<Vec<EditStep>> {
                 if !is_unknown || !differs {
                     continue;
                 }
-                let row = tx.id.0;
-                let (before, after) = (StoredTracking::from(&tx.tracking), StoredTracking::ACTIVE);
-                steps.extend((before != after).then_some(EditStep::Tracking { row, before, after }));
-                steps.push(EditStep::Source { row, before: tx.params.from_chain, after: chain.clone() });
+                let (before, after) = (tx.params.from_chain, chain.clone());
+                let was_stopped = tx.tracking == Tracking::Untracked;
+                steps.push(EditStep::Source { row: tx.id.0, before, after, was_stopped });
             }
         }
     }

@@ -15,6 +15,7 @@ use crate::{
         ids::{ChainId, RowId, TransactionKey, TxHash},
         operation::Stamp,
         status::RouterStatus,
+        transaction::Tracking,
     },
     store::{
         error::Result,
@@ -238,9 +239,10 @@ pub(super) fn carry_out(db: &Connection, step: &mut EditStep, pass: EditPass<'_>
             let done = notes::set_withdrawn(db, *note, is_gone.then_some(pass.stamp.at))?;
             record_edit(db, done, *row, if *is_removed { REMOVED_NOTE_FIELD } else { NOTE_FIELD }, pass)
         }
-        EditStep::Source { row, before, after } => {
+        EditStep::Source { row, before, after, was_stopped } => {
             let (from, to) = pass.in_direction(&*before, &*after);
-            let done = correct_source(db, RowId(*row), from, to, pass)?;
+            let tracking = was_stopped.then(|| pass.in_direction(Tracking::Untracked, Tracking::Active));
+            let done = correct_source(db, RowId(*row), from, to, tracking, pass)?;
             record_edit(db, done, *row, &format!("source chain {to}"), pass)
         }
         EditStep::Acknowledged { alert, before, after } => {
@@ -255,21 +257,34 @@ pub(super) fn carry_out(db: &Connection, step: &mut EditStep, pass: EditPass<'_>
     }
 }
 
-/// Writes another source chain of a transaction, unless the hash is tracked on that chain already. Returns whether it
-/// did.
-fn correct_source(db: &Connection, row: RowId, from: &ChainId, to: &ChainId, pass: EditPass<'_>) -> Result<bool> {
+/// Writes another source chain of a transaction, unless the hash is tracked on that chain already. `tracking` is the
+/// tracking that changes with the chain, before and after. Returns whether the chain was written.
+fn correct_source(
+    db: &Connection,
+    row: RowId,
+    from: &ChainId,
+    to: &ChainId,
+    tracking: Option<(Tracking, Tracking)>,
+    pass: EditPass<'_>,
+) -> Result<bool> {
     let Some(key) = transaction_keys::key(db, row)?.filter(|key| key.from_chain == *from) else { return Ok(false) };
     if transactions::row_of(db, &TransactionKey { from_chain: to.clone(), ..key })?.is_some() {
         return Ok(false);
     }
     // What the service has found is on the right chain.
-    let status = transactions::header(db, row)?.and_then(|header| header.state.status);
-    if status.is_some_and(|status| status != RouterStatus::NotFound) {
+    let Some(header) = transactions::header(db, row)? else { return Ok(false) };
+    if header.state.status.is_some_and(|status| status != RouterStatus::NotFound) {
         return Ok(false);
     }
+    let tracking = match (header.tracking, tracking) {
+        (current, Some((from, to))) if current == from => to,
+        (Tracking::Untracked, _) => Tracking::Untracked,
+        // A refusal by the service was about the other chain.
+        (Tracking::Active | Tracking::Parked(_), _) => Tracking::Active,
+    };
     alert_changes::clear_all(db, row, pass.stamp.at)?;
     on_chain::remove(db, row)?;
-    transactions::write_source(db, row, to)?;
+    transactions::write_source(db, row, to, tracking)?;
     Ok(true)
 }
 

@@ -46,7 +46,7 @@ const TABLES: &[(&str, &str)] = &[
         "transactions",
         "SELECT profile, transaction_id, from_chain, to_chain, quote_id, request_id, estimate, submitted_at, from_address,
          ticket, first_seen_at, untracked, parked_reason, poll_requested_at, status, status_since, message, last_checked_at,
-         last_changed_at, settled_at, polls, failures, failing_since, last_error, conflict, gmp, from_name, to_name, calm, due,
+         last_changed_at, settled_at, ended_unseen, polls, failures, failing_since, last_error, conflict, gmp, from_name, to_name, calm, due,
          tracked_by, ticket_by
          FROM transactions ORDER BY profile, from_chain, transaction_key",
     ),

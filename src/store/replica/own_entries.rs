@@ -29,8 +29,14 @@ use crate::{
 const LIFETIME: u64 = 200_000;
 
 pub(super) fn keep(db: &Connection, entry: &LogEntry) -> Result<()> {
-    db.execute("DELETE FROM own_entries WHERE seq < ?", [entry.position.seq.saturating_sub(LIFETIME)])?;
+    forget_before(db, entry.position.seq.saturating_sub(LIFETIME))?;
     insert(db, entry.position, &entry.payload)
+}
+
+/// Forgets the entries before this number.
+pub(in crate::store) fn forget_before(db: &Connection, seq: u64) -> Result<()> {
+    db.execute("DELETE FROM own_entries WHERE seq < ?", [seq])?;
+    Ok(())
 }
 
 fn insert(db: &Connection, position: LogPosition, payload: &[u8]) -> Result<()> {
@@ -50,6 +56,12 @@ impl Reader {
     /// What people of this machine appended lately, the oldest first.
     pub(crate) fn own_entries(&self) -> Result<Vec<LogEntry>> {
         load(self.db())
+    }
+
+    /// Whether there are such entries before this number.
+    pub(crate) fn has_own_entries_before(&self, seq: u64) -> Result<bool> {
+        let sql = "SELECT EXISTS (SELECT 1 FROM own_entries WHERE seq < ?)";
+        Ok(self.db().query_row(sql, [seq], |row| row.get(0))?)
     }
 }
 

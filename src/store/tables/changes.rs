@@ -22,7 +22,7 @@ use crate::{
         operation::Stamp,
         status::RouterStatus,
     },
-    store::{error::Result, reader::Reader, statement::CachedStatements},
+    store::{error::Result, reader::Reader, row_checksum, statement::CachedStatements},
 };
 
 /// The range of numbers, counted back from the newest, in which `polled` entries are kept.
@@ -248,6 +248,17 @@ pub(in crate::store) fn append_to_each(
         stamp.author
     ])?;
     Ok(before + 1..=last(db)?)
+}
+
+/// Replaces the words for an action in the entries that say that it was undone or redone.
+pub(in crate::store) fn replace_reversed_summary(db: &Connection, profile: &str, old: &str, new: &str) -> Result<()> {
+    let set = row_checksum::assignments(CHECKED, &[("what", "json_set(what, '$.summary', ?3)")]);
+    // Entries about a transaction are about other actions.
+    let sql = format!(
+        "UPDATE changes SET {set} WHERE transaction_row IS NULL AND profile = ?1 AND event IN ('taken_back', 'done_again')
+         AND what ->> 'summary' = ?2"
+    );
+    db.run(&sql, params![profile, old, new])
 }
 
 /// Deletes the `polled` entries of deleted transactions.

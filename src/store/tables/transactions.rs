@@ -41,7 +41,7 @@ macro_rules! checked {
 }
 
 checked!(
-    "profile, transaction_id, from_chain, to_chain, quote_id, request_id, estimate, submitted_at, from_address, ticket, first_seen_at, status, status_since, message, last_checked_at, last_changed_at, settled_at, polls, failures, failing_since, last_error, conflict, gmp, from_name, to_name, tracked_by, ticket_by"
+    "profile, transaction_id, from_chain, to_chain, quote_id, request_id, estimate, submitted_at, from_address, ticket, first_seen_at, status, status_since, message, last_checked_at, last_changed_at, settled_at, polls, failures, failing_since, last_error, conflict, gmp, from_name, to_name, tracked_by, ticket_by, ended_unseen"
 );
 
 /// Defines the row type: each field with the SQL that selects the field. A field with its own column has the column's
@@ -96,6 +96,7 @@ row! {
     last_checked_at: Option<i64> = "last_checked_at",
     last_changed_at: Option<i64> = "last_changed_at",
     settled_at: Option<i64> = "settled_at",
+    ended_unseen: Option<bool> = "ended_unseen",
     polls: u64 = "polls",
     failures: u32 = "failures",
     failing_since: Option<i64> = "failing_since",
@@ -143,7 +144,9 @@ impl ColumnGroup {
     fn columns(self) -> &'static str {
         match self {
             Self::Poll => "message, last_checked_at, polls, failures, failing_since, last_error, conflict",
-            Self::Status => "status, status_since, last_changed_at, settled_at, gmp, from_name, to_name, due",
+            Self::Status => {
+                "status, status_since, last_changed_at, settled_at, ended_unseen, gmp, from_name, to_name, due"
+            }
             Self::Parameters => {
                 "to_chain, quote_id, request_id, estimate, submitted_at, from_address, ticket, ticket_by"
             }
@@ -225,6 +228,7 @@ impl TransactionRow {
                 last_checked_at: moment(self.last_checked_at),
                 last_changed_at: moment(self.last_changed_at),
                 settled_at: moment(self.settled_at),
+                ended_unseen: self.ended_unseen,
                 polls: self.polls,
                 failures: self.failures,
                 failing_since: moment(self.failing_since),
@@ -269,6 +273,7 @@ impl TransactionRow {
             last_checked_at: moment(state.last_checked_at),
             last_changed_at: moment(state.last_changed_at),
             settled_at: moment(state.settled_at),
+            ended_unseen: state.ended_unseen,
             polls: state.polls,
             failures: state.failures,
             failing_since: moment(state.failing_since),
@@ -429,15 +434,10 @@ pub(in crate::store) fn request_poll(db: &Connection, row: RowId, at: DateTime<U
     db.run("UPDATE transactions SET poll_requested_at = ? WHERE id = ?", params![columns::moment(at), row.0])
 }
 
-/// Writes the source chain of a transaction, which is then as if it had never been answered. A refusal by the service no
-/// longer keeps it from being polled.
-pub(in crate::store) fn write_source(db: &Connection, row: RowId, chain: &ChainId) -> Result<()> {
+/// Writes the source chain of a transaction, which is then as if it had never been answered, and whether it is polled.
+pub(in crate::store) fn write_source(db: &Connection, row: RowId, chain: &ChainId, tracking: Tracking) -> Result<()> {
     let Some(header) = header(db, row)? else { return Ok(()) };
     let before = header.with_record(None);
-    let tracking = match before.tracking {
-        Tracking::Untracked => Tracking::Untracked,
-        Tracking::Active | Tracking::Parked(_) => Tracking::Active,
-    };
     let mut after = Transaction { state: TransactionState::default(), tracking, ..before.clone() };
     after.params.from_chain = chain.clone();
     after.state.polls = before.state.polls;

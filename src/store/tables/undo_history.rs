@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 use rusqlite::{Connection, params};
 use serde::{Deserialize, Serialize};
 
-use super::columns;
+use super::{changes, columns};
 use crate::{
     domain::{
         alert::{Acknowledgement, Handling, Snooze, Snoozed},
@@ -17,6 +17,9 @@ use crate::{
     },
     store::{error::Result, statement::CachedStatements},
 };
+
+/// The summary of an edit whose transactions are deleted.
+const DELETED: &str = "a change of deleted transactions";
 
 /// One change of an edit, with the states before and after the change.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -72,7 +75,14 @@ pub(in crate::store) enum EditStep {
         is_removed: bool,
     },
     /// The source chain was corrected.
-    Source { row: i64, before: ChainId, after: ChainId },
+    Source {
+        row: i64,
+        before: ChainId,
+        after: ChainId,
+        /// Whether the correction resumed a polling that somebody had stopped.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        was_stopped: bool,
+    },
     /// The handling of an alert changed. Equal handlings: another person had handled the alert in the same way.
     Acknowledged { alert: i64, before: Option<WrittenHandling>, after: Option<WrittenHandling> },
 }
@@ -316,8 +326,8 @@ pub(in crate::store) fn update(
     db.run(sql, values)
 }
 
-/// Removes the steps about transactions that are about to be deleted, and each edit that was about these alone, because
-/// its summary may have a ticket or a label. Costs O(n) in all edits, even for a single transaction.
+/// Removes the steps about transactions that are about to be deleted, and the summary of each edit that was about these
+/// alone: it may have a ticket or a label. Costs O(n) in all edits, even for a single transaction.
 pub(in crate::store) fn forget(db: &Connection, rows: impl Iterator<Item = RowId>) -> Result<()> {
     let rows: HashSet<i64> = rows.map(|row| row.0).collect();
     let mut alerts = HashSet::new();
@@ -336,17 +346,27 @@ pub(in crate::store) fn forget(db: &Connection, rows: impl Iterator<Item = RowId
         let before = steps.len();
         steps.retain(|step| !step.is_about(&rows, &alerts));
         if steps.is_empty() && before > 0 {
-            db.run(
-                "DELETE FROM changes WHERE event IN ('taken_back', 'done_again') AND (profile, what ->> 'summary') IN
-                 (SELECT profile, summary FROM edits WHERE id = ?)",
-                [id],
-            )?;
-            db.run("DELETE FROM edits WHERE id = ?", [id])?;
-        } else if steps.len() < before {
+            forget_summary(db, id)?;
+        }
+        if steps.len() < before {
             db.run("UPDATE edits SET steps = ? WHERE id = ?", params![to_json(&steps)?, id])?;
         }
     }
     Ok(())
+}
+
+/// Removes the summary of an edit, also from the feed unless another edit has the same. The edit stays, because the order
+/// of the edits says what can be redone.
+fn forget_summary(db: &Connection, edit: i64) -> Result<()> {
+    let of_edit = "SELECT profile, summary FROM edits WHERE id = ?";
+    let (profile, summary): (String, String) =
+        db.prepare_cached(of_edit)?.query_row([edit], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    db.run("UPDATE edits SET summary = ?2 WHERE id = ?1", params![edit, DELETED])?;
+    let others = "SELECT EXISTS (SELECT 1 FROM edits WHERE profile = ? AND summary = ?)";
+    match db.prepare_cached(others)?.query_row([&profile, &summary], |row| row.get(0))? {
+        true => Ok(()),
+        false => changes::replace_reversed_summary(db, &profile, &summary, DELETED),
+    }
 }
 
 pub(in crate::store) fn from_json(steps: &str) -> Result<Vec<EditStep>> {

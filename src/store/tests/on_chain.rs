@@ -170,4 +170,12 @@ fn undo_of_a_corrected_source_stops_the_polling_that_the_correction_resumed() {
         (header(&store, row).tracking, header(&store, row).params.from_chain.as_str()),
         (Tracking::Active, "10")
     );
+    // What somebody polls on another chain can't be corrected to it, and stays stopped.
+    testing::edit(&store, "default", Edit::Untrack { transactions: vec![row] }, at(5));
+    let mut there = fixtures::new(1);
+    there.params.from_chain = ChainId::new("137");
+    testing::track(&store, "default", vec![there], at(5));
+    let refused = Edit::CorrectSource { transactions: vec![row], chain: ChainId::new("137") };
+    assert_eq!(testing::edit(&store, "default", refused, at(5)), 0);
+    assert_eq!(header(&store, row).tracking, Tracking::Untracked);
 }

@@ -27,6 +27,11 @@ impl LogSession {
         let has_lost = position.seq > bounds.head.seq
             || position.seq > 0 && bounds.nonce_at.is_some_and(|nonce| nonce != position.nonce);
         let is_out_of_reach = if position.seq == 0 { first > 1 } else { position.seq < first };
+        // The replica's position is in the log, so that a snapshot has what this machine appended before the log's first
+        // entry. After a failover nothing could tell such entries from lost ones.
+        if !has_lost && bounds.nonce_at == Some(position.nonce) && self.reader.has_own_entries_before(first)? {
+            self.store.forget_own_entries(first).await?;
+        }
         // An empty replica begins with a snapshot, however short the log is: one entry may track a million.
         let lacks_many = position.seq == 0 || bounds.head.seq > position.seq.saturating_add(SNAPSHOT_GAIN);
         if !has_lost && !is_out_of_reach && !lacks_many {
@@ -59,7 +64,7 @@ impl LogSession {
             None => return Ok(()),
         };
         // Only now, so that a failed download leaves no file of lost entries at each attempt.
-        let loss = if has_lost { Some(self.save_lost_entries(link, first).await?) } else { None };
+        let loss = if has_lost { Some(self.save_lost_entries(link).await?) } else { None };
         let (store, team, is_light) = (self.store.clone(), link.team, self.options.is_light);
         let load = move || match file {
             Some(file) => store.load_snapshot(&file, team, loss.as_ref(), is_light),
@@ -71,11 +76,9 @@ impl LogSession {
         Ok(())
     }
 
-    /// Finds this machine's entries that the database lost, and saves them to a file beside the replica. Entries before
-    /// `first`, the first one of the log, aren't lost: a snapshot has them.
-    async fn save_lost_entries(&self, link: &SessionConnection, first: u64) -> Result<LogLoss, SessionError> {
-        let mut own = self.reader.own_entries()?;
-        own.retain(|entry| entry.position.seq >= first);
+    /// Finds this machine's entries that the database lost, and saves them to a file beside the replica.
+    async fn save_lost_entries(&self, link: &SessionConnection) -> Result<LogLoss, SessionError> {
+        let own = self.reader.own_entries()?;
         let mut entries = Vec::new();
         for entry in &own {
             if !link.database.has_entry(entry.position.nonce).await? {
