@@ -201,7 +201,7 @@ macro_rules! command_table {
                 => copy::update::links;
             Mark          Triage needs One     [List]                          "mark"          ""         ["Space"]        "mark or unmark, and move down; commands apply to the marked transactions, if any"
                 => |model, _| marks::toggle(model);
-            MarkRange     Triage             [List]                          "mark_range"    ""         ["v"]            "start a range; press again to mark the range"
+            MarkRange     Triage needs One   [List]                          "mark_range"    ""         ["v"]            "start a range; press again to mark the range"
                 => |model, now| marks::range(model, now.mono);
             MarkAll       Triage             [List]                          "mark_all"      ""         ["*"]            "mark all shown transactions"
                 => |_, _| vec![Effect::FindMarks(MarkRequest::Shown)];

@@ -168,7 +168,7 @@ impl Dashboard {
             clock,
         };
         if let Some(view_state_file) = &dashboard.view_state_file {
-            dashboard.model.restore_view_state(view_state_file.view_state().clone());
+            dashboard.model.restore_view_state(view_state_file.view_state());
         }
         if let Some(notice) = dashboard.store.notice() {
             dashboard.model.show_message(MessageTone::Bad, notice, dashboard.clock.now().mono);

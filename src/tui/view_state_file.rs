@@ -5,77 +5,94 @@
 use std::{
     fs,
     io::{self, Write},
-    mem,
     path::{Path, PathBuf},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use super::model::view_state::ViewState;
+use super::model::view_state::{OwnView, ViewState};
 use crate::process::files;
 
+/// The file of the view state. Clones share what was noted and written.
 #[derive(Clone, Debug)]
 pub(super) struct ViewStateFile {
     path: PathBuf,
-    view_state: ViewState,
-    /// The view state before the last change: what this dashboard didn't change since is left to others.
-    before: ViewState,
+    /// The view state that was read or noted last.
+    noted: Arc<Mutex<ViewState>>,
+    /// The saved views as they were read or written last: what differs from them was changed here. Locked during a
+    /// write.
+    written: Arc<Mutex<[Option<OwnView>; 4]>>,
 }
 
 impl ViewStateFile {
     /// Reads the view state of an earlier dashboard; the default if there is none or it is unreadable.
     pub(super) fn read(path: PathBuf) -> Self {
-        let view_state = ViewState::parse(&fs::read_to_string(&path).unwrap_or_default());
-        Self { path, before: view_state.clone(), view_state }
+        let noted = read(&path).unwrap_or_default();
+        Self { path, written: Arc::new(Mutex::new(noted.own.clone())), noted: Arc::new(Mutex::new(noted)) }
     }
 
     /// Returns the view state that was read or noted last.
-    pub(super) fn view_state(&self) -> &ViewState {
-        &self.view_state
+    pub(super) fn view_state(&self) -> ViewState {
+        lock(&self.noted).clone()
     }
 
     /// Notes a view state without writing it. Returns whether it differs from the last.
     pub(super) fn replace(&mut self, view_state: ViewState) -> bool {
-        let has_changes = view_state != self.view_state;
-        if has_changes {
-            self.before = mem::replace(&mut self.view_state, view_state);
-        }
+        let mut noted = lock(&self.noted);
+        let has_changes = view_state != *noted;
+        *noted = view_state;
         has_changes
     }
 
-    /// Writes what changed last to the file, beside what other dashboards wrote there. Blocks for the disk.
+    /// Writes what was noted to the file. Saved views of other dashboards stay. Blocks for the disk.
     pub(super) fn write(&self) {
-        let in_file =
-            ViewState::parse(&fs::read_to_string(&self.path).unwrap_or_else(|_| self.before.to_value().to_string()));
-        let merged = merge(self.view_state.to_value(), &self.before.to_value(), in_file.to_value());
-        let text = serde_json::to_string_pretty(&merged).unwrap_or_default();
-        if let Err(error) = write(&self.path, &text) {
-            tracing::warn!("can't save the view state to {}: {error}", self.path.display());
+        let mut written = lock(&self.written);
+        let mut merged = self.view_state();
+        let own = merged.own.clone();
+        if let Some(in_file) = read(&self.path) {
+            merged.own = merge_views(&own, &written, in_file.own);
+        }
+        match write(&self.path, &serde_json::to_string_pretty(&merged).unwrap_or_default()) {
+            Ok(()) => *written = own,
+            Err(error) => tracing::warn!("can't save the view state to {}: {error}", self.path.display()),
         }
     }
 }
 
-/// Returns `own` with the fields and elements of `other` where `own` is as it was before.
-fn merge(own: Value, before: &Value, other: Value) -> Value {
-    match (own, before, other) {
-        (own, before, other) if own == *before => other,
-        (Value::Object(own), Value::Object(before), Value::Object(mut other)) => {
-            let merged = own.into_iter().map(|(name, value)| {
-                let (before, other) =
-                    (before.get(&name).unwrap_or(&Value::Null), other.remove(&name).unwrap_or_default());
-                let value = merge(value, before, other);
-                (name, value)
-            });
-            Value::Object(merged.collect())
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Returns the view state in the file; `None` if there is none.
+fn read(path: &Path) -> Option<ViewState> {
+    let text = fs::read_to_string(path).ok()?;
+    serde_json::from_str::<Map<String, Value>>(&text).is_ok().then(|| ViewState::parse(&text))
+}
+
+/// Applies the changes from `before` to `own` to the views in the file: a view that another dashboard saved keeps its place
+/// and its name, and a new one with another name gets a free place, if there is one.
+fn merge_views(
+    own: &[Option<OwnView>; 4],
+    before: &[Option<OwnView>; 4],
+    mut in_file: [Option<OwnView>; 4],
+) -> [Option<OwnView>; 4] {
+    let name = |view: &Option<OwnView>| view.as_ref().map(|view| view.name.to_lowercase());
+    for (place, (own, before)) in own.iter().zip(before).enumerate().filter(|(_, (own, before))| own != before) {
+        let of_name =
+            |wanted: &Option<OwnView>| in_file.iter().position(|view| view.is_some() && name(view) == name(wanted));
+        let is_free = |place: &usize| in_file.get(*place).is_some_and(|view| view.is_none());
+        let target = match own {
+            None => of_name(before),
+            Some(_) => of_name(own)
+                .or_else(|| of_name(before))
+                .or_else(|| [place].into_iter().chain(0..in_file.len()).find(is_free)),
+        };
+        if let Some(view) = target.and_then(|place| in_file.get_mut(place)) {
+            view.clone_from(own);
         }
-        (Value::Array(own), Value::Array(before), Value::Array(other))
-            if own.len() == before.len() && own.len() == other.len() =>
-        {
-            let merged = own.into_iter().zip(before).zip(other).map(|((own, before), other)| merge(own, before, other));
-            Value::Array(merged.collect())
-        }
-        (own, _, _) => own,
     }
+    in_file
 }
 
 fn write(path: &Path, text: &str) -> io::Result<()> {
@@ -99,22 +116,43 @@ mod tests {
         let view_state = ViewState { view: 2, ..ViewState::default() };
         assert!(view_state_file.replace(view_state.clone()) && !view_state_file.replace(view_state.clone()));
         view_state_file.write();
-        assert_eq!(ViewStateFile::read(path.clone()).view_state(), &view_state);
-        // Another dashboard has saved a view since, and this one another view; both stay.
-        let mut other = ViewStateFile::read(path.clone());
-        let saves = |name: &str, state: &ViewState| {
-            let mut state = state.clone();
-            state.save_view(name, "vip".into()).unwrap();
-            state
-        };
-        assert!(other.replace(saves("theirs", &view_state)));
-        other.write();
-        assert!(view_state_file.replace(ViewState { view: 3, ..view_state.clone() }));
-        view_state_file.write();
-        let merged = ViewStateFile::read(path.clone());
-        assert_eq!(merged.view_state(), &ViewState { view: 3, ..saves("theirs", &view_state) });
+        assert_eq!(ViewStateFile::read(path.clone()).view_state(), view_state);
         ViewStateFile::read(path.join("below a file/view.json")).write();
         fs::write(&path, [0xff, 0xfe]).unwrap();
-        assert_eq!(ViewStateFile::read(path).view_state(), &ViewState::default());
+        assert_eq!(ViewStateFile::read(path).view_state(), ViewState::default());
+    }
+
+    #[test]
+    fn saved_views_of_two_dashboards_stay_although_both_took_the_same_place() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("view.json");
+        let mut dashboards = [ViewStateFile::read(path.clone()), ViewStateFile::read(path.clone())];
+        for (dashboard, name) in dashboards.iter_mut().zip(["mine", "theirs"]) {
+            let mut state = dashboard.view_state();
+            state.save_view(name, format!("label:{name}")).unwrap();
+            assert!(dashboard.replace(state));
+            dashboard.write();
+        }
+        // What is typed on top of a view is stored with it, wherever it stands by now.
+        let [_, theirs] = &mut dashboards;
+        let mut state = theirs.view_state();
+        state.own[0].as_mut().unwrap().typed = "vip".into();
+        assert!(theirs.replace(state));
+        theirs.write();
+        let views = |path: &Path| {
+            let read = ViewStateFile::read(path.to_owned()).view_state();
+            read.own.into_iter().flatten().map(|view| (view.name, view.filter, view.typed)).collect::<Vec<_>>()
+        };
+        let view = |name: &str, typed: &str| (name.to_owned(), format!("label:{name}"), typed.to_owned());
+        assert_eq!(views(&path), [view("mine", ""), view("theirs", "vip")]);
+        // A view that is forgotten here goes; an unreadable file is written anew.
+        let mut state = theirs.view_state();
+        state.own[0] = None;
+        assert!(theirs.replace(state));
+        theirs.write();
+        assert_eq!(views(&path), [view("mine", "")]);
+        fs::write(&path, "{").unwrap();
+        dashboards[0].write();
+        assert_eq!(views(&path), [view("mine", "")]);
     }
 }

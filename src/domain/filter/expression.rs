@@ -81,10 +81,32 @@ impl Expression {
 
     /// Whether the time alone can change what matches.
     pub(crate) fn depends_on_time(&self) -> bool {
+        self.has_test(|test| matches!(test, FilterTest::Span(..)))
+    }
+
+    /// Whether a test searches for a text, which only the store finds everywhere.
+    pub(crate) fn searches_texts(&self) -> bool {
+        let searches = |test: &FilterTest| match test {
+            FilterTest::Word(_) | FilterTest::Hashtag(_) | FilterTest::Exact(_) | FilterTest::Pattern(_) => true,
+            FilterTest::Is(_)
+            | FilterTest::Status(_)
+            | FilterTest::Chain(..)
+            | FilterTest::Route { .. }
+            | FilterTest::Span(..)
+            | FilterTest::Label(_)
+            | FilterTest::Ticket(_)
+            | FilterTest::Profile(_)
+            | FilterTest::By(_)
+            | FilterTest::Own(_) => false,
+        };
+        self.has_test(searches)
+    }
+
+    fn has_test(&self, is_wanted: fn(&FilterTest) -> bool) -> bool {
         match self {
-            Self::Test(test) => matches!(test, FilterTest::Span(..)),
-            Self::Not(part) => part.depends_on_time(),
-            Self::All(parts) | Self::Any(parts) => parts.iter().any(Self::depends_on_time),
+            Self::Test(test) => is_wanted(test),
+            Self::Not(part) => part.has_test(is_wanted),
+            Self::All(parts) | Self::Any(parts) => parts.iter().any(|part| part.has_test(is_wanted)),
         }
     }
 

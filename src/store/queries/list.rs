@@ -349,9 +349,16 @@ impl TransactionList<'_> {
         Ok(None)
     }
 
-    /// Whether the list has this row.
-    pub fn contains(&self, row: RowId) -> Result<bool> {
-        Ok(self.first_of(&[row])?.is_some())
+    /// Returns which of these rows the list has, with one query.
+    pub fn among(&self, rows: &[RowId]) -> Result<BTreeSet<RowId>> {
+        let sql = format!(
+            "SELECT id FROM transactions WHERE id IN (SELECT value FROM json_each(?)) AND {}",
+            self.condition.sql
+        );
+        let wanted = Value::Text(columns::to_json(&rows.iter().map(|row| row.0).collect::<Vec<_>>(), 0)?);
+        let values = std::iter::once(&wanted).chain(&self.condition.parameters);
+        let found = self.reader.db().all(&sql, params_from_iter(values), |row| row.get(0).map(RowId))?;
+        Ok(found.into_iter().collect())
     }
 
     /// Returns the first of these rows that is in the list.

@@ -261,6 +261,11 @@ impl Model {
         self.without_temporary_view(view_state)
     }
 
+    /// Whether a command is being typed or chosen, which is about the selected transaction.
+    pub fn holds_selection(&self) -> bool {
+        matches!(self.dialog, Dialog::Palette(_) | Dialog::Menu(_))
+    }
+
     /// Forgets what the numbers of rows mean: a snapshot took the place of the store's content.
     pub fn forget_rows(&mut self) {
         self.marks.clear();
@@ -273,8 +278,7 @@ impl Model {
         if request.view != self.list.view() {
             return;
         }
-        // A command that is being typed or chosen is about the selected transaction.
-        self.list.is_held = self.is_open() || matches!(self.dialog, Dialog::Palette(_) | Dialog::Menu(_));
+        self.list.is_held = self.is_open() || self.holds_selection() && !self.list.is_view_new;
         let open = self.list.selected.filter(|_| self.list.is_held);
         let shown: BTreeSet<RowId> = page.order.iter().copied().chain(open).collect();
         self.transactions.retain(|row, _| shown.contains(row));

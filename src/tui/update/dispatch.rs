@@ -56,8 +56,9 @@ pub(crate) fn dispatch(model: &mut Model, id: CommandId, now: Now) -> Vec<Effect
 
 /// Keeps the selected transaction selected, because a command may be about it.
 fn choose_selected(model: &mut Model) {
-    if model.screen != Screen::Alerts {
-        model.list.choose();
+    match model.screen {
+        Screen::List | Screen::Detail => model.list.choose(),
+        Screen::Alerts | Screen::Stats | Screen::Log => {}
     }
 }
 

@@ -35,6 +35,7 @@ use crate::{
 pub(crate) fn update(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
     let before = model.list.selected;
     let had_no_dialog = matches!(model.dialog, Dialog::None);
+    let was_held = model.holds_selection();
     let mut effects = apply(model, message, now);
     model.end_snoozes(now.wall);
     model.dismiss_outdated_message();
@@ -43,6 +44,10 @@ pub(crate) fn update(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
         model.alert_list.plan_next_selection();
     }
     note_next_to_handle(model, &effects);
+    if was_held && !model.holds_selection() {
+        // The selected transaction may have left the list meanwhile.
+        model.list.mark_stale();
+    }
     if had_no_dialog && !matches!(model.dialog, Dialog::None) {
         model.dismiss_read_message(now.mono);
     }

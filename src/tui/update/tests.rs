@@ -626,7 +626,7 @@ fn marks_and_the_open_transaction_end_with_a_snapshot_that_lacks_them() {
 
 #[test]
 fn transaction_whose_detail_is_read_beside_the_list_counts_as_chosen() {
-    for key in ["]", "[", "^E", "^Y"] {
+    for key in ["]", "[", "^E", "^Y", "v", ":"] {
         let mut model = dashboard("5");
         model.list.is_chosen = false;
         press(&mut model, &[key], now());

@@ -129,7 +129,7 @@ impl EndState<'_> {
             ),
             Exit::Unreachable => Some("no usable answer was received; check the base URL, the network and the service"),
             // The input's own error was printed.
-            Exit::Usage if self.input_exit != Some(Exit::Success) => None,
+            Exit::Usage if self.chosen.is_empty() && self.input_exit != Some(Exit::Success) => None,
             Exit::Usage => Some(match (self.chosen.is_empty(), self.deleted_open, is_piped) {
                 (false, ..) => "a watched transaction was deleted before it was seen to succeed",
                 (true, 1.., _) => {

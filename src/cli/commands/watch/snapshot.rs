@@ -11,7 +11,7 @@ use crate::{
     domain::{
         alert::Alert,
         duration_stats::DurationStats,
-        filter::Filter,
+        filter::{Filter, FilterInput},
         forecast::Quantile,
         ids::{RowId, TxHash},
         notification,
@@ -83,17 +83,19 @@ impl WatchSnapshot {
             for row in snapshot.changes.rows(true) {
                 let Some(transaction) = reader.header(row)? else { continue };
                 let listed = ListRow { transaction, alerts: reader.alerts(AlertQuery::OfTransaction(row))? };
-                let is_match = match filter {
-                    Some(filter) if !filter.expression().is_always_true() => {
-                        reader.listing(filter, *now).contains(row)?
-                    }
-                    filter => filter.is_some(),
-                };
-                snapshot.matching.extend(is_match.then_some(row));
                 if *needs_records {
                     snapshot.with_records.extend(reader.list_row(row)?.map(|whole| (row, whole)));
                 }
+                let is_match = |filter: &Filter| {
+                    filter.matches(&FilterInput { tx: &listed.transaction, alerts: &listed.alerts }, *now)
+                };
+                snapshot.matching.extend(filter.as_ref().is_some_and(is_match).then_some(row));
                 snapshot.changed.insert(row, listed);
+            }
+            if let Some(filter) = filter.as_ref().filter(|filter| filter.expression().searches_texts()) {
+                let others: Vec<RowId> =
+                    snapshot.changed.keys().filter(|row| !snapshot.matching.contains(row)).copied().collect();
+                snapshot.matching.extend(reader.listing(filter, *now).among(&others)?);
             }
             if snapshot.changes.needs_resync {
                 snapshot.profile_alerts = reader.alerts(AlertQuery::OfProfiles)?;
@@ -225,7 +227,7 @@ mod tests {
     use super::*;
     use crate::{
         cli::context::testing::CommandFixture,
-        domain::{fixtures, status::RouterStatus},
+        domain::{fixtures, observation::StatusOutcome, record::StatusRecord, status::RouterStatus},
     };
 
     #[test]
@@ -239,6 +241,30 @@ mod tests {
         let statuses: Vec<_> =
             read.iter().map(|(row, progress)| (*row, progress.clone().map(|it| it.status))).collect();
         assert_eq!(statuses, [(rows[0], Some(Some(RouterStatus::Success))), (rows[1], Some(None)), (missing, None)]);
+    }
+
+    #[test]
+    fn changed_transaction_is_found_by_its_destination_hash() {
+        let fixture = CommandFixture::new();
+        let rows = [fixture.track(fixtures::new(1)), fixture.track(fixtures::new(2))];
+        let feed = FeedReader::new(fixture.store.reader().unwrap());
+        let query = |filter: &str| SnapshotQuery {
+            profiles: vec!["default".to_owned()],
+            filter: Some(Filter::parse(filter).unwrap()),
+            needs_forecasts: false,
+            needs_records: false,
+            channels: Vec::new(),
+            now: DateTime::UNIX_EPOCH,
+        };
+        let hash = format!("0xde57{:060x}", 7);
+        let search = query(&format!("label:none or {hash}"));
+        assert!(WatchSnapshot::read(&feed, &search).unwrap().chosen.is_empty());
+        let mut record = StatusRecord::bare(RouterStatus::Ongoing);
+        record.to.transaction_id = Some(TxHash::new(hash));
+        fixture.observe(rows[0], fixtures::answer(StatusOutcome::Record(Box::new(record))), 10);
+        fixture.observe(rows[1], fixtures::says(RouterStatus::Ongoing), 10);
+        let read = WatchSnapshot::read(&feed, &search).unwrap();
+        assert_eq!((read.changed.len(), read.matching), (2, BTreeSet::from([rows[0]])));
     }
 
     #[test]

@@ -84,8 +84,11 @@ pub struct ListState {
     pub is_held: bool,
     /// The index in the loaded part at which the held transaction would be.
     held_at: Option<usize>,
-    /// The transaction that is selected as soon as it is loaded.
+    /// The transaction that is selected as soon as it is loaded: a person wants to go there.
     pub pending_selection: Option<RowId>,
+    /// The transaction that was selected when the list became empty. It is selected when the list has it again, unless a
+    /// person works on another one by then.
+    selected_before: Option<RowId>,
     /// The row that a command handles, and the next row that needs somebody: once the command is done, the selection
     /// goes there.
     pub handled_and_next: Option<(RowId, RowId)>,
@@ -248,12 +251,12 @@ impl ListState {
         match self.jump {
             Some(ListEnd::First) => return PagePosition::First,
             Some(ListEnd::Last) => return PagePosition::Last,
-            None if self.pending_selection.is_none() && !self.is_chosen => return PagePosition::First,
+            None if self.wanted().is_none() && !self.is_chosen => return PagePosition::First,
             None => {}
         }
         let near = if self.is_view_new { Vec::new() } else { self.neighbours() };
         PagePosition::Around {
-            rows: self.pending_selection.into_iter().chain(self.selected).chain(near).collect(),
+            rows: self.wanted().into_iter().chain(self.selected).chain(near).collect(),
             before: self.margin(),
         }
     }
@@ -340,8 +343,9 @@ impl ListState {
     /// Keeps the selected transaction at its row on the screen. If `on_screen` is `None`, the first row stays visible
     /// if the selected row allows that. If the selected transaction left the list, selects its neighbour.
     fn restore_selection(&mut self, on_screen: Option<usize>, near: &[RowId]) {
-        if let Some(wanted) = self.pending_selection.filter(|wanted| self.part.rows.contains(wanted)) {
-            (self.selected, self.pending_selection, self.is_chosen) = (Some(wanted), None, true);
+        if let Some(wanted) = self.wanted().filter(|wanted| self.part.rows.contains(wanted)) {
+            (self.selected, self.pending_selection, self.selected_before) = (Some(wanted), None, None);
+            self.is_chosen = true;
             return self.scroll_into_view();
         }
         if !self.is_chosen {
@@ -358,7 +362,7 @@ impl ListState {
             let before = std::mem::replace(&mut self.selected, neighbour.or(other).copied());
             if self.selected.is_none() {
                 // When the list has rows again, the transaction is probably among these.
-                self.pending_selection = self.pending_selection.or(before);
+                self.selected_before = before;
             }
         }
         self.top = on_screen.map_or(0, |on_screen| self.position().unwrap_or(0).saturating_sub(on_screen));
@@ -369,22 +373,24 @@ impl ListState {
     /// ends.
     pub fn move_by(&mut self, rows: isize) {
         // A move cancels the wait for another transaction.
-        (self.pending_selection, self.handled_and_next) = (None, None);
+        self.pending_selection = None;
+        self.choose();
         match rows {
             isize::MIN => return self.jump(ListEnd::First),
             isize::MAX => return self.jump(ListEnd::Last),
             _ => {}
         }
         let rows = rows.saturating_add(std::mem::take(&mut self.pending_move));
+        let is_down = rows > 0;
         // The row at the place of a held transaction is the next one.
         let (here, rows) = match (self.position(), self.held_at) {
-            (None, Some(next)) if rows > 0 => (next, rows - 1),
+            (None, Some(next)) if is_down => (next, rows - 1),
             (here, next) => (here.or(next).unwrap_or(0), rows),
         };
         let last = self.part.rows.len().saturating_sub(1);
         let there = here.saturating_add_signed(rows).min(last);
         let moved = there as isize - here as isize;
-        let more = if rows > 0 { self.part.has_more_after } else { self.part.has_more_before };
+        let more = if is_down { self.part.has_more_after } else { self.part.has_more_before };
         // Nobody moves further than this before the next part is loaded.
         let most = 100 * self.margin() as isize;
         self.pending_move = if more { (rows - moved).clamp(-most, most) } else { 0 };
@@ -419,10 +425,15 @@ impl ListState {
         self.scroll_into_view();
     }
 
-    /// Records that a person works on the selected transaction: it stays selected, and no other is waited for.
+    /// Records that a person works on the selected transaction: only a person's wish selects another one.
     pub fn choose(&mut self) {
         self.is_chosen |= self.selected.is_some();
-        (self.pending_selection, self.handled_and_next) = (None, None);
+        (self.selected_before, self.handled_and_next) = (None, None);
+    }
+
+    /// Returns the transaction that is selected as soon as the list has it.
+    fn wanted(&self) -> Option<RowId> {
+        self.pending_selection.or(self.selected_before)
     }
 
     /// Selects the next row that needs somebody, once the selected row is handled. The selected row may have left the
@@ -529,12 +540,17 @@ mod tests {
         let mut list = list(&rows(1..=1));
         list.select(0);
         reload(&mut list, &[]);
-        assert_eq!((list.selected, list.pending_selection), (None, Some(RowId(1))));
+        assert_eq!((list.selected, list.selected_before), (None, Some(RowId(1))));
         reload(&mut list, &rows(2..=3));
         assert_eq!(list.selected, Some(RowId(2)), "the most urgent one");
         list.choose();
         reload(&mut list, &rows(1..=3));
         assert_eq!(list.selected, Some(RowId(2)));
+        // But a person's own wish outlasts a command.
+        list.select_when_loaded(RowId(3));
+        list.choose();
+        load(&mut list, &rows(1..=3));
+        assert_eq!(list.selected, Some(RowId(3)));
     }
 
     #[test]
