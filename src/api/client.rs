@@ -11,7 +11,7 @@ use reqwest::{
     RequestBuilder, Url,
     header::{HeaderName, HeaderValue, RETRY_AFTER},
 };
-use tokio::time::{Instant, timeout_at};
+use tokio::time::timeout;
 
 use super::{
     answer::{HttpAnswer, StatusAnswer, interpret},
@@ -175,7 +175,7 @@ impl Client {
     /// Sends a request once, with the integrator ID, and redacts the ID from the answer.
     pub(super) async fn exchange(&self, request: RequestBuilder, clock: &Clock) -> Exchange {
         let sent = clock.now();
-        let answer = self.send(request).await;
+        let answer = self.send(request, clock).await;
         let now = clock.now();
         let result = answer.map(|answer| self.redact_answer(answer));
         Exchange { latency: now.mono.since(sent.mono), wall: now.wall, result }
@@ -199,16 +199,17 @@ impl Client {
         RedactedAnswer { status, retry_after, response_id, bytes, kept, cut }
     }
 
-    async fn send(&self, request: RequestBuilder) -> Result<RawAnswer, RequestFailure> {
-        let end = Instant::now() + self.timeouts.total;
-        let timed_out = || RequestFailure::TimedOut(self.timeouts.total);
+    async fn send(&self, request: RequestBuilder, clock: &Clock) -> Result<RawAnswer, RequestFailure> {
+        let (sent, total) = (clock.now().mono, self.timeouts.total);
+        let timed_out = || RequestFailure::TimedOut(total);
         let request = request.header("x-integrator-id", self.header.clone());
-        let response = timeout_at(end, request.send()).await.map_err(|_| timed_out())?;
+        let response = timeout(total, request.send()).await.map_err(|_| timed_out())?;
         let mut response = response.map_err(|error| self.transport_failure(&error))?;
         let retry_after = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()).map(str::to_owned);
         let status = response.status().as_u16();
         let response_id = response.headers().get(RESPONSE_ID).and_then(|value| value.to_str().ok()).map(str::to_owned);
-        let read = timeout_at(end, transport::read_body(&mut response, BODY_LIMIT)).await;
+        let left = total.saturating_sub(clock.now().mono.since(sent));
+        let read = timeout(left, transport::read_body(&mut response, BODY_LIMIT)).await;
         // The status counts, even if the body doesn't end.
         let Ok((body, cut)) = read else {
             return Ok(RawAnswer { status, retry_after, response_id, body: Vec::new(), cut: Some(timed_out()) });
