@@ -405,7 +405,7 @@ mod tests {
             failure(&observation),
             "the service answered HTTP 302: redirects are not followed; check the base URL"
         );
-        let connection = tokio::time::timeout(Duration::from_millis(20), elsewhere.accept()).await;
+        let connection = timeout(Duration::from_millis(20), elsewhere.accept()).await;
         assert!(connection.is_err(), "the redirect was followed");
     }
 
