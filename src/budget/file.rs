@@ -230,20 +230,32 @@ fn read_up_to(file: &mut File, most: u64, into: &mut Vec<u8>) -> io::Result<()> 
 
 /// Returns the ledger of this fingerprint for display, or `None` if the file has no ledger of this boot.
 pub(crate) fn read_for_display(folder: &Path, fingerprint: &str) -> Option<Ledger> {
+    parse(&read_file(folder, fingerprint)?, &clock::boot())
+}
+
+/// Whether the file of this fingerprint counts as lost: it was altered, or is of another version of hoptop.
+pub(crate) fn is_lost(folder: &Path, fingerprint: &str) -> bool {
+    read_file(folder, fingerprint).is_some_and(|text| !text.is_empty() && parse_record(&text).is_none())
+}
+
+fn read_file(folder: &Path, fingerprint: &str) -> Option<Vec<u8>> {
     let mut text = Vec::new();
     File::open(file_name(folder, fingerprint)).ok()?.take(MAX_BYTES).read_to_end(&mut text).ok()?;
-    parse(&text, &clock::boot())
+    Some(text)
+}
+
+fn parse(text: &[u8], boot: &str) -> Option<Ledger> {
+    parse_record(text).filter(|record| record.boot == boot).map(|record| record.ledger)
 }
 
 /// Parses the first line. A longer content of before may follow the line.
-fn parse(text: &[u8], boot: &str) -> Option<Ledger> {
+fn parse_record(text: &[u8]) -> Option<LedgerRecord> {
     let line = first_line(text)?;
     let json = line.get(..line.len().checked_sub(CHECKSUM_BYTES)?)?;
     if with_checksum(json.to_vec()) != line {
         return None;
     }
-    let content = serde_json::from_slice::<LedgerRecord>(json).ok();
-    content.filter(|content| content.version == VERSION && content.boot == boot).map(|content| content.ledger)
+    serde_json::from_slice::<LedgerRecord>(json).ok().filter(|record| record.version == VERSION)
 }
 
 /// The bytes after the JSON: a blank, the checksum, a line feed.

@@ -34,7 +34,10 @@ mod ledger;
 mod micros;
 mod pace;
 
-pub(crate) use self::{file::read_for_display, ledger::Ledger};
+pub(crate) use self::{
+    file::{is_lost, read_for_display},
+    ledger::Ledger,
+};
 pub use self::{
     handle::{Budget, RequestEnd, SlotPermit},
     ledger::SlotRefusal,

@@ -552,6 +552,7 @@ fn altered_file_counts_as_lost() {
             altered[offset] ^= 1 << bit;
             fs::write(&path, &altered).unwrap();
             assert_eq!(read_for_display(folder.path(), "aa"), None, "{}", String::from_utf8_lossy(&altered));
+            assert!(is_lost(folder.path(), "aa"));
         }
     }
     // One letter that would have raised the limit for good.

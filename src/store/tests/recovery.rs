@@ -86,6 +86,23 @@ fn store_with_a_damaged_header_is_restored_from_its_backup() {
 }
 
 #[test]
+fn recovered_store_uses_no_row_number_again() {
+    let (_folder, path) = create_filled_store(20);
+    let store = Store::open_lasting(&path, at(60)).unwrap();
+    assert_eq!(testing::delete(&store, (11..=20).map(RowId).collect(), at(60)), 10);
+    drop(store);
+    overwrite(&path, (leaf_pages(&path, "labels")[0] - 1) * PAGE, &[0; PAGE as usize]);
+    let store = Store::open_lasting(&path, at(120)).unwrap();
+    store.report_fault(&StoreFault::Broken("a torn page".into()).into());
+    drop(store);
+    let (store, recovered) = open_recovered(&path);
+    assert_eq!(recovered.transactions, 10);
+    // The transaction that was added since.
+    let last = store.reader().unwrap().load().unwrap().0.pop().unwrap();
+    assert_eq!(last.id, RowId(21));
+}
+
+#[test]
 fn rows_newer_than_the_backup_are_read_from_the_damaged_file() {
     let (_folder, path) = create_filled_store(20);
     let store = Store::open_lasting(&path, at(60)).unwrap();

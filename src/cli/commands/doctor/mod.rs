@@ -136,10 +136,15 @@ pub(crate) fn doctor(
     let has_full_rate = budget.poller().is_some_and(|report| report.share >= 1.0);
     findings
         .push(("poller", if is_good && has_full_rate { Diagnosis::Ok(polling) } else { Diagnosis::Warning(polling) }));
-    let ledger = fingerprint.and_then(|fingerprint| budget::read_for_display(&settings.state_dir, &fingerprint));
+    let folder = &settings.state_dir;
+    let is_lost = fingerprint.as_ref().is_some_and(|fingerprint| budget::is_lost(folder, fingerprint));
+    let ledger = fingerprint.and_then(|fingerprint| budget::read_for_display(folder, &fingerprint));
     findings.push((
         "ledger",
         match is_state_usable {
+            true if is_lost => {
+                Diagnosis::Warning("its file was altered, or is of another version; it is made again".into())
+            }
             true => check_ledger(ledger.as_ref(), settings.rps, cx),
             false => Diagnosis::Warning("not checked, because the state folder can't be used".into()),
         },
