@@ -266,6 +266,9 @@ fn wait_for_log(path: &Path, mut marker: Option<OpenMarker>) -> Result<Option<Op
         }
         drop(marker);
         marker = lock_marker(path)?;
+        // A process that closes the store removes the log, and records that right after, unless this process keeps it from
+        // being the last one.
+        marker.iter_mut().for_each(OpenMarker::assume_closed);
     }
     Ok(marker)
 }

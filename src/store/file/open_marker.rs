@@ -116,6 +116,13 @@ impl OpenMarker {
         self.exclusive_state.as_ref()
     }
 
+    /// Takes the store for closed in order if nothing else is recorded than that it was open.
+    pub(in crate::store) fn assume_closed(&mut self) {
+        if self.exclusive_state == Some(ExitState::Unclean) {
+            self.exclusive_state = Some(ExitState::Clean);
+        }
+    }
+
     /// Returns the damage that another process has recorded; that process may still be running.
     pub(in crate::store) fn reported_damage(&self) -> Option<String> {
         match self.exclusive_state.is_none().then(|| self.read()) {
@@ -217,6 +224,21 @@ mod tests {
             marker.write(&exit_state).unwrap();
             drop(marker);
             assert_eq!(open_marker(&store).exclusive_state(), Some(&exit_state));
+        }
+    }
+
+    #[test]
+    fn process_that_saw_another_close_the_store_takes_it_for_closed() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = folder.path().join("hoptop.db");
+        for (recorded, assumed) in [
+            (ExitState::Unclean, ExitState::Clean),
+            (ExitState::Damaged("a torn page".into()), ExitState::Damaged("a torn page".into())),
+        ] {
+            OpenMarker::create(&store).unwrap().write(&recorded).unwrap();
+            let mut marker = open_marker(&store);
+            marker.assume_closed();
+            assert_eq!(marker.exclusive_state(), Some(&assumed));
         }
     }
 
