@@ -53,8 +53,9 @@ pub(super) struct LedgerFile {
     membership: KernelLock,
     /// The limit that this process was started with.
     own_limit: f64,
-    /// The limit that a member set last, and that member if it isn't this one.
+    /// The limit that a member set last.
     limit: f64,
+    /// That member; `None` before the first update.
     limit_owner: Option<u32>,
     /// Whether the ledger has this member's limit, and no requests of an earlier member with the same number.
     has_joined: bool,
@@ -73,21 +74,18 @@ impl LedgerFile {
         files::refuse_shared_folder(folder).map_err(|source| LockError::new(folder, source))?;
         let file = lock::open(&path).map_err(fault)?;
         let (member, membership) = claim_membership(&path)?;
-        let (boot, has_joined, known, buffer) = (clock::boot(), false, None, Vec::new());
-        let (own_limit, file_path) = (limit, path.clone());
-        let limit_owner = None;
         let mut opened = Self {
-            path: file_path,
+            path: path.clone(),
             file,
-            boot,
+            boot: clock::boot(),
             member,
             membership,
-            own_limit,
+            own_limit: limit,
             limit,
-            limit_owner,
-            has_joined,
-            known,
-            buffer,
+            limit_owner: None,
+            has_joined: false,
+            known: None,
+            buffer: Vec::new(),
         };
         // While another process writes, nothing is known. The first update joins then.
         let ledger = match opened.update(now.mono, |_, _| ()).map_err(fault)? {
