@@ -168,13 +168,18 @@ impl LedgerFile {
         if !self.has_joined {
             // An earlier member with this number is dead: this process holds its lock.
             ledger.release_dead_member(self.member, now);
-            ledger.set_limit(self.limit, self.limit_owner.unwrap_or(self.member));
+            ledger.set_limit(self.own_limit, self.member);
+            if let Some(owner) = self.limit_owner {
+                ledger.set_limit(self.limit, owner);
+            }
         }
+        // An older version of hoptop writes the ledger without the members' limits.
+        ledger.keep_limit(self.own_limit, self.member);
         // The limit of a member that has ended no longer counts, such as that of a single check.
-        if let Some(member) = ledger.limit_owner().filter(|member| *member != self.member)
+        while let Some(member) = ledger.limit_owner().filter(|member| *member != self.member)
             && !KernelLock::is_held(&membership_path(&self.path, member))?
         {
-            ledger.set_limit(self.own_limit, self.member);
+            ledger.end_limit();
         }
         let changed = change(&mut ledger, self.member);
         // Most refused requests change nothing.

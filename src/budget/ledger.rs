@@ -71,9 +71,10 @@ pub enum SlotRefusal {
 pub struct Ledger {
     /// The limit that a member set last, in requests a second.
     limit: f64,
-    /// The member that set the limit. Its limit ends with it.
+    /// The limits of the members in the order in which they were set, each with its member. The last one holds; a limit
+    /// ends with its member.
     #[serde(default)]
-    limit_owner: Option<u32>,
+    limits: Vec<(u32, f64)>,
     /// The slots that aren't free.
     slots: Vec<UsedSlot>,
     /// No request may be sent before this moment.
@@ -89,7 +90,7 @@ impl Ledger {
     /// Creates a ledger for `limit` requests a second (above 0). The first request may be sent at `from`. A limit below
     /// one gives one slot with a longer window; the fraction of a limit above one is not used.
     pub fn new(limit: f64, from: MonotonicTime) -> Self {
-        Self { limit, limit_owner: None, slots: Vec::new(), next_send: from, queue: Vec::new(), pace: Pace::default() }
+        Self { limit, limits: Vec::new(), slots: Vec::new(), next_send: from, queue: Vec::new(), pace: Pace::default() }
     }
 
     /// Returns how long a slot rests after its response at this limit and at the full rate.
@@ -104,12 +105,27 @@ impl Ledger {
 
     /// Sets a member's limit, in requests a second. The new limit holds from the next slot on.
     pub(super) fn set_limit(&mut self, limit: f64, member: u32) {
-        (self.limit, self.limit_owner) = (limit, Some(member));
+        self.limits.retain(|(owner, _)| *owner != member);
+        self.limits.push((member, limit));
+        self.limit = limit;
+    }
+
+    /// Makes sure that a member has a limit, which holds once those of all other members have ended.
+    pub(super) fn keep_limit(&mut self, limit: f64, member: u32) {
+        if self.limits.iter().all(|(owner, _)| *owner != member) {
+            self.limits.insert(0, (member, limit));
+        }
     }
 
     /// Returns the member that set the limit, if that is known.
     pub(super) fn limit_owner(&self) -> Option<u32> {
-        self.limit_owner
+        self.limits.last().map(|(owner, _)| *owner)
+    }
+
+    /// Ends the limit of the member that set it. That of the member before it holds then.
+    pub(super) fn end_limit(&mut self) {
+        self.limits.pop();
+        self.limit = self.limits.last().map_or(self.limit, |(_, limit)| *limit);
     }
 
     /// Applies the pace of the machine that used the ID before this one. Its last request counts, too: at a limit below
@@ -320,8 +336,9 @@ impl Ledger {
             UsedSlot::Seen(at) => *at <= latest,
             UsedSlot::Taken(_) => true,
         };
-        self.limit > 0.0
-            && self.limit <= HIGHEST_LIMIT
+        let is_limit = |limit: f64| limit > 0.0 && limit <= HIGHEST_LIMIT;
+        is_limit(self.limit)
+            && self.limits.iter().all(|(_, limit)| is_limit(*limit))
             && self.slots.len() <= 2 * HIGHEST_LIMIT as usize
             && self.slots.iter().all(is_sound)
             && self.next_send <= latest.max(now + self.slots_and_window().1)

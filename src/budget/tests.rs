@@ -354,6 +354,22 @@ fn limit_of_a_member_ends_with_it() {
 }
 
 #[test]
+fn limit_that_was_set_before_holds_again_when_the_last_one_ends() {
+    let folder = tempfile::tempdir().unwrap();
+    let open = |limit, millis| Budget::shared(folder.path(), "aa", limit, now(millis)).unwrap();
+    let mut first = open(10.0, 0);
+    let second = open(2.0, 1_000);
+    let third = open(1.0, 2_000);
+    drop(third);
+    // The first one to notice is the member with another limit.
+    first.update(at(3_000), |_, _| ()).unwrap();
+    assert_eq!(first.ledger().limit(), 2.0);
+    drop(second);
+    first.update(at(4_000), |_, _| ()).unwrap();
+    assert_eq!(first.ledger().limit(), 10.0);
+}
+
+#[test]
 fn refusal_counts_until_its_moment_without_a_read_of_the_file() {
     let folder = tempfile::tempdir().unwrap();
     let mut budget = Budget::shared(folder.path(), "aa", 10.0, now(0)).unwrap();
