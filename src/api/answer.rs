@@ -223,6 +223,8 @@ mod tests {
             (r#"{"routerTransactionStatus":"not_found"}"#, RouterStatus::NotFound),
             (r#"{"squidTransactionStatus":"refunded"}"#, RouterStatus::Refund),
             (r#"{"routerTransactionStatus":"SUCCESS"}"#, RouterStatus::Unknown("SUCCESS".into())),
+            // Cleaning must not make it a documented value.
+            (r#"{"routerTransactionStatus":"suc\u200bcess"}"#, RouterStatus::Unknown(r#""suc\u{200b}cess""#.into())),
             (r#"{"routerTransactionStatus":""}"#, RouterStatus::Unknown(String::new())),
             (r#"{"routerTransactionStatus":7}"#, RouterStatus::Unknown("7".into())),
             (r#"{"routeStatus":[]}"#, RouterStatus::Unknown(String::new())),

@@ -69,6 +69,10 @@ pub(super) fn decode_record(object: &Map<String, Value>) -> (StatusRecord, Vec<C
     let mut reader = RecordReader::default();
     let mut chains = Vec::new();
     let status = reader.text(&top, "routerTransactionStatus").unwrap_or_default();
+    let received = top.get("routerTransactionStatus").and_then(Value::as_str).unwrap_or(&status);
+    // The cleaned text of another value may read like a documented one: it is quoted then.
+    let is_altered = received != status && !matches!(RouterStatus::from(status.clone()), RouterStatus::Unknown(_));
+    let status = if is_altered { text::clean(&format!("{received:?}")) } else { status };
     if status == "refunded" {
         reader.warn("the status is `refunded`, which is read as refund");
     }

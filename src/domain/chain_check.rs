@@ -12,6 +12,7 @@ use super::{
     ids::{ChainId, TxHash},
     on_chain::{ChainReading, ChainVerdict, Mined, OnChain},
     record::{RecordView, chain_name},
+    route,
     status::RouterStatus,
     text,
     transaction::{Tracking, Transaction},
@@ -35,8 +36,9 @@ pub(crate) fn second_transaction(tx: &Transaction) -> Option<(ChainId, TxHash)> 
     let params = &tx.params;
     match tx.state.status.as_ref()? {
         RouterStatus::PartialSuccess => {
-            let chain = record.to.chain_id.as_ref().unwrap_or(&params.to_chain);
-            Some((chain.clone(), record.to.transaction_id.clone()?))
+            // The record's `toChain` may be a hop.
+            let destination = route::ends(tx).destination;
+            Some((destination.chain.clone(), destination.transaction_id?.clone()))
         }
         RouterStatus::Refund => record.steps.iter().rev().find_map(|step| {
             let hash = step.transaction_id.as_ref().filter(|hash| hash.key() != params.transaction_id.key())?;
@@ -103,7 +105,7 @@ pub(crate) fn next_second_check(tx: &Transaction) -> Option<DateTime<Utc>> {
 fn present_second<'a, R>(tx: &Transaction<R>, known: &'a OnChain) -> Option<&'a ChainReading> {
     let (from, to) = (&tx.params.from_chain, &tx.params.to_chain);
     let is_refund = tx.state.status == Some(RouterStatus::Refund);
-    let is_present = |(chain, _): &(ChainId, TxHash)| from == to || is_refund == (chain == from);
+    let is_present = |(chain, _): &(ChainId, TxHash)| chain == if is_refund { from } else { to };
     known.second.as_ref().filter(|_| known.second_of.as_ref().is_none_or(is_present))
 }
 

@@ -75,6 +75,12 @@ impl ProfileHealth {
             // Neither an answer nor an outage of the service.
             Some(RequestFailure::Local(_)) => None,
             Some(failure) if failure.is_outage() => self.apply_outage(failure, now),
+            // The probe didn't succeed: something else answered it.
+            Some(failure @ (RequestFailure::Server { .. } | RequestFailure::Unreadable(_)))
+                if self.probe_at().is_some() =>
+            {
+                self.apply_outage(failure, now)
+            }
             None
             | Some(
                 RequestFailure::Rejected(_)
@@ -265,6 +271,23 @@ mod tests {
                 (health.probe_at(), health.poller_health()),
                 (Some(at(second + 60)), PollerHealth::Unauthorized)
             );
+        }
+    }
+
+    #[test]
+    fn probe_that_something_else_answers_ends_no_problem() {
+        let page = RequestFailure::Unreadable("the answer is an HTML page".into());
+        let forbidden = RequestFailure::Server { status: 403, message: "forbidden".into() };
+        for failure in [page, forbidden] {
+            let mut health = ProfileHealth::default();
+            health.apply_result(Some(&refused()), at(0));
+            assert_eq!(health.apply_result(Some(&failure), at(60)), None);
+            assert_eq!((health.probe_at(), health.poller_health()), (Some(at(120)), PollerHealth::Unauthorized));
+            let mut health = ProfileHealth::default();
+            let events = (0..5).filter_map(|_| health.apply_result(Some(&outage()), at(0))).count();
+            assert_eq!((events, health.apply_result(Some(&failure), at(5))), (1, None));
+            assert_eq!((health.probe_at(), health.poller_health()), (Some(at(15)), PollerHealth::Unreachable));
+            assert_eq!(health.apply_result(None, at(15)), Some(ProfileEvent::Recovered));
         }
     }
 

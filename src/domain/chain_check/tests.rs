@@ -70,6 +70,18 @@ fn the_second_transaction_is_that_of_the_destination_or_of_the_refund() {
     tx.on_chain = Some(OnChain::after(None, unknown(), Some((second, succeeded)), at(6)));
     assert_eq!(next_second_check(&tx), None);
     assert!(contradiction(&tx).unwrap().contains("Base says succeeded in block 12"));
+    // The record's `toChain` is a hop.
+    let (hop, to) = (ChainId::new("10"), tx.params.to_chain.clone());
+    let of_hop =
+        tx.on_chain.clone().map(|known| OnChain { second_of: Some((hop.clone(), TxHash::new("0xd"))), ..known });
+    let mut bridged = Transaction { on_chain: of_hop, ..fixtures::transaction(3) };
+    record.to = ChainSide { chain_id: Some(hop), ..record.to };
+    bridged.apply(&answer(&record), at(5));
+    assert_eq!((second_transaction(&bridged), contradiction(&bridged)), (None, None));
+    let last = RouteStep { chain_id: Some(to.clone()), transaction_id: hash("0xf"), ..RouteStep::default() };
+    record.steps = vec![last];
+    bridged.apply(&answer(&record), at(6));
+    assert_eq!(second_transaction(&bridged), Some((to, TxHash::new("0xf"))));
 
     let step = |chain: &ChainId, hash| RouteStep {
         chain_id: Some(chain.clone()),
