@@ -36,11 +36,12 @@ pub(crate) fn evaluate_answer(tx: &Transaction, active: &[Alert], at: DateTime<U
     let (own, of_profile): (Vec<&Alert>, Vec<&Alert>) =
         active.iter().partition(|alert| alert.subject == AlertSubject::Transaction(tx.id));
     let has_outage = of_profile.iter().any(|alert| alert.rule.is_outage());
-    let has_status = tx.state.last_checked_at == Some(at);
+    let is_answered = tx.state.last_checked_at == Some(at);
     // An answer "not found" about a known transaction says nothing about its status, but isn't a failure.
+    let has_status = is_answered && (tx.state.conflict.is_none() || tx.is_settled());
     let is_clean = tx.state.last_error.is_none();
     let can_be_raised = |rule: &Rule| match rule.kind() {
-        RuleKind::Delay => !has_outage && has_status,
+        RuleKind::Delay => !has_outage && is_answered,
         RuleKind::RepeatedFailure => !has_outage,
         RuleKind::LastingState => has_status,
         RuleKind::Outage(_) | RuleKind::Budget | RuleKind::Answer => true,
@@ -57,6 +58,12 @@ pub(crate) fn evaluate_answer(tx: &Transaction, active: &[Alert], at: DateTime<U
             steps.extend(end_of_handling(alert, at, has_changed));
         }
         steps.extend(next);
+        // The service refuses the corrected parameters for another reason, which nobody has seen yet.
+        if alert.rule == Rule::Rejected && conditions.contains(&alert.rule) && alert.message != message(tx, alert.rule)
+        {
+            steps.push(AlertStep::Clear { id: alert.id, rule: alert.rule });
+            steps.push(AlertStep::Raise { rule: alert.rule, message: message(tx, alert.rule) });
+        }
     }
     steps.extend(new.into_iter().map(|rule| AlertStep::Raise { rule, message: message(tx, rule) }));
     steps

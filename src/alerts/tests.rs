@@ -193,6 +193,28 @@ fn two_clean_observations_clear_an_alert_and_a_relapse_resets_the_count() {
 }
 
 #[test]
+fn refusal_for_another_reason_raises_the_alert_again() {
+    let (mut tx, at) = after_answer(RouterStatus::Ongoing, 5);
+    let at = at + TimeDelta::minutes(1);
+    let refuse = |tx: &mut Transaction, reason: &str| {
+        tx.apply(&fixtures::fails(RequestFailure::Rejected(reason.into())), at);
+    };
+    refuse(&mut tx, "quoteId is not valid");
+    let [AlertStep::Raise { message, .. }] = &evaluate_answer(&tx, &[], at)[..] else { panic!("not raised") };
+    let known = Alert {
+        message: message.clone(),
+        handling: acknowledged(),
+        ..alert(7, Rule::Rejected, AlertSubject::Transaction(tx.id), 0)
+    };
+    assert_eq!(evaluate_answer(&tx, std::slice::from_ref(&known), at), []);
+    refuse(&mut tx, "toChainId does not match");
+    let steps = evaluate_answer(&tx, &[known], at);
+    let [clear, AlertStep::Raise { rule: Rule::Rejected, message }] = &steps[..] else { panic!("{steps:?}") };
+    assert_eq!(*clear, AlertStep::Clear { id: 7, rule: Rule::Rejected });
+    assert!(message.contains("toChainId"), "{message}");
+}
+
+#[test]
 fn settling_clears_alerts_at_once_and_a_failure_clears_none() {
     let (tx, at) = after_answer(RouterStatus::Success, 20);
     let overdue = [alert(7, Rule::Overdue, AlertSubject::Transaction(tx.id), 0)];

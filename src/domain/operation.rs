@@ -29,8 +29,10 @@ use super::{
 /// again, an answer "not found" about a known transaction is a clean one, a request for a quote whose poller died isn't
 /// waited for, and new identifiers of a record are added up to the limit. 7: a failed request raises no `overdue`, and an
 /// undo resumes no polling that was stopped since. 8: a 429 keeps a person's request, a chain's answer ends the handling of
-/// a less severe alert, and a deletion removes the summaries of edits.
-pub(crate) const FORMAT: u16 = 8;
+/// a less severe alert, and a deletion removes the summaries of edits. 9: a "not found" replaces an undocumented status and
+/// counts as an answer, another reason of a refusal raises its alert again, and undo changes only the parameters that the
+/// edit changed, removes what two people had set after both undo, and stops at an edit that can't be undone.
+pub(crate) const FORMAT: u16 = 9;
 
 /// The key of an alert in every store.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -430,7 +432,7 @@ mod tests {
             "untrack add_note remove_note set_ticket change_labels acknowledge snooze unacknowledge correct_source",
             "throttled unauthorized unreachable recovered budget_short budget_sufficient",
         ];
-        assert_eq!((FORMAT, kinds.each_ref().map(String::as_str)), (8, expected), "raise FORMAT");
+        assert_eq!((FORMAT, kinds.each_ref().map(String::as_str)), (9, expected), "raise FORMAT");
         // What an answer does in the store depends on the statuses and rules.
         let statuses = RouterStatus::DOCUMENTED.map(|status| status.name()).join(" ");
         let rules: Vec<_> = Rule::ALL.iter().map(|rule| rule.name()).collect();
@@ -439,6 +441,6 @@ mod tests {
             "unauthorized unreachable overdue partial_success throttled needs_gas refund_slow chain_disagrees \
              not_found_long rejected regressed poll_failing budget_short refund",
         );
-        assert_eq!((FORMAT, (statuses.as_str(), rules.join(" ").as_str())), (8, expected), "raise FORMAT");
+        assert_eq!((FORMAT, (statuses.as_str(), rules.join(" ").as_str())), (9, expected), "raise FORMAT");
     }
 }

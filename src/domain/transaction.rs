@@ -59,6 +59,28 @@ impl TransactionParams {
         }
     }
 
+    /// Returns the parameters with those of `to` that differ from `from`; `None` if one of these isn't that of `from`
+    /// now. Other parameters may have changed meanwhile.
+    pub(crate) fn with_change(&self, from: &Self, to: &Self) -> Option<Self> {
+        fn value<T: Clone + PartialEq>(present: &T, from: &T, to: &T) -> Option<T> {
+            match from == to {
+                true => Some(present.clone()),
+                false => (present == from).then(|| to.clone()),
+            }
+        }
+        Some(Self {
+            transaction_id: value(&self.transaction_id, &from.transaction_id, &to.transaction_id)?,
+            from_chain: value(&self.from_chain, &from.from_chain, &to.from_chain)?,
+            to_chain: value(&self.to_chain, &from.to_chain, &to.to_chain)?,
+            quote_id: value(&self.quote_id, &from.quote_id, &to.quote_id)?,
+            request_id: value(&self.request_id, &from.request_id, &to.request_id)?,
+            estimate: value(&self.estimate, &from.estimate, &to.estimate)?,
+            submitted_at: value(&self.submitted_at, &from.submitted_at, &to.submitted_at)?,
+            from_address: value(&self.from_address, &from.from_address, &to.from_address)?,
+            ticket: value(&self.ticket, &from.ticket, &to.ticket)?,
+        })
+    }
+
     /// Whether a status request with `other`, the parameters of the same transaction, is the same (`service.md` 4.1).
     pub(crate) fn has_same_request(&self, other: &Self) -> bool {
         let parts = |params: &Self| (params.to_chain.clone(), params.quote_id.clone(), params.request_id.clone());
@@ -355,9 +377,10 @@ impl Transaction {
 
     /// Keeps the last known status when the service says "not found" later, and records a conflict; returns whether it
     /// did. A transaction that was seen on chain doesn't disappear: such an answer points to the service or a wrong
-    /// base URL.
+    /// base URL. A status that isn't documented doesn't say that it was seen.
     fn keep_status_on_not_found(&mut self) -> bool {
-        let seen = self.state.status.as_ref().filter(|status| **status != RouterStatus::NotFound);
+        let is_seen = |status: &&RouterStatus| !matches!(status, RouterStatus::NotFound | RouterStatus::Unknown(_));
+        let seen = self.state.status.as_ref().filter(is_seen);
         if let (Some(status), false) = (seen, self.is_settled()) {
             self.state.conflict = Some(format!("it was {status}, and now the service can't find it"));
             (self.state.failures, self.state.failing_since, self.state.last_error) = (0, None, None);
@@ -413,8 +436,10 @@ impl Transaction {
         changes
     }
 
-    /// Applies an answer that contains less than the known state. The time still counts as watching a refund.
+    /// Applies an answer that contains less than the known state. It still confirms that the transaction waits, and the
+    /// time counts as watching a refund.
     fn apply_empty_answer(&mut self, at: DateTime<Utc>) -> Vec<ChangeKind> {
+        self.state.last_checked_at = Some(at);
         let resumed = Self::resume(&mut self.tracking);
         std::iter::once(ChangeKind::Polled).chain(resumed).chain(self.settle(at)).collect()
     }
@@ -539,7 +564,7 @@ mod tests {
             let mut tx = transaction();
             tx.apply(&says(RouterStatus::NeedsGas), at(1));
             assert_eq!(tx.apply(&lost, at(6)), [ChangeKind::Polled]);
-            assert_eq!((&tx.state.status, tx.state.last_checked_at), (&Some(RouterStatus::NeedsGas), Some(at(1))));
+            assert_eq!((&tx.state.status, tx.state.last_checked_at), (&Some(RouterStatus::NeedsGas), Some(at(6))));
             assert!(tx.state.conflict.as_deref().unwrap().contains("needs_gas"));
             tx.apply(&says(RouterStatus::Ongoing), at(11));
             assert_eq!((&tx.state.status, &tx.state.conflict), (&Some(RouterStatus::Ongoing), &None));
@@ -592,5 +617,22 @@ mod tests {
         assert!(tx.is_overdue());
         tx.apply(&says(RouterStatus::NeedsGas), at(970));
         assert!(!tx.is_overdue());
+    }
+
+    #[test]
+    fn transaction_that_the_service_no_longer_finds_becomes_overdue() {
+        let mut tx = transaction();
+        tx.apply(&says(RouterStatus::Ongoing), at(890));
+        tx.apply(&answer(StatusOutcome::NotFound(None)), at(910));
+        assert!(tx.is_overdue() && tx.state.conflict.is_some());
+        assert_eq!(tx.state.status, Some(RouterStatus::Ongoing));
+    }
+
+    #[test]
+    fn not_found_replaces_a_status_that_is_not_documented() {
+        let mut tx = transaction();
+        tx.apply(&says(RouterStatus::Unknown("NOT_FOUND".into())), at(1));
+        tx.apply(&answer(StatusOutcome::NotFound(None)), at(6));
+        assert_eq!((&tx.state.status, &tx.state.conflict), (&Some(RouterStatus::NotFound), &None));
     }
 }

@@ -34,7 +34,10 @@ pub(super) fn apply(db: &Connection, profile: &str, edit: &Edit, stamp: &Stamp) 
             done.push(step);
         }
     }
-    undo_history::insert(db, profile, stamp.author.as_deref(), &edit.summary(), &done, stamp.at)?;
+    // An edit without steps changed nothing.
+    if !done.is_empty() {
+        undo_history::insert(db, profile, stamp.author.as_deref(), &edit.summary(), &done, stamp.at)?;
+    }
     Ok(done.len())
 }
 

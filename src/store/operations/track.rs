@@ -273,7 +273,10 @@ impl<'a> ImportRun<'a> {
             }
         };
         steps.append(&mut self.steps);
-        undo_history::insert(self.db, self.entry.profile, self.entry.author, &summary, &steps, self.entry.at)?;
+        // Also changes that can't be undone are an edit: undo must not take an earlier edit for the last one.
+        if added > 0 || updated > 0 {
+            undo_history::insert(self.db, self.entry.profile, self.entry.author, &summary, &steps, self.entry.at)?;
+        }
         Ok((self.report, self.last_added))
     }
 

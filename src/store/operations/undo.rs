@@ -49,8 +49,8 @@ pub struct Reversal {
 /// One pass over the steps of an edit.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct EditPass<'a> {
-    /// How the edit is carried out again; `None` the first time.
-    pub(super) reversal: Option<ReversalKind>,
+    /// How which edit is carried out again; `None` the first time.
+    pub(super) reversal: Option<(ReversalKind, i64)>,
     /// The moment, and the author of the edit.
     pub(super) stamp: &'a Stamp,
     /// The values that other people changed since the edit. They are left as they are.
@@ -73,7 +73,11 @@ impl<'a> EditPass<'a> {
     }
 
     fn is_undo(self) -> bool {
-        self.reversal == Some(ReversalKind::Undone)
+        self.reversal_kind() == Some(ReversalKind::Undone)
+    }
+
+    fn reversal_kind(self) -> Option<ReversalKind> {
+        self.reversal.map(|(kind, _)| kind)
     }
 }
 
@@ -126,11 +130,13 @@ fn replay(
     stamp: &Stamp,
 ) -> Result<Reversal> {
     let kept = undo_history::changed_by_others(db, edit.id, stamp.author.as_deref())?;
-    let pass = EditPass { reversal: Some(reversal), stamp, kept: &kept };
+    let pass = EditPass { reversal: Some((reversal, edit.id)), stamp, kept: &kept };
     let (about, is_undo) = (single_transaction(db, &edit.steps)?, pass.is_undo());
     let is_import = edit.steps.iter().any(|step| matches!(step, EditStep::Tracked { .. }));
     let mut reversal =
         Reversal { summary: edit.summary.clone(), about, done: 0, left: 0, has_stopped_import: is_undo && is_import };
+    // The steps of a very large edit aren't kept.
+    reversal.left += usize::from(edit.steps.is_empty());
     // Undo reverses the last step first.
     let steps: &mut dyn Iterator<Item = &mut EditStep> =
         if is_undo { &mut edit.steps.iter_mut().rev() } else { &mut edit.steps.iter_mut() };
@@ -182,7 +188,12 @@ pub(super) fn carry_out(db: &Connection, step: &mut EditStep, pass: EditPass<'_>
         return Ok(false);
     }
     if step.is_repetition() {
-        return if pass.reversal.is_none() { record_repetition(db, step, pass) } else { Ok(true) };
+        let Some((_, edit)) = pass.reversal else { return record_repetition(db, step, pass) };
+        // After the other person's undo nobody else keeps the value.
+        return match undo_history::reversed_original(db, edit, pass.author(), step)? {
+            Some(mut original) => carry_out(db, &mut original, pass),
+            None => Ok(true),
+        };
     }
     match step {
         EditStep::Tracked { first, last, stopped } => {
@@ -198,12 +209,13 @@ pub(super) fn carry_out(db: &Connection, step: &mut EditStep, pass: EditPass<'_>
         }
         EditStep::Params { row, before, after, ticket_by } => {
             let (from, to) = pass.in_direction(before, after);
-            let known = transactions::header(db, RowId(*row))?.filter(|known| known.params == **from);
-            if let Some(known) = &known {
+            let known = transactions::header(db, RowId(*row))?;
+            let changed = known.and_then(|known| Some((known.params.with_change(from, to)?, known)));
+            if let Some((params, known)) = &changed {
                 let (_, ticket_author) = pass.in_direction(ticket_by.as_deref(), pass.author());
-                transactions::write_params(db, known, to, ticket_author)?;
+                transactions::write_params(db, known, params, ticket_author)?;
             }
-            record_edit(db, known.is_some(), *row, PARAMS_FIELD, pass)
+            record_edit(db, changed.is_some(), *row, PARAMS_FIELD, pass)
         }
         EditStep::Tracking { row, before, after } => {
             let (from, to) = pass.in_direction(&*before, &*after);
@@ -409,7 +421,7 @@ fn except_kept(rows: &RangeInclusive<i64>, pass: EditPass<'_>) -> String {
 /// Appends an edit to the feed if `done`. Returns `done`.
 fn record_edit(db: &Connection, is_done: bool, row: i64, field: &str, pass: EditPass<'_>) -> Result<bool> {
     if is_done {
-        let kind = ChangeKind::Edited { fields: vec![field.to_owned()], reversal: pass.reversal };
+        let kind = ChangeKind::Edited { fields: vec![field.to_owned()], reversal: pass.reversal_kind() };
         changes::append(db, &pass.entry(RowId(row)), &kind)?;
     }
     Ok(is_done)

@@ -70,7 +70,7 @@ pub struct TransactionOutcome {
     pub is_polled: bool,
     /// Whether a later answer contradicts the status.
     pub is_contradicted: bool,
-    /// When the last answer with a status came.
+    /// When the last answer came that was a record or a "not found".
     pub last_checked_at: Option<DateTime<Utc>>,
     /// When the first of the requests failed that got no usable answer since then.
     pub failing_since: Option<DateTime<Utc>>,

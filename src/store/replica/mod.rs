@@ -155,6 +155,7 @@ fn apply_alone(
         }
         Err(error) if db.is_autocommit() || is_local(&error) => Err(error),
         Err(error) => {
+            tracing::error!("an operation of the team's log failed: {error}");
             db.execute_batch("ROLLBACK TO operation; RELEASE operation")?;
             Ok(Err(error.to_string()))
         }
@@ -225,6 +226,10 @@ fn is_blank(db: &Connection) -> Result<bool> {
 }
 
 fn write_position(db: &Connection, team: Nonce, position: LogPosition) -> Result<()> {
+    if !is_replica(db)? {
+        // What a poller without anything to poll has left counts as nothing.
+        db.execute_batch("DELETE FROM minutes; DELETE FROM pollers")?;
+    }
     let sql = "INSERT INTO replica (id, team, seq, nonce) VALUES (1, ?, ?, ?)
                ON CONFLICT (id) DO UPDATE SET team = excluded.team, seq = excluded.seq, nonce = excluded.nonce";
     db.run(sql, params![team.to_string(), position.seq, position.nonce.to_string()])

@@ -229,15 +229,16 @@ fn is_about(payload: &Payload<'_>, deleted: &HashSet<TransactionIdentity>) -> Re
     Ok(is_about)
 }
 
-/// What makes a transaction unique: hashes may differ in case.
-type TransactionIdentity = (String, String, String);
+/// The profile and the hash of a transaction, whose case doesn't count. Its source chain may have been corrected since
+/// it was tracked.
+type TransactionIdentity = (String, String);
 
 fn identity(key: &TransactionKey) -> TransactionIdentity {
-    (key.profile.clone(), key.from_chain.as_str().to_owned(), key.hash.key())
+    (key.profile.clone(), key.hash.key())
 }
 
 fn identity_of(profile: &str, params: &TransactionParams) -> TransactionIdentity {
-    (profile.to_owned(), params.from_chain.as_str().to_owned(), params.transaction_id.key())
+    (profile.to_owned(), params.transaction_id.key())
 }
 
 /// Returns the operation without these transactions; `None` if nothing of it is left.

@@ -39,7 +39,8 @@ impl Reader {
     }
 }
 
-/// Returns the requests of a profile that are still wanted at `at` and not answered, oldest first.
+/// Returns the requests of a profile that may still be wanted at `at` and aren't answered, oldest first. Who no longer
+/// waits deletes the request; the clock of the machine that made it may be slow.
 pub(in crate::store) fn pending(db: &Connection, profile: &str, at: DateTime<Utc>) -> Result<Vec<StatusRequest>> {
     let sql = "SELECT id, params, asked_at FROM status_requests
                WHERE profile = ? AND answered_at IS NULL AND wanted_until > ? ORDER BY id";
@@ -49,10 +50,8 @@ pub(in crate::store) fn pending(db: &Connection, profile: &str, at: DateTime<Utc
         Ok(StatusRequest { id: row.get(0)?, key })
     };
     let mut statement = db.prepare_cached(sql)?;
-    columns::collect_readable(
-        statement.query_map(params![profile, columns::moment(at)], read)?,
-        "a damaged request for a status",
-    )
+    let after = columns::moment(at) - columns::span(MAX_KEPT);
+    columns::collect_readable(statement.query_map(params![profile, after], read)?, "a damaged request for a status")
 }
 
 /// Inserts a request.

@@ -243,7 +243,7 @@ pub(in crate::store) struct RecordedEdit {
     pub(in crate::store) steps: Vec<EditStep>,
 }
 
-/// Adds an edit. An edit without steps changed nothing and isn't added.
+/// Adds an edit.
 pub(in crate::store) fn insert(
     db: &Connection,
     profile: &str,
@@ -252,11 +252,8 @@ pub(in crate::store) fn insert(
     steps: &[EditStep],
     at: DateTime<Utc>,
 ) -> Result<()> {
-    if !steps.is_empty() {
-        let values = params![columns::moment(at), profile, summary, to_json(steps)?, author];
-        db.run("INSERT INTO edits (at, profile, summary, steps, author) VALUES (?, ?, ?, ?, ?)", values)?;
-    }
-    Ok(())
+    let values = params![columns::moment(at), profile, summary, to_json(steps)?, author];
+    db.run("INSERT INTO edits (at, profile, summary, steps, author) VALUES (?, ?, ?, ?, ?)", values)
 }
 
 /// Returns the last edit of a person in a profile that isn't reversed.
@@ -309,6 +306,31 @@ pub(in crate::store) fn changed_by_others(
         changed.extend(steps.iter().flatten().flat_map(EditStep::targets));
     }
     Ok(changed)
+}
+
+/// Returns the last step of another person, before an edit, that set what a repetition in the edit repeats. Returns
+/// `None` if there is none, or if that person's edit isn't reversed: the value is that person's then. Costs O(n) in the
+/// edits since that step.
+pub(in crate::store) fn reversed_original(
+    db: &Connection,
+    edit: i64,
+    author: Option<&str>,
+    repetition: &EditStep,
+) -> Result<Option<EditStep>> {
+    let sql = "SELECT steps, taken_back_at IS NOT NULL FROM edits WHERE id < ?1 AND author IS NOT ?2 ORDER BY id DESC";
+    let mut statement = db.prepare_cached(sql)?;
+    let mut rows = statement.query(params![edit, author])?;
+    let targets = repetition.targets();
+    while let Some(row) = rows.next()? {
+        let text: String = columns::lenient(row, 0)?;
+        let steps = columns::parse_or_omit::<Vec<EditStep>>(&text, format_args!("an edit")).unwrap_or_default();
+        let is_original = |step: &EditStep| !step.is_repetition() && step.targets() == targets;
+        if let Some(original) = steps.into_iter().rev().find(is_original) {
+            let is_reversed: bool = row.get(1)?;
+            return Ok(is_reversed.then_some(original));
+        }
+    }
+    Ok(None)
 }
 
 /// Writes an edit's steps and when it was reversed; `None` if it is applied again.

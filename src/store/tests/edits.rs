@@ -158,6 +158,48 @@ fn undoing_a_correction_restores_the_parameters_and_nothing_else() {
 }
 
 #[test]
+fn undoing_a_correction_keeps_what_changed_since() {
+    let (_folder, store) = open();
+    testing::track(&store, "default", vec![fixtures::new(1)], at(0));
+    let params = TransactionParams { quote_id: "wrong".into(), ..fixtures::params(1) };
+    testing::track(&store, "default", vec![NewTransaction { params, ..fixtures::new(1) }], at(1));
+    let bob = store.clone().with_author(Some("Bob".into()));
+    testing::edit(
+        &bob,
+        "default",
+        Edit::SetTicket { transactions: vec![RowId(1)], ticket: Some("SUP-1".into()) },
+        at(2),
+    );
+    let back = testing::undo(&store, "default", at(3)).unwrap();
+    assert_eq!((back.done, back.left), (1, 0));
+    let kept = store.reader().unwrap().transaction(RowId(1)).unwrap().unwrap();
+    assert_eq!((kept.params.quote_id.as_str(), kept.params.ticket.as_deref()), ("quote-1", Some("SUP-1")));
+    assert_eq!(kept.authors.ticket.as_deref(), Some("Bob"));
+    testing::redo(&store, "default", at(4)).unwrap();
+    let kept = store.reader().unwrap().transaction(RowId(1)).unwrap().unwrap();
+    assert_eq!((kept.params.quote_id.as_str(), kept.params.ticket.as_deref()), ("wrong", Some("SUP-1")));
+}
+
+#[test]
+fn undo_stops_at_an_import_whose_changes_were_too_many() {
+    let (_folder, store) = open();
+    let all = |quote: &str| {
+        let params = (1..=10_001).map(fixtures::params);
+        params.map(|params| TransactionParams { quote_id: quote.into(), ..params }.into()).collect::<Vec<_>>()
+    };
+    testing::track(&store, "default", all("q-1"), at(0));
+    testing::edit(&store, "default", Edit::AddNote { transactions: vec![RowId(1)], text: "keep".into() }, at(1));
+    testing::track(&store, "default", all("q-2"), at(2));
+    let back = testing::undo(&store, "default", at(3)).unwrap();
+    assert_eq!((back.done, back.left), (0, 1));
+    assert!(back.summary.contains("can't be undone"), "{}", back.summary);
+    let notes = || store.reader().unwrap().transaction(RowId(1)).unwrap().unwrap().notes;
+    assert_eq!(notes(), ["keep"]);
+    testing::undo(&store, "default", at(4)).unwrap();
+    assert!(notes().is_empty());
+}
+
+#[test]
 fn untracked_transaction_has_no_alerts() {
     let (_folder, store) = open();
     let row = import_one(&store);

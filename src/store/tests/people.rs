@@ -171,6 +171,14 @@ fn same_edit_of_two_people_stays_until_both_undo_it() {
         testing::undo(&ana, "default", at(6)).unwrap();
         assert_eq!(standing(), both);
     }
+    for _ in 0..2 {
+        testing::undo(&bob, "default", at(6)).unwrap();
+    }
+    assert_eq!(standing(), (Vec::new(), None));
+    for _ in 0..2 {
+        testing::redo(&bob, "default", at(6)).unwrap();
+    }
+    assert_eq!(standing(), both);
     let alert = || store.reader().unwrap().alerts(AlertQuery::Active).unwrap().remove(0).handling;
     let acknowledge = |person: &Store, note: Option<&str>| {
         let edit = Edit::Acknowledge { alerts: vec![1], note: note.map(str::to_owned) };

@@ -6,16 +6,34 @@ use tokio::task::spawn_blocking;
 
 use super::{LogSession, SessionConnection, log_lock::lock, session_error::SessionError};
 use crate::{
-    domain::team::{LogLoss, TeamLink},
+    domain::team::{LogLoss, LogPosition, TeamLink},
     process::files,
     store::{Store, StoreError, own_entries},
-    team::{database::SnapshotInfo, error::TeamError, snapshot},
+    team::{
+        database::{LogBounds, SnapshotInfo},
+        error::TeamError,
+        snapshot,
+    },
 };
 
 /// A replica that lacks more entries than this begins with a snapshot, if there is a newer one.
 const SNAPSHOT_GAIN: u64 = 5_000;
 
 impl LogSession {
+    /// Forgets what this machine appended before the log's first entry, if the replica's position is in the log: a
+    /// snapshot has these entries then. After a failover nothing could tell them from lost ones.
+    pub(super) async fn forget_own_entries(
+        &self,
+        bounds: &LogBounds,
+        position: LogPosition,
+    ) -> Result<(), SessionError> {
+        let first = bounds.first.unwrap_or(1);
+        if bounds.nonce_at == Some(position.nonce) && self.reader.has_own_entries_before(first)? {
+            self.store.forget_own_entries(first).await?;
+        }
+        Ok(())
+    }
+
     /// Makes sure that the replica is a part of the log. The replica begins again with a snapshot if a failover lost
     /// entries, or if the log no longer reaches back far enough.
     pub(super) async fn align_with_log(&mut self, link: &mut SessionConnection) -> Result<(), SessionError> {
@@ -27,11 +45,7 @@ impl LogSession {
         let has_lost = position.seq > bounds.head.seq
             || position.seq > 0 && bounds.nonce_at.is_some_and(|nonce| nonce != position.nonce);
         let is_out_of_reach = if position.seq == 0 { first > 1 } else { position.seq < first };
-        // The replica's position is in the log, so that a snapshot has what this machine appended before the log's first
-        // entry. After a failover nothing could tell such entries from lost ones.
-        if !has_lost && bounds.nonce_at == Some(position.nonce) && self.reader.has_own_entries_before(first)? {
-            self.store.forget_own_entries(first).await?;
-        }
+        self.forget_own_entries(&bounds, position).await?;
         // An empty replica begins with a snapshot, however short the log is: one entry may track a million.
         let lacks_many = position.seq == 0 || bounds.head.seq > position.seq.saturating_add(SNAPSHOT_GAIN);
         if !has_lost && !is_out_of_reach && !lacks_many {

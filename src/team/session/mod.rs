@@ -357,6 +357,7 @@ impl LogSession {
             self.align_with_log(link).await?;
             return self.report_loss();
         }
+        self.forget_own_entries(&bounds, position).await?;
         link.expect_notification_of(bounds.head.seq, self.clock.now().mono);
         link.applied = position.seq;
         if bounds.head.seq > position.seq { self.catch_up(link, bounds.head.seq).await } else { Ok(()) }

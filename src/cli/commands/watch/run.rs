@@ -319,11 +319,7 @@ impl<'a> WatchRun<'a> {
         for change in &snapshot.changes.changes {
             let Some(profile) = self.profiles.get_mut(&change.profile) else { continue };
             self.requests += u64::from(change.kind == ChangeKind::Polled);
-            // An answer "not found" for a known transaction doesn't count as checked, but is an answer.
-            let polled = change.transaction.filter(|_| change.kind == ChangeKind::Polled);
-            let polled = polled.and_then(|row| snapshot.changed.get(&row));
-            self.has_answer |= matches!(change.kind, ChangeKind::Rejected { .. })
-                || polled.is_some_and(|listed| listed.transaction.state.last_error.is_none());
+            self.has_answer |= matches!(change.kind, ChangeKind::Rejected { .. });
             if let Some(outage) = change.kind.outage() {
                 profile.is_refused = outage == OutageChange::Began(Outage::Unauthorized);
             }
