@@ -107,6 +107,7 @@ fn write(path: &Path, text: &str) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tui::screens::list::columns::ListColumns;
 
     #[test]
     fn a_noted_view_state_is_read_again_and_an_unwritable_folder_does_no_harm() {
@@ -129,7 +130,7 @@ mod tests {
         let mut dashboards = [ViewStateFile::read(path.clone()), ViewStateFile::read(path.clone())];
         for (dashboard, name) in dashboards.iter_mut().zip(["mine", "theirs"]) {
             let mut state = dashboard.view_state();
-            state.save_view(name, format!("label:{name}")).unwrap();
+            state.save_view(name, format!("label:{name}"), &ListColumns::default()).unwrap();
             assert!(dashboard.replace(state));
             dashboard.write();
         }

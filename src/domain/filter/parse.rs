@@ -190,6 +190,12 @@ impl<'a> FilterParser<'a> {
         token: FilterToken<'a>,
         keyed: Option<(TextSlice<'a>, char, TextSlice<'a>)>,
     ) -> ParseResult<Expression> {
+        let is_sign = |next: &FilterToken| next.kind == TokenKind::Term && next.whole.text.starts_with(['<', '>']);
+        if let Some((name, _)) = MEASURES.iter().find(|(name, _)| token.body.text.eq_ignore_ascii_case(name))
+            && self.tokens.peek().is_some_and(is_sign)
+        {
+            return token.whole.fail(format!("write the comparison without blanks, as in {name}>30m"));
+        }
         let is_arrow = |next: &FilterToken| next.kind == TokenKind::Term && ARROWS.contains(&next.whole.text);
         let test = match self.tokens.next_if(is_arrow) {
             Some(arrow) => match self.tokens.next_if(|next| next.kind == TokenKind::Term && !next.is_negated) {
@@ -198,7 +204,15 @@ impl<'a> FilterParser<'a> {
             },
             None => parse_test(token.body, keyed, self.person)?,
         };
-        Ok(Expression::Test(test).negate_if(token.is_negated))
+        let quoted = token.body.text.strip_prefix('"').and_then(|text| text.strip_suffix('"'));
+        let expression = match (test, quoted) {
+            // Quoted text may be a route whose names contain blanks, or any text with an arrow.
+            (route @ FilterTest::Route { .. }, Some(text)) => {
+                Expression::any(vec![Expression::Test(route), Expression::Test(FilterTest::Exact(text.to_owned()))])
+            }
+            (test, _) => Expression::Test(test),
+        };
+        Ok(expression.negate_if(token.is_negated))
     }
 }
 
@@ -255,7 +269,7 @@ fn parse_displayed_route(piece: TextSlice) -> Option<ParseResult<FilterTest>> {
             && !end.text.contains([':', '"', '/', '<', '>', '='])
             && (is_quoted || end.text == end.trim().text)
     };
-    let is_key = KEYS.contains(&from.text);
+    let is_key = KEYS.iter().any(|key| from.text.eq_ignore_ascii_case(key));
     (is_end(from) && is_end(to) && !is_key).then(|| parse_route(from, to))
 }
 

@@ -208,6 +208,9 @@ fn other_states_match_their_terms() {
 fn errors_have_a_position_and_a_remedy() {
     let table = [
         ("is:overdu", 3..9, "did you mean `overdue`?"),
+        ("vip age > 30m", 4..7, "write the comparison without blanks, as in age>30m"),
+        ("-due <5m", 0..4, "without blanks, as in due>30m"),
+        ("Age>30m", 0..3, "did you mean `age`?"),
         ("a -is:x", 6..7, "expected one of attention, overdue"),
         ("statu:ongoing", 0..5, "did you mean `status`?"),
         ("status:ongoing,nofound", 15..22, "did you mean `not_found`?"),

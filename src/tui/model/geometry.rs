@@ -33,6 +33,8 @@ pub struct Geometry {
     pub routes: usize,
     /// The rows of the scrolling area: a page of text, the detail, the list or the log.
     pub page: usize,
+    /// The rows of the raw body; 0 if another tab is open.
+    pub raw_body: usize,
     /// The largest scroll offset of a page of text, or of the detail on the screen or beside the list, in rows;
     /// measured for keys and the wheel only.
     pub scroll_end: usize,

@@ -263,7 +263,7 @@ impl Model {
 
     /// Whether a command is being typed or chosen, which is about the selected transaction.
     pub fn holds_selection(&self) -> bool {
-        matches!(self.dialog, Dialog::Palette(_) | Dialog::Menu(_))
+        matches!(self.dialog, Dialog::Palette(_) | Dialog::Menu(_) | Dialog::Prompt(_))
     }
 
     /// Forgets what the numbers of rows mean: a snapshot took the place of the store's content.

@@ -170,7 +170,7 @@ impl ViewState {
     /// Records the saved view on screen, with its filter and columns.
     pub fn save_tab(&mut self, tab: Tab, filter: &str, columns: &ListColumns) {
         self.view = tab.number();
-        let columns = if *columns == ListColumns::default() { String::new() } else { columns.written() };
+        let columns = saved_columns(columns);
         let index = tab.number() - 1;
         let left = match tab {
             Tab::Own(own) => {
@@ -200,13 +200,14 @@ impl ViewState {
 
     /// Saves a view in the place of the view with this name, or else in the first free place. Returns a sentence if
     /// every place is taken.
-    pub fn save_view(&mut self, name: &str, filter: String) -> Result<OwnTab, String> {
+    pub fn save_view(&mut self, name: &str, filter: String, columns: &ListColumns) -> Result<OwnTab, String> {
         let free = || OwnTab::ALL.into_iter().find(|own| self.own_view(*own).is_none());
         let Some(own) = self.own_view_named(name).or_else(free) else {
             let names: Vec<_> = self.own_views().map(|(_, view)| view.name.as_str()).collect();
             return Err(format!("The keys 6 to 9 are taken ({}): free one with :forget NAME.", names.join(", ")));
         };
-        let view = OwnView { name: name.to_owned(), filter, ..OwnView::default() };
+        let columns = saved_columns(columns);
+        let view = OwnView { name: name.to_owned(), filter, typed: String::new(), columns };
         self.own.get_mut(own.index()).map(|slot| slot.replace(view));
         Ok(own)
     }
@@ -225,6 +226,11 @@ impl ViewState {
         self.used.insert(0, filter.to_owned());
         self.used.truncate(MAX_FILTERS);
     }
+}
+
+/// Returns the columns as they are saved: empty for the default columns.
+fn saved_columns(columns: &ListColumns) -> String {
+    if *columns == ListColumns::default() { String::new() } else { columns.written() }
 }
 
 /// A temporary view: the whole list around a transaction that was searched for, or the matches of a pasted word. It

@@ -29,7 +29,11 @@ pub(crate) fn on_wheel(model: &mut Model, lines: isize, pane: WheelPane) {
         (Dialog::CopyMenu(menu), _) => menu.move_by(lines.signum()),
         (Dialog::Menu(menu), _) => menu.move_by(lines.signum()),
         (Dialog::Palette(palette), _) => palette.move_by(lines.signum()),
-        (Dialog::None, WheelPane::Detail) => model.detail.move_by(lines, model.geometry.scroll_end),
+        (Dialog::None, WheelPane::Detail) => {
+            // What is being read stays.
+            model.list.choose();
+            model.detail.move_by(lines, model.geometry.scroll_end);
+        }
         // The newest changes move by themselves.
         (Dialog::None, WheelPane::Recent) => {}
         (Dialog::None | Dialog::Help { .. } | Dialog::Reply { .. }, _) => scroll(model, lines),

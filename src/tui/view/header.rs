@@ -246,8 +246,11 @@ pub(crate) fn filter(context: &DrawContext<'_>, width: u16) -> Line<'static> {
         };
         let used: usize = spans.iter().map(|span| width::display_width(&span.content)).sum();
         let room = usize::from(width).saturating_sub(used);
-        let fitting = [count, short, format!("{} shown ", known(list.total))];
-        if let Some(count) = fitting.iter().find(|count| width::display_width(count) < room) {
+        let numbers = list.hidden().filter(|hidden| *hidden > 0);
+        let numbers =
+            numbers.map_or_else(String::new, |hidden| format!("{} shown, {hidden} hidden ", known(list.total)));
+        let fitting = [count, numbers, short, format!("{} shown ", known(list.total))];
+        if let Some(count) = fitting.iter().find(|count| !count.is_empty() && width::display_width(count) < room) {
             spans.push(Span::styled(format!("{count:>room$}"), context.theme.info()));
         }
     }

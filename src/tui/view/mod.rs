@@ -27,7 +27,8 @@ use super::{
     draw::{DrawContext, area, put_lines},
     model::{Model, Screen, geometry::Geometry},
     screens::{
-        alerts, detail,
+        alerts,
+        detail::{self, state::DetailTab},
         list::{self, view::marks},
         log, stats,
     },
@@ -114,14 +115,17 @@ pub(crate) fn measure(model: &Model, now: Now) -> Geometry {
     let theme = Theme::new(false, false);
     let context = DrawContext { model, theme: &theme, now };
     let panes_of = |screen| layout::panes_of(screen, model, area);
+    let panes = layout::panes(model, area);
+    let raw_body = panes.detail.filter(|_| model.detail.tab == DetailTab::Raw);
     Geometry {
         list: list::view::rows_in(&panes_of(Screen::List)),
         alerts: alerts::view::rows_in(&context, panes_of(Screen::Alerts).body),
         routes: stats::view::rows_in(&context, panes_of(Screen::Stats).body),
-        page: page(&context, &layout::panes(model, area)),
+        page: page(&context, &panes),
+        raw_body: raw_body.map_or(0, |pane| detail::view::rows(&context, &panes, pane)),
         scroll_end: 0,
-        shows_detail: layout::panes(model, area).detail.is_some(),
-        shows_tour: tour::is_shown(model, tour_pane(&layout::panes(model, area))),
+        shows_detail: panes.detail.is_some(),
+        shows_tour: tour::is_shown(model, tour_pane(&panes)),
     }
 }
 

@@ -67,13 +67,15 @@ fn load(model: &mut Model, wanted: TextUse, now: Now) -> Vec<Effect> {
         return Vec::new();
     }
     match marked(model) {
-        0 => {
-            let Some(tx) = model.current_transaction().cloned() else {
+        0 => match model.current_transaction().cloned() {
+            None => {
                 let reason = "This alert concerns the whole profile, so that there is no text about a transaction.";
-                return actions::refuse(model, reason, now.mono);
-            };
-            on_loaded(model, &[tx], wanted, now)
-        }
+                actions::refuse(model, reason, now.mono)
+            }
+            // The alerts' transactions aren't read again after a poll without changes.
+            Some(tx) if model.screen == Screen::Alerts => vec![Effect::LoadForTexts(vec![tx.id], wanted)],
+            Some(tx) => on_loaded(model, &[tx], wanted, now),
+        },
         1..=MAX_TRANSACTIONS => vec![Effect::LoadForTexts(model.marks.rows(), wanted)],
         count => {
             let text = format!("{count} transactions are marked; a text can have at most {MAX_TRANSACTIONS}.");

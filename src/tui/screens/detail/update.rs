@@ -25,8 +25,7 @@ pub(crate) fn load_body_if_needed(model: &mut Model) -> Option<Effect> {
     if !model.geometry.shows_detail || model.detail.tab != DetailTab::Raw {
         return None;
     }
-    let rows = model.geometry.page;
-    model.detail.raw.scroll_into_view(rows);
+    model.detail.raw.scroll_into_view(model.geometry.raw_body);
     model.detail.raw.next_request(model.list.selected).map(Effect::LoadBody)
 }
 

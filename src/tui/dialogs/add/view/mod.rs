@@ -65,8 +65,10 @@ pub(crate) fn draw(context: &DrawContext<'_>, form: &AddForm, pane: Rect, frame:
         put_lines(guide, results, frame);
     } else {
         findings::draw(context, form, results, frame);
-        draw_extras(context, form, extras, frame);
         frame.render_widget(cost_line(context, form, cost.width), cost);
+    }
+    if !form.findings.is_empty() || matches!(form.focus, FormFocus::Extra(_)) {
+        draw_extras(context, form, extras, frame);
     }
     findings::draw_note(context, form, note, frame);
 }

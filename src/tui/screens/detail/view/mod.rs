@@ -78,15 +78,17 @@ impl DetailLayout {
         // The title is in the frame, or in the row of the filter.
         let titled = if is_open { panes.filter.height == 0 } else { !panes.is_split };
         let mut top = if titled { vec![verdict::title(context, tx, columns)] } else { Vec::new() };
-        top.extend(verdict::lines(context, tx, columns));
         let room = rows.saturating_sub(1 + if is_open { MIN_CONTENT } else { MIN_CONTENT_BESIDE_LIST });
+        let kept = if is_open { usize::MAX } else { room.saturating_sub(top.len()) };
+        let (lines, mut rest) = verdict::lines(context, tx, columns, kept);
+        top.extend(lines);
         let kept = match (top.len() <= room, is_open) {
             (true, _) => top.len(),
             // No partial sentences: all but the title and the verdict is shown in the summary.
             (false, true) => usize::from(titled) + verdict::verdict_rows(context, tx, columns),
             (false, false) => room,
         };
-        let rest = top.split_off(kept.min(top.len()));
+        rest.extend(top.split_off(kept.min(top.len())));
         if rows.saturating_sub(top.len()) > AMPLE {
             top.push(Line::default());
         }

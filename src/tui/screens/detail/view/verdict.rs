@@ -35,28 +35,38 @@ pub(crate) fn title(context: &DrawContext<'_>, tx: &Transaction, columns: usize)
     Line::from(Span::styled(width::cut(title.trim_end(), columns, context.theme.ellipsis), context.theme.label()))
 }
 
-/// Returns the lines of verdict, limit, handled alerts, SAY and DO.
-pub(crate) fn lines(context: &DrawContext<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'static>> {
+/// Returns the lines of verdict, limit, handled alerts, SAY and DO, and those of them that don't fit into `room`. What
+/// to say and to do comes first.
+pub(crate) fn lines(
+    context: &DrawContext<'_>,
+    tx: &Transaction,
+    columns: usize,
+    room: usize,
+) -> (Vec<Line<'static>>, Vec<Line<'static>>) {
     let advice = advice::advise(tx, context.now.wall, context.model.setting.zone);
     let mut lines = verdict(context, tx, &advice, columns);
-    lines.extend(limit(context, tx, columns));
     // Only the service's message names the wrong parameter.
     let refusal = tx.state.last_error.as_ref().filter(|_| tx.is_parked());
-    lines.extend(refusal.into_iter().flat_map(|message| advice_lines("", message, columns, context.theme.dim())));
+    let mut details = limit(context, tx, columns);
+    details.extend(refusal.into_iter().flat_map(|message| advice_lines("", message, columns, context.theme.dim())));
     let handled = handled_by(context, context.model.alerts_of(tx.id));
     let alerts = handling_text(context, tx).filter(|_| handled.is_none());
-    lines.extend(alerts.into_iter().flat_map(|words| advice_lines("ALERT", &words, columns, context.theme.label())));
-    lines.extend(
+    details.extend(alerts.into_iter().flat_map(|words| advice_lines("ALERT", &words, columns, context.theme.label())));
+    details.extend(
         people_here(context, tx)
             .into_iter()
             .flat_map(|words| advice_lines("OPEN", &words, columns, context.theme.label())),
     );
     let chain = advice.chain.iter().flat_map(|chain| advice_lines("CHAIN", chain, columns, context.theme.label()));
-    lines.extend(chain);
-    lines.extend(advice_lines("SAY", &advice.say, columns, context.theme.label()));
+    details.extend(chain);
+    let mut advised = advice_lines("SAY", &advice.say, columns, context.theme.label());
     let act = as_sentence(&action_sentence(handled.as_deref(), &advice.act));
-    lines.extend(advice_lines("DO", &act, columns, context.theme.label()));
-    lines
+    advised.extend(advice_lines("DO", &act, columns, context.theme.label()));
+    let kept = details.len().min(room.saturating_sub(lines.len() + advised.len()));
+    let rest = details.split_off(kept);
+    lines.extend(details);
+    lines.extend(advised);
+    (lines, rest)
 }
 
 /// Returns how many of [`lines`] are of the verdict itself.

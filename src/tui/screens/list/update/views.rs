@@ -50,7 +50,7 @@ fn try_save(model: &mut Model, name: &str) -> Result<OwnTab, String> {
         return Err("This view shows everything: filter the list first, then save it.".to_owned());
     }
     model.view_state = model.view_state_to_save();
-    model.view_state.save_view(&name, filter)
+    model.view_state.save_view(&name, filter, &model.list.columns)
 }
 
 /// Forgets the view with this name, and shows all transactions if that view is shown.

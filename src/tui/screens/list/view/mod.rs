@@ -266,7 +266,7 @@ fn empty(context: &DrawContext<'_>) -> Vec<String> {
     if !model.is_loaded {
         return vec![format!("Reading the store{}", context.theme.ellipsis)];
     }
-    if model.overview.tabs == [0; 5] && model.list.filter_text.is_empty() && model.list.tab == Tab::All {
+    if model.overview.tabs == [0; 5] && model.list.whole_tab() == Some(Tab::All) {
         return vec![
             "Nothing is tracked yet.".into(),
             format!("Press {} and paste a row: transactionId,fromChainId,toChainId,quoteId", shown(CommandId::Add)),
@@ -277,7 +277,10 @@ fn empty(context: &DrawContext<'_>) -> Vec<String> {
         _ if model.list.filter_error.is_some() => {
             vec!["No transaction matches the last valid filter.".into()]
         }
-        "" => vec![format!("No transactions in this view. Press {} to show all.", shown(CommandId::All))],
+        // The typed text sorts at most.
+        _ if model.list.whole_tab().is_some() => {
+            vec![format!("No transactions in this view. Press {} to show all.", shown(CommandId::All))]
+        }
         _ if let Some(complaint) = model.unknown_chain() => vec![complaint],
         text if matches!(model.dialog, Dialog::Filter(_)) => vec![format!("Nothing matches {}.", text::clean(text))],
         text => {
