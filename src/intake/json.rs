@@ -50,9 +50,11 @@ pub(super) fn read_array(source: &SharedInput, sink: &mut EventSink) -> Result<(
 /// Reads objects: one on each line, or spanning several lines.
 pub(super) fn read_lines(source: &SharedInput, sink: &mut EventSink) -> Result<(), ReadStop> {
     let head = source.head();
-    let first = head.split(|byte| *byte == b'\n').find(|line| !line.trim_ascii().is_empty()).unwrap_or_default();
-    // A first line that ends inside an object means that objects span several lines.
-    if serde_json::from_slice::<IgnoredAny>(first).is_err_and(|error| error.is_eof()) {
+    let mut lines = head.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
+    let [first, second] = [lines.next(), lines.next()].map(Option::unwrap_or_default);
+    // A first line that ends inside an object means that objects span several lines, unless only that line was cut.
+    let is_object = |line: &[u8]| line.starts_with(b"{") && serde_json::from_slice::<IgnoredAny>(line).is_ok();
+    if serde_json::from_slice::<IgnoredAny>(first).is_err_and(|error| error.is_eof()) && !is_object(second) {
         return read_stream(source, sink);
     }
     let mut reader = BufReader::with_capacity(BUFFER_SIZE, source);

@@ -121,6 +121,8 @@ fn error_for_a_bad_file_names_the_line_and_the_fix() {
         ("{\"quoteId\":1,\"quoteId\":2}".to_owned(), "line 1: quoteId is given twice"),
         ("{}\n\n{\"a\":}\n".to_owned(), "line 3: invalid JSON at column"),
         ("{\n\"transactionId\": 1\n}\n{\n".to_owned(), "line 5: invalid JSON"),
+        ("{\"transactionId\":1\n{}\n{\"a\":}\n".to_owned(), "line 1: invalid JSON"),
+        ("{\"transactionId\":1\n{}\n{\"a\":}\n".to_owned(), "line 3: invalid JSON"),
     ];
     for (text, expected) in table {
         let errors = errors(&text);

@@ -752,6 +752,32 @@ fn duration_stats_outlive_their_transactions() {
 }
 
 #[test]
+fn unique_part_of_a_hash_names_its_transaction_wherever_else_it_occurs() {
+    let (_folder, store) = open();
+    let part = "aaa111";
+    let named = |hash: &str, quote: &str, ticket: Option<&str>| {
+        let mut new = fixtures::new(1);
+        new.params = TransactionParams {
+            transaction_id: TxHash::new(hash),
+            quote_id: quote.into(),
+            ticket: ticket.map(str::to_owned),
+            ..new.params
+        };
+        new
+    };
+    let [hash, other] = ["a", "b"].map(|digit| format!("0x{}{part}", digit.repeat(20)));
+    let elsewhere = named("0xcccccccccccc", &format!("qq-{part}"), None);
+    testing::track(&store, "default", vec![elsewhere, named(&hash, "q", None)], at(0));
+    let found = || store.reader().unwrap().find(part).unwrap().iter().map(|tx| tx.id.0).collect::<Vec<_>>();
+    assert_eq!(found(), [2]);
+    testing::track(&store, "default", vec![named("0xdddddddddddd", "q", Some(part))], at(1));
+    assert_eq!(found(), [3, 1, 2], "a ticket is a name, too");
+    testing::delete(&store, vec![RowId(3)], at(2));
+    testing::track(&store, "default", vec![named(&other, "q", None)], at(3));
+    assert_eq!(found(), [1, 2, 4]);
+}
+
+#[test]
 fn transaction_is_found_by_every_text_that_a_user_may_send() {
     let (folder, store) = open();
     let mut new = fixtures::new(1);

@@ -52,11 +52,16 @@ pub(crate) fn guide(arguments: &[String], out: &mut impl Write) -> Option<Result
 }
 
 fn print_guide(arguments: &[String], format: GuideFormat, out: &mut impl Write) -> Option<Result<Exit>> {
-    let [help, topic] = arguments else { return None };
+    // Other commands don't pay for the list of options.
+    if arguments.iter().all(|argument| argument != "help") {
+        return None;
+    }
+    let words = without_options(arguments);
+    let [help, topic] = *words.as_slice() else { return None };
     if help != "help" || topic.starts_with('-') || is_command(topic) {
         return None;
     }
-    let written = GUIDES.iter().find(|(name, _)| topic == name).map(|(_, text)| Cow::Borrowed(*text));
+    let written = GUIDES.iter().find(|(name, _)| topic == *name).map(|(_, text)| Cow::Borrowed(*text));
     let Some(text) = written.or_else(|| (topic == KEYS).then(|| Cow::Owned(key_commands()))) else {
         return Some(Err(UsageError(format!(
             "there is no command and no guide `{}`; the guides are support, integrators, operators, team and keys, and `hoptop --help` lists the commands",
@@ -71,6 +76,25 @@ fn print_guide(arguments: &[String], format: GuideFormat, out: &mut impl Write) 
         GuideFormat::Terminal { .. } | GuideFormat::Markdown => text,
     };
     Some(out.write_all(text.as_bytes()).map(|()| Exit::Success).map_err(Into::into))
+}
+
+/// Returns the arguments without the options of every command and their values.
+fn without_options(arguments: &[String]) -> Vec<&str> {
+    let command = Cli::command();
+    let takes_value = |option: &str| {
+        let known = command.get_arguments().find(|known| known.get_long() == Some(option));
+        known.is_some_and(|known| known.get_action().takes_values())
+    };
+    let mut arguments = arguments.iter().map(String::as_str);
+    let mut words = Vec::new();
+    while let Some(argument) = arguments.next() {
+        match argument.strip_prefix("--") {
+            Some(option) if takes_value(option) => drop(arguments.next()),
+            Some(_) => {}
+            None => words.push(argument),
+        }
+    }
+    words
 }
 
 fn is_command(topic: &str) -> bool {

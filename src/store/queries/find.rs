@@ -23,6 +23,8 @@ use crate::{
 
 /// The shortest part of a hash that is searched for, in characters.
 const MIN_PART: usize = 6;
+/// The most transactions that are found. More are as ambiguous.
+const MAX_FOUND: usize = 10;
 /// The SQL for the transactions that were tracked with the text `?1` as the ticket.
 const BY_TICKET: &str = "ticket = ?1 COLLATE NOCASE";
 /// The SQL for the transactions with the key `?1`.
@@ -80,11 +82,23 @@ impl Reader {
         if text.is_empty() || text.contains("://") { Ok(found) } else { self.find_given(&text) }
     }
 
-    /// Returns transactions that were tracked with this ID, ticket or address, or with this part of a hash or an ID.
+    /// Returns transactions that were tracked with this ID, ticket or address, or with this part of a hash or an ID. A
+    /// part of exactly one source hash names that transaction, wherever else it occurs.
     fn find_given(&self, text: &str) -> Result<Vec<Transaction>> {
         let mut found = self.select(BY_TICKET, text)?;
+        let part = text.to_lowercase();
+        let is_part =
+            |transaction: &&Transaction| transaction.params.transaction_id.key().to_lowercase().contains(&part);
+        let by_part = self.find_by_part(text)?;
+        if found.is_empty()
+            && part.chars().count() >= MIN_PART
+            && by_part.len() < MAX_FOUND
+            && let [only] = by_part.iter().filter(is_part).collect::<Vec<_>>().as_slice()
+        {
+            return Ok(vec![(*only).clone()]);
+        }
         // A text that is one transaction's ticket and a part of another's hash names neither.
-        for transaction in self.find_by_part(text)? {
+        for transaction in by_part {
             if found.iter().all(|other| other.id != transaction.id) {
                 found.push(transaction);
             }
@@ -126,7 +140,7 @@ impl Reader {
             }
             // The subquery scans an index, which is smaller than the table.
             SearchPlan::Scan | SearchPlan::ScanForChain => {
-                self.select(&format!("id IN (SELECT id FROM transactions WHERE {by_ends} LIMIT 10)"), &pattern)
+                self.select(&format!("id IN (SELECT id FROM transactions WHERE {by_ends} LIMIT {MAX_FOUND})"), &pattern)
             }
         }
     }
@@ -136,7 +150,7 @@ impl Reader {
     }
 
     fn select_with(&self, condition: &str, texts: &[&str]) -> Result<Vec<Transaction>> {
-        let sql = transactions::select(&format!("WHERE {condition} ORDER BY id LIMIT 10"));
+        let sql = transactions::select(&format!("WHERE {condition} ORDER BY id LIMIT {MAX_FOUND}"));
         let mut statement = self.db().prepare_cached(&sql)?;
         let rows = statement.query_map(params_from_iter(texts), transactions::read)?;
         rows.map(|row| transactions::whole(self.db(), row?)).collect()
