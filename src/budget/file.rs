@@ -55,7 +55,7 @@ pub(super) struct LedgerFile {
     own_limit: f64,
     /// The limit that a member set last.
     limit: f64,
-    /// That member; `None` before the first update.
+    /// That member, if it isn't this one.
     limit_owner: Option<u32>,
     /// Whether the ledger has this member's limit, and no requests of an earlier member with the same number.
     has_joined: bool,
@@ -168,18 +168,23 @@ impl LedgerFile {
         if !self.has_joined {
             // An earlier member with this number is dead: this process holds its lock.
             ledger.release_dead_member(self.member, now);
-            ledger.set_limit(self.own_limit, self.member);
-            if let Some(owner) = self.limit_owner {
-                ledger.set_limit(self.limit, owner);
+            ledger.end_limit(self.member);
+            match self.limit_owner {
+                // Nobody else has joined the new file yet. The other member sets its limit again when it joins.
+                Some(owner) if ledger.limit_owner().is_none() && owner != self.member => {
+                    ledger.set_limit(self.limit, owner);
+                }
+                Some(_) if ledger.limit_owner().is_some() => {}
+                Some(_) | None => ledger.set_limit(self.own_limit, self.member),
             }
         }
-        // An older version of hoptop writes the ledger without the members' limits.
+        // A limit of another member may end, and an older version of hoptop keeps only the one that holds.
         ledger.keep_limit(self.own_limit, self.member);
         // The limit of a member that has ended no longer counts, such as that of a single check.
         while let Some(member) = ledger.limit_owner().filter(|member| *member != self.member)
             && !KernelLock::is_held(&membership_path(&self.path, member))?
         {
-            ledger.end_limit();
+            ledger.end_limit(member);
         }
         let changed = change(&mut ledger, self.member);
         // Most refused requests change nothing.
@@ -188,7 +193,8 @@ impl LedgerFile {
         }
         self.has_joined = true;
         // A process that creates the file again sets the limit that a member set last.
-        (self.limit, self.limit_owner) = (ledger.limit(), ledger.limit_owner());
+        self.limit = ledger.limit();
+        self.limit_owner = ledger.limit_owner().filter(|owner| *owner != self.member);
         Ok((changed, ledger))
     }
 

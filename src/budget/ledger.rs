@@ -71,10 +71,13 @@ pub enum SlotRefusal {
 pub struct Ledger {
     /// The limit that a member set last, in requests a second.
     limit: f64,
-    /// The limits of the members in the order in which they were set, each with its member. The last one holds; a limit
-    /// ends with its member.
+    /// The member that set the limit. Its limit ends with it.
     #[serde(default)]
-    limits: Vec<(u32, f64)>,
+    limit_owner: Option<u32>,
+    /// The limits of the other members, each with its member, in the order in which they were set: when the limit ends,
+    /// the last of these holds. Builds before this one write no such field.
+    #[serde(default)]
+    earlier_limits: Vec<(u32, f64)>,
     /// The slots that aren't free.
     slots: Vec<UsedSlot>,
     /// No request may be sent before this moment.
@@ -90,7 +93,15 @@ impl Ledger {
     /// Creates a ledger for `limit` requests a second (above 0). The first request may be sent at `from`. A limit below
     /// one gives one slot with a longer window; the fraction of a limit above one is not used.
     pub fn new(limit: f64, from: MonotonicTime) -> Self {
-        Self { limit, limits: Vec::new(), slots: Vec::new(), next_send: from, queue: Vec::new(), pace: Pace::default() }
+        Self {
+            limit,
+            limit_owner: None,
+            earlier_limits: Vec::new(),
+            slots: Vec::new(),
+            next_send: from,
+            queue: Vec::new(),
+            pace: Pace::default(),
+        }
     }
 
     /// Returns how long a slot rests after its response at this limit and at the full rate.
@@ -105,27 +116,33 @@ impl Ledger {
 
     /// Sets a member's limit, in requests a second. The new limit holds from the next slot on.
     pub(super) fn set_limit(&mut self, limit: f64, member: u32) {
-        self.limits.retain(|(owner, _)| *owner != member);
-        self.limits.push((member, limit));
+        let before = self.limit_owner.replace(member).map(|owner| (owner, self.limit));
+        self.earlier_limits.extend(before);
+        self.earlier_limits.retain(|(owner, _)| *owner != member);
         self.limit = limit;
     }
 
     /// Makes sure that a member has a limit, which holds once those of all other members have ended.
     pub(super) fn keep_limit(&mut self, limit: f64, member: u32) {
-        if self.limits.iter().all(|(owner, _)| *owner != member) {
-            self.limits.insert(0, (member, limit));
+        let has_limit = self.earlier_limits.iter().any(|(owner, _)| *owner == member);
+        if !has_limit && self.limit_owner != Some(member) {
+            self.earlier_limits.insert(0, (member, limit));
         }
     }
 
     /// Returns the member that set the limit, if that is known.
     pub(super) fn limit_owner(&self) -> Option<u32> {
-        self.limits.last().map(|(owner, _)| *owner)
+        self.limit_owner
     }
 
-    /// Ends the limit of the member that set it. That of the member before it holds then.
-    pub(super) fn end_limit(&mut self) {
-        self.limits.pop();
-        self.limit = self.limits.last().map_or(self.limit, |(_, limit)| *limit);
+    /// Ends a member's limit. If it held, that of the member before it holds then.
+    pub(super) fn end_limit(&mut self, member: u32) {
+        self.earlier_limits.retain(|(owner, _)| *owner != member);
+        if self.limit_owner == Some(member) {
+            let before = self.earlier_limits.pop();
+            self.limit_owner = before.map(|(owner, _)| owner);
+            self.limit = before.map_or(self.limit, |(_, limit)| limit);
+        }
     }
 
     /// Applies the pace of the machine that used the ID before this one. Its last request counts, too: at a limit below
@@ -338,7 +355,7 @@ impl Ledger {
         };
         let is_limit = |limit: f64| limit > 0.0 && limit <= HIGHEST_LIMIT;
         is_limit(self.limit)
-            && self.limits.iter().all(|(_, limit)| is_limit(*limit))
+            && self.earlier_limits.iter().all(|(_, limit)| is_limit(*limit))
             && self.slots.len() <= 2 * HIGHEST_LIMIT as usize
             && self.slots.iter().all(is_sound)
             && self.next_send <= latest.max(now + self.slots_and_window().1)

@@ -354,6 +354,39 @@ fn limit_of_a_member_ends_with_it() {
 }
 
 #[test]
+fn limit_of_an_earlier_build_ends_with_its_member() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut watch = Budget::shared(folder.path(), "aa", 1.0, now(0)).unwrap();
+    let path = folder.path().join("budget-aa.json");
+    let mut content: serde_json::Value =
+        serde_json::from_str(fs::read_to_string(&path).unwrap().rsplit_once(' ').unwrap().0).unwrap();
+    let ledger = content["ledger"].as_object_mut().unwrap();
+    assert!(ledger.remove("earlier_limits").is_some());
+    ledger.insert("limit".into(), 10.into());
+    ledger.insert("limit_owner".into(), 7.into());
+    fs::write(&path, with_checksum(serde_json::to_vec(&content).unwrap())).unwrap();
+    watch.update(at(1_000), |_, _| ()).unwrap();
+    assert_eq!(watch.ledger().limit(), 1.0);
+}
+
+#[test]
+fn process_keeps_its_own_limit_when_all_join_a_new_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let open = |limit, millis| Budget::shared(folder.path(), "aa", limit, now(millis)).unwrap();
+    let (mut slow, mut fast) = (open(1.0, 0), open(10.0, 1_000));
+    slow.update(at(1_100), |_, _| ()).unwrap();
+    for file in fs::read_dir(folder.path()).unwrap() {
+        fs::remove_file(file.unwrap().path()).unwrap();
+    }
+    fast.update(at(2_000), |_, _| ()).unwrap();
+    slow.update(at(2_100), |_, _| ()).unwrap();
+    assert_eq!((slow.ledger().limit(), fast.ledger().limit()), (10.0, 10.0), "the limit that was set last");
+    drop(fast);
+    slow.update(at(3_000), |_, _| ()).unwrap();
+    assert_eq!(slow.ledger().limit(), 1.0);
+}
+
+#[test]
 fn limit_that_was_set_before_holds_again_when_the_last_one_ends() {
     let folder = tempfile::tempdir().unwrap();
     let open = |limit, millis| Budget::shared(folder.path(), "aa", limit, now(millis)).unwrap();

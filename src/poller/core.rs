@@ -211,18 +211,12 @@ impl PollerCore {
             ) => (RequestEnd::Failed, PollResult::Failed, &mut self.counts.failed),
         };
         *count += 1;
-        let event = self.health.apply_result(failure, at.mono);
-        let ending = match ending {
-            // A probe's failure isn't the transaction's own. The next probe may be for the same transaction.
-            PollResult::Failed if self.health.probe_at().is_some() => PollResult::Unrelated,
-            ending => ending,
-        };
         let round_trip = self.budget.release(permit, returned, at.mono, now);
         self.round_trip_seconds += ROUND_TRIP_WEIGHT * (round_trip.as_secs_f64() - self.round_trip_seconds);
         if let ServiceRequest::Status(id) = request {
             self.scheduler.record_result(id, ending, at);
         }
-        event
+        self.health.apply_result(failure, at.mono)
     }
 
     /// Ends the profile's problem if nothing is left to ask, because then no answer could end it.
