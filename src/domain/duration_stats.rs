@@ -70,7 +70,9 @@ pub(crate) fn duration_samples(before: &TransactionState, tx: &Transaction, at: 
         return Vec::new();
     };
     let elapsed = span::between(submitted, at);
-    let after = before.last_checked_at.map_or(Duration::ZERO, |last| span::between(submitted, last)).min(elapsed);
+    // Answers that no longer find the transaction don't say whether it was still under way.
+    let last = if before.conflict.is_some() { before.status_since } else { before.last_checked_at };
+    let after = last.map_or(Duration::ZERO, |last| span::between(submitted, last)).min(elapsed);
     let change = SettledWithin { after, by: elapsed };
     let was_unindexed = before.status.as_ref().is_none_or(|status| *status == RouterStatus::NotFound);
     let is_indexed = was_unindexed && *status != RouterStatus::NotFound;

@@ -377,9 +377,20 @@ impl Transaction {
 
     /// Keeps the last known status when the service says "not found" later, and records a conflict; returns whether it
     /// did. A transaction that was seen on chain doesn't disappear: such an answer points to the service or a wrong
-    /// base URL. A status that isn't documented doesn't say that it was seen.
+    /// base URL. A status that isn't documented says so only with a step, a hash or a block of the source.
     fn keep_status_on_not_found(&mut self) -> bool {
-        let is_seen = |status: &&RouterStatus| !matches!(status, RouterStatus::NotFound | RouterStatus::Unknown(_));
+        let has_trace = self.record.as_ref().is_some_and(|record| {
+            !record.steps.is_empty() || record.from.transaction_id.is_some() || record.from.block_number.is_some()
+        });
+        let is_seen = |status: &&RouterStatus| match status {
+            RouterStatus::NotFound => false,
+            RouterStatus::Unknown(_) => has_trace,
+            RouterStatus::Success
+            | RouterStatus::NeedsGas
+            | RouterStatus::Ongoing
+            | RouterStatus::PartialSuccess
+            | RouterStatus::Refund => true,
+        };
         let seen = self.state.status.as_ref().filter(is_seen);
         if let (Some(status), false) = (seen, self.is_settled()) {
             self.state.conflict = Some(format!("it was {status}, and now the service can't find it"));

@@ -391,7 +391,7 @@ impl<T: ServiceTransport> PollerDriver<T> {
 
     fn replan_from<R: RecordView>(&mut self, id: RowId, transaction: Option<&Transaction<R>>) {
         let now = self.setup.clock.now();
-        match transaction.and_then(|transaction| self.context.plan(transaction, now.wall)) {
+        match transaction.and_then(|transaction| self.context.plan(transaction)) {
             Some(plan) => {
                 let is_requested = plan.is_requested;
                 self.schedule(plan, now);

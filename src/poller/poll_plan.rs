@@ -8,8 +8,6 @@ use std::{
     time::Duration,
 };
 
-use chrono::{DateTime, Utc};
-
 use super::setup::PollScope;
 use crate::{
     clock::Now,
@@ -86,13 +84,13 @@ impl StoreChanges {
             let mut plans = Vec::new();
             if changes.needs_resync {
                 context.duration_stats = Arc::new(reader.duration_stats(&context.profile)?);
-                reader.each_polled(&context.profile, |tx| plans.extend(context.plan(&tx, now.wall)))?;
+                reader.each_polled(&context.profile, |tx| plans.extend(context.plan(&tx)))?;
             } else {
                 let own = changes.changes.iter().filter(|change| change.profile == context.profile);
                 let rows: BTreeSet<RowId> =
                     own.filter(|change| !is_from_answer(change)).filter_map(|change| change.transaction).collect();
                 for row in rows {
-                    plans.extend(reader.header(row)?.and_then(|tx| context.plan(&tx, now.wall)));
+                    plans.extend(reader.header(row)?.and_then(|tx| context.plan(&tx)));
                 }
                 plans.extend(changes.changes.iter().filter_map(|change| match change.kind {
                     ChangeKind::Deleted { row } => Some(PollPlan { id: RowId(row), polled: None, is_requested: false }),
@@ -111,8 +109,8 @@ fn is_from_answer(change: &Change) -> bool {
 }
 
 impl PlanContext {
-    /// Returns the plan of a transaction at `now`, or `None` if the transaction belongs to another profile.
-    pub(super) fn plan<R: RecordView>(&self, tx: &Transaction<R>, now: DateTime<Utc>) -> Option<PollPlan> {
+    /// Returns the plan of a transaction, or `None` if the transaction belongs to another profile.
+    pub(super) fn plan<R: RecordView>(&self, tx: &Transaction<R>) -> Option<PollPlan> {
         if tx.profile != self.profile {
             return None;
         }
@@ -124,7 +122,7 @@ impl PlanContext {
                 status: tx.state.status.clone(),
                 is_requested_only: !is_wanted,
             };
-            (poll_context(tx, &self.duration_stats, &self.weights, now), target)
+            (poll_context(tx, &self.duration_stats, &self.weights), target)
         });
         Some(PollPlan { id: tx.id, polled, is_requested })
     }
@@ -141,7 +139,7 @@ impl PlanContext {
         reader.for_each_row(&reader.listing(&overdue, now.wall).all()?, |tx, alerts| {
             let is_raised = alerts.iter().any(|alert| alert.rule == Rule::Overdue);
             if !is_raised {
-                let poll_context = poll_context(tx, &self.duration_stats, &self.weights, now.wall);
+                let poll_context = poll_context(tx, &self.duration_stats, &self.weights);
                 unconfirmed.push((tx.id, PollContext { deadline: Some(tx.deadline().at), ..poll_context }));
             }
             Ok::<_, StoreError>(())
@@ -150,19 +148,15 @@ impl PlanContext {
     }
 }
 
-/// Returns the scheduler's view of a transaction at `now`.
+/// Returns the scheduler's view of a transaction.
 fn poll_context<R: RecordView>(
     tx: &Transaction<R>,
     duration_stats: &DurationStats,
     weights: &BTreeMap<String, f64>,
-    now: DateTime<Utc>,
 ) -> PollContext {
     let deadline = tx.deadline();
     let last_answer = tx.state.last_checked_at;
-    // An answer "not found" about a known transaction leaves the moment of its last check. Each later answer can be the
-    // same, so that no answer may confirm the deadline by this moment.
-    let is_lost = tx.state.conflict.is_some() && now >= deadline.at;
-    let confirmed = last_answer.is_some_and(|answer| answer >= deadline.at) || is_lost || !tx.is_waiting();
+    let confirmed = last_answer.is_some_and(|answer| answer >= deadline.at) || !tx.is_waiting();
     let weight = tx.labels.iter().filter_map(|label| weights.get(label)).copied().reduce(f64::max).unwrap_or(1.0);
     let (forecast, first_answer) = forecasts(tx, duration_stats);
     PollContext {
@@ -204,7 +198,7 @@ mod tests {
             tx.apply(&fixtures::says(status), at);
         }
         let weights = BTreeMap::from([("vip".to_owned(), 4.0), ("batch".to_owned(), 0.5)]);
-        poll_context(&tx, &DurationStats::default(), &weights, tx.first_seen_at)
+        poll_context(&tx, &DurationStats::default(), &weights)
     }
 
     #[test]

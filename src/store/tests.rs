@@ -767,6 +767,7 @@ fn unique_part_of_a_hash_names_its_transaction_wherever_else_it_occurs() {
     };
     let [hash, other] = ["a", "b"].map(|digit| format!("0x{}{part}", digit.repeat(20)));
     let elsewhere = named("0xcccccccccccc", &format!("qq-{part}"), None);
+    let whole = named("0xeeeeeeeeeeee", part, None);
     testing::track(&store, "default", vec![elsewhere, named(&hash, "q", None)], at(0));
     let found = || store.reader().unwrap().find(part).unwrap().iter().map(|tx| tx.id.0).collect::<Vec<_>>();
     assert_eq!(found(), [2]);
@@ -775,6 +776,9 @@ fn unique_part_of_a_hash_names_its_transaction_wherever_else_it_occurs() {
     testing::delete(&store, vec![RowId(3)], at(2));
     testing::track(&store, "default", vec![named(&other, "q", None)], at(3));
     assert_eq!(found(), [1, 2, 4]);
+    testing::delete(&store, vec![RowId(4)], at(4));
+    testing::track(&store, "default", vec![whole], at(5));
+    assert_eq!(found(), [1, 2, 5], "a whole ID is a name, too");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 //! An edit is planned as steps from the present state of the store, carried out, and recorded in the undo history. It
 //! must never change anything that its steps don't name, or undo could not reverse it.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use rusqlite::Connection;
 
@@ -28,9 +28,9 @@ use crate::{
 /// Carries out an edit and records it. Returns the number of changes.
 pub(super) fn apply(db: &Connection, profile: &str, edit: &Edit, stamp: &Stamp) -> Result<usize> {
     let mut done = Vec::new();
-    let kept = HashSet::new();
+    let (kept, originals) = (HashSet::new(), HashMap::new());
     for mut step in plan(db, edit, stamp)? {
-        if undo::carry_out(db, &mut step, EditPass { reversal: None, stamp, kept: &kept })? {
+        if undo::carry_out(db, &mut step, EditPass { reversal: None, stamp, kept: &kept, originals: &originals })? {
             done.push(step);
         }
     }

@@ -3,7 +3,10 @@
 //! A step changes a value only if the present value is the expected one. A later change counts and is left as it is.
 //! People undo only their own edits, and never a value that another person's edit set since.
 
-use std::{collections::HashSet, ops::RangeInclusive};
+use std::{
+    collections::{HashMap, HashSet},
+    ops::RangeInclusive,
+};
 
 use rusqlite::{Connection, params};
 
@@ -49,12 +52,14 @@ pub struct Reversal {
 /// One pass over the steps of an edit.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct EditPass<'a> {
-    /// How which edit is carried out again; `None` the first time.
-    pub(super) reversal: Option<(ReversalKind, i64)>,
+    /// How the edit is carried out again; `None` the first time.
+    pub(super) reversal: Option<ReversalKind>,
     /// The moment, and the author of the edit.
     pub(super) stamp: &'a Stamp,
     /// The values that other people changed since the edit. They are left as they are.
     pub(super) kept: &'a HashSet<EditTarget>,
+    /// What other people had set before and undid, of what the edit repeats.
+    pub(super) originals: &'a HashMap<EditTarget, EditStep>,
 }
 
 impl<'a> EditPass<'a> {
@@ -73,11 +78,7 @@ impl<'a> EditPass<'a> {
     }
 
     fn is_undo(self) -> bool {
-        self.reversal_kind() == Some(ReversalKind::Undone)
-    }
-
-    fn reversal_kind(self) -> Option<ReversalKind> {
-        self.reversal.map(|(kind, _)| kind)
+        self.reversal == Some(ReversalKind::Undone)
     }
 }
 
@@ -130,7 +131,8 @@ fn replay(
     stamp: &Stamp,
 ) -> Result<Reversal> {
     let kept = undo_history::changed_by_others(db, edit.id, stamp.author.as_deref())?;
-    let pass = EditPass { reversal: Some((reversal, edit.id)), stamp, kept: &kept };
+    let originals = undo_history::reversed_originals(db, &edit, stamp.author.as_deref())?;
+    let pass = EditPass { reversal: Some(reversal), stamp, kept: &kept, originals: &originals };
     let (about, is_undo) = (single_transaction(db, &edit.steps)?, pass.is_undo());
     let is_import = edit.steps.iter().any(|step| matches!(step, EditStep::Tracked { .. }));
     let mut reversal =
@@ -188,12 +190,11 @@ pub(super) fn carry_out(db: &Connection, step: &mut EditStep, pass: EditPass<'_>
         return Ok(false);
     }
     if step.is_repetition() {
-        let Some((_, edit)) = pass.reversal else { return record_repetition(db, step, pass) };
-        // After the other person's undo nobody else keeps the value.
-        return match undo_history::reversed_original(db, edit, pass.author(), step)? {
-            Some(mut original) => carry_out(db, &mut original, pass),
-            None => Ok(true),
-        };
+        if pass.reversal.is_none() {
+            return record_repetition(db, step, pass);
+        }
+        let original = step.targets().iter().find_map(|target| pass.originals.get(target)).cloned();
+        return original.map_or(Ok(true), |mut original| carry_out(db, &mut original, pass));
     }
     match step {
         EditStep::Tracked { first, last, stopped } => {
@@ -421,7 +422,7 @@ fn except_kept(rows: &RangeInclusive<i64>, pass: EditPass<'_>) -> String {
 /// Appends an edit to the feed if `done`. Returns `done`.
 fn record_edit(db: &Connection, is_done: bool, row: i64, field: &str, pass: EditPass<'_>) -> Result<bool> {
     if is_done {
-        let kind = ChangeKind::Edited { fields: vec![field.to_owned()], reversal: pass.reversal_kind() };
+        let kind = ChangeKind::Edited { fields: vec![field.to_owned()], reversal: pass.reversal };
         changes::append(db, &pass.entry(RowId(row)), &kind)?;
     }
     Ok(is_done)

@@ -6,7 +6,7 @@ use crate::{
     domain::{
         ids::TxHash,
         text,
-        transaction::{Transaction, TransactionHeader},
+        transaction::{Transaction, TransactionHeader, TransactionParams},
     },
     store::{
         error::Result,
@@ -83,14 +83,20 @@ impl Reader {
     }
 
     /// Returns transactions that were tracked with this ID, ticket or address, or with this part of a hash or an ID. A
-    /// part of exactly one source hash names that transaction, wherever else it occurs.
+    /// part of exactly one source hash names that transaction, unless the text is another one's whole ID.
     fn find_given(&self, text: &str) -> Result<Vec<Transaction>> {
         let mut found = self.select(BY_TICKET, text)?;
         let part = text.to_lowercase();
         let is_part =
             |transaction: &&Transaction| transaction.params.transaction_id.key().to_lowercase().contains(&part);
+        let is_whole = |transaction: &Transaction| {
+            let TransactionParams { quote_id, request_id, from_address, .. } = &transaction.params;
+            let ids = [Some(quote_id), request_id.as_ref(), from_address.as_ref()];
+            ids.into_iter().flatten().any(|id| id.eq_ignore_ascii_case(text))
+        };
         let by_part = self.find_by_part(text)?;
         if found.is_empty()
+            && !by_part.iter().any(is_whole)
             && part.chars().count() >= MIN_PART
             && by_part.len() < MAX_FOUND
             && let [only] = by_part.iter().filter(is_part).collect::<Vec<_>>().as_slice()

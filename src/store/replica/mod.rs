@@ -227,7 +227,7 @@ fn is_blank(db: &Connection) -> Result<bool> {
 
 fn write_position(db: &Connection, team: Nonce, position: LogPosition) -> Result<()> {
     if !is_replica(db)? {
-        // What a poller without anything to poll has left counts as nothing.
+        // A poller that had nothing to poll may have written its report before.
         db.execute_batch("DELETE FROM minutes; DELETE FROM pollers")?;
     }
     let sql = "INSERT INTO replica (id, team, seq, nonce) VALUES (1, ?, ?, ?)

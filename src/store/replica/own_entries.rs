@@ -17,7 +17,7 @@ use crate::{
     domain::{
         batch::{Batch, SpoolError},
         ids::TransactionKey,
-        operation::{EditTargets, Envelope, Operation, StatusRequestKey, SubjectKey},
+        operation::{Edit, EditTargets, Envelope, Operation, StatusRequestKey, SubjectKey},
         team::{LogEntry, LogPosition, Nonce},
         transaction::TransactionParams,
     },
@@ -183,12 +183,14 @@ fn into_operations(payload: Payload<'_>) -> Result<Vec<Envelope>> {
 
 /// Removes everything about deleted transactions.
 pub(super) fn forget(db: &Connection, deleted: &[TransactionKey]) -> Result<()> {
-    let deleted: HashSet<_> = deleted.iter().map(identity).collect();
+    let mut deleted: HashSet<_> = deleted.iter().map(identity).collect();
+    let joined = join_parts(&load(db)?)?;
+    add_former_names(&joined, &mut deleted)?;
     let remove = |positions: &[LogPosition]| -> Result<()> {
         let sql = "DELETE FROM own_entries WHERE seq = ?";
         Ok(positions.iter().try_for_each(|position| db.execute(sql, [position.seq]).map(drop))?)
     };
-    for JoinedPayload { positions, payload } in join_parts(&load(db)?)? {
+    for JoinedPayload { positions, payload } in joined {
         let Some(payload) = payload else {
             // It may be about the deleted transactions, and could never be saved.
             remove(&positions)?;
@@ -229,16 +231,34 @@ fn is_about(payload: &Payload<'_>, deleted: &HashSet<TransactionIdentity>) -> Re
     Ok(is_about)
 }
 
-/// The profile and the hash of a transaction, whose case doesn't count. Its source chain may have been corrected since
-/// it was tracked.
-type TransactionIdentity = (String, String);
+/// What makes a transaction unique: hashes may differ in case.
+type TransactionIdentity = (String, String, String);
 
 fn identity(key: &TransactionKey) -> TransactionIdentity {
-    (key.profile.clone(), key.hash.key())
+    (key.profile.clone(), key.from_chain.as_str().to_owned(), key.hash.key())
 }
 
 fn identity_of(profile: &str, params: &TransactionParams) -> TransactionIdentity {
-    (profile.to_owned(), params.transaction_id.key())
+    (profile.to_owned(), params.from_chain.as_str().to_owned(), params.transaction_id.key())
+}
+
+/// Adds the deleted transactions as they were named before these entries corrected their source chain.
+fn add_former_names(payloads: &[JoinedPayload], deleted: &mut HashSet<TransactionIdentity>) -> Result<()> {
+    // The newest correction first: a chain may have been corrected twice.
+    for payload in payloads.iter().rev().filter_map(|joined| joined.payload.as_ref()) {
+        let Payload::Operations(all) = decode(payload)? else { continue };
+        for envelope in all.iter().rev() {
+            let Operation::Edit { edit: Edit::CorrectSource { transactions, chain }, .. } = &envelope.operation else {
+                continue;
+            };
+            let corrected = |key: &&TransactionKey| {
+                deleted.contains(&identity(&TransactionKey { from_chain: chain.clone(), ..(*key).clone() }))
+            };
+            let former: Vec<_> = transactions.iter().filter(corrected).map(identity).collect();
+            deleted.extend(former);
+        }
+    }
+    Ok(())
 }
 
 /// Returns the operation without these transactions; `None` if nothing of it is left.

@@ -39,8 +39,8 @@ impl Reader {
     }
 }
 
-/// Returns the requests of a profile that may still be wanted at `at` and aren't answered, oldest first. Who no longer
-/// waits deletes the request; the clock of the machine that made it may be slow.
+/// Returns the requests of a profile that may still be wanted at `at` and aren't answered, oldest first. The clock of the
+/// machine that made a request may be slow. A process that no longer waits deletes its request.
 pub(in crate::store) fn pending(db: &Connection, profile: &str, at: DateTime<Utc>) -> Result<Vec<StatusRequest>> {
     let sql = "SELECT id, params, asked_at FROM status_requests
                WHERE profile = ? AND answered_at IS NULL AND wanted_until > ? ORDER BY id";

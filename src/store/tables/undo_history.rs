@@ -2,7 +2,7 @@
 //!
 //! A reversed edit stays in the table, marked as reversed. `operations` applies steps to other tables.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use chrono::{DateTime, Utc};
 use rusqlite::{Connection, params};
@@ -118,6 +118,16 @@ impl EditStep {
             | Self::Tracking { .. }
             | Self::Note { .. }
             | Self::Source { .. } => false,
+        }
+    }
+
+    /// Whether both steps set one value, and the same one.
+    fn has_same_result(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Ticket { after: own, .. }, Self::Ticket { after, .. }) => own == after,
+            (Self::Label { is_added: own, .. }, Self::Label { is_added, .. }) => own == is_added,
+            (Self::Acknowledged { after: own, .. }, Self::Acknowledged { after, .. }) => own == after,
+            _ => false,
         }
     }
 
@@ -308,29 +318,36 @@ pub(in crate::store) fn changed_by_others(
     Ok(changed)
 }
 
-/// Returns the last step of another person, before an edit, that set what a repetition in the edit repeats. Returns
-/// `None` if there is none, or if that person's edit isn't reversed: the value is that person's then. Costs O(n) in the
-/// edits since that step.
-pub(in crate::store) fn reversed_original(
+/// Returns the steps of other people, before an edit, that set what the edit repeats, and that are reversed. What another
+/// person still holds isn't among them. Costs O(n) in the edits since these steps.
+pub(in crate::store) fn reversed_originals(
     db: &Connection,
-    edit: i64,
+    edit: &RecordedEdit,
     author: Option<&str>,
-    repetition: &EditStep,
-) -> Result<Option<EditStep>> {
+) -> Result<HashMap<EditTarget, EditStep>> {
+    let repetitions = edit.steps.iter().filter(|step| step.is_repetition());
+    let mut sought: HashMap<EditTarget, &EditStep> =
+        repetitions.flat_map(|step| step.targets().into_iter().map(move |target| (target, step))).collect();
+    let mut originals = HashMap::new();
     let sql = "SELECT steps, taken_back_at IS NOT NULL FROM edits WHERE id < ?1 AND author IS NOT ?2 ORDER BY id DESC";
     let mut statement = db.prepare_cached(sql)?;
-    let mut rows = statement.query(params![edit, author])?;
-    let targets = repetition.targets();
-    while let Some(row) = rows.next()? {
-        let text: String = columns::lenient(row, 0)?;
+    let mut rows = statement.query(params![edit.id, author])?;
+    while !sought.is_empty()
+        && let Some(row) = rows.next()?
+    {
+        let (text, is_reversed): (String, bool) = (columns::lenient(row, 0)?, row.get(1)?);
         let steps = columns::parse_or_omit::<Vec<EditStep>>(&text, format_args!("an edit")).unwrap_or_default();
-        let is_original = |step: &EditStep| !step.is_repetition() && step.targets() == targets;
-        if let Some(original) = steps.into_iter().rev().find(is_original) {
-            let is_reversed: bool = row.get(1)?;
-            return Ok(is_reversed.then_some(original));
+        for step in steps.iter().rev().filter(|step| !is_reversed || !step.is_repetition()) {
+            for target in step.targets() {
+                // The newest step that holds or held the value decides.
+                let Some(repetition) = sought.remove(&target) else { continue };
+                if is_reversed && step.has_same_result(repetition) {
+                    originals.insert(target, step.clone());
+                }
+            }
         }
     }
-    Ok(None)
+    Ok(originals)
 }
 
 /// Writes an edit's steps and when it was reversed; `None` if it is applied again.

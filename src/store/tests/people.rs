@@ -195,6 +195,38 @@ fn same_edit_of_two_people_stays_until_both_undo_it() {
 }
 
 #[test]
+fn repetition_ends_only_what_nobody_holds_and_never_sets_another_value() {
+    let (_folder, store) = open_tracked_by(None);
+    let [ana, bob, carl] = ["Ana", "Bob", "Carl"].map(|name| by(&store, name));
+    let labels = || transaction(&store).labels;
+    let undo = |person: &Store| testing::undo(person, "default", at(9)).map(drop);
+    for person in [&ana, &bob, &carl] {
+        add_label(person, "vip", 2);
+    }
+    undo(&ana);
+    undo(&carl);
+    assert_eq!(labels(), ["vip"], "Bob's");
+    undo(&bob);
+    assert!(labels().is_empty());
+    // What another person removed and added again in between.
+    add_label(&ana, "vip", 3);
+    let remove = Edit::ChangeLabels { transactions: vec![RowId(1)], add: Vec::new(), remove: vec!["vip".into()] };
+    testing::edit(&carl, "default", remove, at(4));
+    undo(&carl);
+    add_label(&bob, "vip", 5);
+    undo(&bob);
+    testing::redo(&bob, "default", at(10));
+    assert_eq!(labels(), ["vip"]);
+    ticket(&carl, Some("SUP-2"), 6);
+    undo(&carl);
+    ticket(&ana, Some("SUP-1"), 7);
+    ticket(&bob, Some("SUP-1"), 8);
+    undo(&bob);
+    testing::redo(&bob, "default", at(10));
+    assert_eq!(transaction(&store).params.ticket.as_deref(), Some("SUP-1"));
+}
+
+#[test]
 fn undone_import_keeps_polling_what_another_person_resumed() {
     let (_folder, store) = open_tracked_by(Some("Ana"));
     let bob = by(&store, "Bob");
