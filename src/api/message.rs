@@ -47,7 +47,7 @@ pub(super) fn value_message(value: &Value) -> Option<String> {
 }
 
 /// Returns a description of a body that is HTML, with the page's title; `None` if the body is not HTML.
-pub(super) fn describe_html(raw: &str) -> Option<String> {
+pub(crate) fn describe_html(raw: &str) -> Option<String> {
     let start = raw.trim_start();
     let lower = start.get(..start.floor_char_boundary(512)).unwrap_or(start).to_ascii_lowercase();
     let is_html = ["<!doctype", "<html", "<head", "<body", "<?xml"].iter().any(|start| lower.contains(start));

@@ -27,6 +27,7 @@ pub(crate) use base_url::BaseUrlError;
 pub(crate) use base_url::is_loopback;
 pub(crate) use client::builder as http_builder;
 pub use client::{BODY_LIMIT, Client, Timeouts};
+pub(crate) use message::describe_html;
 pub(crate) use reach::{Endpoint, reach};
 pub(crate) use retry_after::parse_header as retry_after;
 pub use route::interpret as interpret_route;

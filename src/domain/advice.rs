@@ -201,7 +201,8 @@ fn chain_situation(tx: &Transaction, rules: &[Rule]) -> Option<Situation> {
     match &known.source.verdict {
         ChainVerdict::Reverted(_) => Some(Situation::RevertedOnSource),
         ChainVerdict::Pending => Some(Situation::PendingOnSource),
-        ChainVerdict::Dropped => Some(Situation::DroppedOnSource),
+        ChainVerdict::Dropped if known.is_surely_dropped() => Some(Situation::DroppedOnSource),
+        ChainVerdict::Dropped => None,
         ChainVerdict::Elsewhere(_) => Some(Situation::WrongSource),
         ChainVerdict::Unknown(_) if is_long || known.repeats > 0 && tx.age(known.checked_at) >= UNKNOWN_AFTER => {
             Some(Situation::UnknownOnChains)
@@ -624,7 +625,12 @@ mod tests {
                 tx.apply(&fixtures::says(status), now);
             }
             let reading = ChainReading::without_node(verdict);
-            tx.on_chain = Some(OnChain::after(None, reading, None, now));
+            tx.on_chain = Some(OnChain::after(None, reading.clone(), None, now));
+            if reading.verdict == ChainVerdict::Dropped {
+                let first = advise(&tx, now, Utc.fix()).verdict;
+                assert!(first.starts_with("INDEXING"), "one question may miss a block: {first}");
+                tx.on_chain = Some(OnChain::after(tx.on_chain.as_ref(), reading, None, now));
+            }
             let advice = advise(&tx, now, Utc.fix());
             assert!(advice.verdict.starts_with(title), "{}", advice.verdict);
             assert!(advice.say.contains(say) && !advice.say.contains('{'), "{title}: {}", advice.say);

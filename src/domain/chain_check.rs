@@ -73,11 +73,8 @@ pub(crate) fn next_source_check<R>(tx: &Transaction<R>) -> Option<DateTime<Utc>>
         Some(known) if known.is_final() => None,
         Some(known) => {
             // A block's time answers the first reason for good.
-            let reasons = if known.source.verdict.mined().is_some() {
-                [None, missed, overdue]
-            } else {
-                [submission, missed, overdue]
-            };
+            let reasons =
+                if known.submitted_at().is_some() { [None, missed, overdue] } else { [submission, missed, overdue] };
             let because = reasons.into_iter().flatten().min()?;
             Some(because.max(known.checked_at + known.next_pause()))
         }

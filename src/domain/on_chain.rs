@@ -281,13 +281,17 @@ pub(crate) struct ReceiptFacts {
 /// Returns a sentence if the facts don't show whether the transaction was mined.
 pub(crate) fn read(facts: &ChainFacts, node: &str, previous: Option<&ChainReading>) -> Result<ChainReading, String> {
     let transaction = facts.transaction.as_ref();
+    let is_final = |mined: &&Mined| mined.confirmations >= FINAL_CONFIRMATIONS;
     let known = previous.filter(|previous| previous.sender().is_some());
     let verdict = match (&facts.receipt, transaction) {
         (Some(receipt), _) => {
             let block = receipt.block.or_else(|| transaction?.block).ok_or("the node's receipt has no block")?;
             let head = facts.head.ok_or("the node returned no newest block")?;
             let confirmations = head.checked_sub(block).map_or(0, |blocks| blocks.saturating_add(1));
-            let mined = Mined { block, time: facts.block_time, confirmations };
+            // The time of the block may not have been answered this time.
+            let known = previous.and_then(|previous| previous.verdict.mined()).filter(|known| known.block == block);
+            let time = facts.block_time.or_else(|| known?.time);
+            let mined = Mined { block, time, confirmations };
             match receipt.succeeded.ok_or("the node's receipt doesn't say whether the transaction reverted")? {
                 true => ChainVerdict::Succeeded(mined),
                 false => ChainVerdict::Reverted(mined),
@@ -297,6 +301,12 @@ pub(crate) fn read(facts: &ChainFacts, node: &str, previous: Option<&ChainReadin
             return Err("the node has the block but no receipt of the transaction yet".into());
         }
         (None, Some(_)) => ChainVerdict::Pending,
+        (None, None) if let Some(mined) = previous.and_then(|previous| previous.verdict.mined()).filter(is_final) => {
+            return Err(format!(
+                "the node doesn't know the transaction, which had {} confirmations in block {}; it may be behind",
+                mined.confirmations, mined.block
+            ));
+        }
         (None, None) => match known.and_then(ChainReading::sender) {
             None => ChainVerdict::Unknown(Vec::new()),
             Some((_, nonce)) => match facts.next_nonce.ok_or("the node didn't say the sender's next nonce")? {

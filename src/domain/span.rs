@@ -70,16 +70,18 @@ pub(crate) fn parse(text: &str) -> Result<Duration, String> {
 pub(crate) fn parse_time(text: &str) -> Result<DateTime<Utc>, String> {
     /// Unix seconds of the year 5138; a larger number is probably in milliseconds.
     const LATEST: i64 = 100_000_000_000;
+    /// Unix seconds of the year 1973; a smaller number is probably a date or a year.
+    const EARLIEST: i64 = 100_000_000;
     let text = text.trim();
     let wrong = || format!("`{text}` is not a time; write it as 2026-11-20T13:48:00Z or in Unix seconds");
     match text.parse::<i64>() {
-        Ok(seconds) if (0..LATEST).contains(&seconds) => DateTime::from_timestamp(seconds, 0).ok_or_else(wrong),
+        Ok(seconds) if (EARLIEST..LATEST).contains(&seconds) => DateTime::from_timestamp(seconds, 0).ok_or_else(wrong),
         Ok(seconds) if seconds >= LATEST => {
             Err(format!("`{text}` is too large for Unix seconds; if it is milliseconds, divide it by 1000"))
         }
         Ok(_) => Err(wrong()),
         Err(_) if text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') => {
-            let seconds = text.parse::<f64>().ok().filter(|seconds| *seconds < LATEST as f64);
+            let seconds = text.parse::<f64>().ok().filter(|seconds| (EARLIEST as f64..LATEST as f64).contains(seconds));
             let milliseconds = seconds.map(|seconds| (seconds * 1_000.0).round() as i64);
             milliseconds.and_then(DateTime::from_timestamp_millis).ok_or_else(wrong)
         }
@@ -165,7 +167,7 @@ mod tests {
         assert_eq!(parse_time("1700000000"), Ok(moment));
         assert_eq!(parse_time("2023-11-14T23:13:20+01:00"), Ok(moment));
         assert!(parse_time("1700000000000").unwrap_err().contains("milliseconds"));
-        for wrong in ["", "yesterday", "-5", "2023-11-14", "5139-01-01T00:00:00Z"] {
+        for wrong in ["", "yesterday", "-5", "2023-11-14", "20231114", "2023", "45262.5", "5139-01-01T00:00:00Z"] {
             assert!(parse_time(wrong).is_err(), "{wrong}");
         }
     }

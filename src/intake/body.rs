@@ -49,9 +49,11 @@ fn read_record(body: &Map<String, Value>) -> RawRow<'static> {
     // `id` may have a suffix after the hash (`<hash>_30_100`).
     let id = || get_text(body, "id").filter(|id| !id.contains('_'));
     let hash = get_side("fromChain").and_then(|side| get_text(side, "transactionId")).or_else(id);
-    // `toChain` may be an intermediate chain; the last step of the route has the destination.
+    // `toChain` may be an intermediate chain; the last step of the route has the destination, once the transfer has
+    // left its source.
     let last_step = body.get("routeStatus").and_then(Value::as_array).and_then(|steps| steps.last());
-    let destination = last_step.and_then(Value::as_object).and_then(|step| get_text(step, "chainId"));
+    let last_chain = last_step.and_then(Value::as_object).and_then(|step| get_text(step, "chainId"));
+    let destination = last_chain.filter(|last| chain("fromChain").as_ref() != Some(last));
     let mut row = RawRow::default();
     let mut set = |field: Field, value: Option<String>| row.set(field, value.unwrap_or_default());
     set(Field::TransactionId, hash);
@@ -93,6 +95,9 @@ mod tests {
             "routeStatus":[{"chainId":"42161"},{"chainId":8453}]}"#;
         let (_, row) = read(with_hop).unwrap();
         assert_eq!([row.get(Field::TransactionId), row.get(Field::ToChainId)], [Some("0xab"), Some("8453")]);
+        let on_source = r#"{"id":"0xab","fromChain":{"chainData":{"chainId":8453}},"toChain":{"chainData":{"chainId":137}},
+            "routeStatus":[{"chainId":"8453"}]}"#;
+        assert_eq!(read(on_source).unwrap().1.get(Field::ToChainId), Some("137"));
         let (_, row) = read(r#"{"id":"0xab_30_100","routerTransactionStatus":"ongoing"}"#).unwrap();
         assert_eq!(row.get(Field::TransactionId), None);
         let route =

@@ -4,6 +4,7 @@
 
 use std::{
     borrow::Cow,
+    collections::HashMap,
     fmt,
     io::{BufRead, BufReader},
 };
@@ -53,8 +54,11 @@ pub(super) fn read_lines(source: &SharedInput, sink: &mut EventSink) -> Result<(
     let mut lines = head.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
     let [first, second] = [lines.next(), lines.next()].map(Option::unwrap_or_default);
     // A first line that ends inside an object means that objects span several lines, unless only that line was cut.
-    let is_object = |line: &[u8]| line.starts_with(b"{") && serde_json::from_slice::<IgnoredAny>(line).is_ok();
-    if serde_json::from_slice::<IgnoredAny>(first).is_err_and(|error| error.is_eof()) && !is_object(second) {
+    let is_row = |line: &[u8]| {
+        let object = serde_json::from_slice::<HashMap<String, IgnoredAny>>(line);
+        object.is_ok_and(|object| object.keys().any(|key| Field::from_name(key) == Some(Field::TransactionId)))
+    };
+    if serde_json::from_slice::<IgnoredAny>(first).is_err_and(|error| error.is_eof()) && !is_row(second) {
         return read_stream(source, sink);
     }
     let mut reader = BufReader::with_capacity(BUFFER_SIZE, source);

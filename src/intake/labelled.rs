@@ -39,10 +39,11 @@ pub(super) fn find(text: &str) -> LabelledValues {
     for (number, line) in (1..).zip(text.lines()) {
         let words: Vec<&str> = line.split_whitespace().collect();
         for start in 0..words.len() {
-            let Some(Label { field, is_id, rest }) = words.get(start..).and_then(Label::at_start) else { continue };
+            let Some(label) = words.get(start..).and_then(Label::at_start) else { continue };
+            let field = label.field;
             let (value, name) = match field {
-                Field::FromChainId | Field::ToChainId => chain(&rest, is_id),
-                _ => (rest.first().filter(|word| has_digit(word)).map(|word| (*word).to_owned()), None),
+                Field::FromChainId | Field::ToChainId => chain(&label),
+                _ => (label.rest.first().filter(|word| has_digit(word)).map(|word| (*word).to_owned()), None),
             };
             if value.is_some() || name.is_some() {
                 found.lines.push(number);
@@ -73,6 +74,8 @@ struct Label<'a> {
     field: Field,
     /// Whether the label itself says that an ID follows.
     is_id: bool,
+    /// Whether a sign or a verb says that the value follows.
+    is_assigned: bool,
     rest: Vec<&'a str>,
 }
 
@@ -83,6 +86,8 @@ impl<'a> Label<'a> {
         (1..=LABEL_WORDS).rev().find_map(|count| {
             let (label, rest) = words.split_at_checked(count)?;
             let (last, before) = label.split_last()?;
+            let is_sign = |word: &&str| matches!(*word, ":" | "=" | "is");
+            let is_assigned = last.contains([':', '=']) || rest.first().is_some_and(is_sign);
             let (last, joined) = last.split_once([':', '=']).unwrap_or((last, ""));
             let name =
                 before.iter().chain([&last]).flat_map(|word| word.chars()).filter(|letter| letter.is_alphanumeric());
@@ -91,7 +96,7 @@ impl<'a> Label<'a> {
             let rest = [joined].into_iter().chain(rest.iter().copied()).map(unquote);
             // "the quote ID is 5f2a90aa"
             let rest = rest.skip_while(|word| matches!(*word, "" | ":" | "=" | "is")).collect();
-            Some(Self { field, is_id: name.ends_with("id"), rest })
+            Some(Self { field, is_id: name.ends_with("id"), is_assigned, rest })
         })
     }
 }
@@ -109,10 +114,13 @@ fn has_digit(word: &str) -> bool {
 }
 
 /// Returns the chain ID that the words begin with, or that stands beside the chain's name (`Arbitrum (42161)`), or else
-/// the chain that the words name. A number that no known chain has needs a label that asks for an ID.
-fn chain(words: &[&str], is_id: bool) -> (Option<String>, Option<ChainId>) {
+/// the chain that the words name. A number that no known chain has needs a label that asks for an ID, and any number
+/// needs at least a sign before it or nothing behind it: in a sentence it may count something else.
+fn chain(label: &Label<'_>) -> (Option<String>, Option<ChainId>) {
+    let (words, is_id) = (label.rest.as_slice(), label.is_id);
     let first = words.first().copied().unwrap_or_default();
-    let is_known = chains::find_by_id(first).is_some();
+    let is_value = is_id || label.is_assigned || words.len() == 1;
+    let is_known = is_value && chains::find_by_id(first).is_some();
     if has_digit(first) && (is_known || is_id && chains::parse(first, false).is_ok()) {
         return (Some(first.to_owned()), None);
     }
@@ -169,6 +177,7 @@ mod tests {
             "quoteId: q1\nquoteId: q2",
             "from chain to chain",
             "sent to chain 2 days ago",
+            "it left the source chain 10 minutes ago and the destination chain 1 hour later",
             "to chain Base 2 days ago",
             "destination chain: Base, 500 USDC",
             "fromChainId: 8453\nFrom chain: Arbitrum",

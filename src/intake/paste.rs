@@ -260,10 +260,10 @@ fn no_hash_reason(line: &str) -> String {
 /// Returns the line as a row without a header, if a hash is first and a chain ID is where a chain belongs.
 fn parse_row(line: &str, options: &ReadOptions) -> Option<RawRow<'static>> {
     let blanks: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
-    let by_delimiter = [b',', b'\t', b';'].into_iter().map(|delimiter| csv::split_values(line, delimiter));
+    let mut by_delimiter = [b',', b'\t', b';'].into_iter().map(|delimiter| csv::split_values(line, delimiter));
     let values = by_delimiter
-        .chain((blanks.len() == Field::REQUIRED.len()).then_some(blanks))
-        .find(|values| is_row(values, options.allows_any_chain))?;
+        .find(|values| is_row(values, options.allows_any_chain))
+        .or_else(|| Some(blanks).filter(|values| is_row_of_words(values, options.allows_any_chain)))?;
     let mut row = RawRow::default();
     // A row without a header ends with the ticket; later values are ignored.
     for (field, value) in Field::ALL.iter().take_while(|field| **field != Field::FromAddress).zip(values) {
@@ -271,6 +271,12 @@ fn parse_row(line: &str, options: &ReadOptions) -> Option<RawRow<'static>> {
         row.set(*field, value);
     }
     Some(row)
+}
+
+/// Whether the words of a line are a row: in a sentence with a hash, a chain's name or one number may be anything.
+fn is_row_of_words(words: &[String], allows_any_chain: bool) -> bool {
+    let [_, from, to, _] = words else { return false };
+    is_row(words, allows_any_chain) && [from, to].iter().all(|chain| chains::parse(chain, allows_any_chain).is_ok())
 }
 
 fn is_row(values: &[String], allows_any_chain: bool) -> bool {

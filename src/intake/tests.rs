@@ -121,8 +121,8 @@ fn error_for_a_bad_file_names_the_line_and_the_fix() {
         ("{\"quoteId\":1,\"quoteId\":2}".to_owned(), "line 1: quoteId is given twice"),
         ("{}\n\n{\"a\":}\n".to_owned(), "line 3: invalid JSON at column"),
         ("{\n\"transactionId\": 1\n}\n{\n".to_owned(), "line 5: invalid JSON"),
-        ("{\"transactionId\":1\n{}\n{\"a\":}\n".to_owned(), "line 1: invalid JSON"),
-        ("{\"transactionId\":1\n{}\n{\"a\":}\n".to_owned(), "line 3: invalid JSON"),
+        ("{\"transactionId\":1\n{\"transactionId\":1}\n{\"a\":}\n".to_owned(), "line 1: invalid JSON"),
+        ("{\"transactionId\":1\n{\"transactionId\":1}\n{\"a\":}\n".to_owned(), "line 3: invalid JSON"),
     ];
     for (text, expected) in table {
         let errors = errors(&text);
@@ -389,6 +389,10 @@ fn sentences_around_one_hash_suggest_its_route() {
     assert_eq!(guesses(&ticket), [[Some("42161".to_owned()), Some("8453".to_owned())]]);
     let link = format!("from Arbitrum to Base: https://polygonscan.com/tx/{}", hash());
     assert_eq!(guesses(&link), [[Some("137".to_owned()), Some("8453".to_owned())]]);
+    // The words around the hash are no row.
+    for words in ["Arbitrum to Base", "250 USDC missing", "since 2 hours"] {
+        assert_eq!(guesses(&format!("{} {words}", hash())), [[None, None]], "{words}");
+    }
     // Whose route would it be?
     let two = format!("{ticket} 0x{}", "cd".repeat(32));
     assert_eq!(guesses(&two), [[None, None], [None, None]]);

@@ -41,10 +41,10 @@ pub(crate) struct AddArgs {
     #[arg(long, value_name = "CHAIN", add = ArgValueCompleter::new(completers::chains))]
     pub to: String,
     /// The route's quoteId
-    #[arg(long, value_name = "ID", allow_hyphen_values = true)]
+    #[arg(long, value_name = "ID")]
     pub quote_id: String,
     /// The requestId, if it is known
-    #[arg(long, value_name = "ID", allow_hyphen_values = true)]
+    #[arg(long, value_name = "ID")]
     pub request_id: Option<String>,
     /// The route's estimatedRouteDuration, in seconds
     #[arg(long, value_name = "SECS")]
@@ -62,7 +62,7 @@ pub(crate) struct AddArgs {
     #[arg(long = "label", value_name = "LABEL", add = ArgValueCompleter::new(completers::labels))]
     pub labels: Vec<String>,
     /// A note
-    #[arg(long, allow_hyphen_values = true)]
+    #[arg(long)]
     pub note: Option<String>,
     /// Accept chain IDs that hoptop doesn't know
     #[arg(long)]

@@ -56,7 +56,7 @@ fn print_guide(arguments: &[String], format: GuideFormat, out: &mut impl Write) 
     if arguments.iter().all(|argument| argument != "help") {
         return None;
     }
-    let words = without_options(arguments);
+    let words = without_flags(arguments);
     let [help, topic] = *words.as_slice() else { return None };
     if help != "help" || topic.starts_with('-') || is_command(topic) {
         return None;
@@ -78,23 +78,14 @@ fn print_guide(arguments: &[String], format: GuideFormat, out: &mut impl Write) 
     Some(out.write_all(text.as_bytes()).map(|()| Exit::Success).map_err(Into::into))
 }
 
-/// Returns the arguments without the options of every command and their values.
-fn without_options(arguments: &[String]) -> Vec<&str> {
+/// Returns the arguments without the flags of every command.
+fn without_flags(arguments: &[String]) -> Vec<&str> {
     let command = Cli::command();
-    let takes_value = |option: &str| {
-        let known = command.get_arguments().find(|known| known.get_long() == Some(option));
-        known.is_some_and(|known| known.get_action().takes_values())
+    let is_flag = |argument: &&str| {
+        let mut flags = command.get_arguments().filter(|known| !known.get_action().takes_values());
+        argument.strip_prefix("--").is_some_and(|name| flags.any(|known| known.get_long() == Some(name)))
     };
-    let mut arguments = arguments.iter().map(String::as_str);
-    let mut words = Vec::new();
-    while let Some(argument) = arguments.next() {
-        match argument.strip_prefix("--") {
-            Some(option) if takes_value(option) => drop(arguments.next()),
-            Some(_) => {}
-            None => words.push(argument),
-        }
-    }
-    words
+    arguments.iter().map(String::as_str).filter(|argument| !is_flag(argument)).collect()
 }
 
 fn is_command(topic: &str) -> bool {

@@ -41,7 +41,7 @@ pub(crate) struct NoteArgs {
     #[arg(value_name = "TX", add = ArgValueCompleter::new(completers::transactions))]
     pub transaction: String,
     /// The note, `-` to read it from standard input; with --remove, a part of the note to remove
-    #[arg(value_name = "TEXT", required_unless_present = "remove", allow_hyphen_values = true)]
+    #[arg(value_name = "TEXT", required_unless_present = "remove")]
     pub text: Option<String>,
     /// Remove the note that contains TEXT, or the newest note
     #[arg(long)]

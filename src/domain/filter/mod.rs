@@ -181,6 +181,8 @@ impl Filter {
                 term::FilterTest::By(name) => format!("by:{name}"),
                 term::FilterTest::Chain(end, chain) => format!("{end}:{}", chain.name()),
                 term::FilterTest::Route { from, to } => format!("the route {from}>{to}"),
+                // The route that the text may be has its own name.
+                term::FilterTest::Exact(text) if parse::is_route(text) => return,
                 term::FilterTest::Word(text) | term::FilterTest::Hashtag(text) | term::FilterTest::Exact(text) => {
                     text.clone()
                 }

@@ -197,20 +197,22 @@ impl<'a> FilterParser<'a> {
             return token.whole.fail(format!("write the comparison without blanks, as in {name}>30m"));
         }
         let is_arrow = |next: &FilterToken| next.kind == TokenKind::Term && ARROWS.contains(&next.whole.text);
-        let test = match self.tokens.next_if(is_arrow) {
+        let expression = match self.tokens.next_if(is_arrow) {
             Some(arrow) => match self.tokens.next_if(|next| next.kind == TokenKind::Term && !next.is_negated) {
-                Some(to) => parse_route(token.body, to.body)?,
+                Some(to) => Expression::Test(parse_route(token.body, to.body)?),
                 None => return arrow.whole.fail("expected a chain after the arrow"),
             },
-            None => parse_test(token.body, keyed, self.person)?,
-        };
-        let quoted = token.body.text.strip_prefix('"').and_then(|text| text.strip_suffix('"'));
-        let expression = match (test, quoted) {
-            // Quoted text may be a route whose names contain blanks, or any text with an arrow.
-            (route @ FilterTest::Route { .. }, Some(text)) => {
-                Expression::any(vec![Expression::Test(route), Expression::Test(FilterTest::Exact(text.to_owned()))])
+            None => {
+                let quoted = token.body.text.strip_prefix('"').and_then(|text| text.strip_suffix('"'));
+                match (parse_test(token.body, keyed, self.person)?, quoted) {
+                    // Quoted text may be a route whose names contain blanks, or any text with an arrow.
+                    (route @ FilterTest::Route { .. }, Some(text)) => {
+                        let exact = Expression::Test(FilterTest::Exact(text.to_owned()));
+                        Expression::any(vec![Expression::Test(route), exact])
+                    }
+                    (test, _) => Expression::Test(test),
+                }
             }
-            (test, _) => Expression::Test(test),
         };
         Ok(expression.negate_if(token.is_negated))
     }
@@ -271,6 +273,11 @@ fn parse_displayed_route(piece: TextSlice) -> Option<ParseResult<FilterTest>> {
     };
     let is_key = KEYS.iter().any(|key| from.text.eq_ignore_ascii_case(key));
     (is_end(from) && is_end(to) && !is_key).then(|| parse_route(from, to))
+}
+
+/// Whether quoted text may be a route.
+pub(super) fn is_route(text: &str) -> bool {
+    ARROWS.iter().any(|arrow| text.contains(arrow))
 }
 
 /// Parses the two ends of a route.

@@ -53,6 +53,18 @@ fn facts_of_a_node_become_a_verdict() {
         (facts(None, receipt(Some(true), None), Some(9), None), None, Err("no block")),
         (facts(tx(Some(9)), receipt(Some(true), Some(9)), None, None), None, Err("newest block")),
     ];
+    let deep =
+        |confirmations| ChainReading { verdict: ChainVerdict::Succeeded(mined(9, confirmations)), ..seen.clone() };
+    let without_time = |known: &ChainReading| {
+        let facts = ChainFacts { block_time: None, ..facts(tx(Some(9)), receipt(Some(true), Some(9)), Some(10), None) };
+        read(&facts, "node", Some(known)).unwrap().verdict
+    };
+    assert_eq!(without_time(&deep(1)), ChainVerdict::Succeeded(mined(9, 2)), "the time of the same block");
+    let elsewhere = ChainReading { verdict: ChainVerdict::Succeeded(mined(8, 1)), ..seen.clone() };
+    assert_eq!(without_time(&elsewhere).mined().unwrap().time, None);
+    let is_behind = facts(None, None, Some(9), Some(8));
+    assert!(read(&is_behind, "node", Some(&deep(64))).unwrap_err().contains("64 confirmations in block 9"));
+    assert_eq!(read(&is_behind, "node", Some(&deep(2))).unwrap().verdict, ChainVerdict::Dropped);
     for (facts, previous, expected) in table {
         match (read(&facts, "node", previous), expected) {
             (Ok(reading), Ok(verdict)) => assert_eq!(reading.verdict, verdict, "{facts:?}"),

@@ -200,6 +200,8 @@ pub struct Model {
     as_of: i64,
     /// Whether the first part of the list is loaded.
     pub is_loaded: bool,
+    /// Whether changes of the store arrived before.
+    pub follows_store: bool,
     /// Whether the last read of the list failed; the next tick repeats it.
     pub should_retry_page: bool,
     /// Whether the last count failed; the next tick repeats it.

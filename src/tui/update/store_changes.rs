@@ -43,8 +43,12 @@ pub(crate) fn on_store_changed(model: &mut Model, update: StoreUpdate, now: Now)
         return quote.into_iter().chain(notify).collect();
     }
     forget_deleted(model, &feed, now);
+    let has_followed = std::mem::replace(&mut model.follows_store, true);
     if feed.needs_resync {
         model.forget_rows();
+        if has_followed {
+            leave_rows(model, now.mono);
+        }
     }
     model.list.mark_stale();
     let reload = model.list.selected.filter(|row| feed.needs_resync || touched.contains(row));
@@ -87,6 +91,33 @@ fn forget_deleted(model: &mut Model, feed: &Changes, now: Now) {
             }
         }
     }
+}
+
+/// Leaves what is about a transaction: its row number means another one now.
+fn leave_rows(model: &mut Model, now: MonotonicTime) {
+    let was_open = model.is_open();
+    if was_open {
+        model.previous_screen = Screen::List;
+        model.screen = if model.screen == Screen::Detail { Screen::List } else { model.screen };
+    }
+    let was_chosen = match model.dialog {
+        Dialog::Prompt(_) | Dialog::Menu(_) | Dialog::CopyMenu(_) | Dialog::Palette(_) | Dialog::Find { .. } => true,
+        // These name their transactions by hash, or concern none.
+        Dialog::None
+        | Dialog::Filter(_)
+        | Dialog::Help { .. }
+        | Dialog::Reply { .. }
+        | Dialog::Add(_)
+        | Dialog::Quote(_) => false,
+    };
+    if was_chosen {
+        model.dialog = Dialog::None;
+    }
+    if was_open || was_chosen {
+        let reason = "The team's store was loaded again: select the transaction again.";
+        model.show_message(MessageTone::Bad, reason, now);
+    }
+    model.list.forget_selection();
 }
 
 /// Leaves the detail, whose transaction was deleted.

@@ -611,17 +611,27 @@ fn deletion_is_confirmed_for_the_transactions_that_the_question_named() {
 }
 
 #[test]
-fn marks_and_the_open_transaction_end_with_a_snapshot_that_lacks_them() {
+fn marks_and_the_open_transaction_end_with_a_snapshot() {
     let mut model = dashboard("5");
     press(&mut model, &["Space", "Enter"], now());
     assert!(model.is_open() && model.marks.count() == 1);
-    let row = model.list.selected.unwrap();
+    load_snapshot(&mut model);
+    assert!(model.marks.is_empty() && !model.is_open());
+    assert!(model.status_message.as_ref().unwrap().text.contains("select the transaction again"));
+}
+
+fn load_snapshot(model: &mut TestDashboard) {
     let feed = Changes { needs_resync: true, ..Changes::default() };
     model.apply(Msg::StoreChanged(Box::new(StoreUpdate { feed, ..StoreUpdate::default() })), now());
-    assert!(model.marks.is_empty());
-    model.apply(Msg::History(row, Box::new((None, TransactionHistory::default()))), now());
-    assert!(!model.is_open());
-    assert_eq!(model.status_message.as_ref().unwrap().text, "The transaction was deleted.");
+}
+
+#[test]
+fn row_numbers_mean_other_transactions_after_a_snapshot() {
+    let mut model = dashboard("5");
+    press(&mut model, &["j", "e"], now());
+    load_snapshot(&mut model);
+    assert!(matches!(model.dialog, Dialog::None) && !model.list.is_chosen);
+    assert!(model.status_message.as_ref().unwrap().text.contains("select the transaction again"));
 }
 
 #[test]

@@ -41,7 +41,9 @@ pub(super) fn check(rows: &[RowId], json: bool, settings: &Settings, cx: &mut Co
     let asked = ask_all(rows, &nodes, &clock, cx)?;
     cx.now = clock.now();
     print_all(&asked, json, cx)?;
-    let answers: Vec<&OnChain> = asked.iter().filter_map(|(_, answer)| answer.as_ref().ok()).collect();
+    let was_asked = |answer: &&OnChain| !matches!(answer.source.verdict, ChainVerdict::CannotBeAsked(_));
+    let answers: Vec<&OnChain> =
+        asked.iter().filter_map(|(_, answer)| answer.as_ref().ok()).filter(was_asked).collect();
     Ok(match answers.len() {
         0 => Exit::Unreachable,
         count if count < asked.len() => Exit::Error,

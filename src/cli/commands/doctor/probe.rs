@@ -9,7 +9,7 @@ use color_eyre::eyre::Result;
 
 use super::finding::Diagnosis;
 use crate::{
-    api::Timeouts,
+    api::{Timeouts, describe_html},
     chain_rpc::ChainNodes,
     cli::{
         commands::add,
@@ -95,6 +95,10 @@ pub(super) fn probe(settings: &Settings, team: Option<&TeamAccess>, cx: &mut Con
         ),
         (_, Some(429)) => {
             Diagnosis::Warning("the service throttles (HTTP 429); the ID allows fewer requests than --rps".into())
+        }
+        // The service answers in JSON: this is another server's page, or another path's.
+        (_, Some(404)) if let Some(page) = answer.and_then(|observation| describe_html(observation.body.as_deref()?)) => {
+            Diagnosis::Warning(format!("one request: HTTP 404 with {page}; check the base URL"))
         }
         // No transaction has the probe's hash, so that the service doesn't find it or rejects it.
         (_, Some(status)) if matches!(failure, None | Some(RequestFailure::Rejected(_))) => {

@@ -90,10 +90,13 @@ impl Finding {
         }
     }
 
-    /// Keeps the mark and the filled-in values from before the text was parsed again.
+    /// Keeps the mark and the values that a person filled in before the text was parsed again.
     pub fn keep_edits(&mut self, before: Self, any_chain: bool) {
         self.is_marked = before.is_marked;
-        for cell in before.cells {
+        let parsed = cells(&before.pasted);
+        let value = |cell: &MissingField| (cell.field, cell.input.value().to_owned(), cell.is_guess);
+        let is_filled_in = |cell: &MissingField| parsed.iter().all(|parsed| value(parsed) != value(cell));
+        for cell in before.cells.into_iter().filter(is_filled_in) {
             if let Some(own) = self.cells.iter_mut().find(|own| own.field == cell.field) {
                 *own = cell;
             }

@@ -340,6 +340,12 @@ impl ListState {
         }
     }
 
+    /// Forgets the selected transaction, and selects the first row of the next part.
+    pub fn forget_selection(&mut self) {
+        (self.selected, self.pending_selection, self.selected_before) = (None, None, None);
+        (self.is_chosen, self.pending_move) = (false, 0);
+    }
+
     /// Keeps the selected transaction at its row on the screen. If `on_screen` is `None`, the first row stays visible
     /// if the selected row allows that. If the selected transaction left the list, selects its neighbour.
     fn restore_selection(&mut self, on_screen: Option<usize>, near: &[RowId]) {

@@ -80,7 +80,7 @@ impl DetailLayout {
         let mut top = if titled { vec![verdict::title(context, tx, columns)] } else { Vec::new() };
         let room = rows.saturating_sub(1 + if is_open { MIN_CONTENT } else { MIN_CONTENT_BESIDE_LIST });
         let kept = if is_open { usize::MAX } else { room.saturating_sub(top.len()) };
-        let (lines, mut rest) = verdict::lines(context, tx, columns, kept);
+        let (lines, details) = verdict::lines(context, tx, columns, kept);
         top.extend(lines);
         let kept = match (top.len() <= room, is_open) {
             (true, _) => top.len(),
@@ -88,7 +88,8 @@ impl DetailLayout {
             (false, true) => usize::from(titled) + verdict::verdict_rows(context, tx, columns),
             (false, false) => room,
         };
-        rest.extend(top.split_off(kept.min(top.len())));
+        let mut rest = top.split_off(kept.min(top.len()));
+        rest.extend(details);
         if rows.saturating_sub(top.len()) > AMPLE {
             top.push(Line::default());
         }
