@@ -74,7 +74,8 @@ pub(crate) fn with_context(
     let temporary = is_temporary.then(open_temporary).transpose()?;
     // A write that waits is announced too.
     let _announcement = LockAnnouncement::start(&settings.db, print_at_once);
-    let backup = || match temporary.is_none() && team.is_none() && is_read_only {
+    // Also with a team's store: following it would write its present content into the backup.
+    let backup = || match temporary.is_none() && is_read_only {
         true => Store::open_unused_backup(&settings.db),
         false => Ok(None),
     };

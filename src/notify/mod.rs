@@ -237,7 +237,9 @@ impl ChannelTask {
         // Alerts that the last answers raised are sent too.
         self.send_pending(&mut cursor).await?;
         self.calls.wait_for_all().await;
-        self.save_call_result(&mut cursor).await
+        self.save_call_result(&mut cursor).await?;
+        // What needed no event then needs none with other settings either.
+        if cursor.seq > self.saved_seq { self.save_cursor(cursor).await } else { Ok(()) }
     }
 
     /// Sends the events of each page after the cursor, and advances the cursor.

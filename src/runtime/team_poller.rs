@@ -27,6 +27,7 @@ use tokio::{
 };
 
 use super::{
+    crash,
     exit::Exit,
     log_file,
     service_client::{PollerOptions, ServiceClient},
@@ -245,6 +246,7 @@ pub(crate) fn run_as_child() -> Result<Exit> {
     io::stdin().lock().read_line(&mut line)?;
     let order: PollOrder = serde_json::from_str(&line).wrap_err("the order of the parent can't be read")?;
     drop(line);
+    crash::set_folder(&order.state_dir);
     process::join_run(order.run_id);
     let clock = Clock::system();
     log_file::start(&order.state_dir, &order.replica, clock.clone())?;

@@ -45,7 +45,7 @@ pub(crate) struct RestoreArgs {
 /// Restores the backup at the path of the settings' store, and prints the contents.
 pub(crate) fn restore(args: &RestoreArgs, settings: &Settings) -> Result<Exit> {
     if settings.store.is_some() {
-        bail!("the store is a team's, and its content is in PostgreSQL; `hoptop help team` says how to restore that")
+        bail!("the store is a team's, and its content is in PostgreSQL: restore the database from its own backup")
     }
     let RestoreReport { transactions, bytes, kept } =
         Store::restore(&args.file, &settings.db, Clock::system().now().wall)?;

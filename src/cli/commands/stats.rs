@@ -65,7 +65,7 @@ minutes and twice the estimate. A transfer is late if an answer after its deadli
 isn't counted if its submission time is unknown, or if no answer shows whether it settled before or after its \
 deadline. A transfer counts in the week of its submission or, if that is unknown, in the week when hoptop first saw \
 it (UTC). TIMED counts transfers with a known duration: submittedAt was given, and the polls before and after the end \
-were close together.";
+were close together. It counts at most the newest 500 of each route, also those of deleted transfers.";
 
 /// The arguments of `hoptop stats`.
 #[derive(Args, Clone, Debug, Default)]

@@ -91,8 +91,8 @@ fn report_lost_file(path: &Path, at: DateTime<Utc>) -> String {
         Err(error) => (newest.path.clone(), format!("its backups can't be moved to a separate folder: {error}")),
     };
     format!(
-        "the store {} is missing, so an empty one was created; {backups}; the newest is {newest}; `hoptop restore {newest}` restores it",
-        path.display(),
+        "the store {path} is missing, so an empty one was created; {backups}; the newest is {newest}; `hoptop --db {path} restore {newest}` restores it",
+        path = path.display(),
         newest = newest.display()
     )
 }

@@ -68,6 +68,7 @@ pub struct TransactionOutcome {
     /// The status; `None` before the first answer.
     pub status: Option<RouterStatus>,
     pub is_polled: bool,
+    pub is_settled: bool,
     /// Whether a later answer contradicts the status.
     pub is_contradicted: bool,
     /// When the last answer came that was a record or a "not found".
@@ -82,6 +83,7 @@ impl<R> From<&Transaction<R>> for TransactionOutcome {
         Self {
             status: state.status.clone(),
             is_polled: tx.needs_polling(),
+            is_settled: tx.is_settled(),
             is_contradicted: state.conflict.is_some(),
             last_checked_at: state.last_checked_at,
             failing_since: state.failing_since,
@@ -247,7 +249,8 @@ impl TransactionList<'_> {
     /// Returns the progress of all rows, in no particular order.
     pub fn outcomes(&self) -> Result<Vec<(RowId, TransactionOutcome)>> {
         let sql = format!(
-            "SELECT id, status, {POLLED}, last_checked_at, failing_since, conflict IS NOT NULL FROM transactions WHERE {}",
+            "SELECT id, status, {POLLED}, last_checked_at, failing_since, conflict IS NOT NULL,
+             settled_at IS NOT NULL FROM transactions WHERE {}",
             self.condition.sql
         );
         self.reader.db().all(&sql, params_from_iter(&self.condition.parameters), |row| {
@@ -257,6 +260,7 @@ impl TransactionList<'_> {
                 last_checked_at: columns::optional_moment(row, 3)?,
                 failing_since: columns::optional_moment(row, 4)?,
                 is_contradicted: row.get(5)?,
+                is_settled: row.get(6)?,
             };
             Ok((RowId(row.get(0)?), outcome))
         })

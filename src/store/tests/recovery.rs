@@ -488,7 +488,7 @@ fn notice_after_removing(files: &[&str], with_backup: bool) -> Option<String> {
 fn removed_store_is_reported_whatever_is_left_of_it() {
     let is_missing = |files: &[&str], with_backup| {
         let notice = notice_after_removing(files, with_backup).unwrap_or_default();
-        assert_eq!(notice.contains("hoptop restore"), with_backup, "{notice}");
+        assert_eq!(notice.contains(" restore "), with_backup, "{notice}");
         notice.contains("is missing, so an empty one was created")
     };
     assert!(is_missing(&[""], false), "an empty log and the marker");

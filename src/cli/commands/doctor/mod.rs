@@ -23,10 +23,10 @@ use crate::{
     budget::{self, Ledger},
     chain_rpc::NodeAddress,
     cli::{context::Context, notifiers, theme},
-    config::{ProfileConnection, Settings},
+    config::{ConfigError, ProfileConnection, Settings},
     domain::{
-        filter::Filter, notification, observation::StatusOutcome, polling::PollingVerdict, record::StatusRecord, span,
-        text, transaction::TransactionParams,
+        filter::Filter, notification, observation::StatusOutcome, polling::PollingVerdict, record::StatusRecord,
+        secret::IntegratorId, span, text, transaction::TransactionParams,
     },
     notify::Channel,
     process::{files, program},
@@ -106,13 +106,12 @@ pub(crate) fn doctor(
     }
     let state = check_state(&settings.state_dir);
     let is_state_usable = !matches!(state, Diagnosis::Error(_));
-    let mut findings = vec![
-        ("config", check_config(settings, opening_errors)),
-        ("state", state),
-        ("base url", check_base_url(settings, opening_errors)),
-    ];
-    let (id, fingerprint) = check_id(settings);
-    findings.push(("id", id));
+    let found_id = settings.integrator_id();
+    let known_id = found_id.as_ref().ok().map(|(id, _)| id);
+    let base_url = check_base_url(settings, opening_errors, known_id);
+    let (id, fingerprint) = check_id(settings, &found_id);
+    let mut findings =
+        vec![("config", check_config(settings, opening_errors)), ("state", state), ("base url", base_url), ("id", id)];
     let reader = cx.store.reader()?;
     let tracked = reader.listing(&Filter::everything(), cx.now.wall).count()?;
     let AlertCounts { firing, handled } = AlertCounts::sum(&reader.alerts_by_rule(None, cx.now.wall)?);
@@ -296,22 +295,30 @@ fn check_backup(is_empty: bool, cx: &Context<'_>) -> Diagnosis {
     if cx.now.wall - newest.at > OLD { Diagnosis::Warning(line) } else { Diagnosis::Ok(line) }
 }
 
-fn check_base_url(settings: &Settings, opening_errors: &OpeningErrors) -> Diagnosis {
+/// Names the base URL, without an integrator ID that was pasted into it.
+fn check_base_url(settings: &Settings, opening_errors: &OpeningErrors, id: Option<&IntegratorId>) -> Diagnosis {
+    let redact = |text: String| match id {
+        Some(id) => id.redact(text),
+        None => text,
+    };
     match &settings.base_url {
         None if opening_errors.config.is_some() => Diagnosis::Error("none: correct the settings first".into()),
         None => Diagnosis::Error(
             "none: set the URL of the service with --base-url, HOPTOP_BASE_URL or in the profile".into(),
         ),
         Some(url) => match BaseUrl::parse(url) {
-            Ok(url) => Diagnosis::Ok(url.as_str().to_owned()),
-            Err(error) => Diagnosis::Error(error.to_string()),
+            Ok(url) => Diagnosis::Ok(redact(url.as_str().to_owned())),
+            Err(error) => Diagnosis::Error(redact(error.to_string())),
         },
     }
 }
 
 /// Checks the integrator ID, and returns the fingerprint that names its budget.
-fn check_id(settings: &Settings) -> (Diagnosis, Option<String>) {
-    match settings.integrator_id() {
+fn check_id(
+    settings: &Settings,
+    found: &Result<(IntegratorId, Option<String>), ConfigError>,
+) -> (Diagnosis, Option<String>) {
+    match found {
         Ok((id, warning)) => {
             let source = settings.id_source().unwrap_or_default();
             let base = settings.base_url.as_ref().and_then(|url| BaseUrl::parse(url).ok());
@@ -586,7 +593,8 @@ mod tests {
     #[test]
     fn requests_of_other_processes_are_reported() {
         let mut fixture = CommandFixture::new();
-        let fingerprint = check_id(&settings(&fixture, &ALL)).1.unwrap();
+        let settings = settings(&fixture, &ALL);
+        let fingerprint = check_id(&settings, &settings.integrator_id()).1.unwrap();
         let now = crate::clock::Now { mono: crate::clock::MonotonicTime::default(), wall: DateTime::UNIX_EPOCH };
         let mut other = Shared::shared(&fixture.folder.path().join("state"), &fingerprint, 1.0, now).unwrap();
         let ticket = other.take(now.mono + std::time::Duration::from_secs(1)).unwrap();
@@ -603,7 +611,8 @@ mod tests {
     #[test]
     fn limit_of_another_process_is_reported() {
         let mut fixture = CommandFixture::new();
-        let fingerprint = check_id(&settings(&fixture, &ALL)).1.unwrap();
+        let settings = settings(&fixture, &ALL);
+        let fingerprint = check_id(&settings, &settings.integrator_id()).1.unwrap();
         let now = crate::clock::Now { mono: crate::clock::MonotonicTime::default(), wall: DateTime::UNIX_EPOCH };
         let _other = Shared::shared(&fixture.folder.path().join("state"), &fingerprint, 8.0, now).unwrap();
         let (out, _) = run(&mut fixture, &ALL);

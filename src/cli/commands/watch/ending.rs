@@ -218,6 +218,7 @@ mod tests {
     fn open_transactions_of_a_service_that_gave_no_answer_are_unreachable() {
         let at = |seconds| DateTime::from_timestamp_secs(seconds);
         let open = |status, last_checked_at, failing_since| TransactionOutcome {
+            is_settled: false,
             status,
             is_polled: true,
             last_checked_at,

@@ -177,8 +177,8 @@ impl<'a> WatchRun<'a> {
         }
         self.add_tracked(now).await?;
         if !more {
-            let open = self.chosen.values().filter(|progress| progress.is_polled).count();
-            self.bar.draw(self.chosen.len() - open, self.chosen.len(), poller.as_ref(), now);
+            let settled = self.chosen.values().filter(|progress| progress.is_settled).count();
+            self.bar.draw(settled, self.chosen.len(), poller.as_ref(), now);
         }
         Ok(more)
     }
