@@ -45,26 +45,30 @@ pub(crate) fn lines(
 ) -> (Vec<Line<'static>>, Vec<Line<'static>>) {
     let advice = advice::advise(tx, context.now.wall, context.model.setting.zone);
     let mut lines = verdict(context, tx, &advice, columns);
-    // Only the service's message names the wrong parameter.
-    let refusal = tx.state.last_error.as_ref().filter(|_| tx.is_parked());
-    let mut details = limit(context, tx, columns);
-    details.extend(refusal.into_iter().flat_map(|message| advice_lines("", message, columns, context.theme.dim())));
     let handled = handled_by(context, context.model.alerts_of(tx.id));
+    // Only the service's message names the wrong parameter.
+    let refusal = tx.state.last_error.as_deref().filter(|_| tx.is_parked());
     let alerts = handling_text(context, tx).filter(|_| handled.is_none());
-    details.extend(alerts.into_iter().flat_map(|words| advice_lines("ALERT", &words, columns, context.theme.label())));
-    details.extend(
-        people_here(context, tx)
-            .into_iter()
-            .flat_map(|words| advice_lines("OPEN", &words, columns, context.theme.label())),
-    );
-    let chain = advice.chain.iter().flat_map(|chain| advice_lines("CHAIN", chain, columns, context.theme.label()));
-    details.extend(chain);
-    let mut advised = advice_lines("SAY", &advice.say, columns, context.theme.label());
+    let people = people_here(context, tx);
+    let labelled = |label: &str, text: Option<&str>| {
+        text.map_or_else(Vec::new, |text| advice_lines(label, text, columns, context.theme.label()))
+    };
+    let paragraphs = [
+        limit(context, tx, columns),
+        refusal.map_or_else(Vec::new, |message| advice_lines("", message, columns, context.theme.dim())),
+        labelled("ALERT", alerts.as_deref()),
+        labelled("OPEN", people.as_deref()),
+        labelled("CHAIN", advice.chain.as_deref()),
+    ];
+    let mut advised = labelled("SAY", Some(&advice.say));
     let act = as_sentence(&action_sentence(handled.as_deref(), &advice.act));
-    advised.extend(advice_lines("DO", &act, columns, context.theme.label()));
-    let kept = details.len().min(room.saturating_sub(lines.len() + advised.len()));
-    let rest = details.split_off(kept);
-    lines.extend(details);
+    advised.extend(labelled("DO", Some(&act)));
+    let mut rest = Vec::new();
+    for paragraph in paragraphs {
+        // No partial sentences.
+        let fits = rest.is_empty() && lines.len() + paragraph.len() + advised.len() <= room;
+        if fits { lines.extend(paragraph) } else { rest.extend(paragraph) }
+    }
     lines.extend(advised);
     (lines, rest)
 }
