@@ -303,7 +303,7 @@ pub(crate) fn read(facts: &ChainFacts, node: &str, previous: Option<&ChainReadin
         (None, Some(_)) => ChainVerdict::Pending,
         (None, None) if let Some(mined) = previous.and_then(|previous| previous.verdict.mined()).filter(is_final) => {
             return Err(format!(
-                "the node doesn't know the transaction, which had {} confirmations in block {}; it may be behind",
+                "the node doesn't know the transaction, which had {} confirmations in block {}; it may be behind, or keep no such old transactions",
                 mined.confirmations, mined.block
             ));
         }

@@ -115,11 +115,12 @@ fn has_digit(word: &str) -> bool {
 
 /// Returns the chain ID that the words begin with, or that stands beside the chain's name (`Arbitrum (42161)`), or else
 /// the chain that the words name. A number that no known chain has needs a label that asks for an ID, and any number
-/// needs at least a sign before it or nothing behind it: in a sentence it may count something else.
+/// needs at least a sign before it, or nothing or another label behind it: in a sentence it may count something else.
 fn chain(label: &Label<'_>) -> (Option<String>, Option<ChainId>) {
     let (words, is_id) = (label.rest.as_slice(), label.is_id);
     let first = words.first().copied().unwrap_or_default();
-    let is_value = is_id || label.is_assigned || words.len() == 1;
+    let is_last = words.get(1..).is_none_or(|rest| rest.is_empty() || Label::at_start(rest).is_some());
+    let is_value = is_id || label.is_assigned || is_last;
     let is_known = is_value && chains::find_by_id(first).is_some();
     if has_digit(first) && (is_known || is_id && chains::parse(first, false).is_ok()) {
         return (Some(first.to_owned()), None);
@@ -150,6 +151,12 @@ mod tests {
             "fromChainId=42161 toChainId=8453 quoteId=5f2a90aa",
             "From chain: Arbitrum (42161)\nDestination chain: Base (8453)\nQuote ID: 5f2a90aa",
             "- **Source chain ID:** 42161\n- **Destination chain ID:** 8453\n- **Quote ID:** `5f2a90aa`",
+        ] {
+            assert_eq!(values(text), all, "{text}");
+        }
+        for text in [
+            "From chain 42161 to chain 8453, quoteId 5f2a90aa",
+            "source chain 42161, destination chain 8453, quote ID 5f2a90aa",
         ] {
             assert_eq!(values(text), all, "{text}");
         }

@@ -263,7 +263,7 @@ fn parse_row(line: &str, options: &ReadOptions) -> Option<RawRow<'static>> {
     let mut by_delimiter = [b',', b'\t', b';'].into_iter().map(|delimiter| csv::split_values(line, delimiter));
     let values = by_delimiter
         .find(|values| is_row(values, options.allows_any_chain))
-        .or_else(|| Some(blanks).filter(|values| is_row_of_words(values, options.allows_any_chain)))?;
+        .or_else(|| Some(blanks).filter(|words| is_row_of_words(words)))?;
     let mut row = RawRow::default();
     // A row without a header ends with the ticket; later values are ignored.
     for (field, value) in Field::ALL.iter().take_while(|field| **field != Field::FromAddress).zip(values) {
@@ -273,10 +273,12 @@ fn parse_row(line: &str, options: &ReadOptions) -> Option<RawRow<'static>> {
     Some(row)
 }
 
-/// Whether the words of a line are a row: in a sentence with a hash, a chain's name or one number may be anything.
-fn is_row_of_words(words: &[String], allows_any_chain: bool) -> bool {
+/// Whether the words of a line are a row with two known chains: in a sentence with a hash, one number or one chain's name
+/// may be anything.
+fn is_row_of_words(words: &[String]) -> bool {
     let [_, from, to, _] = words else { return false };
-    is_row(words, allows_any_chain) && [from, to].iter().all(|chain| chains::parse(chain, allows_any_chain).is_ok())
+    let is_chain = |word: &&String| matches!(chains::parse(word, false), Ok(_) | Err(ChainError::Name { .. }));
+    is_row(words, false) && [from, to].iter().all(is_chain)
 }
 
 fn is_row(values: &[String], allows_any_chain: bool) -> bool {

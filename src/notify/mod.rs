@@ -238,8 +238,10 @@ impl ChannelTask {
         self.send_pending(&mut cursor).await?;
         self.calls.wait_for_all().await;
         self.save_call_result(&mut cursor).await?;
-        // What needed no event then needs none with other settings either.
-        if cursor.seq > self.saved_seq { self.save_cursor(cursor).await } else { Ok(()) }
+        // What needed no event then needs none with other settings either. After a snapshot the number means another entry.
+        let (snapshot_loads, _) = self.load_page(cursor.seq).await?;
+        let is_new = cursor.seq > self.saved_seq && snapshot_loads == self.snapshot_loads;
+        if is_new { self.save_cursor(cursor).await } else { Ok(()) }
     }
 
     /// Sends the events of each page after the cursor, and advances the cursor.

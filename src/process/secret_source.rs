@@ -121,7 +121,8 @@ fn decode_text(bytes: Vec<u8>) -> Result<String, String> {
 fn read_file(path: &Path) -> io::Result<(Vec<u8>, Option<String>)> {
     let file = fs::File::open(path)?;
     // The service manager protects these by other means than the mode.
-    let is_credential = std::env::var_os("CREDENTIALS_DIRECTORY").is_some_and(|folder| path.starts_with(folder));
+    let is_credential =
+        std::env::var_os("CREDENTIALS_DIRECTORY").is_some_and(|folder| !folder.is_empty() && path.starts_with(folder));
     let exposed = !is_credential && files::others_can_read(&file.metadata()?);
     let warning = exposed.then(|| {
         let path = path.display();

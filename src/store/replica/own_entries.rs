@@ -3,7 +3,7 @@
 //! The table `own_entries` belongs to this module. It must never keep anything of a deleted transaction.
 
 use std::{
-    collections::{BTreeMap, HashSet},
+    collections::{BTreeMap, HashMap},
     io::{self, BufRead, Seek, SeekFrom, Write},
     ops::ControlFlow,
     path::{Path, PathBuf},
@@ -16,13 +16,12 @@ use super::payload::{self, Payload, decode, unpack_error};
 use crate::{
     domain::{
         batch::{Batch, SpoolError},
-        ids::TransactionKey,
-        operation::{Edit, EditTargets, Envelope, Operation, StatusRequestKey, SubjectKey},
+        ids::{ChainId, TransactionKey},
+        operation::{EditTargets, Envelope, Operation, StatusRequestKey, SubjectKey},
         team::{LogEntry, LogPosition, Nonce},
-        transaction::TransactionParams,
     },
     process::files,
-    store::{error::Result, file::paths, reader::Reader, statement::CachedStatements},
+    store::{error::Result, file::paths, reader::Reader, statement::CachedStatements, tables::transaction_keys},
 };
 
 /// The number of entries of the log that this machine's own entries are kept for.
@@ -183,14 +182,12 @@ fn into_operations(payload: Payload<'_>) -> Result<Vec<Envelope>> {
 
 /// Removes everything about deleted transactions.
 pub(super) fn forget(db: &Connection, deleted: &[TransactionKey]) -> Result<()> {
-    let mut deleted: HashSet<_> = deleted.iter().map(identity).collect();
-    let joined = join_parts(&load(db)?)?;
-    add_former_names(&joined, &mut deleted)?;
+    let deleted = DeletedTransactions::new(db, deleted)?;
     let remove = |positions: &[LogPosition]| -> Result<()> {
         let sql = "DELETE FROM own_entries WHERE seq = ?";
         Ok(positions.iter().try_for_each(|position| db.execute(sql, [position.seq]).map(drop))?)
     };
-    for JoinedPayload { positions, payload } in joined {
+    for JoinedPayload { positions, payload } in join_parts(&load(db)?)? {
         let Some(payload) = payload else {
             // It may be about the deleted transactions, and could never be saved.
             remove(&positions)?;
@@ -221,56 +218,46 @@ pub(super) fn forget(db: &Connection, deleted: &[TransactionKey]) -> Result<()> 
 }
 
 /// Whether a payload may name one of these transactions. A batch, which may have a million rows, is read row by row.
-fn is_about(payload: &Payload<'_>, deleted: &HashSet<TransactionIdentity>) -> Result<bool> {
+fn is_about(payload: &Payload<'_>, deleted: &DeletedTransactions) -> Result<bool> {
     let Payload::Batch(batch) = payload else { return Ok(true) };
     let mut is_about = false;
     batch.for_each(&mut |row| {
-        is_about = deleted.contains(&identity_of(batch.profile(), &row.params));
+        is_about = deleted.has(&row.params.key(batch.profile()));
         if is_about { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })?;
     Ok(is_about)
 }
 
-/// What makes a transaction unique: hashes may differ in case.
-type TransactionIdentity = (String, String, String);
+/// The deleted transactions: by profile and hash, whose case doesn't count, the chains on which the hash is still tracked.
+/// An entry may name a deleted transaction by a source chain that somebody corrected since.
+struct DeletedTransactions(HashMap<(String, String), Vec<ChainId>>);
 
-fn identity(key: &TransactionKey) -> TransactionIdentity {
-    (key.profile.clone(), key.from_chain.as_str().to_owned(), key.hash.key())
-}
-
-fn identity_of(profile: &str, params: &TransactionParams) -> TransactionIdentity {
-    (profile.to_owned(), params.from_chain.as_str().to_owned(), params.transaction_id.key())
-}
-
-/// Adds the deleted transactions as they were named before these entries corrected their source chain.
-fn add_former_names(payloads: &[JoinedPayload], deleted: &mut HashSet<TransactionIdentity>) -> Result<()> {
-    // The newest correction first: a chain may have been corrected twice.
-    for payload in payloads.iter().rev().filter_map(|joined| joined.payload.as_ref()) {
-        let Payload::Operations(all) = decode(payload)? else { continue };
-        for envelope in all.iter().rev() {
-            let Operation::Edit { edit: Edit::CorrectSource { transactions, chain }, .. } = &envelope.operation else {
-                continue;
-            };
-            let corrected = |key: &&TransactionKey| {
-                deleted.contains(&identity(&TransactionKey { from_chain: chain.clone(), ..(*key).clone() }))
-            };
-            let former: Vec<_> = transactions.iter().filter(corrected).map(identity).collect();
-            deleted.extend(former);
+impl DeletedTransactions {
+    fn new(db: &Connection, keys: &[TransactionKey]) -> Result<Self> {
+        let mut deleted = HashMap::new();
+        for key in keys {
+            let tracked = transaction_keys::chains_of(db, &key.profile, &key.hash)?;
+            deleted.insert((key.profile.clone(), key.hash.key()), tracked);
         }
+        Ok(Self(deleted))
     }
-    Ok(())
+
+    fn has(&self, key: &TransactionKey) -> bool {
+        let tracked = self.0.get(&(key.profile.clone(), key.hash.key()));
+        tracked.is_some_and(|chains| !chains.contains(&key.from_chain))
+    }
 }
 
 /// Returns the operation without these transactions; `None` if nothing of it is left.
-fn without(envelope: &Envelope, deleted: &HashSet<TransactionIdentity>) -> Option<Envelope> {
-    let stays = |key: &TransactionKey| !deleted.contains(&identity(key));
+fn without(envelope: &Envelope, deleted: &DeletedTransactions) -> Option<Envelope> {
+    let stays = |key: &TransactionKey| !deleted.has(key);
     let kept = |keys: &[TransactionKey]| -> Option<Vec<_>> {
         let kept: Vec<_> = keys.iter().filter(|key| stays(key)).cloned().collect();
         (!kept.is_empty()).then_some(kept)
     };
     let operation = match &envelope.operation {
         Operation::Track { profile, transactions } => {
-            let left = transactions.iter().filter(|new| !deleted.contains(&identity_of(profile, &new.params)));
+            let left = transactions.iter().filter(|new| !deleted.has(&new.params.key(profile)));
             let left: Vec<_> = left.cloned().collect();
             if left.is_empty() {
                 return None;
@@ -295,7 +282,7 @@ fn without(envelope: &Envelope, deleted: &HashSet<TransactionIdentity>) -> Optio
         Operation::RequestStatus { profile, params, .. }
         | Operation::AnswerStatus { request: StatusRequestKey { profile, params, .. }, .. }
         | Operation::ForgetStatus { request: StatusRequestKey { profile, params, .. } }
-            if deleted.contains(&identity_of(profile, params)) =>
+            if deleted.has(&params.key(profile)) =>
         {
             return None;
         }

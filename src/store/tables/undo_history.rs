@@ -318,8 +318,8 @@ pub(in crate::store) fn changed_by_others(
     Ok(changed)
 }
 
-/// Returns the steps of other people, before an edit, that set what the edit repeats, and that are reversed. What another
-/// person still holds isn't among them. Costs O(n) in the edits since these steps.
+/// Returns the steps of other people, before an edit, that set what the edit repeats, and that were reversed after it.
+/// What another person still holds isn't among them. Costs O(n) in the edits since these steps.
 pub(in crate::store) fn reversed_originals(
     db: &Connection,
     edit: &RecordedEdit,
@@ -329,7 +329,8 @@ pub(in crate::store) fn reversed_originals(
     let mut sought: HashMap<EditTarget, &EditStep> =
         repetitions.flat_map(|step| step.targets().into_iter().map(move |target| (target, step))).collect();
     let mut originals = HashMap::new();
-    let sql = "SELECT steps, taken_back_at IS NOT NULL FROM edits WHERE id < ?1 AND author IS NOT ?2 ORDER BY id DESC";
+    let sql = "SELECT steps, taken_back_at IS NOT NULL FROM edits WHERE id < ?1 AND author IS NOT ?2
+               AND (taken_back_at IS NULL OR taken_back_at >= (SELECT at FROM edits WHERE id = ?1)) ORDER BY id DESC";
     let mut statement = db.prepare_cached(sql)?;
     let mut rows = statement.query(params![edit.id, author])?;
     while !sought.is_empty()

@@ -227,6 +227,32 @@ fn repetition_ends_only_what_nobody_holds_and_never_sets_another_value() {
 }
 
 #[test]
+fn edit_that_was_reversed_before_a_repetition_says_nothing_about_it() {
+    let (_folder, store) = open_tracked_by(None);
+    let [ana, bob, carl] = ["Ana", "Bob", "Carl"].map(|name| by(&store, name));
+    add_label(&carl, "vip", 2);
+    let remove = Edit::ChangeLabels { transactions: vec![RowId(1)], add: Vec::new(), remove: vec!["vip".into()] };
+    testing::edit(&ana, "default", remove.clone(), at(3));
+    add_label(&ana, "vip", 4);
+    for second in [5, 6] {
+        testing::undo(&ana, "default", at(second));
+    }
+    add_label(&bob, "vip", 7);
+    testing::undo(&bob, "default", at(8));
+    assert_eq!(transaction(&store).labels, ["vip"], "Carl's");
+    testing::undo(&carl, "default", at(9));
+    assert!(transaction(&store).labels.is_empty());
+    add_label(&ana, "vip", 10);
+    testing::edit(&carl, "default", remove, at(11));
+    testing::undo(&carl, "default", at(12));
+    add_label(&bob, "vip", 13);
+    for person in [&ana, &bob] {
+        testing::undo(person, "default", at(14));
+    }
+    assert!(transaction(&store).labels.is_empty(), "nobody's");
+}
+
+#[test]
 fn undone_import_keeps_polling_what_another_person_resumed() {
     let (_folder, store) = open_tracked_by(Some("Ana"));
     let bob = by(&store, "Bob");

@@ -44,10 +44,11 @@ pub(crate) fn on_store_changed(model: &mut Model, update: StoreUpdate, now: Now)
     }
     forget_deleted(model, &feed, now);
     let has_followed = std::mem::replace(&mut model.follows_store, true);
+    let mut known = None;
     if feed.needs_resync {
         model.forget_rows();
         if has_followed {
-            leave_rows(model, now.mono);
+            known = leave_rows(model, now.mono);
         }
     }
     model.list.mark_stale();
@@ -55,7 +56,8 @@ pub(crate) fn on_store_changed(model: &mut Model, update: StoreUpdate, now: Now)
     reload.iter().for_each(|_| model.detail.raw.mark_stale());
     let reload = reload.map(Effect::LoadHistory);
     let alerts = if has_changes { alerts::update::mark_stale(model, now.mono) } else { Vec::new() };
-    reload.into_iter().chain(has_changes.then_some(Effect::Count)).chain(alerts).chain(quote).chain(notify).collect()
+    let counted = has_changes.then_some(Effect::Count);
+    reload.into_iter().chain(counted).chain(alerts).chain(quote).chain(notify).chain(known).collect()
 }
 
 /// Returns the notification about raised alerts of severity warning and critical, in the shown profiles.
@@ -93,22 +95,23 @@ fn forget_deleted(model: &mut Model, feed: &Changes, now: Now) {
     }
 }
 
-/// Leaves what is about a transaction: its row number means another one now.
-fn leave_rows(model: &mut Model, now: MonotonicTime) {
+/// Leaves what is about a transaction: its row number means another one now. Returns the search for the known ones of an
+/// open add form.
+fn leave_rows(model: &mut Model, now: MonotonicTime) -> Option<Effect> {
     let was_open = model.is_open();
     if was_open {
         model.previous_screen = Screen::List;
         model.screen = if model.screen == Screen::Detail { Screen::List } else { model.screen };
     }
-    let was_chosen = match model.dialog {
+    let mut known = None;
+    let was_chosen = match &mut model.dialog {
         Dialog::Prompt(_) | Dialog::Menu(_) | Dialog::CopyMenu(_) | Dialog::Palette(_) | Dialog::Find { .. } => true,
-        // These name their transactions by hash, or concern none.
-        Dialog::None
-        | Dialog::Filter(_)
-        | Dialog::Help { .. }
-        | Dialog::Reply { .. }
-        | Dialog::Add(_)
-        | Dialog::Quote(_) => false,
+        Dialog::Add(form) => {
+            known = Some(Effect::FindKnown(form.forget_rows()));
+            false
+        }
+        // These concern no transaction of the list.
+        Dialog::None | Dialog::Filter(_) | Dialog::Help { .. } | Dialog::Reply { .. } | Dialog::Quote(_) => false,
     };
     if was_chosen {
         model.dialog = Dialog::None;
@@ -118,6 +121,8 @@ fn leave_rows(model: &mut Model, now: MonotonicTime) {
         model.show_message(MessageTone::Bad, reason, now);
     }
     model.list.forget_selection();
+    model.alert_list.returns_to_alerts = false;
+    known
 }
 
 /// Leaves the detail, whose transaction was deleted.

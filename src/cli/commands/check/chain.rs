@@ -46,9 +46,9 @@ pub(super) fn check(rows: &[RowId], json: bool, settings: &Settings, cx: &mut Co
         asked.iter().filter_map(|(_, answer)| answer.as_ref().ok()).filter(was_asked).collect();
     Ok(match answers.len() {
         0 => Exit::Unreachable,
+        _ if !answers.iter().all(|answer| is_fine(&answer.source.verdict)) => Exit::NeedsAttention,
         count if count < asked.len() => Exit::Error,
-        _ if answers.iter().all(|answer| is_fine(&answer.source.verdict)) => Exit::Success,
-        _ => Exit::NeedsAttention,
+        _ => Exit::Success,
     })
 }
 

@@ -287,6 +287,13 @@ impl AddForm {
         unknown
     }
 
+    /// Forgets which transactions are tracked: their row numbers mean others now. Returns the hashes to look up again.
+    pub fn forget_rows(&mut self) -> Vec<TxHash> {
+        self.tracked.clear();
+        self.findings.iter_mut().for_each(|found| found.known = None);
+        self.hashes_to_look_up()
+    }
+
     /// Goes to the first missing value after the complete transactions were tracked. Returns the hashes to look up
     /// again.
     pub fn keep_incomplete(&mut self) -> Vec<TxHash> {
