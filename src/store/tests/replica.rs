@@ -278,6 +278,28 @@ fn kept_parts_with_a_hole_neither_stop_the_replica_nor_outlive_a_deletion() {
 }
 
 #[test]
+fn deletion_finds_own_entries_under_a_former_source_chain_and_keeps_those_of_another_transaction() {
+    let (_folder, store) = open();
+    let on = |from: &str| {
+        let from_chain = ChainId::new(from);
+        TransactionParams { from_chain, ..fixtures::params(1) }
+    };
+    let track = |seq, from: &str| {
+        entry(seq, vec![Operation::Track { profile: "default".into(), transactions: vec![on(from).into()] }])
+    };
+    let corrected = Edit::CorrectSource { transactions: vec![on("1").key("default")], chain: on("10").from_chain };
+    let entries = vec![
+        track(1, "1"),
+        entry(2, vec![Operation::Edit { profile: "default".into(), edit: corrected }]),
+        track(3, "56"),
+        entry(4, vec![Operation::Delete { transactions: vec![on("10").key("default")] }]),
+    ];
+    replicate(&store, TEAM, entries, vec![1, 3]).unwrap();
+    let own = store.reader().unwrap().own_entries().unwrap();
+    assert_eq!(own.iter().map(|own| own.position.seq).collect::<Vec<_>>(), [3]);
+}
+
+#[test]
 fn loss_stays_known_until_it_is_closed_and_never_leaves_the_machine() {
     let (folder, store) = open();
     replicate(&store, TEAM, (1..=3).map(tracks).collect(), vec![3]).unwrap();
