@@ -1,10 +1,10 @@
 //! Finds transactions by a person's text: a hash or a part of it, an ID, a ticket, an address, or a URL with a hash.
 
-use rusqlite::params_from_iter;
+use rusqlite::{Connection, params_from_iter};
 
 use crate::{
     domain::{
-        ids::TxHash,
+        ids::{ChainId, TxHash},
         text,
         transaction::{Transaction, TransactionHeader, TransactionParams},
     },
@@ -13,6 +13,7 @@ use crate::{
         reader::Reader,
         statement::CachedStatements,
         tables::{
+            columns,
             identifiers::BY_IDENTIFIER,
             quotes::RECEIVER,
             search_index::{MAY_CONTAIN, SearchPlan},
@@ -29,6 +30,12 @@ const MAX_FOUND: usize = 10;
 const BY_TICKET: &str = "ticket = ?1 COLLATE NOCASE";
 /// The SQL for the transactions with the key `?1`.
 const BY_HASH: &str = "transaction_key = ?1";
+
+/// Returns the source chains on which a profile tracks a hash, whose case doesn't count.
+pub(in crate::store) fn chains_of(db: &Connection, profile: &str, hash: &TxHash) -> Result<Vec<ChainId>> {
+    let sql = "SELECT from_chain FROM transactions WHERE profile = ? AND transaction_key = ?";
+    db.all(sql, [profile, &hash.key()], |row| Ok(ChainId::new(columns::lenient::<String>(row, 0)?)))
+}
 
 impl Reader {
     /// Returns at most `limit` transactions whose hash begins with `text`; the newest if `text` is empty. Costs O(n) in

@@ -21,7 +21,7 @@ use crate::{
         team::{LogEntry, LogPosition, Nonce},
     },
     process::files,
-    store::{error::Result, file::paths, reader::Reader, statement::CachedStatements, tables::transaction_keys},
+    store::{error::Result, file::paths, queries::find, reader::Reader, statement::CachedStatements},
 };
 
 /// The number of entries of the log that this machine's own entries are kept for.
@@ -236,7 +236,7 @@ impl DeletedTransactions {
     fn new(db: &Connection, keys: &[TransactionKey]) -> Result<Self> {
         let mut deleted = HashMap::new();
         for key in keys {
-            let tracked = transaction_keys::chains_of(db, &key.profile, &key.hash)?;
+            let tracked = find::chains_of(db, &key.profile, &key.hash)?;
             deleted.insert((key.profile.clone(), key.hash.key()), tracked);
         }
         Ok(Self(deleted))

@@ -22,9 +22,3 @@ pub(in crate::store) fn key(db: &Connection, row: RowId) -> Result<Option<Transa
     };
     db.first(sql, [row.0], read)
 }
-
-/// Returns the source chains on which a profile tracks a hash, whose case doesn't count.
-pub(in crate::store) fn chains_of(db: &Connection, profile: &str, hash: &TxHash) -> Result<Vec<ChainId>> {
-    let sql = "SELECT from_chain FROM transactions WHERE profile = ? AND transaction_key = ?";
-    db.all(sql, [profile, &hash.key()], |row| Ok(ChainId::new(columns::lenient::<String>(row, 0)?)))
-}
