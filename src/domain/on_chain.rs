@@ -281,7 +281,7 @@ pub(crate) struct ReceiptFacts {
 /// Returns a sentence if the facts don't show whether the transaction was mined.
 pub(crate) fn read(facts: &ChainFacts, node: &str, previous: Option<&ChainReading>) -> Result<ChainReading, String> {
     let transaction = facts.transaction.as_ref();
-    let is_final = |mined: &&Mined| mined.confirmations >= FINAL_CONFIRMATIONS;
+    let final_verdict = previous.map(|previous| &previous.verdict).filter(|verdict| verdict.is_final());
     let known = previous.filter(|previous| previous.sender().is_some());
     let verdict = match (&facts.receipt, transaction) {
         (Some(receipt), _) => {
@@ -301,7 +301,7 @@ pub(crate) fn read(facts: &ChainFacts, node: &str, previous: Option<&ChainReadin
             return Err("the node has the block but no receipt of the transaction yet".into());
         }
         (None, Some(_)) => ChainVerdict::Pending,
-        (None, None) if let Some(mined) = previous.and_then(|previous| previous.verdict.mined()).filter(is_final) => {
+        (None, None) if let Some(mined) = final_verdict.and_then(ChainVerdict::mined) => {
             return Err(format!(
                 "the node doesn't know the transaction, which had {} confirmations in block {}; it may be behind, or keep no such old transactions",
                 mined.confirmations, mined.block

@@ -95,7 +95,7 @@ impl<'a> Label<'a> {
             let (_, field) = LABELS.into_iter().find(|(label, _)| *label == name)?;
             let rest = [joined].into_iter().chain(rest.iter().copied()).map(unquote);
             // "the quote ID is 5f2a90aa"
-            let rest = rest.skip_while(|word| matches!(*word, "" | ":" | "=" | "is")).collect();
+            let rest = rest.skip_while(|word| word.is_empty() || is_sign(word)).collect();
             Some(Self { field, is_id: name.ends_with("id"), is_assigned, rest })
         })
     }

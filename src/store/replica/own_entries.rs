@@ -222,7 +222,7 @@ fn is_about(payload: &Payload<'_>, deleted: &DeletedTransactions) -> Result<bool
     let Payload::Batch(batch) = payload else { return Ok(true) };
     let mut is_about = false;
     batch.for_each(&mut |row| {
-        is_about = deleted.has(&row.params.key(batch.profile()));
+        is_about = deleted.contains(&row.params.key(batch.profile()));
         if is_about { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })?;
     Ok(is_about)
@@ -242,7 +242,7 @@ impl DeletedTransactions {
         Ok(Self(deleted))
     }
 
-    fn has(&self, key: &TransactionKey) -> bool {
+    fn contains(&self, key: &TransactionKey) -> bool {
         let tracked = self.0.get(&(key.profile.clone(), key.hash.key()));
         tracked.is_some_and(|chains| !chains.contains(&key.from_chain))
     }
@@ -250,14 +250,14 @@ impl DeletedTransactions {
 
 /// Returns the operation without these transactions; `None` if nothing of it is left.
 fn without(envelope: &Envelope, deleted: &DeletedTransactions) -> Option<Envelope> {
-    let stays = |key: &TransactionKey| !deleted.has(key);
+    let stays = |key: &TransactionKey| !deleted.contains(key);
     let kept = |keys: &[TransactionKey]| -> Option<Vec<_>> {
         let kept: Vec<_> = keys.iter().filter(|key| stays(key)).cloned().collect();
         (!kept.is_empty()).then_some(kept)
     };
     let operation = match &envelope.operation {
         Operation::Track { profile, transactions } => {
-            let left = transactions.iter().filter(|new| !deleted.has(&new.params.key(profile)));
+            let left = transactions.iter().filter(|new| !deleted.contains(&new.params.key(profile)));
             let left: Vec<_> = left.cloned().collect();
             if left.is_empty() {
                 return None;
@@ -282,7 +282,7 @@ fn without(envelope: &Envelope, deleted: &DeletedTransactions) -> Option<Envelop
         Operation::RequestStatus { profile, params, .. }
         | Operation::AnswerStatus { request: StatusRequestKey { profile, params, .. }, .. }
         | Operation::ForgetStatus { request: StatusRequestKey { profile, params, .. } }
-            if deleted.has(&params.key(profile)) =>
+            if deleted.contains(&params.key(profile)) =>
         {
             return None;
         }
