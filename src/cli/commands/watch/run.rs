@@ -316,6 +316,7 @@ impl<'a> WatchRun<'a> {
         for (row, at) in snapshot.expected.iter().filter(|(row, _)| self.chosen.contains_key(row)) {
             self.bar.set_expected(*row, *at);
         }
+        let mut lines = String::new();
         for change in &snapshot.changes.changes {
             let Some(profile) = self.profiles.get_mut(&change.profile) else { continue };
             self.requests += u64::from(change.kind == ChangeKind::Polled);
@@ -323,12 +324,15 @@ impl<'a> WatchRun<'a> {
             if let Some(outage) = change.kind.outage() {
                 profile.is_refused = outage == OutageChange::Began(Outage::Unauthorized);
             }
-            self.print_change(change, &snapshot, now)?;
+            if let Some(line) = self.change_line(change, &snapshot, now)? {
+                lines.extend([line.as_str(), "\n"]);
+            }
             if let ChangeKind::Deleted { row } = change.kind {
                 self.forget(RowId(row));
             }
         }
-        Ok(())
+        // One write for the batch: a script may read many lines a second.
+        self.print_result(&lines)
     }
 
     /// Ends the watch of a deleted transaction.
@@ -350,8 +354,8 @@ impl<'a> WatchRun<'a> {
         Ok(())
     }
 
-    /// Prints a change of a watched transaction or of the profile, unless the arguments hide it.
-    fn print_change(&self, change: &Change, snapshot: &WatchSnapshot, now: DateTime<Utc>) -> Result<()> {
+    /// Returns the line for a change of a watched transaction or of the profile; `None` if the arguments hide it.
+    fn change_line(&self, change: &Change, snapshot: &WatchSnapshot, now: DateTime<Utc>) -> Result<Option<String>> {
         let is_hidden = match change.kind {
             ChangeKind::Polled => !self.args.verbose,
             // A new step is printed only for scripts: people read the status.
@@ -360,9 +364,9 @@ impl<'a> WatchRun<'a> {
         };
         let is_unwatched = change.transaction.is_some_and(|row| !self.chosen.contains_key(&row));
         if is_hidden || is_unwatched {
-            return Ok(());
+            return Ok(None);
         }
-        let line = match self.args.json {
+        Ok(Some(match self.args.json {
             true => {
                 let listed = change.transaction.and_then(|row| snapshot.with_records.get(&row));
                 json::event(change, listed.map(|listed| (&listed.transaction, &listed.alerts[..])), now)?
@@ -371,13 +375,15 @@ impl<'a> WatchRun<'a> {
                 let listed = change.transaction.and_then(|row| snapshot.changed.get(&row));
                 self.format_change(change, listed.map(|listed| &listed.transaction))
             }
-        };
-        self.print_result(&line)
+        }))
     }
 
-    /// Prints a line on standard output. When its reader is gone, the watch ends.
-    fn print_result(&self, line: &str) -> Result<()> {
-        match self.bar.handle.print_above(|| writeln!(io::stdout(), "{line}")) {
+    /// Prints lines on standard output. When its reader is gone, the watch ends.
+    fn print_result(&self, lines: &str) -> Result<()> {
+        if lines.is_empty() {
+            return Ok(());
+        }
+        match self.bar.handle.print_above(|| io::stdout().write_all(lines.as_bytes())) {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => self.is_output_closed.set(true),
             printed => printed?,
         }
@@ -402,7 +408,8 @@ impl<'a> WatchRun<'a> {
     fn print_summary(&self, now: Now) -> Result<()> {
         let seconds = now.mono.since(self.started.mono);
         let summary = WatchSummary::new(self.chosen.values(), now.wall, self.requests, seconds);
-        self.print_result(&if self.args.json { serde_json::to_string(&summary)? } else { summary.to_string() })
+        let summary = if self.args.json { serde_json::to_string(&summary)? } else { summary.to_string() };
+        self.print_result(&format!("{summary}\n"))
     }
 
     /// Prints the summary and returns the exit code. The transactions decide the code if `exit` is `None`.
