@@ -133,13 +133,14 @@ fn assert_kills_lose_nothing(kills: u32) {
     }
     check_store(&path, &all);
     // The store's own queries return every acknowledged answer too, with its body.
-    let reader = Store::open(&path).unwrap().reader().unwrap();
+    let store = Store::open(&path).unwrap();
+    let reader = store.reader().unwrap();
     for (hash, (answers, _)) in &all {
         let row = reader.find_tracked("default", &TxHash::new(hash.clone())).unwrap().unwrap();
         let transaction = reader.list_row(row).unwrap().unwrap().transaction;
         assert!(transaction.state.polls >= *answers);
         if *answers > 0 {
-            let body = reader.last_body(row).unwrap().and_then(|body| body.into_text()).unwrap();
+            let body = store.body_text(reader.last_body(row).unwrap().unwrap()).unwrap().unwrap();
             let status = transaction.state.status.unwrap();
             assert!(body.contains(hash.as_str()) && body.contains(status.raw()), "{body}");
         }

@@ -26,7 +26,7 @@ use crate::{
         row_text,
     },
     process::files::expand_home,
-    store::{AlertQuery, Reader, Store},
+    store::{AlertQuery, Reader},
 };
 
 /// The environment variable that the completion script sets when it runs hoptop for candidates.
@@ -185,9 +185,6 @@ fn starts_with(text: &OsStr, typed: &OsStr) -> bool {
 /// Reads the store that the command line names. Returns `None` if the store is missing or can't be read.
 fn read_store<T>(work: impl FnOnce(&Reader) -> Option<T>) -> Option<T> {
     let settings = config::load(store_flags(std::env::args_os()), &Environment::process()).ok()?;
-    if Store::has_no_store_at(&settings.db) {
-        return None;
-    }
     work(&Reader::quick(&settings.db).ok()?)
 }
 

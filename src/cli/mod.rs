@@ -95,7 +95,7 @@ fn parse_arguments(arguments: &[String]) -> Result<Cli, Result<Exit>> {
         let printed = shown.print();
         match shown.exit_code() {
             0 => Ok(printed.map(|()| Exit::Success)?),
-            // Whether or not anybody can read why.
+            // Also if the message couldn't be printed.
             _ => Ok(Exit::Usage),
         }
     })?;

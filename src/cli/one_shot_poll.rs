@@ -128,10 +128,19 @@ async fn wait_for_answers(
     let last = read(store, Reader::last_change).await?;
     let mut was_printed = false;
     loop {
-        let now = clock.now().wall;
-        let target = WaitTarget { profile: profile.to_owned(), fingerprint: budget_of(store, fingerprint), last, now };
-        let done = done.clone();
-        let (outcome, is_unresponsive) = read(store, move |reader| target.check(reader, done)).await?;
+        let (profile, fingerprint) = (profile.to_owned(), budget_of(store, fingerprint));
+        let (done, now) = (done.clone(), clock.now().wall);
+        let (outcome, is_unresponsive) = read(store, move |reader| {
+            if done(reader)? {
+                return Ok((Some(OneShotOutcome::Done), false));
+            }
+            let report = reader.poller(&profile)?.filter(|report| report.is_live(now));
+            // Another process holds the right to poll but doesn't report.
+            let is_unresponsive = report.as_ref().is_some_and(|report| report.health == PollerHealth::Waiting);
+            let obstacle = find_obstacle(reader, report, &profile, &fingerprint, last)?;
+            Ok((obstacle.map(OneShotOutcome::Blocked), is_unresponsive))
+        })
+        .await?;
         if let Some(outcome) = outcome {
             return Ok(outcome);
         }
@@ -157,41 +166,17 @@ async fn read<T: Send + 'static>(
     Ok(spawn_blocking(move || work(&store.reader()?)).await??)
 }
 
-/// The profile whose answers are awaited, and the moment from which its changes count.
-struct WaitTarget {
-    profile: String,
-    /// The fingerprint of the ID whose budget this process spends.
-    fingerprint: String,
-    /// The number of the last change before the wait.
-    last: i64,
-    now: DateTime<Utc>,
-}
-
-impl WaitTarget {
-    /// Returns the outcome, if the wait has one, and whether another process holds the right to poll but doesn't report.
-    fn check(
-        &self,
-        reader: &Reader,
-        done: impl FnOnce(&Reader) -> Result<bool, StoreError>,
-    ) -> Result<(Option<OneShotOutcome>, bool), StoreError> {
-        if done(reader)? {
-            return Ok((Some(OneShotOutcome::Done), false));
-        }
-        let report = reader.poller(&self.profile)?.filter(|report| report.is_live(self.now));
-        let is_unresponsive = report.as_ref().is_some_and(|report| report.health == PollerHealth::Waiting);
-        Ok((find_obstacle(reader, report, self)?.map(OneShotOutcome::Blocked), is_unresponsive))
-    }
-}
-
-/// Returns the obstacle that affects the whole profile. The obstacle is in the profile's changes since the wait began,
-/// or in the report of another process with the same budget. A process with another ID or base URL has obstacles of its
-/// own.
+/// Returns the obstacle that affects the whole profile. The obstacle is in the profile's changes after the change `last`,
+/// or in the report of another process that spends the budget of this fingerprint. A process with another ID or base URL
+/// has obstacles of its own.
 fn find_obstacle(
     reader: &Reader,
     report: Option<PollerReport>,
-    target: &WaitTarget,
+    profile: &str,
+    fingerprint: &str,
+    last: i64,
 ) -> Result<Option<Exit>, StoreError> {
-    let Changes { changes, .. } = reader.changes_after(target.last, 10_000)?;
+    let Changes { changes, .. } = reader.changes_after(last, 10_000)?;
     let obstacle = |change: &Change| match change.kind.outage()? {
         OutageChange::Began(Outage::Unauthorized) => Some(Some(Exit::Unauthorized)),
         OutageChange::Began(Outage::Unreachable) => Some(Some(Exit::Unreachable)),
@@ -199,12 +184,11 @@ fn find_obstacle(
         OutageChange::Began(Outage::Throttled) => None,
         OutageChange::Ended => Some(None),
     };
-    let own = changes.iter().filter(|change| change.profile == target.profile);
+    let own = changes.iter().filter(|change| change.profile == profile);
     if let Some(current) = own.filter_map(obstacle).next_back() {
         return Ok(current);
     }
-    let same_budget =
-        |report: &PollerReport| report.process != process::run_id() && report.fingerprint == target.fingerprint;
+    let same_budget = |report: &PollerReport| report.process != process::run_id() && report.fingerprint == fingerprint;
     Ok(report.filter(same_budget).and_then(|report| match report.health {
         PollerHealth::Unauthorized => Some(Exit::Unauthorized),
         PollerHealth::Unreachable => Some(Exit::Unreachable),

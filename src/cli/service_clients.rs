@@ -22,14 +22,14 @@ pub(crate) fn clients(settings: &Settings) -> Result<Vec<ServiceClient>> {
     let own = ServiceClient::checked(settings.polling())?;
     let requests = own.requests.clone();
     let mut clients = vec![own];
-    for account in &settings.beside {
-        let name_profile = || format!("profile {}", text::clean(&account.profile));
-        let mut client = ServiceClient::checked(account.polling()).wrap_err_with(name_profile)?;
+    for connection in &settings.beside {
+        let name_profile = || format!("profile {}", text::clean(&connection.profile));
+        let mut client = ServiceClient::checked(connection.polling()).wrap_err_with(name_profile)?;
         client.requests = requests.clone();
         if let Some((other, profile)) =
             clients.iter().zip(settings.profiles()).find(|(other, _)| other.contradicts(&client))
         {
-            let (name, other_name) = (text::clean(&account.profile), text::clean(profile));
+            let (name, other_name) = (text::clean(&connection.profile), text::clean(profile));
             let (limit, other_limit) = (client.rps, other.rps);
             bail!(
                 "profiles {other_name} and {name} have the same ID but different limits: {other_limit} and {limit} requests/s"

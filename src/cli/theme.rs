@@ -14,7 +14,7 @@ use crate::{
 ///
 /// # Errors
 /// Returns an error if the theme doesn't exist, or if its file can't be read or is invalid.
-pub(super) fn of(settings: &Settings) -> Result<Theme, ThemeError> {
+pub(super) fn load_from_settings(settings: &Settings) -> Result<Theme, ThemeError> {
     let Settings { color, is_ascii: ascii, has_hyperlinks: hyperlinks, .. } = *settings;
     load(
         &settings.theme,
@@ -26,7 +26,7 @@ pub(super) fn of(settings: &Settings) -> Result<Theme, ThemeError> {
 ///
 /// # Errors
 /// Returns the errors of [`of`].
-pub(super) fn of_environment(color: ColorChoice, ascii: bool) -> Result<Theme, ThemeError> {
+pub(super) fn load_from_environment(color: ColorChoice, ascii: bool) -> Result<Theme, ThemeError> {
     let name = std::env::var("HOPTOP_THEME").ok().filter(|text| !text.is_empty());
     load(&name.map(ThemeChoice::from_current_folder).unwrap_or_default(), display_options(color, ascii))
 }

@@ -194,33 +194,25 @@ impl TryFrom<f64> for DelayWeight {
     }
 }
 
-/// A program and its arguments; no shell is involved.
+/// A program and its arguments, at least the program; no shell is involved.
 #[derive(Clone)]
-pub(super) struct Argv {
-    /// The program.
-    pub program: String,
-    /// Its arguments.
-    pub arguments: Vec<String>,
-}
-
-impl Argv {
-    /// Returns the program and its arguments.
-    pub(super) fn command_line(&self) -> Vec<String> {
-        std::iter::once(&self.program).chain(&self.arguments).cloned().collect()
-    }
-}
+pub(super) struct Argv(pub Vec<String>);
 
 impl<'de> Deserialize<'de> for Argv {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let expected = r#"a command, as text or as an array: ["program", "argument"]"#;
-        match deserializer.deserialize_any(TextOrArrayVisitor(expected))? {
+        let words = match deserializer.deserialize_any(TextOrArrayVisitor(expected))? {
             // Splitting such a text at blanks would silently run a different command.
             TextOrArray::Text(text) if text.contains(['"', '\'', '\\', '$', '|', ';', '&', '<', '>', '*', '`']) => {
                 let reason = r#"a command with quotes or shell characters must be an array: ["sh", "-c", "…"]"#;
-                Err(D::Error::custom(reason))
+                return Err(D::Error::custom(reason));
             }
-            TextOrArray::Text(text) => argv(text.split_whitespace().map(str::to_owned)),
-            TextOrArray::Array(words) => argv(words.into_iter()),
+            TextOrArray::Text(text) => text.split_whitespace().map(str::to_owned).collect(),
+            TextOrArray::Array(words) => words,
+        };
+        match words.first().is_none_or(String::is_empty) {
+            true => Err(D::Error::custom("the command is empty")),
+            false => Ok(Self(words)),
         }
     }
 }
@@ -267,12 +259,6 @@ impl<'de> Visitor<'de> for TextOrArrayVisitor {
         }
         Ok(TextOrArray::Array(texts))
     }
-}
-
-fn argv<E: Error>(mut words: impl Iterator<Item = String>) -> Result<Argv, E> {
-    let program =
-        words.next().filter(|program| !program.is_empty()).ok_or_else(|| E::custom("the command is empty"))?;
-    Ok(Argv { program, arguments: words.collect() })
 }
 
 /// Parses the text of the config file, or returns the line of an error and the reason.
@@ -322,15 +308,12 @@ mod tests {
         "#;
         let file = parse(text).ok().unwrap();
         assert_eq!((file.color, file.ascii), (Some(ColorChoice::Never), Some(true)));
-        assert_eq!(
-            (file.mouse, file.clipboard.unwrap().command_line().join(" ")),
-            (Some(false), "wl-copy --trim-newline".into())
-        );
+        assert_eq!((file.mouse, file.clipboard.unwrap().0.join(" ")), (Some(false), "wl-copy --trim-newline".into()));
         assert_eq!((file.weights["vip"], file.weights["batch 9"]), (DelayWeight(4.0), DelayWeight(0.5)));
         assert_eq!((file.keys["poll_now"].0.as_slice(), file.keys["untrack"].0.len()), (&["^R".to_owned()][..], 0));
         let command = file.profiles["prod"].integrator_id_command.clone().unwrap();
-        assert_eq!((command.program.as_str(), command.arguments.len()), ("pass", 2));
-        assert_eq!(file.profiles["test"].integrator_id_command.clone().unwrap().arguments.len(), 2);
+        assert_eq!((command.0[0].as_str(), command.0.len()), ("pass", 3));
+        assert_eq!(file.profiles["test"].integrator_id_command.clone().unwrap().0.len(), 3);
         assert_eq!(file.profiles["prod"].rps, Some(10.0));
     }
 

@@ -11,8 +11,7 @@ use std::{collections::BTreeMap, fs, io, path::PathBuf};
 
 pub(crate) use self::inputs::check_rps_flag;
 use self::inputs::{
-    DEFAULT_PROFILE, DEFAULT_RPS, RPS_LIMIT, SettingInputs, SettingValue, entry, from_file, from_switch_flag,
-    from_switch_variable,
+    DEFAULT_PROFILE, DEFAULT_RPS, RPS_LIMIT, SettingInputs, SettingValue, entry, from_file, from_flag, from_variable,
 };
 use super::{
     CommandLineSettings, chain_nodes,
@@ -54,8 +53,9 @@ fn load_with(
     let (beside, beside_entry) =
         inputs.beside(flags.beside, base_url.as_ref().map(|(url, _)| url), &rps, store_url.as_ref())?;
     let color = inputs.color(flags.color);
-    let ascii = from_switch_flag(flags.is_ascii, "--ascii").or_else(|| from_file(inputs.file.ascii, "ascii"));
-    let plain = from_switch_flag(flags.is_plain, "--plain").or_else(|| from_switch_variable(env, "ACCESSIBLE"));
+    let ascii = from_flag(flags.is_ascii.then_some(true), "--ascii").or_else(|| from_file(inputs.file.ascii, "ascii"));
+    let plain = from_flag(flags.is_plain.then_some(true), "--plain")
+        .or_else(|| from_variable(env.is_on("ACCESSIBLE").then_some(true), "ACCESSIBLE"));
     let [ascii, plain] = [ascii, plain].map(|choice| choice.unwrap_or((false, SettingSource::Default)));
     let author = inputs.author()?;
     if !ignores_polling_settings {
@@ -63,7 +63,7 @@ fn load_with(
     }
     let (id, weights, keys) = (inputs.id_source(), inputs.weights(), inputs.keys());
     let keep_bodies = from_file(inputs.file.keep_bodies.map(|Retention(kept)| kept), "keep_bodies");
-    let clipboard = from_file(inputs.file.clipboard.as_ref().map(Argv::command_line), "clipboard");
+    let clipboard = from_file(inputs.file.clipboard.clone().map(|Argv(words)| words), "clipboard");
     let mouse = from_file(inputs.file.mouse, "mouse").unwrap_or((true, SettingSource::Default));
     let theme = inputs.theme()?;
     let (alerting, alerting_entries) = inputs.alerting();

@@ -98,7 +98,7 @@ impl<'a> SecretKeys<'a> {
         let variable = self.variable.as_ref().map(|name| (variable(name), of_variable));
         variable
             .or_else(|| self.file.map(|path| (SecretSource::File(resolve(path)), of_file)))
-            .or_else(|| self.command.map(|argv| (SecretSource::Command(argv.command_line()), of_command)))
+            .or_else(|| self.command.map(|argv| (SecretSource::Command(argv.0.clone()), of_command)))
     }
 }
 

@@ -175,7 +175,7 @@ impl Settings {
     /// # Errors
     /// If there is no source, or its value can't be an ID.
     pub fn integrator_id(&self) -> Result<(IntegratorId, Option<String>), ConfigError> {
-        self.account().read_id()
+        self.connection().read_id()
     }
 
     /// Returns a description of the integrator ID's source; `None` if there is no source.
@@ -188,7 +188,7 @@ impl Settings {
     /// # Errors
     /// If there is no base URL or no integrator ID.
     pub fn polling(&self) -> Result<PollingSettings, ConfigError> {
-        let mut polling = self.account().polling()?;
+        let mut polling = self.connection().polling()?;
         polling.warnings.extend(self.config_warning());
         Ok(polling)
     }
@@ -219,8 +219,8 @@ impl Settings {
     /// # Errors
     /// If a profile in addition to the active one has another store.
     pub fn check_same_store(&self) -> Result<(), ConfigError> {
-        let own = self.account();
-        let address = |account: &ProfileConnection| account.store.as_ref().map(|(address, _)| address.clone());
+        let own = self.connection();
+        let address = |connection: &ProfileConnection| connection.store.as_ref().map(|(address, _)| address.clone());
         match self.beside.iter().find(|other| address(other) != address(&own)) {
             None => Ok(()),
             Some(other) => Err(ConfigError::DifferentStores {
@@ -234,10 +234,10 @@ impl Settings {
 
     /// Returns the names of the profiles that are polled together, the active profile first.
     pub fn profiles(&self) -> impl Iterator<Item = &str> {
-        std::iter::once(self.profile.as_str()).chain(self.beside.iter().map(|account| account.profile.as_str()))
+        std::iter::once(self.profile.as_str()).chain(self.beside.iter().map(|connection| connection.profile.as_str()))
     }
 
-    fn account(&self) -> ProfileConnection {
+    fn connection(&self) -> ProfileConnection {
         ProfileConnection {
             profile: self.profile.clone(),
             base_url: self.base_url.clone(),

@@ -316,11 +316,6 @@ impl ChangeKind {
         matches!(self, Self::Edited { fields, reversal: None } if *fields == [NOTE_FIELD])
     }
 
-    /// Returns the event in words for a person.
-    pub fn sentence(&self) -> String {
-        self.sentence_by(None)
-    }
-
     /// Returns the event in words, with the name of the person who caused the event, if known.
     pub fn sentence_by(&self, author: Option<&str>) -> String {
         let description = self.description_by(author);
@@ -425,14 +420,14 @@ mod tests {
     #[test]
     fn edit_sentences_name_undo_and_redo_and_old_stored_edits_still_parse() {
         let sentence =
-            |reversal| ChangeKind::Edited { fields: vec!["ticket".into(), "note".into()], reversal }.sentence();
+            |reversal| ChangeKind::Edited { fields: vec!["ticket".into(), "note".into()], reversal }.sentence_by(None);
         assert_eq!(sentence(Some(ReversalKind::Undone)), "undone: ticket, note");
         assert_eq!(sentence(Some(ReversalKind::Redone)), "redone: ticket, note");
         let params = ChangeKind::Edited { fields: vec![PARAMS_FIELD.into()], reversal: Some(ReversalKind::Undone) };
-        assert_eq!(params.sentence(), "undone: transaction parameters");
+        assert_eq!(params.sentence_by(None), "undone: transaction parameters");
         let old = serde_json::json!({"event": "edited", "fields": ["ticket", "note"]});
         let read: ChangeKind = serde_json::from_value(old.clone()).unwrap();
-        assert_eq!(read.sentence(), "edited: ticket, note");
+        assert_eq!(read.sentence_by(None), "edited: ticket, note");
         assert_eq!(serde_json::to_value(read).unwrap(), old);
     }
 
@@ -445,12 +440,12 @@ mod tests {
             assert!(
                 flipped.is_routine()
                     && flipped.notified_event().is_none()
-                    && flipped.sentence().ends_with("again: throttled (flapping)")
+                    && flipped.sentence_by(None).ends_with("again: throttled (flapping)")
             );
         }
         let until = DateTime::from_timestamp(1_700_000_000, 0);
         let snoozed = ChangeKind::AlertSnoozed { rule: Rule::Overdue, until };
-        assert_eq!(snoozed.sentence(), "alert snoozed until 2023-11-14 22:13:20 UTC: overdue");
+        assert_eq!(snoozed.sentence_by(None), "alert snoozed until 2023-11-14 22:13:20 UTC: overdue");
         let by_ana = snoozed.sentence_by(Some("Ana\u{1b}"));
         assert_eq!(by_ana, "alert snoozed by Ana until 2023-11-14 22:13:20 UTC: overdue");
     }

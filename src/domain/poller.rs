@@ -60,7 +60,7 @@ impl fmt::Display for PollerHealth {
     }
 }
 
-/// What a person reads while the process that polls the store doesn't report: no other process can poll meanwhile.
+/// The message while the polling process doesn't report. No other process can poll in that time.
 pub(crate) const UNRESPONSIVE: &str =
     "another hoptop process polls this store but doesn't respond; it may be suspended. Resume it or end it.";
 

@@ -85,36 +85,36 @@ type FieldReader = fn(&ReplyInputs<'_>) -> String;
 /// The only table of the names that a template may use, and of their values. A value is empty if there is nothing to
 /// say.
 const FIELDS: &[(&str, ValueStyle, FieldReader)] = &[
-    ("verdict", ValueStyle::Words, |facts| facts.advice().verdict),
-    ("say", ValueStyle::Say, |facts| facts.advice().say),
-    ("do", ValueStyle::Words, |facts| facts.advice().act),
-    ("hash", ValueStyle::Code, |facts| facts.tx.params.transaction_id.to_string()),
-    ("route", ValueStyle::Words, |facts| format!("{} to {}", facts.tx.from_name(), facts.tx.to_name())),
-    ("from", ValueStyle::Words, |facts| facts.tx.from_name()),
-    ("to", ValueStyle::Words, |facts| facts.tx.to_name()),
-    ("from_chain", ValueStyle::Code, |facts| facts.tx.params.from_chain.to_string()),
-    ("to_chain", ValueStyle::Code, |facts| facts.tx.params.to_chain.to_string()),
-    ("quote_id", ValueStyle::Code, |facts| facts.tx.params.quote_id.clone()),
-    ("request_id", ValueStyle::Code, |facts| facts.tx.request_id().unwrap_or_default().to_owned()),
-    ("response_id", ValueStyle::Code, |facts| facts.tx.response_ids.last().cloned().unwrap_or_default()),
-    ("ticket", ValueStyle::Words, |facts| facts.tx.params.ticket.clone().unwrap_or_default()),
-    ("status", ValueStyle::Words, |facts| facts.status()),
-    ("message", ValueStyle::Words, |facts| facts.tx.state.message.clone().unwrap_or_default()),
-    ("error", ValueStyle::Words, |facts| {
-        facts.tx.record.as_ref().and_then(|record| record.error.clone()).unwrap_or_default()
+    ("verdict", ValueStyle::Words, |inputs| inputs.advice().verdict),
+    ("say", ValueStyle::Say, |inputs| inputs.advice().say),
+    ("do", ValueStyle::Words, |inputs| inputs.advice().act),
+    ("hash", ValueStyle::Code, |inputs| inputs.tx.params.transaction_id.to_string()),
+    ("route", ValueStyle::Words, |inputs| format!("{} to {}", inputs.tx.from_name(), inputs.tx.to_name())),
+    ("from", ValueStyle::Words, |inputs| inputs.tx.from_name()),
+    ("to", ValueStyle::Words, |inputs| inputs.tx.to_name()),
+    ("from_chain", ValueStyle::Code, |inputs| inputs.tx.params.from_chain.to_string()),
+    ("to_chain", ValueStyle::Code, |inputs| inputs.tx.params.to_chain.to_string()),
+    ("quote_id", ValueStyle::Code, |inputs| inputs.tx.params.quote_id.clone()),
+    ("request_id", ValueStyle::Code, |inputs| inputs.tx.request_id().unwrap_or_default().to_owned()),
+    ("response_id", ValueStyle::Code, |inputs| inputs.tx.response_ids.last().cloned().unwrap_or_default()),
+    ("ticket", ValueStyle::Words, |inputs| inputs.tx.params.ticket.clone().unwrap_or_default()),
+    ("status", ValueStyle::Words, |inputs| inputs.status()),
+    ("message", ValueStyle::Words, |inputs| inputs.tx.state.message.clone().unwrap_or_default()),
+    ("error", ValueStyle::Words, |inputs| {
+        inputs.tx.record.as_ref().and_then(|record| record.error.clone()).unwrap_or_default()
     }),
-    ("last_try", ValueStyle::Words, |facts| facts.tx.state.last_error.clone().unwrap_or_default()),
-    ("submitted", ValueStyle::Words, |facts| facts.submitted()),
-    ("deadline", ValueStyle::Words, |facts| facts.deadline()),
-    ("refund_to", ValueStyle::Code, |facts| facts.refund_to()),
-    ("source_hash", ValueStyle::Code, |facts| hash_text(route::ends(facts.tx).source.transaction_id)),
-    ("source_link", ValueStyle::Link, |facts| facts.link(route::ends(facts.tx).source.url)),
-    ("destination_hash", ValueStyle::Code, |facts| hash_text(route::ends(facts.tx).destination.transaction_id)),
-    ("destination_link", ValueStyle::Link, |facts| facts.link(route::ends(facts.tx).destination.url)),
-    ("bridge_link", ValueStyle::Link, |facts| facts.link(advice::bridge_link(facts.tx))),
-    ("as_of", ValueStyle::Words, |facts| facts.as_of()),
-    ("age", ValueStyle::Words, |facts| facts.age()),
-    ("chain", ValueStyle::Words, |facts| facts.advice().chain.unwrap_or_default()),
+    ("last_try", ValueStyle::Words, |inputs| inputs.tx.state.last_error.clone().unwrap_or_default()),
+    ("submitted", ValueStyle::Words, |inputs| inputs.submitted()),
+    ("deadline", ValueStyle::Words, |inputs| inputs.deadline()),
+    ("refund_to", ValueStyle::Code, |inputs| inputs.refund_to()),
+    ("source_hash", ValueStyle::Code, |inputs| hash_text(route::ends(inputs.tx).source.transaction_id)),
+    ("source_link", ValueStyle::Link, |inputs| inputs.link(route::ends(inputs.tx).source.url)),
+    ("destination_hash", ValueStyle::Code, |inputs| hash_text(route::ends(inputs.tx).destination.transaction_id)),
+    ("destination_link", ValueStyle::Link, |inputs| inputs.link(route::ends(inputs.tx).destination.url)),
+    ("bridge_link", ValueStyle::Link, |inputs| inputs.link(advice::bridge_link(inputs.tx))),
+    ("as_of", ValueStyle::Words, |inputs| inputs.as_of()),
+    ("age", ValueStyle::Words, |inputs| inputs.age()),
+    ("chain", ValueStyle::Words, |inputs| inputs.advice().chain.unwrap_or_default()),
 ];
 
 fn hash_text(hash: Option<&TxHash>) -> String {
@@ -244,10 +244,10 @@ impl ReplyTemplate {
         text.lines().map(parse_line).collect::<Result<_, _>>().map(Self)
     }
 
-    fn fill(&self, facts: &ReplyInputs<'_>, format: ReplyFormat) -> String {
+    fn fill(&self, inputs: &ReplyInputs<'_>, format: ReplyFormat) -> String {
         let mut reply = String::new();
         for pieces in &self.0 {
-            let written: Vec<_> = pieces.iter().map(|piece| piece.write(facts, format)).collect();
+            let written: Vec<_> = pieces.iter().map(|piece| piece.write(inputs, format)).collect();
             let is_field = |piece: &&TemplatePiece| matches!(piece, TemplatePiece::Field(_));
             let fields = pieces.iter().filter(is_field).count();
             let empty = pieces.iter().zip(&written).filter(|(piece, text)| is_field(piece) && text.is_empty()).count();
@@ -289,19 +289,19 @@ fn parse_line(text: &str) -> Result<Vec<TemplatePiece>, TemplateError> {
 }
 
 impl TemplatePiece {
-    fn write(&self, facts: &ReplyInputs<'_>, format: ReplyFormat) -> String {
+    fn write(&self, inputs: &ReplyInputs<'_>, format: ReplyFormat) -> String {
         let index = match self {
             Self::Text(text) => return text.clone(),
             Self::Field(index) => index,
         };
         let Some((_, style, value)) = FIELDS.get(*index) else { return String::new() };
-        let value = value(facts);
+        let value = value(inputs);
         match (format, style) {
             (ReplyFormat::Text, _) => value,
             (ReplyFormat::Markdown, _) if value.is_empty() => value,
             (ReplyFormat::Markdown, ValueStyle::Words) => escape_markdown(&value),
             (ReplyFormat::Markdown, ValueStyle::Say) => {
-                let link = advice::bridge_link(facts.tx).filter(|link| value.contains(link));
+                let link = advice::bridge_link(inputs.tx).filter(|link| value.contains(link));
                 let Some((before, after)) = link.and_then(|link| value.split_once(link)) else {
                     return escape_markdown(&value);
                 };
@@ -361,8 +361,8 @@ pub(crate) fn write_reply(
     let default_template = ReplyTemplate::parse(default_template).ok();
     let template = own.or(default_template.as_ref());
     let fill = |tx: &&Transaction| {
-        let facts = ReplyInputs { tx, now, zone, audience };
-        template.map(|template| template.fill(&facts, format)).unwrap_or_default()
+        let inputs = ReplyInputs { tx, now, zone, audience };
+        template.map(|template| template.fill(&inputs, format)).unwrap_or_default()
     };
     let texts = transactions.iter().map(fill).collect::<Vec<_>>().join("\n\n");
     match (audience, own, transactions.len()) {

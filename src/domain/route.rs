@@ -98,25 +98,15 @@ pub(crate) struct TransferEnd<'a> {
 }
 
 impl<'a> TransferEnd<'a> {
-    fn unknown(chain: &'a ChainId) -> Self {
+    /// Returns the end on this chain, as far as this side of a record is known.
+    fn new(side: Option<&'a ChainSide>, chain: &'a ChainId) -> Self {
         Self {
             chain,
-            transaction_id: None,
-            block_number: None,
-            call_event_status: None,
-            call_event_log: &[],
-            url: None,
-        }
-    }
-
-    fn new(side: &'a ChainSide, chain: &'a ChainId) -> Self {
-        Self {
-            chain,
-            transaction_id: side.transaction_id.as_ref(),
-            block_number: side.block_number,
-            call_event_status: side.call_event_status.as_deref(),
-            call_event_log: &side.call_event_log,
-            url: side.url.as_deref().filter(|url| !url.is_empty()),
+            transaction_id: side.and_then(|side| side.transaction_id.as_ref()),
+            block_number: side.and_then(|side| side.block_number),
+            call_event_status: side.and_then(|side| side.call_event_status.as_deref()),
+            call_event_log: side.map_or(&[], |side| &side.call_event_log),
+            url: side.and_then(|side| side.url.as_deref()).filter(|url| !url.is_empty()),
         }
     }
 }
@@ -134,18 +124,16 @@ pub(crate) struct TransferEnds<'a> {
 pub(crate) fn ends(tx: &Transaction) -> TransferEnds<'_> {
     let (from, to) = (&tx.params.from_chain, &tx.params.to_chain);
     let record = tx.record.as_ref();
-    let source = record.map_or_else(|| TransferEnd::unknown(from), |record| TransferEnd::new(&record.from, from));
+    let source = TransferEnd::new(record.map(|record| &record.from), from);
     let source = TransferEnd { transaction_id: source.transaction_id.or(Some(&tx.params.transaction_id)), ..source };
     let side = record.map(|record| &record.to);
-    let other =
-        side.and_then(|side| side.chain_id.as_ref().filter(|id| *id != to).map(|id| TransferEnd::new(side, id)));
-    let Some(hop) = other else {
-        let destination = side.map_or_else(|| TransferEnd::unknown(to), |side| TransferEnd::new(side, to));
-        return TransferEnds { source, destination, hop: None };
+    let Some(hop) = side.and_then(|side| side.chain_id.as_ref()).filter(|id| *id != to) else {
+        return TransferEnds { source, destination: TransferEnd::new(side, to), hop: None };
     };
     let last = record.and_then(|record| record.steps.last()).filter(|step| step.chain_id.as_ref() == Some(to));
     let transaction_id = last.and_then(|step| step.transaction_id.as_ref());
-    TransferEnds { source, destination: TransferEnd { transaction_id, ..TransferEnd::unknown(to) }, hop: Some(hop) }
+    let destination = TransferEnd { transaction_id, ..TransferEnd::new(None, to) };
+    TransferEnds { source, destination, hop: Some(TransferEnd::new(side, hop)) }
 }
 
 /// Returns the name of a chain that occurs in a transaction: source, destination, a hop, or the chain of a step.
@@ -222,7 +210,7 @@ mod tests {
             ("Base".into(), "999000".into())
         );
         let under_way = with_steps(vec![step("axelar-1", "0xaa")]);
-        assert_eq!(ends(&under_way).destination, TransferEnd::unknown(&ChainId::new("8453")));
+        assert_eq!(ends(&under_way).destination, TransferEnd::new(None, &ChainId::new("8453")));
         let plain = polled(|record| record.to.block_number = Some(7), RouterStatus::Ongoing);
         assert_eq!((ends(&plain).destination.block_number, ends(&plain).hop), (Some(7), None));
         assert_eq!(ends(&fixtures::transaction(1)).source.transaction_id, Some(&fixtures::params(1).transaction_id));

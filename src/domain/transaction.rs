@@ -199,7 +199,7 @@ pub struct Transaction<R = StatusRecord> {
     pub is_damaged: bool,
 }
 
-/// What is said of a damaged transaction.
+/// The warning about a transaction with damaged stored values.
 const DAMAGED: &str = "stored values of this transaction changed on the disk and may be wrong; run `hoptop doctor`";
 
 impl<R> Transaction<R> {

@@ -123,12 +123,12 @@ impl LineReader {
             return iter::once(LineResult::Warning(warning)).chain(self.read_row(line)).collect();
         }
         self.delimiter = csv::detect_delimiter(line);
-        let taken = self.read_row(line);
-        let to_fatal = |taken| match taken {
+        let results = self.read_row(line);
+        let to_fatal = |result| match result {
             LineResult::Bad(error) if self.columns.is_none() => LineResult::Fatal(error),
             other => other,
         };
-        taken.into_iter().map(to_fatal).collect()
+        results.into_iter().map(to_fatal).collect()
     }
 
     fn read_row(&mut self, line: &[u8]) -> Vec<LineResult> {

@@ -183,7 +183,6 @@ pub(crate) fn stream<E>(
         })
     };
     let source = source::SharedInput::new(input).map_err(ReadError::Input)?;
-    source.strip_prefix(b"\xef\xbb\xbf");
     let head = source.head();
     if head.starts_with(&[0xff, 0xfe]) || head.starts_with(&[0xfe, 0xff]) {
         return refuse("the file is UTF-16; save it as UTF-8");

@@ -88,7 +88,7 @@ pub enum PastedContent {
         guess_to: Option<ChainId>,
     },
     /// A transaction that another line has already.
-    Again {
+    Duplicate {
         /// The hash.
         hash: TxHash,
         /// The number of the other line.
@@ -109,7 +109,7 @@ pub fn parse_paste(text: &str, options: &ReadOptions) -> Vec<PasteFinding> {
     let mut found = read_document(text, options).unwrap_or_else(|| read_lines(text, options));
     fill_labelled(&mut found, text, options);
     guess_route(&mut found, text);
-    mark_repeated(&mut found);
+    mark_duplicates(&mut found);
     if let Some(line) = cut_at {
         let reason = format!(
             "only the first {LINE_LIMIT} lines and {} KiB of a paste are read; import the rest from a file: hoptop import",
@@ -348,7 +348,7 @@ fn fill_labelled(found: &mut Vec<PasteFinding>, text: &str, options: &ReadOption
             pasted.content = PastedContent::Partial { hash, missing, given, guess, guess_to };
         }
         PastedContent::Complete(new) => pasted.content = PastedContent::Complete(new),
-        PastedContent::Again { .. } | PastedContent::Nothing { .. } => return,
+        PastedContent::Duplicate { .. } | PastedContent::Nothing { .. } => return,
     }
     let is_label = |pasted: &PasteFinding| {
         labelled.lines.contains(&pasted.line) && matches!(pasted.content, PastedContent::Nothing { .. })
@@ -372,14 +372,14 @@ fn guess_route(found: &mut [PasteFinding], text: &str) {
 
 /// Marks lines whose transaction another line has too, or has more completely. Tickets quote themselves, and batches
 /// get pasted twice.
-fn mark_repeated(found: &mut [PasteFinding]) {
+fn mark_duplicates(found: &mut [PasteFinding]) {
     let mut complete: HashMap<(String, ChainId), usize> = HashMap::new();
     let mut by_hash: HashMap<String, usize> = HashMap::new();
     for pasted in found.iter_mut() {
         let PastedContent::Complete(new) = &pasted.content else { continue };
         let hash = new.params.transaction_id.clone();
         match complete.get(&(hash.key(), new.params.from_chain.clone())) {
-            Some(line) => pasted.content = PastedContent::Again { hash, line: *line },
+            Some(line) => pasted.content = PastedContent::Duplicate { hash, line: *line },
             None => {
                 by_hash.entry(hash.key()).or_insert(pasted.line);
                 complete.insert((hash.key(), new.params.from_chain.clone()), pasted.line);
@@ -390,7 +390,7 @@ fn mark_repeated(found: &mut [PasteFinding]) {
         let PastedContent::Partial { hash: Some(hash), .. } = &pasted.content else { continue };
         let hash = hash.clone();
         match by_hash.get(&hash.key()) {
-            Some(line) => pasted.content = PastedContent::Again { hash, line: *line },
+            Some(line) => pasted.content = PastedContent::Duplicate { hash, line: *line },
             None => drop(by_hash.insert(hash.key(), pasted.line)),
         }
     }

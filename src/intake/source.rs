@@ -4,7 +4,7 @@
 
 use std::{
     cell::RefCell,
-    io::{self, Read},
+    io::{self, Chain, Cursor, Read},
 };
 
 /// The most bytes of one record. A longer record usually means that a quotation mark isn't closed.
@@ -15,6 +15,9 @@ pub(super) const TOO_LONG: &str = "the record is longer than 4 MiB; is a quotati
 pub(super) const BUFFER_SIZE: usize = 64 * 1024;
 /// The number of counted bytes that may stay in the window before they are removed.
 const DRAIN_THRESHOLD: usize = 64 * 1024;
+
+/// The mark at the beginning of a UTF-8 file.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// How lines are counted, and which bytes may precede a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,11 +34,8 @@ pub(super) enum LineCounting {
 pub(super) struct SharedInput<'a>(RefCell<InputState<'a>>);
 
 struct InputState<'a> {
-    input: &'a mut dyn Read,
-    /// The beginning of the file, read to detect its format.
-    head: Vec<u8>,
-    /// The number of bytes that readers have received, from `head` first.
-    delivered: usize,
+    /// The beginning of the file, read to detect its format, then the rest.
+    input: Chain<Cursor<Vec<u8>>, &'a mut dyn Read>,
     lines: LineCounting,
     /// The number of bytes that readers may still receive before the record has to end.
     allowance: usize,
@@ -51,14 +51,16 @@ struct InputState<'a> {
 }
 
 impl<'a> SharedInput<'a> {
-    /// Returns a source that has read `input` up to the end of the first line that isn't blank.
+    /// Returns a source that has read `input` up to the end of the first line that isn't blank. A byte order mark is
+    /// removed.
     pub(super) fn new(input: &'a mut dyn Read) -> io::Result<Self> {
         let mut head = Vec::new();
         while head.len() < RECORD_LIMIT && !first_line(&head).1 && read_more(input, &mut head)? > 0 {}
+        if head.starts_with(BYTE_ORDER_MARK) {
+            head.drain(..BYTE_ORDER_MARK.len());
+        }
         Ok(Self(RefCell::new(InputState {
-            input,
-            head,
-            delivered: 0,
+            input: Cursor::new(head).chain(input),
             lines: LineCounting::Off,
             allowance: RECORD_LIMIT,
             window: Vec::new(),
@@ -73,15 +75,7 @@ impl<'a> SharedInput<'a> {
 
     /// Returns a copy of the beginning of the file, as far as [`new`](Self::new) has read it.
     pub(super) fn head(&self) -> Vec<u8> {
-        self.0.borrow().head.clone()
-    }
-
-    /// Removes `prefix` from the beginning of the file, if the file starts with it.
-    pub(super) fn strip_prefix(&self, prefix: &[u8]) {
-        let mut state = self.0.borrow_mut();
-        if let Some(rest) = state.head.strip_prefix(prefix).map(<[u8]>::to_vec) {
-            state.head = rest;
-        }
+        self.0.borrow().input.get_ref().0.get_ref().clone()
     }
 
     /// Sets how lines are counted. Must be called before the first read.
@@ -137,12 +131,7 @@ impl InputState<'_> {
         }
         let most = buffer.len().min(self.allowance);
         let buffer = buffer.get_mut(..most).unwrap_or_default();
-        let mut head = self.head.get(self.delivered..).unwrap_or_default();
-        let count = match head.is_empty() {
-            false => head.read(buffer)?,
-            true => self.read_input(buffer)?,
-        };
-        self.delivered += count;
+        let count = self.read_input(buffer)?;
         self.allowance -= count;
         self.has_ended = count == 0;
         if self.lines != LineCounting::Off {

@@ -455,7 +455,7 @@ fn long_paste_is_truncated_with_a_reason_and_repeats_are_marked() {
     let quoted = format!("> {}\n", hash()).repeat(3);
     assert!(matches!(
         &pasted(&quoted)[..],
-        [_, (2, PastedContent::Again { line: 1, .. }), (3, PastedContent::Again { line: 1, .. })]
+        [_, (2, PastedContent::Duplicate { line: 1, .. }), (3, PastedContent::Duplicate { line: 1, .. })]
     ));
 }
 
@@ -514,7 +514,7 @@ proptest! {
             for pasted in parse_paste(&text, &options) {
                 match pasted.content {
                     PastedContent::Complete(new) => prop_assert!(is_clean(&new)),
-                    PastedContent::Again { hash, .. } => prop_assert!(clean(hash.as_str()) == hash.as_str()),
+                    PastedContent::Duplicate { hash, .. } => prop_assert!(clean(hash.as_str()) == hash.as_str()),
                     PastedContent::Partial { hash, given, .. } => {
                         prop_assert!(hash.is_none_or(|hash| clean(hash.as_str()) == hash.as_str()));
                         prop_assert!(given.iter().all(|(_, value)| clean(value) == *value));
@@ -566,7 +566,7 @@ fn most_complete_line_about_a_transaction_wins() {
     let hash = hash();
     let text = format!("stuck: {hash}\n{hash},1,10,q\n{hash},1,10,other\n{hash},56,10,q");
     let found = pasted(&text);
-    let again = |at: usize| matches!(&found[at], (_, PastedContent::Again { line: 2, .. }));
+    let again = |at: usize| matches!(&found[at], (_, PastedContent::Duplicate { line: 2, .. }));
     assert!(again(0) && again(2), "{found:?}");
     assert!(
         matches!((&found[1].1, &found[3].1), (PastedContent::Complete(_), PastedContent::Complete(_))),

@@ -227,7 +227,7 @@ async fn event_after_a_snapshot_is_sent_though_the_feed_of_before_was_longer() {
     fixture.wait_for_cursor("webhook", |_| true).await;
     replicate(&store, 2, answer(1));
     fixture.wait_for_cursor("webhook", |cursor| cursor.error.is_some()).await;
-    store.load_snapshot(&file, TEAM, None, false).unwrap();
+    store.load_snapshot(Some(&file), TEAM, None, false).unwrap();
     replicate(&store, 2, answer(2));
     fixture.wait_for_cursor("webhook", |cursor| cursor.error.is_none()).await;
     notifier.finish(Duration::from_secs(30)).await;

@@ -85,13 +85,13 @@ async fn poll<T: ServiceTransport>(
         return Err(StoreError::ReplicaAlone.into());
     }
     let mut stop = pin!(stop);
-    let role = tokio::select! {
+    let poller_lock = tokio::select! {
         biased;
         () = &mut stop => return Ok(Drain::Complete),
-        role = takeover::acquire_poller_lock(&setup) => role?,
+        poller_lock = takeover::acquire_poller_lock(&setup) => poller_lock?,
     };
     let _chains = ChainPoller::from_setup(&setup).map(ChainPoller::start);
-    let mut driver = PollerDriver::start(setup, role).await?;
+    let mut driver = PollerDriver::start(setup, poller_lock).await?;
     loop {
         driver.setup.heartbeat.beat();
         let now = driver.setup.clock.now();
@@ -142,7 +142,7 @@ struct PollerDriver<T> {
     requests: JoinSet<EndedTask>,
     wakeups: watch::Receiver<u64>,
     /// The lock of the process that polls this profile of this store; `None` if no other process uses the store.
-    _role: Option<KernelLock>,
+    _poller_lock: Option<KernelLock>,
     feed: FeedReader,
     /// The data for a request about each polled transaction.
     targets: HashMap<RowId, PollTarget>,
@@ -164,7 +164,7 @@ struct PollerDriver<T> {
 }
 
 impl<T: ServiceTransport> PollerDriver<T> {
-    async fn start(setup: PollerSetup<T>, role: Option<KernelLock>) -> Result<Self, PollerError> {
+    async fn start(setup: PollerSetup<T>, poller_lock: Option<KernelLock>) -> Result<Self, PollerError> {
         // Subscribe before the first read: a change between the two is read twice, never missed. The results of this
         // poller's own answers come with the receipts of their operations.
         let wakeups = setup.store.subscribe(WakeKind::ExceptOwnObservations)?;
@@ -179,7 +179,7 @@ impl<T: ServiceTransport> PollerDriver<T> {
         }
         let mut driver = Self {
             core: PollerCore::new(budget, now.mono),
-            _role: role,
+            _poller_lock: poller_lock,
             requests: JoinSet::new(),
             wakeups,
             feed,

@@ -1,6 +1,6 @@
 //! The events of a profile that are not stored yet.
 //!
-//! An event is told once, when the state changes. It must never be lost because the store couldn't be written: an alert
+//! An event is reported once, when the state changes. It must never be lost because the store couldn't be written: an alert
 //! would stay for ever, or never be raised.
 
 use super::{journal, requests::apply_operation, setup::PollerSetup};

@@ -76,7 +76,7 @@ pub(super) fn unrecorded_by(last: &PollerReport, now: Now) -> Option<MonotonicTi
             let unrecorded_at = if is_set_since { Some(stopped_at) } else { last.unrecorded_at };
             unrecorded_at.map(MonotonicTime).filter(|moment| *moment + schedule::MIN_INTERVAL > now.mono)
         }
-        // It has died. It may have asked about any transaction just before, and its answers aren't stored.
+        // The process died. It may have sent requests whose answers aren't stored.
         PollerHealth::Live
         | PollerHealth::Paused
         | PollerHealth::Throttled
@@ -98,8 +98,8 @@ pub(super) async fn acquire_poller_lock<T: ServiceTransport>(
     loop {
         setup.heartbeat.beat();
         let path = path.clone();
-        if let Some(role) = setup.clock.run_blocking(move || KernelLock::try_take(&path)).await?? {
-            return Ok(Some(role));
+        if let Some(poller_lock) = setup.clock.run_blocking(move || KernelLock::try_take(&path)).await?? {
+            return Ok(Some(poller_lock));
         }
         // The other process may have started so recently that its first report is still missing.
         tries += 1;

@@ -3,7 +3,7 @@
 //! Every status has a symbol and a word, every severity a mark. This module must not choose colours. The command line
 //! writes ASCII symbols, the dashboard those of its terminal.
 
-use std::{borrow::Cow, time::Duration};
+use std::borrow::Cow;
 
 use chrono::{DateTime, FixedOffset, Utc};
 
@@ -178,10 +178,10 @@ pub(crate) fn name_in_words<R: RecordView>(tx: &Transaction<R>) -> String {
 
 /// Returns a list row as a sentence, the most important facts first.
 pub(crate) fn row_in_words(tx: &Transaction, alerts: &[Alert], now: DateTime<Utc>) -> String {
-    let due = match due_time(tx, now) {
+    let due = match tx.is_awaited().then(|| tx.deadline().at) {
         None => String::new(),
-        Some(DueTime::Since(since)) => format!(", due {} ago", span::short(since)),
-        Some(DueTime::In(left)) => format!(", due in {}", span::short(left)),
+        Some(at) if at <= now => format!(", due {} ago", span::short(span::between(at, now))),
+        Some(at) => format!(", due in {}", span::short(span::between(now, at))),
     };
     let checked = match tx.state.last_checked_at {
         _ if tx.is_stopped() => "not polled any more".to_owned(),
@@ -218,26 +218,11 @@ pub(crate) fn full_route<R: RecordView>(tx: &Transaction<R>, glyphs: Glyphs) -> 
 /// Returns the time until the deadline, `12m`, or since the deadline, `-8m`; `-` for a transaction that doesn't wait
 /// for its deadline.
 pub(crate) fn due(tx: &Transaction, now: DateTime<Utc>) -> String {
-    match due_time(tx, now) {
+    match tx.is_awaited().then(|| tx.deadline().at) {
         None => "-".into(),
-        Some(DueTime::Since(since)) => format!("-{}", span::short(since)),
-        Some(DueTime::In(left)) => span::short(left),
+        Some(at) if at <= now => format!("-{}", span::short(span::between(at, now))),
+        Some(at) => span::short(span::between(now, at)),
     }
-}
-
-/// The time since a deadline, or until it.
-enum DueTime {
-    Since(Duration),
-    In(Duration),
-}
-
-/// Returns the distance to the deadline; `None` if the transaction isn't awaited.
-fn due_time(tx: &Transaction, now: DateTime<Utc>) -> Option<DueTime> {
-    let at = tx.deadline().at;
-    tx.is_awaited().then(|| match at <= now {
-        true => DueTime::Since(span::between(at, now)),
-        false => DueTime::In(span::between(now, at)),
-    })
 }
 
 /// Returns the time since the last answer; `stopped` if a person stopped the polling.

@@ -137,13 +137,7 @@ fn succeeds_within(child: &mut Child, limit: Duration) -> io::Result<bool> {
 /// Encodes a text for a program. Windows' `clip.exe` reads anything but UTF-16 in the code page of the machine.
 fn encode(program: &str, text: &str) -> Vec<u8> {
     match program {
-        "clip.exe" => ['\u{feff}']
-            .into_iter()
-            .chain(text.chars())
-            .flat_map(|letter| {
-                letter.encode_utf16(&mut [0; 2]).iter().flat_map(|unit| unit.to_le_bytes()).collect::<Vec<_>>()
-            })
-            .collect(),
+        "clip.exe" => format!("\u{feff}{text}").encode_utf16().flat_map(u16::to_le_bytes).collect(),
         _ => text.as_bytes().to_vec(),
     }
 }

@@ -14,7 +14,7 @@ use super::{
     response::{INTEGRATOR_ID, REQUEST_ID, SimulatedResponse},
     route::RouteHandler,
     sdk_info,
-    window::{RateLimit, RateWindows},
+    window::RateWindows,
     world::SimulatedWorld,
 };
 use crate::{
@@ -146,7 +146,7 @@ impl SimulatedService {
     pub fn new(world: SimulatedWorld, limits: ServiceLimits) -> Self {
         Self {
             latency: limits.latency,
-            windows: RateWindows::new(RateLimit::per_second(limits.rps)),
+            windows: RateWindows::new(limits.rps),
             routes: RouteHandler::new(limits.wallet_limit),
             random: RandomValues::seeded(world.seed()),
             request_ids: RandomValues::of(&format!("request IDs of {}", world.seed())),

@@ -9,27 +9,12 @@ use std::{
 
 use crate::{clock::MonotonicTime, domain::secret::IntegratorId};
 
-/// A limit on the requests in any trailing window of this length.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct RateLimit {
-    pub requests: usize,
-    pub window: Duration,
-}
-
-impl RateLimit {
-    /// Returns the limit for a number of requests a second. Below 1, the limit is one request in a longer window.
-    pub(super) fn per_second(rps: f64) -> Self {
-        let second = Duration::from_secs(1);
-        if rps >= 1.0 {
-            return Self { requests: rps as usize, window: second };
-        }
-        Self { requests: 1, window: Duration::try_from_secs_f64(1.0 / rps).unwrap_or(Duration::MAX) }
-    }
-}
-
-/// The arrivals of each ID in the trailing window.
+/// The arrivals of each ID in the trailing window, and the limit on them.
 pub(super) struct RateWindows {
-    rate: RateLimit,
+    /// The most requests in any trailing window.
+    limit: usize,
+    /// The length of the window.
+    window: Duration,
     arrivals: HashMap<String, VecDeque<MonotonicTime>>,
 }
 
@@ -37,13 +22,18 @@ pub(super) struct RateWindows {
 const KEPT_IDS: usize = 64;
 
 impl RateWindows {
-    pub(super) fn new(rate: RateLimit) -> Self {
-        Self { rate, arrivals: HashMap::new() }
+    /// Creates the windows for a limit in requests a second. Below 1, the limit is one request in a longer window.
+    pub(super) fn new(rps: f64) -> Self {
+        let (limit, window) = match rps >= 1.0 {
+            true => (rps as usize, Duration::from_secs(1)),
+            false => (1, Duration::try_from_secs_f64(1.0 / rps).unwrap_or(Duration::MAX)),
+        };
+        Self { limit, window, arrivals: HashMap::new() }
     }
 
     /// Counts an arrival and returns the number of arrivals in the window that ends with it.
     pub(super) fn count_arrival(&mut self, id: &IntegratorId, now: MonotonicTime) -> usize {
-        let window = self.rate.window;
+        let window = self.window;
         let recent = |arrival: MonotonicTime| now.since(arrival) < window;
         if self.arrivals.len() > KEPT_IDS {
             self.arrivals.retain(|_, arrivals| arrivals.back().is_some_and(|last| recent(*last)));
@@ -58,7 +48,7 @@ impl RateWindows {
 
     /// Whether this number of arrivals is over the limit.
     pub(super) fn is_over(&self, arrivals: usize) -> bool {
-        arrivals > self.rate.requests
+        arrivals > self.limit
     }
 }
 
@@ -72,15 +62,15 @@ mod tests {
 
     #[test]
     fn window_is_one_second_or_longer_for_rates_below_one() {
-        assert_eq!(RateLimit::per_second(10.0), RateLimit { requests: 10, window: Duration::from_secs(1) });
-        assert_eq!(RateLimit::per_second(0.5), RateLimit { requests: 1, window: Duration::from_secs(2) });
-        assert_eq!(RateLimit::per_second(0.0).window, Duration::MAX);
+        let of = |rps| (RateWindows::new(rps).limit, RateWindows::new(rps).window);
+        assert_eq!((of(10.0), of(0.5)), ((10, Duration::from_secs(1)), (1, Duration::from_secs(2))));
+        assert_eq!(of(0.0).1, Duration::MAX);
     }
 
     #[test]
     fn arrivals_leave_the_window_after_its_length() {
         let id = IntegratorId::new("integrator").unwrap();
-        let mut windows = RateWindows::new(RateLimit::per_second(2.0));
+        let mut windows = RateWindows::new(2.0);
         assert_eq!([0, 400, 999].map(|millis| windows.count_arrival(&id, at(millis))), [1, 2, 3]);
         assert_eq!([1_000, 1_400, 5_000].map(|millis| windows.count_arrival(&id, at(millis))), [3, 3, 1]);
         assert!(windows.is_over(3) && !windows.is_over(2));
@@ -88,7 +78,7 @@ mod tests {
 
     #[test]
     fn ids_are_counted_separately_and_idle_ones_are_forgotten() {
-        let mut windows = RateWindows::new(RateLimit::per_second(2.0));
+        let mut windows = RateWindows::new(2.0);
         for number in 0..1_000 {
             let id = IntegratorId::new(&format!("integrator-{number}")).unwrap();
             assert_eq!(windows.count_arrival(&id, at(number * 1_000)), 1);

@@ -6,13 +6,13 @@ use sha2::{Digest, Sha256};
 
 /// Where the bodies of answers are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::store) enum BodyStorage {
+pub(crate) enum BodyStorage {
     Store,
     /// In this entry of the team's log: this store is a light replica.
     Log(u64),
 }
 
 /// Returns a digest that tells a body from others about the same transaction.
-pub(in crate::store) fn digest(text: &str) -> i64 {
+pub(crate) fn digest(text: &str) -> i64 {
     Sha256::digest(text).first_chunk().map_or(0, |bytes| i64::from_be_bytes(*bytes))
 }

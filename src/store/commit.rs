@@ -4,7 +4,7 @@ use super::operations::OperationResult;
 
 /// What a commit contains, which decides whom it wakes. Each kind includes the kinds before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(in crate::store) enum CommitContent {
+pub(crate) enum CommitContent {
     /// Nothing was written.
     Nothing,
     /// Transactions were polled without changes.
@@ -16,7 +16,7 @@ pub(in crate::store) enum CommitContent {
 }
 
 impl CommitContent {
-    pub(in crate::store) fn of(outcome: &OperationResult) -> Self {
+    pub(crate) fn of(outcome: &OperationResult) -> Self {
         match outcome {
             OperationResult::Observed(observed) if observed.transaction.is_none() => Self::Nothing,
             OperationResult::Observed(observed) if observed.has_changes => Self::Observations,
@@ -43,9 +43,9 @@ impl CommitContent {
 
 /// A commit of the writer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::store) struct Commit {
+pub(crate) struct Commit {
     /// The commit's number in the store.
-    pub(in crate::store) number: i64,
+    pub(crate) number: i64,
     /// What the commit contains.
-    pub(in crate::store) content: CommitContent,
+    pub(crate) content: CommitContent,
 }

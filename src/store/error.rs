@@ -121,7 +121,7 @@ pub enum StoreFault {
     #[error(
         "the store is damaged ({0}): it is read-only until it is recovered; quit all hoptop processes that use it; the next start recovers it"
     )]
-    Broken(String),
+    Damaged(String),
     /// The file can only be read.
     #[error("the store {} is read-only; check the permissions of the file and its folder, or choose another file with --db", .0.display())]
     ReadOnly(PathBuf),
@@ -143,7 +143,7 @@ impl StoreFault {
     /// Whether the fault stays, whatever follows, until a restart. Nothing more is written then.
     pub(super) fn needs_restart(&self) -> bool {
         match self {
-            Self::Gone(_) | Self::Broken(_) => true,
+            Self::Gone(_) | Self::Damaged(_) => true,
             Self::ReadOnly(_) | Self::IsBackup(_) | Self::CommitFailed(_) | Self::Waiting(_) | Self::Log(_) => false,
         }
     }
@@ -167,7 +167,7 @@ impl From<StoreError> for StoreFault {
 
 impl From<rusqlite::Error> for StoreError {
     fn from(error: rusqlite::Error) -> Self {
-        if is_damage(&error) { StoreFault::Broken(error.to_string()).into() } else { Self::Sql(error) }
+        if is_damage(&error) { StoreFault::Damaged(error.to_string()).into() } else { Self::Sql(error) }
     }
 }
 
@@ -207,7 +207,7 @@ impl StoreError {
 
     /// Whether the file itself is damaged, so that nothing may be written to it any more.
     pub fn is_damage(&self) -> bool {
-        matches!(self, Self::Damaged { .. } | Self::Fault(StoreFault::Broken(_)))
+        matches!(self, Self::Damaged { .. } | Self::Fault(StoreFault::Damaged(_)))
     }
 }
 

@@ -25,10 +25,7 @@ mod tables;
 mod watcher;
 mod writer;
 
-use std::{
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::{path::Path, sync::Arc};
 
 use chrono::{DateTime, Utc};
 use rusqlite::Connection;
@@ -79,7 +76,7 @@ use self::{
         recovery, restore,
     },
     watcher::Watcher,
-    writer::{OnCommit, WriteJob, Writer, WriterRestart},
+    writer::{WriteJob, Writer, WriterRestart},
 };
 pub use self::{
     operations::ImportReport,
@@ -106,11 +103,11 @@ use crate::{
 /// A handle to one store. Cheap to clone. Dropping the last handle waits for the submitted writes.
 #[derive(Clone)]
 pub struct Store {
-    path: Arc<PathBuf>,
     writer: Arc<Writer>,
     watcher: Arc<Watcher>,
     /// Dropped after the writer: its marker records that the store was closed in order.
     health: Arc<StoreHealth>,
+    /// How the store was recovered, if it was damaged when it was opened.
     recovery: Option<Arc<Recovery>>,
     notice: Option<Arc<str>>,
     /// Where operations go first, if the store is a replica of a team's log. Dropped before the writer.
@@ -132,7 +129,7 @@ impl Store {
         Self::start(open::open(path, None)?)
     }
 
-    /// Opens a permanent store at the moment `at`. A damaged store is recovered (see [`Store::recovery`]). A backup
+    /// Opens a permanent store at the moment `at`. A damaged store is recovered (see [`Store::notice`]). A backup
     /// precedes each change of the schema. A store that can't be written is opened for reading.
     pub fn open_lasting(path: &Path, at: DateTime<Utc>) -> Result<Self> {
         Self::start(open::open(path, Some(at))?)
@@ -167,8 +164,8 @@ impl Store {
         let mut writer_steps = None;
         // A simulation has no threads, so the writer isn't started later.
         let opened = OpenStore { reconnect: None, ..open::open(path, Some(at))? };
-        let store = Self::start_with(opened, |connection, path, health, on_commit| {
-            let (writer, steps) = Writer::in_steps(connection, path, health, on_commit, on_kept);
+        let store = Self::start_with(opened, |connection, health, watcher| {
+            let (writer, steps) = Writer::in_steps(connection, health, watcher, on_kept);
             writer_steps = Some(steps);
             Ok(writer)
         })?;
@@ -182,34 +179,29 @@ impl Store {
 
     fn start_with(
         opened: OpenStore,
-        start_writer: impl FnOnce(Connection, PathBuf, Arc<StoreHealth>, OnCommit) -> Result<Writer>,
+        start_writer: impl FnOnce(Connection, Arc<StoreHealth>, Arc<Watcher>) -> Result<Writer>,
     ) -> Result<Self> {
-        let path = opened.path.as_path();
-        let health = Arc::new(StoreHealth::new(path, opened.marker, opened.connection.is_ok()));
-        let watcher = Arc::new(Watcher::new(path.to_owned(), Arc::clone(&health)));
-        let on_commit = |watcher: &Arc<Watcher>| -> OnCommit {
-            let watcher = Arc::clone(watcher);
-            Box::new(move |commit| watcher.on_commit(commit))
-        };
+        let health = Arc::new(StoreHealth::new(&opened.path, opened.marker, opened.connection.is_ok()));
+        let watcher = Arc::new(Watcher::new(Arc::clone(&health)));
         let writer = match opened.connection {
-            Ok(connection) => start_writer(connection, path.to_owned(), Arc::clone(&health), on_commit(&watcher))?,
+            Ok(connection) => start_writer(connection, Arc::clone(&health), Arc::clone(&watcher))?,
             Err(fault) => {
                 health.report(&fault);
                 let restart = opened.reconnect.map(|reconnect| -> WriterRestart {
-                    let (path, health, watcher) = (path.to_owned(), Arc::clone(&health), Arc::clone(&watcher));
+                    let (health, watcher) = (Arc::clone(&health), Arc::clone(&watcher));
                     Box::new(move || {
                         // Before a new store is created in the place of one that was moved away.
                         health.refuse_if_gone()?;
                         let connection = reconnect()?;
-                        health.begin_writing().map_err(|source| StoreError::Create { path: path.clone(), source })?;
-                        Writer::spawn(connection, path.clone(), Arc::clone(&health), on_commit(&watcher))
+                        let create = |source| StoreError::Create { path: health.path().to_owned(), source };
+                        health.begin_writing().map_err(create)?;
+                        Writer::spawn(connection, Arc::clone(&health), Arc::clone(&watcher))
                     })
                 });
                 Writer::refusing(fault, restart)
             }
         };
         Ok(Self {
-            path: Arc::new(path.to_owned()),
             writer: Arc::new(writer),
             watcher,
             health,
@@ -222,7 +214,7 @@ impl Store {
 
     /// The path of the store's file.
     pub fn path(&self) -> &Path {
-        &self.path
+        self.health.path()
     }
 
     /// Submits an operation that happens at `at`. Operations are the only way into the lasting tables. In a replica
@@ -309,7 +301,7 @@ impl Store {
     ///
     /// # Errors
     /// If the team's database is away.
-    pub(crate) fn body_text(&self, body: StoredBody) -> Result<Option<String>> {
+    pub fn body_text(&self, body: StoredBody) -> Result<Option<String>> {
         match (body, &self.log) {
             (StoredBody::Text(text), _) => Ok(Some(text)),
             (StoredBody::InLog { entry, transaction, digest }, Some(log)) => {
@@ -329,7 +321,7 @@ impl Store {
 
     /// Opens a connection for reading, for one thread at a time.
     pub fn reader(&self) -> Result<Reader> {
-        Reader::open(&self.path)
+        Reader::open(self.path())
     }
 
     /// Returns a receiver that wakes after commits and when [`Store::fault`] changes. Commits of this process wake
@@ -338,14 +330,9 @@ impl Store {
         self.watcher.subscribe(wake)
     }
 
-    /// How the store was recovered, if it was damaged when it was opened.
-    pub fn recovery(&self) -> Option<&Recovery> {
-        self.recovery.as_deref()
-    }
-
     /// A notice for the person about the state in which the store was found: it was recovered, or something is missing.
     pub fn notice(&self) -> Option<String> {
-        let recovery = self.recovery().map(ToString::to_string);
+        let recovery = self.recovery.as_deref().map(ToString::to_string);
         let notices: Vec<String> = self.notice.iter().map(|notice| notice.to_string()).chain(recovery).collect();
         (!notices.is_empty()).then(|| notices.join("; "))
     }
@@ -357,15 +344,15 @@ impl Store {
 
     /// Records a fault that a reader met. A damaged store is no longer written to, and the next start recovers it.
     pub fn report_fault(&self, error: &StoreError) {
-        if let StoreError::Fault(fault @ StoreFault::Broken(_)) = error {
+        if let StoreError::Fault(fault @ StoreFault::Damaged(_)) = error {
             self.health.report(fault);
         }
     }
 
     /// Checks every page and returns the first fault. Takes about one second per gigabyte.
     pub fn check(&self) -> Result<Option<String>> {
-        let found = integrity::find_fault(&connection::open_for_reading(&self.path)?, CheckDepth::Full)?;
-        found.iter().for_each(|reason| self.health.report(&StoreFault::Broken(reason.clone())));
+        let found = integrity::find_fault(&connection::open_for_reading(self.path())?, CheckDepth::Full)?;
+        found.iter().for_each(|reason| self.health.report(&StoreFault::Damaged(reason.clone())));
         Ok(found)
     }
 
@@ -375,13 +362,13 @@ impl Store {
     /// # Errors
     /// If the store can't be read or written.
     pub(crate) fn rebuild_records(&self, decode: DecodeRecord<'_>) -> Result<u64> {
-        operations::rebuild_records(&mut connection::open_for_writing(&self.path, None, true)?, decode)
+        operations::rebuild_records(&mut connection::open_for_writing(self.path(), None, true)?, decode)
     }
 
     /// Marks the store for repair: the next start takes damaged values from the newest backup. Until then nothing is
     /// written. `count` says how many values are damaged.
     pub fn mark_for_repair(&self, count: &str) {
-        self.health.report(&StoreFault::Broken(format!("{}: {count}", recovery::DAMAGED_VALUES)));
+        self.health.report(&StoreFault::Damaged(format!("{}: {count}", recovery::DAMAGED_VALUES)));
     }
 
     /// Writes a verified copy of the store to a file. `should_continue` is called from time to time: `false` cancels
@@ -392,7 +379,7 @@ impl Store {
         existing: ExistingFilePolicy,
         should_continue: &dyn Fn() -> bool,
     ) -> Result<BackupReport> {
-        let copied = backup::copy(&connection::open_for_reading(&self.path)?, to, existing, should_continue);
+        let copied = backup::copy(&connection::open_for_reading(self.path())?, to, existing, should_continue);
         copied.inspect_err(|error| self.report_fault(error))
     }
 
@@ -408,12 +395,12 @@ impl Store {
 
     /// Whether a process that has finished its own command should make the daily backup.
     pub fn backup_due(&self, at: DateTime<Utc>) -> Result<BackupDue> {
-        backup::check_due(&self.path, at)
+        backup::check_due(self.path(), at)
     }
 
     /// Makes the daily backup whenever it is due, until the returned schedule is dropped.
     pub fn schedule_backups(&self, clock: Clock) -> Result<BackupSchedule> {
-        BackupSchedule::start(self.path.to_path_buf(), Arc::downgrade(&self.health), clock)
+        BackupSchedule::start(self.path().to_owned(), Arc::downgrade(&self.health), clock)
     }
 }
 

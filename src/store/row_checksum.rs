@@ -10,13 +10,13 @@ use rusqlite::{
 };
 
 /// Returns the SQL condition for a damaged row with these columns.
-pub(in crate::store) fn is_damaged(columns: &str) -> String {
+pub(crate) fn is_damaged(columns: &str) -> String {
     format!("checksum <> row_checksum({columns})")
 }
 
 /// Returns the assignments of an `UPDATE` that sets these columns to these SQL values, with the checksum of the changed
 /// row. `checked` are the columns of the checksum.
-pub(in crate::store) fn assignments(checked: &str, columns: &[(&str, &str)]) -> String {
+pub(crate) fn assignments(checked: &str, columns: &[(&str, &str)]) -> String {
     let value_of = |column| columns.iter().find(|(name, _)| *name == column).map_or(column, |(_, value)| *value);
     let next: Vec<&str> = checked.split(", ").map(value_of).collect();
     let assignments: String = columns.iter().map(|(name, value)| format!("{name} = {value}, ")).collect();
@@ -25,7 +25,7 @@ pub(in crate::store) fn assignments(checked: &str, columns: &[(&str, &str)]) -> 
 
 /// Returns the checksum of the values of all checked columns, a CRC32. NULL adds nothing, so that a new column keeps the
 /// checksums of older rows.
-pub(in crate::store) fn of_values<'a>(values: impl Iterator<Item = ValueRef<'a>>) -> i64 {
+pub(crate) fn of_values<'a>(values: impl Iterator<Item = ValueRef<'a>>) -> i64 {
     let mut bytes = Vec::with_capacity(512);
     for (index, value) in (0_u8..).zip(values) {
         let (kind, content): (u8, &[u8]) = match &value {
@@ -49,7 +49,7 @@ const COMPRESSED: u8 = 1;
 const CHECKSUM_BYTES: usize = 4;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::store) enum PackedContent<'a> {
+pub(crate) enum PackedContent<'a> {
     /// The text itself.
     Plain(&'a [u8]),
     /// A frame of zstd.
@@ -58,7 +58,7 @@ pub(in crate::store) enum PackedContent<'a> {
 
 impl PackedContent<'_> {
     /// Returns the value to store: the content with its checksum. `packed_with` says what else the text depends on.
-    pub(in crate::store) fn with_checksum(self, packed_with: [Option<i64>; 2]) -> Value {
+    pub(crate) fn with_checksum(self, packed_with: [Option<i64>; 2]) -> Value {
         let (kind, bytes) = match self {
             Self::Plain(bytes) => (PLAIN, bytes),
             Self::Compressed(bytes) => (COMPRESSED, bytes),
@@ -73,7 +73,7 @@ impl PackedContent<'_> {
 
 /// Returns the content of a stored text; `None` if its checksum is wrong. A text without a checksum begins with zstd's
 /// magic number.
-pub(in crate::store) fn without_checksum(stored: &[u8], packed_with: [Option<i64>; 2]) -> Option<PackedContent<'_>> {
+pub(crate) fn without_checksum(stored: &[u8], packed_with: [Option<i64>; 2]) -> Option<PackedContent<'_>> {
     if stored.starts_with(&zstd::zstd_safe::MAGICNUMBER.to_le_bytes()) {
         return Some(PackedContent::Compressed(stored));
     }
@@ -96,7 +96,7 @@ fn of_packed(sealed: &[u8], packed_with: [Option<i64>; 2]) -> u32 {
 }
 
 /// Registers the SQL functions of this module on a connection.
-pub(in crate::store) fn register(connection: &Connection) -> Result<()> {
+pub(crate) fn register(connection: &Connection) -> Result<()> {
     let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC | FunctionFlags::SQLITE_DIRECTONLY;
     connection.create_scalar_function("row_checksum", -1, flags, |call| {
         Ok(of_values((0..call.len()).map(|argument| call.get_raw(argument))))

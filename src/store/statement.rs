@@ -7,7 +7,7 @@ use rusqlite::{Connection, OptionalExtension, Params, Row};
 use super::error::Result;
 
 /// Runs a statement that the connection keeps prepared.
-pub(in crate::store) trait CachedStatements {
+pub(crate) trait CachedStatements {
     fn connection(&self) -> &Connection;
 
     /// Runs a statement that returns no rows.

@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 
 use super::{
     AlertQuery, AppliedObservation, ImportReport, OpenMark, OperationResult, QuoteSubmission, Reader, Receipt,
-    Reversal, Store,
+    Reversal, Store, StoredBody,
     error::Result,
     payload,
     tables::{alerts, transactions},
@@ -34,6 +34,16 @@ impl Reader {
         self.snapshot(|| {
             Ok((transactions::all(self.db())?, alerts::load(self.db(), AlertQuery::Active)?, self.last_change()?))
         })
+    }
+}
+
+impl StoredBody {
+    /// Returns the body; `None` if the store doesn't hold it.
+    pub(crate) fn into_text(self) -> Option<String> {
+        match self {
+            Self::Text(text) => Some(text),
+            Self::InLog { .. } => None,
+        }
     }
 }
 

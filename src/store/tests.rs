@@ -20,7 +20,7 @@ use tempfile::TempDir;
 
 use super::{
     file::paths,
-    tables::{changes, observations, search_index::SearchPlan},
+    tables::{changes, search_index::SearchPlan},
     *,
 };
 use crate::{
@@ -215,7 +215,7 @@ fn repeated_answers_are_counted_and_the_last_body_is_kept() {
     observe(&store, row, fixtures::fails(RequestFailure::Transport("refused".into())), 25);
     observe(&store, row, body(RouterStatus::Success, 9), 30);
     let reader = store.reader().unwrap();
-    let kept = observations::of_transaction(&Connection::open(store.path()).unwrap(), row).unwrap();
+    let kept = reader.answers(row).unwrap();
     let counted: Vec<_> = kept.iter().map(|kept| (kept.summary.as_str(), kept.times)).collect();
     assert_eq!(counted, [("ongoing", 4), ("refused", 1), ("success", 1)]);
     assert_eq!(reader.body(kept[0].id).unwrap().and_then(StoredBody::into_text), body(RouterStatus::Ongoing, 1).body);

@@ -4,7 +4,6 @@
 //! A wakeup carries no changes. The thread that polls for other processes' commits starts with the first subscriber.
 
 use std::{
-    path::PathBuf,
     sync::{
         Arc, Mutex, PoisonError, Weak,
         atomic::{AtomicI64, Ordering},
@@ -40,7 +39,6 @@ pub enum WakeKind {
 }
 
 pub(super) struct Watcher {
-    path: PathBuf,
     health: Arc<StoreHealth>,
     wakeups: Wakeups,
     /// The number of the last commit by this process's writer; -1 before the first.
@@ -81,10 +79,10 @@ impl Wakeups {
 }
 
 impl Watcher {
-    pub(super) fn new(path: PathBuf, health: Arc<StoreHealth>) -> Self {
+    pub(super) fn new(health: Arc<StoreHealth>) -> Self {
         let (wakeups, last_own_commit, poll_thread) =
             (Wakeups::default(), Arc::new(AtomicI64::new(-1)), Mutex::new(None));
-        Self { path, health, wakeups, last_own_commit, poll_thread }
+        Self { health, wakeups, last_own_commit, poll_thread }
     }
 
     /// Called by the writer after each transaction that wrote something or failed, with its commit if something was
@@ -129,7 +127,7 @@ impl Watcher {
 
     fn open_others(&self) -> Result<OtherProcesses> {
         Ok(OtherProcesses {
-            reader: Reader::open(&self.path)?,
+            reader: Reader::open(self.health.path())?,
             health: Arc::downgrade(&self.health),
             wakeups: self.wakeups.clone(),
             last_own_commit: Arc::clone(&self.last_own_commit),

@@ -6,7 +6,6 @@
 
 use std::{
     mem,
-    path::PathBuf,
     pin::Pin,
     sync::{
         Arc, Mutex, PoisonError,
@@ -33,6 +32,7 @@ use super::{
         changes,
         open_transactions::{self, OpenMark},
     },
+    watcher::Watcher,
 };
 use crate::domain::{
     batch::Batch,
@@ -120,9 +120,6 @@ pub(super) enum WriteJob {
 
 /// Called with an operation that is kept, and its moment.
 pub type OnOperationKept = Box<dyn FnMut(&Operation, DateTime<Utc>) + Send>;
-
-/// Called after each transaction that wrote something or failed, with its commit if something was written.
-pub(super) type OnCommit = Box<dyn Fn(Option<Commit>) + Send>;
 
 #[cfg(test)]
 pub(super) type TestWrite = Box<dyn Fn(&Connection) -> Result<()> + Send>;
@@ -225,13 +222,8 @@ impl Future for Receipt {
 
 impl Writer {
     /// Starts the thread.
-    pub(super) fn spawn(
-        connection: Connection,
-        path: PathBuf,
-        health: Arc<StoreHealth>,
-        on_commit: OnCommit,
-    ) -> Result<Self> {
-        let (queue, mut worker) = WriterThread::new(connection, path, health, on_commit);
+    pub(super) fn spawn(connection: Connection, health: Arc<StoreHealth>, watcher: Arc<Watcher>) -> Result<Self> {
+        let (queue, mut worker) = WriterThread::new(connection, health, watcher);
         let queued = Arc::clone(&worker.queued);
         let thread = thread::Builder::new()
             .name("store-writer".into())
@@ -354,8 +346,8 @@ impl QueuedWrite {
 /// The state of the writer's thread.
 struct WriterThread {
     connection: Connection,
-    path: PathBuf,
     health: Arc<StoreHealth>,
+    watcher: Arc<Watcher>,
     /// The size of the log, in bytes, above which a checkpoint is tried.
     log_limit: u64,
     /// The value that `PRAGMA synchronous` was last set to.
@@ -368,25 +360,19 @@ struct WriterThread {
     unchecked_answers: usize,
     queued: Arc<QueueState>,
     receiver: Receiver<QueuedWrite>,
-    on_commit: OnCommit,
     /// Called with each operation that is kept, in the order of the commits, if a simulation records them.
     on_kept: Option<OnOperationKept>,
 }
 
 impl WriterThread {
     /// Creates the state of a writer, with the queue of its writes.
-    fn new(
-        connection: Connection,
-        path: PathBuf,
-        health: Arc<StoreHealth>,
-        on_commit: OnCommit,
-    ) -> (Sender<QueuedWrite>, Self) {
+    fn new(connection: Connection, health: Arc<StoreHealth>, watcher: Arc<Watcher>) -> (Sender<QueuedWrite>, Self) {
         let (queue, receiver) = mpsc::channel();
-        tracing::debug!(path = %path.display(), "store opened");
+        tracing::debug!(path = %health.path().display(), "store opened");
         let worker = Self {
             connection,
-            path,
             health,
+            watcher,
             log_limit: LOG_LIMIT,
             synchronous: None,
             is_derived: false,
@@ -394,7 +380,6 @@ impl WriterThread {
             unchecked_answers: 0,
             queued: Arc::default(),
             receiver,
-            on_commit,
             on_kept: None,
         };
         (queue, worker)
@@ -480,7 +465,7 @@ impl WriterThread {
         }
         // Called before the answers: when a receipt resolves, the subscribers have been woken.
         if commit.is_some() || outcome.is_err() || self.health.fault() != fault {
-            (self.on_commit)(commit);
+            self.watcher.on_commit(commit);
         }
         for job in jobs {
             if let (Some(on_kept), Ok(())) = (&mut self.on_kept, &outcome) {
@@ -534,13 +519,13 @@ impl WriterThread {
     /// Checkpoints a log that has grown too large. While there is always some reader, SQLite never restarts the log by
     /// itself.
     fn limit_log_size(&mut self) {
-        let size = paths::log_size(&self.path);
+        let size = paths::log_size(self.health.path());
         if size <= self.log_limit {
             return;
         }
         let outcome = self.checkpoint();
         // During a long read the checkpoint isn't tried with each write.
-        let is_small = paths::log_size(&self.path) <= LOG_LIMIT;
+        let is_small = paths::log_size(self.health.path()) <= LOG_LIMIT;
         self.log_limit = if is_small { LOG_LIMIT } else { size.saturating_add(LOG_LIMIT) };
         if !is_small {
             tracing::warn!(

@@ -36,7 +36,7 @@ pub(crate) struct LeaseStatus {
 
 /// The lease of one ID, and the way to the database.
 pub(crate) struct LeaseDriver {
-    /// The way to the database.
+    /// Opens connections to the database.
     pub(crate) connector: Connector,
     pub(crate) id: HolderId,
     /// How much longer than others this machine waits before it takes the lease.

@@ -4,7 +4,7 @@
 //!   session   writes ──► log ──► replica      what this process writes, and what others wrote, in one order
 //!   lease     which machine may poll?         pure; `driver` carries out its requests
 //!   snapshot  a replica for a new machine
-//!   database  the only SQL for PostgreSQL     connect, password, error: the way there
+//!   database  the only SQL for PostgreSQL     connect, password, error: open the connection
 //! ```
 //!
 //! The module knows machines, their clocks and the database. It must never look inside an operation, and never decide

@@ -59,7 +59,7 @@ pub enum HelpSection {
 }
 
 impl HelpSection {
-    /// All groups, in the order of the help: the most needed first.
+    /// All sections, in the order of the help: the most needed first.
     pub const ALL: [Self; 6] = [Self::Move, Self::Triage, Self::Share, Self::Find, Self::Track, Self::View];
 
     /// Whether the commands of the section act on transactions, so that none must run by a guess.
@@ -70,7 +70,7 @@ impl HelpSection {
         }
     }
 
-    /// Returns the heading of the group.
+    /// Returns the heading of the section.
     pub fn title(self) -> &'static str {
         match self {
             Self::Move => "MOVE AND OPEN",
@@ -86,8 +86,6 @@ impl HelpSection {
 /// The target that a command needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TargetKind {
-    /// No target, or the command reports a missing target itself.
-    Nothing,
     /// The selected transaction, or in the alert list the selected alert.
     One,
     /// The marked transactions if any are marked, otherwise the same as `One`.
@@ -111,8 +109,8 @@ pub struct KeyCommand {
     pub contexts: &'static [KeyContext],
     /// The argument in the command line; `None` if the command takes no argument.
     pub argument: Option<CommandArgument>,
-    /// The target that the command needs.
-    pub needs: TargetKind,
+    /// The target that the command needs; `None` if it needs none, or reports a missing target itself.
+    pub needs: Option<TargetKind>,
     pub group: HelpSection,
 }
 
@@ -125,21 +123,12 @@ pub struct CommandArgument {
     pub placeholder: &'static str,
 }
 
-macro_rules! argument {
+macro_rules! optional {
     () => {
         None
     };
-    ($id:ident $placeholder:literal) => {
-        Some(CommandArgument { of: CommandWithArgument::$id, placeholder: $placeholder })
-    };
-}
-
-macro_rules! needs {
-    () => {
-        TargetKind::Nothing
-    };
-    ($needs:ident) => {
-        TargetKind::$needs
+    ($value:expr) => {
+        Some($value)
     };
 }
 
@@ -349,8 +338,8 @@ macro_rules! commands {
             help: $help,
             keys: &[$($key),*],
             contexts: &[$(KeyContext::$context),*],
-            argument: argument!($($id $argument)?),
-            needs: needs!($($needs)?),
+            argument: optional!($(CommandArgument { of: CommandWithArgument::$id, placeholder: $argument })?),
+            needs: optional!($(TargetKind::$needs)?),
             group: HelpSection::$group,
         },)*];
     };
@@ -360,8 +349,8 @@ command_table!(commands);
 
 impl CommandId {
     /// Returns the target that the command needs.
-    pub fn target_kind(self) -> TargetKind {
-        COMMANDS.iter().find(|command| command.id == self).map_or(TargetKind::Nothing, |command| command.needs)
+    pub fn target_kind(self) -> Option<TargetKind> {
+        COMMANDS.iter().find(|command| command.id == self).and_then(|command| command.needs)
     }
 }
 

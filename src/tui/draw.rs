@@ -4,6 +4,7 @@
 
 use std::borrow::Cow;
 
+use chrono::{DateTime, Utc};
 use ratatui::{
     Frame,
     buffer::Buffer,
@@ -77,6 +78,12 @@ impl DrawContext<'_> {
         self.model.setting.keys.shown(id)
     }
 
+    /// Returns a moment in the person's time zone: in the format `today` if the moment is today, else in `other`.
+    pub(crate) fn local_time(&self, at: DateTime<Utc>, today: &str, other: &str) -> String {
+        let [there, here] = [at, self.now.wall].map(|moment| moment.with_timezone(&self.model.setting.zone));
+        there.format(if there.date_naive() == here.date_naive() { today } else { other }).to_string()
+    }
+
     pub(crate) fn titled_block<'t>(&self, title: impl Into<Cow<'t, str>>) -> Block<'t> {
         Block::bordered().border_set(self.theme.border).title(Span::styled(title, self.theme.label()))
     }
@@ -118,7 +125,7 @@ pub(crate) fn put_dialog(block: Block<'_>, pane: Rect, frame: &mut Frame<'_>) ->
     put_block(block, pane, frame)
 }
 
-/// Whether the panes of a screen beside the list have frames: in a wide and not too low body.
+/// Whether the panes of the alerts and of the log have frames: in a body of at least 100 columns and 14 rows.
 pub(crate) fn has_frames(body: Rect) -> bool {
     const MIN_SIZE: (u16, u16) = (100, 14);
     body.width >= MIN_SIZE.0 && body.height >= MIN_SIZE.1

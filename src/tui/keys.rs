@@ -56,14 +56,9 @@ impl Keys {
     /// Removes default keys that a person gave to another command, but never the last key of a command. So a new
     /// default key breaks no older settings.
     fn drop_reassigned_keys(&mut self, own: &BTreeMap<String, Vec<String>>) {
-        let is_own = |command: &KeyCommand| own.contains_key(command.name);
-        let taken: Vec<(&KeyCommand, Vec<String>)> = self
-            .0
-            .iter()
-            .filter(|(command, _)| is_own(command))
-            .map(|(command, keys)| (*command, keys.clone()))
-            .collect();
-        for (command, keys) in self.0.iter_mut().filter(|(command, _)| !is_own(command)) {
+        let (taken, others): (Vec<_>, Vec<_>) =
+            self.0.iter_mut().partition(|(command, _)| own.contains_key(command.name));
+        for (command, keys) in others {
             let is_taken = |key: &String| {
                 let shares =
                     |other: &KeyCommand| other.contexts.iter().any(|context| command.contexts.contains(context));
@@ -109,17 +104,13 @@ impl Keys {
 
     /// Returns the first key of a command, if the command has a key.
     pub fn first_key(&self, id: CommandId) -> Option<&str> {
-        let (_, keys) = self.all().find(|(command, _)| command.id == id)?;
-        keys.first().map(String::as_str)
+        self.of(id).first().map(String::as_str)
     }
 
     /// Returns the command of a key. Earlier contexts take precedence.
     pub fn lookup(&self, contexts: &[KeyContext], key: &str) -> Option<CommandId> {
         let within = |context: &KeyContext| {
-            let mut matching = self
-                .all()
-                .filter(|(command, keys)| command.contexts.contains(context) && keys.iter().any(|own| own == key));
-            matching.next()
+            self.all().find(|(command, keys)| command.contexts.contains(context) && keys.iter().any(|own| own == key))
         };
         contexts.iter().find_map(within).map(|(command, _)| command.id)
     }

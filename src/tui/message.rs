@@ -82,10 +82,15 @@ pub enum Msg {
     QuoteRead(i64, Option<Box<StoredQuote>>),
     /// The result of an import.
     Imported(Result<ImportReport, String>),
-    /// A text to copy by the terminal's escape sequence. The loop copies the text, and sends `CopyResult` instead.
+    /// A text to copy by the terminal's escape sequence. The loop copies the text, and applies `Copied` with the result.
     CopyByTerminal(String),
     /// The result of copying a text.
-    Copied(CopyResult),
+    Copied {
+        /// The text.
+        text: String,
+        /// A sentence: how the text was copied, or why copying failed.
+        outcome: Result<String, String>,
+    },
     /// A link could not be opened. `update` copies the link instead.
     NotOpened {
         /// The link.
@@ -118,12 +123,4 @@ pub struct StoreUpdate {
     pub profile_alerts: Vec<Alert>,
     /// The errors that keep notifications from being delivered.
     pub notification_errors: Vec<String>,
-}
-
-/// The result of copying a text.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CopyResult {
-    pub text: String,
-    /// A sentence: how the text was copied, or why copying failed.
-    pub outcome: Result<String, String>,
 }

@@ -268,30 +268,23 @@ impl Dashboard {
         }
     }
 
-    fn handle_message(&mut self, message: Msg) {
-        let message = match message {
+    fn handle_message(&mut self, mut message: Msg) {
+        match &mut message {
             Msg::StoreChanged(update) => {
                 self.change_read = ChangeRead::Idle;
                 if update.feed.has_more {
                     self.read_changes();
                 }
-                Msg::StoreChanged(update)
             }
-            Msg::NotRead(reason) => {
-                self.change_read = ChangeRead::RetryAtTick;
-                Msg::NotRead(reason)
+            Msg::NotRead(_) => self.change_read = ChangeRead::RetryAtTick,
+            Msg::Page(_) => self.finish_page(),
+            Msg::Counted(_) => self.finish_count(),
+            Msg::CopyByTerminal(text) => {
+                let text = std::mem::take(text);
+                message = self.copy_by_terminal(text);
             }
-            Msg::Page(page) => {
-                self.finish_page();
-                Msg::Page(page)
-            }
-            Msg::Counted(counted) => {
-                self.finish_count();
-                Msg::Counted(counted)
-            }
-            Msg::CopyByTerminal(text) => self.copy_by_terminal(text),
             // The loop does nothing of its own for these.
-            message @ (Msg::Key(_)
+            Msg::Key(_)
             | Msg::Paste(_)
             | Msg::Burst(_)
             | Msg::Click(_)
@@ -313,14 +306,14 @@ impl Dashboard {
             | Msg::QuoteAsked(..)
             | Msg::QuoteRead(..)
             | Msg::Imported(_)
-            | Msg::Copied(_)
+            | Msg::Copied { .. }
             | Msg::NotOpened { .. }
             | Msg::Written(..)
             | Msg::UndoesImport(_)
             | Msg::Done(_)
             | Msg::Failed(_)
-            | Msg::Tick) => message,
-        };
+            | Msg::Tick => {}
+        }
         self.apply_message(message);
         // While the keyboard is idle, one frame shows all results of a second's reads.
         if self.pace.is_active() || self.tasks.is_empty() {
@@ -375,15 +368,7 @@ impl Dashboard {
             }
             Effect::LoadBody(row) => {
                 let (reader, store) = (self.details.clone(), self.store.clone());
-                self.spawn(move || {
-                    // The reader is free while a light replica asks the team's database.
-                    let found = reader.read(|reader| queries::last_bodies(reader, row));
-                    let body = found.and_then(|found| match found {
-                        Some(found) => queries::body(&store, found),
-                        None => Ok(None),
-                    });
-                    body.map_or_else(|error| Msg::Failed(error.to_string()), |body| Msg::Body(row, Box::new(body)))
-                });
+                self.spawn_fallible(move || Ok(Msg::Body(row, Box::new(queries::body(&reader, &store, row)?))));
             }
             Effect::LoadForTexts(rows, wanted) => {
                 self.query(move |reader| Ok(Msg::ForTexts(queries::transactions(reader, &rows)?, wanted)));

@@ -184,7 +184,7 @@ pub(crate) fn assert_paste(found: &[PasteFinding]) {
         assert!(pasted.line >= 1);
         match &pasted.content {
             PastedContent::Complete(new) => assert_transaction(new),
-            PastedContent::Again { hash, line } => {
+            PastedContent::Duplicate { hash, line } => {
                 assert!(*line >= 1);
                 assert_clean(hash.as_str());
             }

@@ -75,8 +75,8 @@ pub(crate) fn add(args: &AddArgs, cx: &mut Context) -> color_eyre::Result<Exit> 
     let Some(new) = read(&values(args, &labels), args.any_chain, cx.err)? else { return Ok(Exit::Usage) };
     let operation = Operation::Track { profile: cx.profile.clone(), transactions: vec![new] };
     let report = cx.store.apply(operation, cx.now.wall).wait()?.tracked()?;
-    if let Some(twice) = report.other_profiles_notice() {
-        writeln!(cx.err, "warning: {twice}; each profile polls it")?;
+    if let Some(notice) = report.other_profiles_notice() {
+        writeln!(cx.err, "warning: {notice}; each profile polls it")?;
     }
     let known = report.first().map(|row| cx.store.reader()?.list_row(row)).transpose()?.flatten();
     if let Some(known) = known {

@@ -107,7 +107,7 @@ pub(crate) fn dashboard(args: &DashboardArgs, forces_plain: bool, settings: &Set
     let store = opening::open_store(settings, team.as_ref())?;
     let setting = DashboardSettings {
         profile: settings.profile.clone(),
-        other_profiles: settings.beside.iter().map(|account| account.profile.clone()).collect(),
+        other_profiles: settings.beside.iter().map(|connection| connection.profile.clone()).collect(),
         shown_id: clients.first().map(|(client, _)| client.shown_id.clone()),
         author: store.author(),
         is_demo: false,
@@ -120,7 +120,7 @@ pub(crate) fn dashboard(args: &DashboardArgs, forces_plain: bool, settings: &Set
         keys: Keys::new(&settings.keys)?,
         notification_channels: notifiers::names(&channels),
     };
-    let theme = theme::of(settings)?;
+    let theme = theme::load_from_settings(settings)?;
     tokio_runtime::start()?.block_on(async {
         let clock = Clock::system();
         let _maintenance = maintenance::start(&store, settings.keep_bodies, &clock);

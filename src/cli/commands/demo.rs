@@ -99,7 +99,7 @@ pub(crate) fn demo(args: &DemoArgs, flags: &CommandLineSettings) -> Result<Exit>
     let service =
         Arc::new(Mutex::new(SimulatedService::new(world, ServiceLimits { rps: RPS, ..ServiceLimits::default() })));
     let color = flags.color.or_else(|| environment.color().map(|(color, _)| color)).unwrap_or_default();
-    let theme = theme::of_environment(color, flags.is_ascii)?;
+    let theme = theme::load_from_environment(color, flags.is_ascii)?;
     let setting = DashboardSettings {
         is_demo: true,
         asks_chains: true,

@@ -25,7 +25,7 @@ use crate::{
         operation::Operation,
         quote::{
             Quote, QuoteAnswer, QuoteRequest,
-            draft::{QuoteDraft, QuoteField, QuoteFieldError},
+            draft::{QuoteField, QuoteFieldError},
         },
         span,
     },
@@ -149,17 +149,16 @@ fn load_outcome(id: i64, exit: Exit, cx: &Context) -> Result<QuoteResult> {
 
 /// Returns the request, or every invalid value.
 fn parse_request(args: &QuoteArgs) -> Result<QuoteRequest, Vec<QuoteFieldError>> {
-    let draft = QuoteDraft {
-        from_chain: &args.from_chain,
-        from_token: &args.from_token,
-        from_amount: &args.from_amount,
-        to_chain: &args.to_chain,
-        to_token: &args.to_token,
-        from_address: &args.from_address,
-        to_address: args.to_address.as_deref(),
-        is_quote_only: !args.with_transaction_data,
+    let value = |field| match field {
+        QuoteField::FromChain => Some(args.from_chain.as_str()),
+        QuoteField::FromToken => Some(args.from_token.as_str()),
+        QuoteField::FromAmount => Some(args.from_amount.as_str()),
+        QuoteField::ToChain => Some(args.to_chain.as_str()),
+        QuoteField::ToToken => Some(args.to_token.as_str()),
+        QuoteField::FromAddress => Some(args.from_address.as_str()),
+        QuoteField::ToAddress => args.to_address.as_deref(),
     };
-    draft.request(args.any_chain)
+    QuoteRequest::parse(value, !args.with_transaction_data, args.any_chain)
 }
 
 /// Returns the option for a value: `--from-chain` for `fromChain`.

@@ -272,7 +272,8 @@ impl<'a> From<&'a HistoryLine> for HistoryView<'a> {
                 Self { at, kind: change.kind.name(), text, author, answer: change.observation, changed: &[] }
             }
             HistoryLine::Observation(answer, changed) => {
-                Self { at, kind: "answer", text: answer.event_text(), author: None, answer: Some(answer.id), changed }
+                let text = format!("answer: {}", answer.description());
+                Self { at, kind: "answer", text, author: None, answer: Some(answer.id), changed }
             }
         }
     }

@@ -98,13 +98,6 @@ pub(super) fn with_time(at: DateTime<Utc>, setting: &DashboardSettings, line: &s
     format!("{} {line}", at.with_timezone(&setting.zone).format("%H:%M:%S"))
 }
 
-/// Formats a batch of changes as lines of text.
-pub(super) struct BatchText<'a> {
-    pub(super) batch: ChangeBatch,
-    pub(super) setting: &'a DashboardSettings,
-    pub(super) now: DateTime<Utc>,
-}
-
 /// A sentence and the transactions to which it applies.
 struct SentenceGroup {
     at: DateTime<Utc>,
@@ -114,26 +107,26 @@ struct SentenceGroup {
     alert_fires: bool,
 }
 
-impl BatchText<'_> {
+impl ChangeBatch {
     /// Returns the lines: first the changes of profiles, then the transactions by the time of their last change.
-    pub(super) fn lines(&self) -> Vec<String> {
-        let mut lines = self.batch.summary.clone();
-        let of_profile = self.batch.changes.iter().filter(|change| {
-            change.transaction.is_none() && self.setting.shows_profile(&change.profile) && is_relevant(&change.kind)
+    pub(super) fn lines(&self, setting: &DashboardSettings, now: DateTime<Utc>) -> Vec<String> {
+        let mut lines = self.summary.clone();
+        let of_profile = self.changes.iter().filter(|change| {
+            change.transaction.is_none() && setting.shows_profile(&change.profile) && is_relevant(&change.kind)
         });
-        let text =
-            |change: &Change| format!("{}{}", self.setting.profile_prefix(&change.profile), format_change(change));
-        lines.extend(of_profile.map(|change| with_time(change.at, self.setting, &text(change))));
+        let text = |change: &Change| format!("{}{}", setting.profile_prefix(&change.profile), format_change(change));
+        lines.extend(of_profile.map(|change| with_time(change.at, setting, &text(change))));
         let mut groups = self.groups();
         groups.sort_by_key(|group| group.at);
-        lines.extend(groups.iter().map(|group| with_time(group.at, self.setting, &self.format_group(group))));
+        let text = |group: &SentenceGroup| self.format_group(group, now, setting.zone);
+        lines.extend(groups.iter().map(|group| with_time(group.at, setting, &text(group))));
         lines
     }
 
     /// Returns one sentence for the changes of each transaction. Transactions with the same sentence form one group.
     fn groups(&self) -> Vec<SentenceGroup> {
         let (mut of_row, mut indexes): (Vec<SentenceGroup>, HashMap<RowId, usize>) = Default::default();
-        for change in self.batch.changes.iter().filter(|change| is_relevant(&change.kind)) {
+        for change in self.changes.iter().filter(|change| is_relevant(&change.kind)) {
             let Some(row) = change.transaction else { continue };
             let text = format_change(change);
             let alert_fires = makes_alert_fire(&change.kind);
@@ -163,11 +156,11 @@ impl BatchText<'_> {
     }
 
     /// Returns the line of a group, without the time.
-    fn format_group(&self, group: &SentenceGroup) -> String {
+    fn format_group(&self, group: &SentenceGroup, now: DateTime<Utc>, zone: FixedOffset) -> String {
         let known: Vec<&Transaction> =
-            group.rows.iter().filter_map(|row| Some(&self.batch.changed.get(row)?.transaction)).collect();
+            group.rows.iter().filter_map(|row| Some(&self.changed.get(row)?.transaction)).collect();
         let SentenceGroup { text, rows, .. } = group;
-        let action = if group.alert_fires { self.action(&known) } else { String::new() };
+        let action = if group.alert_fires { action(&known, now, zone) } else { String::new() };
         match (rows.len(), known.as_slice()) {
             (1, []) => format!("a transaction that is no longer tracked: {text}"),
             (1, [tx, ..]) => format!("{}: {text}{action}", name_in_words(tx)),
@@ -179,18 +172,17 @@ impl BatchText<'_> {
             }
         }
     }
+}
 
-    /// Returns the action about an alert; for several transactions only if all have the same action.
-    fn action(&self, known: &[&Transaction]) -> String {
-        let (now, zone) = (self.now, self.setting.zone);
-        match known {
-            [] => String::new(),
-            [tx] => format!(". {}", format_advice(tx, now, zone)),
-            [first, others @ ..] => {
-                let action = |tx: &Transaction| advice::advise(tx, now, zone).act;
-                let shared = Some(action(first)).filter(|shared| others.iter().all(|tx| action(tx) == *shared));
-                shared.map_or_else(String::new, |action| format!(". To do: {}", text::clean(&action)))
-            }
+/// Returns the action about an alert; for several transactions only if all have the same action.
+fn action(known: &[&Transaction], now: DateTime<Utc>, zone: FixedOffset) -> String {
+    match known {
+        [] => String::new(),
+        [tx] => format!(". {}", format_advice(tx, now, zone)),
+        [first, others @ ..] => {
+            let action = |tx: &Transaction| advice::advise(tx, now, zone).act;
+            let shared = Some(action(first)).filter(|shared| others.iter().all(|tx| action(tx) == *shared));
+            shared.map_or_else(String::new, |action| format!(". To do: {}", text::clean(&action)))
         }
     }
 }
@@ -264,7 +256,7 @@ mod tests {
         let listed = |row: RowId| (row, ListRow { transaction: tx::transaction(row.0), alerts: Vec::new() });
         let changed = rows.map(listed).collect();
         let batch = ChangeBatch { changes, changed, summary: Vec::new(), has_more: false };
-        BatchText { batch, setting: &setting(), now: at(60) }.lines()
+        batch.lines(&setting(), at(60))
     }
 
     fn status(previous: &str, current: &str) -> ChangeKind {

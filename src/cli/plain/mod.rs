@@ -16,10 +16,7 @@ use futures_util::future::OptionFuture;
 use tokio::{sync::mpsc, task::spawn_blocking};
 
 pub(super) use self::typed_commands::PlainInputs;
-use self::{
-    changes::{BatchText, ChangeBatch},
-    typed_commands::TypedCommand,
-};
+use self::{changes::ChangeBatch, typed_commands::TypedCommand};
 use crate::{
     domain::text,
     runtime::{
@@ -154,7 +151,7 @@ impl ChangePrinter {
             let (feed, setting, now) = (self.feed.clone(), parts.setting.clone(), parts.clock.now().wall);
             let batch = spawn_blocking(move || ChangeBatch::read(&feed, &setting, now)).await??;
             let more = batch.has_more;
-            print_lines(&BatchText { batch, setting: &parts.setting, now: parts.clock.now().wall }.lines())?;
+            print_lines(&batch.lines(&parts.setting, parts.clock.now().wall))?;
             if !more {
                 break;
             }

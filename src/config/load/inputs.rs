@@ -90,7 +90,7 @@ impl<'a> SettingInputs<'a> {
         let notify =
             from_file(self.file.notify, "notify").unwrap_or((NotificationMode::default(), SettingSource::Default));
         let bell = from_file(self.file.bell, "bell").unwrap_or((false, SettingSource::Default));
-        let command = from_file(self.file.on_event.as_ref().map(Argv::command_line), "on_event");
+        let command = from_file(self.file.on_event.clone().map(|Argv(words)| words), "on_event");
         let webhook = from_file(self.file.webhook.clone().map(SecretText), "webhook");
         let events = from_file(self.file.events.clone(), "events");
         let events = events.unwrap_or((NotifiedEvent::DEFAULT.to_vec(), SettingSource::Default));
@@ -301,16 +301,8 @@ pub(super) fn from_flag<T>(value: Option<T>, flag: &'static str) -> Option<Setti
     value.map(|value| (value, SettingSource::Flag(flag)))
 }
 
-pub(super) fn from_switch_flag(is_given: bool, flag: &'static str) -> Option<SettingValue<bool>> {
-    from_flag(is_given.then_some(true), flag)
-}
-
 pub(super) fn from_variable<T>(value: Option<T>, name: &'static str) -> Option<SettingValue<T>> {
     value.map(|value| (value, SettingSource::Variable(name)))
-}
-
-pub(super) fn from_switch_variable(env: &Environment, name: &'static str) -> Option<SettingValue<bool>> {
-    from_variable(env.is_on(name).then_some(true), name)
 }
 
 pub(super) fn from_file<T>(value: Option<T>, key: &str) -> Option<SettingValue<T>> {

@@ -12,7 +12,7 @@ use regex::RegexBuilder;
 
 use super::{
     super::{ids::TxHash, span, status::RouterStatus, text::clean},
-    Expression, FilterError, SortBy, SortKey,
+    Expression, SortBy, SortKey,
     term::{ChainTest, Comparison, FilterState, FilterTest, RouteEnd, StatusTest, TimeMeasure},
     token::{self, FilterToken, ParseResult, TextSlice, TokenKind},
 };
@@ -315,16 +315,13 @@ fn parse_named_value(key: TextSlice, value: TextSlice) -> ParseResult<FilterTest
     let lower = plain.to_lowercase();
     let known = KEYS.contains(&key.text);
     if known && plain.is_empty() {
-        return Err(FilterError {
-            at: key.start..value.range().end,
-            message: format!("expected a value after `{}:`", key.text),
-        });
+        return value.fail_from(key.start, &format!("expected a value after `{}:`", key.text));
     }
     match key.text {
-        "is" => {
-            let state = STATES.iter().find(|(name, _)| *name == lower);
-            state.map_or_else(|| unknown(value, &STATES.map(|(name, _)| name)), |(_, state)| Ok(FilterTest::Is(*state)))
-        }
+        "is" => match STATES.iter().find(|(name, _)| *name == lower) {
+            Some((_, state)) => Ok(FilterTest::Is(*state)),
+            None => unknown(value, &STATES.map(|(name, _)| name), ""),
+        },
         "status" => value.list()?.into_iter().map(parse_status).collect::<ParseResult<_>>().map(FilterTest::Status),
         "chain" => Ok(FilterTest::Chain(RouteEnd::Either, ChainTest::new(plain))),
         "from" => Ok(FilterTest::Chain(RouteEnd::From, ChainTest::new(plain))),
@@ -334,10 +331,7 @@ fn parse_named_value(key: TextSlice, value: TextSlice) -> ParseResult<FilterTest
         "profile" => Ok(FilterTest::Profile(lower)),
         "by" => Ok(FilterTest::By(lower)),
         name if known => key.fail(format!("`{name}` needs a comparison; write {name}>30m or {name}<30m")),
-        _ => unknown(key, &KEYS).map_err(|error: FilterError| FilterError {
-            message: format!("{}; put text that contains `:` in quotation marks", error.message),
-            ..error
-        }),
+        _ => unknown(key, &KEYS, "; put text that contains `:` in quotation marks"),
     }
 }
 
@@ -353,7 +347,7 @@ fn parse_status(value: TextSlice) -> ParseResult<StatusTest> {
         _ => {
             let mut names: Vec<_> = RouterStatus::DOCUMENTED.iter().map(RouterStatus::name).collect();
             names.extend(["unknown", "none"]);
-            unknown(value, &names)
+            unknown(value, &names, "")
         }
     }
 }
@@ -363,9 +357,7 @@ fn parse_comparison(key: TextSlice, sign: char, value: TextSlice) -> ParseResult
         if KEYS.contains(&key.text) {
             return key.fail(format!("`{0}` can't be compared; write {0}:…", key.text));
         }
-        let error = unknown::<FilterTest>(key, &MEASURES.map(|(name, _)| name)).err();
-        let message = error.map(|error| error.message).unwrap_or_default();
-        return key.fail(format!("{message}; a route is written ARB>BASE"));
+        return unknown(key, &MEASURES.map(|(name, _)| name), "; a route is written ARB>BASE");
     };
     let (comparison, value) = match (sign, value.text.starts_with('=')) {
         ('<', false) => (Comparison::Less, value),
@@ -378,16 +370,12 @@ fn parse_comparison(key: TextSlice, sign: char, value: TextSlice) -> ParseResult
         Some(digits) if *measure == TimeMeasure::Due => (true, digits),
         _ => (false, value.text),
     };
-    let limit = span::parse(digits).map_err(|_| match value.text {
-        "" => FilterError {
-            at: key.start..value.start,
-            message: format!("write a duration after `{}`: 90s, 30m or 2h", key.text),
-        },
-        text => FilterError {
-            at: value.range(),
-            message: format!("`{}` is not a duration; write it as 90s, 30m or 2h", clean(text)),
-        },
-    })?;
+    let Ok(limit) = span::parse(digits) else {
+        return match value.text {
+            "" => value.fail_from(key.start, &format!("write a duration after `{}`: 90s, 30m or 2h", key.text)),
+            text => value.fail(format!("`{}` is not a duration; write it as 90s, 30m or 2h", clean(text))),
+        };
+    };
     let limit = TimeDelta::from_std(limit).unwrap_or(TimeDelta::MAX);
     Ok(FilterTest::Span(*measure, comparison, if negative { -limit } else { limit }))
 }
@@ -405,7 +393,7 @@ fn parse_sort_keys(value: TextSlice) -> ParseResult<Vec<SortKey>> {
             return whole.fail(format!("expected one of {} right after `-`", names.join(", ")));
         }
         let by = SortBy::ALL.iter().find(|by| by.name() == part.text.to_lowercase());
-        by.map_or_else(|| unknown(part, &names), |by| Ok(SortKey { by: *by, is_reversed }))
+        by.map_or_else(|| unknown(part, &names, ""), |by| Ok(SortKey { by: *by, is_reversed }))
     };
     let mut keys: Vec<_> = value.list()?.into_iter().map(key).collect::<ParseResult<_>>()?;
     // Thousands of transactions may have the same status, or no answer yet.
@@ -415,13 +403,13 @@ fn parse_sort_keys(value: TextSlice) -> ParseResult<Vec<SortKey>> {
     Ok(keys)
 }
 
-/// Returns the error for a word that isn't among the expected words.
-fn unknown<T>(word: TextSlice, expected: &[&str]) -> ParseResult<T> {
+/// Returns the error for a word that isn't among the expected words. `advice` ends the message.
+fn unknown<T>(word: TextSlice, expected: &[&str], advice: &str) -> ParseResult<T> {
     let lower = word.text.to_lowercase();
     let by_distance = expected.iter().map(|right| (strsim::levenshtein(&lower, right), right));
     // A word this long is not a typing error.
     let nearest = by_distance.filter(|_| lower.len() < 64).min_by_key(|(distance, _)| *distance);
     let nearest = nearest.filter(|(distance, right)| *distance <= 1 + right.len() / 3).map(|(_, right)| right);
     let hint = nearest.map_or_else(String::new, |right| format!("; did you mean `{right}`?"));
-    word.fail(format!("`{}` is unknown; expected one of {}{hint}", clean(word.text), expected.join(", ")))
+    word.fail(format!("`{}` is unknown; expected one of {}{hint}{advice}", clean(word.text), expected.join(", ")))
 }

@@ -35,72 +35,12 @@ parts! {
     ToAddress "toAddress",
 }
 
-/// The input of a person, not yet checked.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct QuoteDraft<'a> {
-    /// The source chain's ID.
-    pub from_chain: &'a str,
-    /// The source token's address.
-    pub from_token: &'a str,
-    /// The amount: an integer in the token's smallest unit.
-    pub from_amount: &'a str,
-    /// The destination chain's ID.
-    pub to_chain: &'a str,
-    /// The destination token's address.
-    pub to_token: &'a str,
-    /// The user's address on the source chain.
-    pub from_address: &'a str,
-    /// The recipient's address; `None` if it is the user's address.
-    pub to_address: Option<&'a str>,
-    /// Whether only a price is wanted.
-    pub is_quote_only: bool,
-}
-
 /// An error in one field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QuoteFieldError {
     pub field: QuoteField,
     /// The reason and the way out.
     pub reason: String,
-}
-
-impl QuoteDraft<'_> {
-    /// Returns the request, or all errors in the input. With `allows_any_chain`, unknown chain IDs are accepted.
-    ///
-    /// # Errors
-    /// If the service could only refuse the request.
-    pub(crate) fn request(&self, allows_any_chain: bool) -> Result<QuoteRequest, Vec<QuoteFieldError>> {
-        let mut errors = Vec::new();
-        let mut add_error = |field, reason: String| errors.push(QuoteFieldError { field, reason });
-        let chain = |text: &str| chains::parse(text, allows_any_chain).map_err(|error| error.to_string());
-        let from_chain = chain(self.from_chain).map_err(|reason| add_error(QuoteField::FromChain, reason)).ok();
-        let from_token =
-            address(self.from_token).map_err(|reason| add_error(QuoteField::FromToken, reason)).unwrap_or_default();
-        let amount =
-            Amount::parse(self.from_amount).map_err(|error| add_error(QuoteField::FromAmount, error.to_string())).ok();
-        let to_chain = chain(self.to_chain).map_err(|reason| add_error(QuoteField::ToChain, reason)).ok();
-        let to_token =
-            address(self.to_token).map_err(|reason| add_error(QuoteField::ToToken, reason)).unwrap_or_default();
-        let from_address =
-            address(self.from_address).map_err(|reason| add_error(QuoteField::FromAddress, reason)).unwrap_or_default();
-        let to_address = match self.to_address {
-            Some(text) => address(text).map_err(|reason| add_error(QuoteField::ToAddress, reason)).unwrap_or_default(),
-            None => from_address.clone(),
-        };
-        match (from_chain, to_chain, amount) {
-            (Some(from_chain), Some(to_chain), Some(from_amount)) if errors.is_empty() => Ok(QuoteRequest {
-                from_address,
-                from_chain,
-                from_token,
-                from_amount,
-                to_chain,
-                to_token,
-                to_address,
-                is_quote_only: self.is_quote_only,
-            }),
-            _ => Err(errors),
-        }
-    }
 }
 
 /// Checks an address. Addresses are opaque, but they contain no blanks and must not be cut.
@@ -113,7 +53,52 @@ fn address(raw: &str) -> Result<String, String> {
     }
 }
 
+/// Returns the parsed value of a field; `None` after adding its error.
+fn keep<T>(errors: &mut Vec<QuoteFieldError>, field: QuoteField, parsed: Result<T, impl ToString>) -> Option<T> {
+    parsed.map_err(|error| errors.push(QuoteFieldError { field, reason: error.to_string() })).ok()
+}
+
 impl QuoteRequest {
+    /// Returns the request with a person's values, or all errors in them. `value` returns the text of a field; `None` for
+    /// a missing recipient's address, which is then the user's address. With `allows_any_chain`, unknown chain IDs are
+    /// accepted.
+    ///
+    /// # Errors
+    /// If the service could only refuse the request.
+    pub(crate) fn parse<'a>(
+        value: impl Fn(QuoteField) -> Option<&'a str>,
+        is_quote_only: bool,
+        allows_any_chain: bool,
+    ) -> Result<Self, Vec<QuoteFieldError>> {
+        let mut errors = Vec::new();
+        let text = |field| value(field).unwrap_or_default();
+        let chain_of = |errors: &mut Vec<_>, field| keep(errors, field, chains::parse(text(field), allows_any_chain));
+        let address_of = |errors: &mut Vec<_>, field| keep(errors, field, address(text(field))).unwrap_or_default();
+        let from_chain = chain_of(&mut errors, QuoteField::FromChain);
+        let from_token = address_of(&mut errors, QuoteField::FromToken);
+        let amount = keep(&mut errors, QuoteField::FromAmount, Amount::parse(text(QuoteField::FromAmount)));
+        let to_chain = chain_of(&mut errors, QuoteField::ToChain);
+        let to_token = address_of(&mut errors, QuoteField::ToToken);
+        let from_address = address_of(&mut errors, QuoteField::FromAddress);
+        let to_address = match value(QuoteField::ToAddress) {
+            Some(_) => address_of(&mut errors, QuoteField::ToAddress),
+            None => from_address.clone(),
+        };
+        match (from_chain, to_chain, amount) {
+            (Some(from_chain), Some(to_chain), Some(from_amount)) if errors.is_empty() => Ok(Self {
+                from_address,
+                from_chain,
+                from_token,
+                from_amount,
+                to_chain,
+                to_token,
+                to_address,
+                is_quote_only,
+            }),
+            _ => Err(errors),
+        }
+    }
+
     /// Returns a warning if the user's address doesn't look like an address of the source chain: a refund would be paid
     /// to it.
     pub fn address_warning(&self) -> Option<String> {
@@ -155,23 +140,29 @@ mod tests {
     use super::*;
     use crate::domain::{fixtures, ids::ChainId};
 
-    const VALID: QuoteDraft<'_> = QuoteDraft {
-        from_chain: "42161",
-        from_token: "0xaf88",
-        from_amount: "25",
-        to_chain: "8453",
-        to_token: "0x8335",
-        from_address: "0xabc",
-        to_address: None,
-        is_quote_only: true,
-    };
+    fn valid(field: QuoteField) -> Option<&'static str> {
+        match field {
+            QuoteField::FromChain => Some("42161"),
+            QuoteField::FromToken => Some("0xaf88"),
+            QuoteField::FromAmount => Some("25"),
+            QuoteField::ToChain => Some("8453"),
+            QuoteField::ToToken => Some("0x8335"),
+            QuoteField::FromAddress => Some("0xabc"),
+            QuoteField::ToAddress => None,
+        }
+    }
 
     #[test]
     fn all_errors_are_returned_at_once_in_the_order_of_the_form() {
-        let request = VALID.request(false).unwrap();
+        let request = QuoteRequest::parse(valid, true, false).unwrap();
         assert_eq!((request.to_address.as_str(), request.from_amount.as_str()), ("0xabc", "25"));
-        let draft = QuoteDraft { from_chain: "base", from_amount: "1.5", to_token: "", to_address: Some(""), ..VALID };
-        let errors = draft.request(false).unwrap_err();
+        let wrong = |field| match field {
+            QuoteField::FromChain => Some("base"),
+            QuoteField::FromAmount => Some("1.5"),
+            QuoteField::ToToken | QuoteField::ToAddress => Some(""),
+            other => valid(other),
+        };
+        let errors = QuoteRequest::parse(wrong, true, false).unwrap_err();
         let fields: Vec<QuoteField> = errors.iter().map(|error| error.field).collect();
         assert_eq!(fields, [QuoteField::FromChain, QuoteField::FromAmount, QuoteField::ToToken, QuoteField::ToAddress]);
         assert!(errors.iter().any(|error| error.reason.contains("8453")), "{errors:?}");
@@ -201,7 +192,7 @@ mod tests {
     fn the_facts_contain_the_quote_and_its_deadline() {
         let quote =
             Quote { quote_id: Some("5f2a".into()), estimate: Some(Duration::from_secs(900)), ..Quote::default() };
-        let facts = quote.facts(&VALID.request(false).unwrap(), DateTime::UNIX_EPOCH);
+        let facts = quote.facts(&QuoteRequest::parse(valid, true, false).unwrap(), DateTime::UNIX_EPOCH);
         assert_eq!(facts[0], ("quoteId", "5f2a".into()));
         assert_eq!((facts[1].1.as_str(), facts[2].1.as_str()), ("900 s (15m)", "30m = 2 x est. 15m from sending on"));
     }

@@ -185,10 +185,13 @@ fn link(entries: Vec<ComparedEntry>) -> Vec<TreeLine> {
     let mut lines: Vec<TreeLine> = Vec::with_capacity(entries.len());
     let mut open: Vec<usize> = Vec::new();
     for (index, ComparedEntry { entry, mark, was }) in entries.into_iter().enumerate() {
+        let mut changes = mark != ChangeMark::Same;
         if entry.token == JsonToken::Close {
             let begin = open.pop().and_then(|begin| lines.get_mut(begin));
-            if let Some(LineKind::Open { end, .. }) = begin.map(|line| &mut line.kind) {
+            if let Some(LineKind::Open { end, has_changes, .. }) = begin.map(|line| &mut line.kind) {
                 *end = index;
+                // A change inside counts for the enclosing array or object too.
+                changes |= *has_changes;
             }
         }
         let kind = match entry.token {
@@ -198,10 +201,11 @@ fn link(entries: Vec<ComparedEntry>) -> Vec<TreeLine> {
         };
         let parent = open.last().copied();
         let counts = entry.token != JsonToken::Close && mark != ChangeMark::Removed;
-        if let Some(LineKind::Open { entries, .. }) =
+        if let Some(LineKind::Open { entries, has_changes, .. }) =
             parent.and_then(|parent| lines.get_mut(parent)).map(|line| &mut line.kind)
         {
             *entries += usize::from(counts);
+            *has_changes |= changes;
         }
         if entry.token == JsonToken::Open {
             open.push(index);
@@ -209,23 +213,7 @@ fn link(entries: Vec<ComparedEntry>) -> Vec<TreeLine> {
         let JsonEntry { depth, path, range, value, .. } = entry;
         lines.push(TreeLine { kind, depth, parent, path, mark, range, value, was });
     }
-    propagate_changes(&mut lines);
     lines
-}
-
-/// Marks the arrays and objects in which anything changed. It starts at the end, so that inner lines come first.
-fn propagate_changes(lines: &mut [TreeLine]) {
-    for index in (0..lines.len()).rev() {
-        let Some(line) = lines.get(index) else { continue };
-        let has_changes =
-            line.mark != ChangeMark::Same || matches!(line.kind, LineKind::Open { has_changes: true, .. });
-        let parent = line.parent.filter(|_| has_changes);
-        if let Some(LineKind::Open { has_changes, .. }) =
-            parent.and_then(|parent| lines.get_mut(parent)).map(|line| &mut line.kind)
-        {
-            *has_changes = true;
-        }
-    }
 }
 
 fn count_changes(lines: &[TreeLine]) -> usize {

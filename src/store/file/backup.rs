@@ -82,7 +82,7 @@ pub enum BackupDue {
 
 /// Copies the store that `source` has open to the file `to`. The file is verified, or isn't written. `should_continue`
 /// is called from time to time: `false` cancels the copy.
-pub(in crate::store) fn copy(
+pub(crate) fn copy(
     source: &Connection,
     to: &Path,
     existing: ExistingFilePolicy,
@@ -138,7 +138,7 @@ fn write(source: &Connection, to: &Path, should_continue: &dyn Fn() -> bool) -> 
     // The copy must be a single file, without a log beside it.
     target.pragma_update(None, "journal_mode", "delete")?;
     if let Some(reason) = integrity::find_fault(&target, CheckDepth::Full)? {
-        return Err(StoreFault::Broken(reason).into());
+        return Err(StoreFault::Damaged(reason).into());
     }
     let count = integrity::count_transactions(&target)?;
     Ok(should_continue().then_some(count))
@@ -167,7 +167,7 @@ pub(crate) fn backups(store: &Path, now: DateTime<Utc>) -> Vec<Backup> {
 
 /// Makes the daily backup if it is due. Only one process at a time makes it, and only if the store has transactions.
 /// Returns `None` otherwise.
-pub(in crate::store) fn make_daily(
+pub(crate) fn make_daily(
     store: &Path,
     at: DateTime<Utc>,
     should_continue: &dyn Fn() -> bool,
@@ -199,7 +199,7 @@ fn save_failure(store: &Path, failure: &StoreError) {
 }
 
 /// Whether a process that has finished its own command should make the daily backup.
-pub(in crate::store) fn check_due(store: &Path, at: DateTime<Utc>) -> Result<BackupDue> {
+pub(crate) fn check_due(store: &Path, at: DateTime<Utc>) -> Result<BackupDue> {
     if open_if_due(store, at)?.is_none() {
         return Ok(BackupDue::No);
     }
@@ -235,7 +235,7 @@ fn lock_file(store: &Path) -> io::Result<File> {
 }
 
 /// Makes a backup before the schema of the store changes.
-pub(in crate::store) fn before_migration(source: &Connection, store: &Path, at: DateTime<Utc>) -> Result<()> {
+pub(crate) fn before_migration(source: &Connection, store: &Path, at: DateTime<Utc>) -> Result<()> {
     let from = migrate::version(source)?;
     let refused = |reason| StoreError::NotMigrated { path: store.to_owned(), from, reason };
     // Another process that makes the daily backup finishes soon.
@@ -269,7 +269,7 @@ fn prune(store: &Path, now: DateTime<Utc>) {
 }
 
 /// Removes copies that killed processes left unfinished, unless a process makes a backup now.
-pub(in crate::store) fn remove_abandoned(store: &Path) {
+pub(crate) fn remove_abandoned(store: &Path) {
     let is_abandoned = |entry: &fs::DirEntry| entry.file_name().to_string_lossy().contains(UNFINISHED);
     // Most starts find nothing, and take no lock.
     if fs::read_dir(folder(store)).into_iter().flatten().flatten().any(|entry| is_abandoned(&entry))

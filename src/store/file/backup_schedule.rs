@@ -52,7 +52,7 @@ fn back_up_if_due(path: &Path, health: &Weak<StoreHealth>, clock: &Clock, stop_r
         Err(error) => {
             tracing::error!("{error}");
             // The copy is verified, so damage of the copy is damage of the store.
-            if let (StoreError::Fault(fault @ StoreFault::Broken(_)), Some(health)) = (error, health.upgrade()) {
+            if let (StoreError::Fault(fault @ StoreFault::Damaged(_)), Some(health)) = (error, health.upgrade()) {
                 health.report(&fault);
             }
         }

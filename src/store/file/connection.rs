@@ -16,16 +16,16 @@ use crate::store::{
 };
 
 /// The value of `PRAGMA application_id` in a hoptop store: `hopt` in ASCII.
-pub(in crate::store) const APPLICATION_ID: i64 = 0x686f_7074;
+pub(crate) const APPLICATION_ID: i64 = 0x686f_7074;
 /// The oldest usable version of SQLite: earlier versions can corrupt a WAL with two writers.
 const MIN_SQLITE: i32 = 3_051_003;
 /// The size, in bytes, above which a log is checkpointed and to which a restarted log is cut. Small in tests, so that
 /// they reach it.
-pub(in crate::store) const LOG_LIMIT: u64 = if cfg!(test) { 256 << 10 } else { 64 << 20 };
+pub(crate) const LOG_LIMIT: u64 = if cfg!(test) { 256 << 10 } else { 64 << 20 };
 
 /// Opens the store for its only writer, and creates the file if there is none. The schema isn't changed. `check` is the
 /// depth of the check. `is_known` says whether the store was open before, so that it must have a schema.
-pub(in crate::store) fn open_for_writing(path: &Path, check: Option<CheckDepth>, is_known: bool) -> Result<Connection> {
+pub(crate) fn open_for_writing(path: &Path, check: Option<CheckDepth>, is_known: bool) -> Result<Connection> {
     if rusqlite::version_number() < MIN_SQLITE {
         return Err(StoreError::OldLibrary(rusqlite::version()));
     }
@@ -51,7 +51,7 @@ pub(in crate::store) fn open_for_writing(path: &Path, check: Option<CheckDepth>,
 }
 
 /// Migrates an open store to the latest schema. From then on, closing the connection may copy the log into the file.
-pub(in crate::store) fn finish_opening(connection: &mut Connection, path: &Path) -> Result<()> {
+pub(crate) fn finish_opening(connection: &mut Connection, path: &Path) -> Result<()> {
     let fault = |error| StoreError::from_open_error(path, &error);
     migrate::migrate(connection, migrate::LATEST).map_err(fault)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false).map_err(fault)?;
@@ -72,13 +72,13 @@ fn check_file(connection: &Connection, path: &Path, check: Option<CheckDepth>, i
 }
 
 /// Opens an existing store for reading, even where nothing can be written.
-pub(in crate::store) fn open_for_reading(path: &Path) -> Result<Connection> {
+pub(crate) fn open_for_reading(path: &Path) -> Result<Connection> {
     open_maybe_immutable(path).map(|(connection, _)| connection)
 }
 
 /// Like [`open_for_reading`]. Also returns whether the connection is immutable: it sees no later change, because nothing
 /// could be written when it was opened.
-pub(in crate::store) fn open_maybe_immutable(path: &Path) -> Result<(Connection, bool)> {
+pub(crate) fn open_maybe_immutable(path: &Path) -> Result<(Connection, bool)> {
     let fault = |error: rusqlite::Error| match error::is_damage(&error) {
         true => StoreError::from(error),
         false => StoreError::Open { path: path.to_owned(), reason: error::reason(&error) },
@@ -116,7 +116,7 @@ fn immutable_uri(path: &Path) -> PathBuf {
 
 /// Runs `read` in one snapshot of the store, unaffected by concurrent writes. Inside another snapshot `read` belongs to
 /// it.
-pub(in crate::store) fn snapshot<T>(connection: &Connection, read: impl FnOnce() -> Result<T>) -> Result<T> {
+pub(crate) fn snapshot<T>(connection: &Connection, read: impl FnOnce() -> Result<T>) -> Result<T> {
     struct ReadTransaction<'a>(&'a Connection);
     impl Drop for ReadTransaction<'_> {
         fn drop(&mut self) {
@@ -141,7 +141,7 @@ pub(in crate::store) fn snapshot<T>(connection: &Connection, read: impl FnOnce()
 }
 
 /// Runs work that touches pages all over the store. A larger page cache makes such work many times faster.
-pub(in crate::store) fn with_large_cache<T>(connection: &Connection, work: impl FnOnce() -> Result<T>) -> Result<T> {
+pub(crate) fn with_large_cache<T>(connection: &Connection, work: impl FnOnce() -> Result<T>) -> Result<T> {
     /// In KiB: a negative value is a size, a positive value would be a number of pages.
     const CACHE_SIZE: i32 = -40 * 1024;
     let usual_size: i32 = connection.pragma_query_value(None, "cache_size", |row| row.get(0))?;
@@ -162,7 +162,7 @@ fn configure(connection: &Connection) -> rusqlite::Result<()> {
 }
 
 /// Refuses another program's database before anything in it is touched. Marks a new database as hoptop's.
-pub(in crate::store) fn claim(connection: &Connection, path: &Path) -> Result<()> {
+pub(crate) fn claim(connection: &Connection, path: &Path) -> Result<()> {
     let fault = |error: rusqlite::Error| match error::is_damage(&error) {
         true => StoreError::Damaged { path: path.to_owned(), reason: error.to_string() },
         false => StoreError::from_open_error(path, &error),

@@ -31,7 +31,7 @@ const CHECKS_UNTIL_WAITING: u32 = 8;
 
 /// The health of a store that this process has open.
 #[derive(Debug)]
-pub(in crate::store) struct StoreHealth {
+pub(crate) struct StoreHealth {
     path: PathBuf,
     /// The store's file, and if this process writes to it, its log and the index of the log; as they were opened.
     files: Mutex<Vec<(PathBuf, Option<Metadata>)>>,
@@ -58,7 +58,7 @@ struct HealthState {
 
 impl StoreHealth {
     /// Remembers the files of an open store. With `is_written` this process writes to the store.
-    pub(in crate::store) fn new(path: &Path, marker: Option<OpenMarker>, is_written: bool) -> Self {
+    pub(crate) fn new(path: &Path, marker: Option<OpenMarker>, is_written: bool) -> Self {
         let files = Mutex::new(vec![with_metadata(path.to_owned())]);
         let health =
             Self { path: path.to_owned(), files, marker, state: Mutex::default(), batch_phase: AtomicU64::new(0) };
@@ -69,8 +69,13 @@ impl StoreHealth {
         health
     }
 
+    /// The path of the store's file.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Records that this process writes from now on to a store that it couldn't write when it opened the store.
-    pub(in crate::store) fn begin_writing(&self) -> io::Result<()> {
+    pub(crate) fn begin_writing(&self) -> io::Result<()> {
         self.marker.as_ref().map_or(Ok(()), OpenMarker::begin_writing)?;
         self.remember_log();
         Ok(())
@@ -82,14 +87,14 @@ impl StoreHealth {
     }
 
     /// Reports and returns a fault if the file isn't the store any more.
-    pub(in crate::store) fn refuse_if_gone(&self) -> Result<(), StoreFault> {
+    pub(crate) fn refuse_if_gone(&self) -> Result<(), StoreFault> {
         let fault = self.gone_file().map(StoreFault::Gone);
         fault.iter().for_each(|fault| self.report(fault));
         fault.map_or(Ok(()), Err)
     }
 
     /// The present trouble, if there is any.
-    pub(in crate::store) fn fault(&self) -> Option<StoreFault> {
+    pub(crate) fn fault(&self) -> Option<StoreFault> {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let is_waiting = state.last_phase.1 >= CHECKS_UNTIL_WAITING
             && state.last_phase.0 == self.batch_phase.load(Ordering::Relaxed);
@@ -102,14 +107,14 @@ impl StoreHealth {
     }
 
     /// Sets why the team's log can't be appended to; `None` if it can.
-    pub(in crate::store) fn set_log_fault(&self, reason: Option<String>) {
+    pub(crate) fn set_log_fault(&self, reason: Option<String>) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.has_log_changed |= state.log_fault != reason;
         state.log_fault = reason;
     }
 
     /// Called when the writer begins a batch. Refuses if the file is damaged, or isn't the store any more.
-    pub(in crate::store) fn begin_batch(&self) -> Result<(), StoreFault> {
+    pub(crate) fn begin_batch(&self) -> Result<(), StoreFault> {
         self.batch_phase.fetch_add(1, Ordering::Relaxed);
         self.refuse_if_gone()?;
         let fault = self.state.lock().unwrap_or_else(PoisonError::into_inner).fault.clone();
@@ -117,7 +122,7 @@ impl StoreHealth {
     }
 
     /// Called when the writer has ended a batch. Returns the outcome for the batch's writes.
-    pub(in crate::store) fn end_batch(&self, outcome: Result<()>) -> Result<(), StoreFault> {
+    pub(crate) fn end_batch(&self, outcome: Result<()>) -> Result<(), StoreFault> {
         self.batch_phase.fetch_add(1, Ordering::Relaxed);
         // A commit to a file that is gone is lost.
         let outcome = outcome.and_then(|()| match self.gone_file() {
@@ -137,14 +142,14 @@ impl StoreHealth {
     }
 
     /// Records a fault that any part of this process met.
-    pub(in crate::store) fn report(&self, fault: &StoreFault) {
+    pub(crate) fn report(&self, fault: &StoreFault) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if state.fault.as_ref().is_some_and(StoreFault::needs_restart) {
             return;
         }
         tracing::error!("{fault}");
         state.fault = Some(fault.clone());
-        if let (StoreFault::Broken(reason), Some(marker)) = (fault, &self.marker)
+        if let (StoreFault::Damaged(reason), Some(marker)) = (fault, &self.marker)
             && let Err(error) = marker.write(&ExitState::Damaged(reason.clone()))
         {
             tracing::error!("failed to record the damage for the next start: {error}");
@@ -153,7 +158,7 @@ impl StoreHealth {
 
     /// Checks whether the writer makes progress, and from time to time whether the file exists and is known to be
     /// damaged. The watcher calls this every 250 ms. Returns whether the state changed.
-    pub(in crate::store) fn check(&self) -> bool {
+    pub(crate) fn check(&self) -> bool {
         let before = self.fault();
         let batch_phase = self.batch_phase.load(Ordering::Relaxed);
         let (checks, reported_damage) = {
@@ -174,7 +179,7 @@ impl StoreHealth {
             self.report(&StoreFault::Gone(file));
         }
         if let Some(reason) = reported_damage {
-            self.report(&StoreFault::Broken(reason));
+            self.report(&StoreFault::Damaged(reason));
         }
         let has_log_changed = mem::take(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner).has_log_changed);
         self.fault() != before || has_log_changed
@@ -224,7 +229,7 @@ mod tests {
             StoreHealth::new(&path, Some(marker), false)
         };
         let (one, other) = (health(), health());
-        let damage = StoreFault::Broken("a torn page".into());
+        let damage = StoreFault::Damaged("a torn page".into());
         one.report(&damage);
         let changes = (0..CHECKS_PER_DAMAGE_TEST).filter(|_| other.check()).count();
         assert_eq!((changes, other.fault()), (1, Some(damage)));
@@ -244,9 +249,9 @@ mod tests {
         assert_eq!(health.fault(), None);
         // Met by another part of the process during a batch that succeeds.
         health.begin_batch().unwrap();
-        health.report(&StoreFault::Broken("a torn page".into()));
+        health.report(&StoreFault::Damaged("a torn page".into()));
         health.end_batch(Ok(())).unwrap();
         health.report(&full);
-        assert!(health.begin_batch().is_err() && health.fault() == Some(StoreFault::Broken("a torn page".into())));
+        assert!(health.begin_batch().is_err() && health.fault() == Some(StoreFault::Damaged("a torn page".into())));
     }
 }

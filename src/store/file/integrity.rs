@@ -7,7 +7,7 @@ use crate::store::error;
 
 /// The depth of an integrity check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::store) enum CheckDepth {
+pub(crate) enum CheckDepth {
     /// Every page.
     Quick,
     /// Every page, every index entry, every reference.
@@ -15,7 +15,7 @@ pub(in crate::store) enum CheckDepth {
 }
 
 /// Returns the first fault of a store, if there is one. Reads the whole file.
-pub(in crate::store) fn find_fault(connection: &Connection, depth: CheckDepth) -> rusqlite::Result<Option<String>> {
+pub(crate) fn find_fault(connection: &Connection, depth: CheckDepth) -> rusqlite::Result<Option<String>> {
     let check = if depth == CheckDepth::Full { "PRAGMA integrity_check(1)" } else { "PRAGMA quick_check(1)" };
     let verdict: String = match connection.query_row(check, [], |row| row.get(0)) {
         Err(error) if error::is_damage(&error) => return Ok(Some(error.to_string())),
@@ -29,6 +29,6 @@ pub(in crate::store) fn find_fault(connection: &Connection, depth: CheckDepth) -
     Ok(orphaned.map(|table| format!("rows of `{table}` refer to missing rows")))
 }
 
-pub(in crate::store) fn count_transactions(connection: &Connection) -> rusqlite::Result<u64> {
+pub(crate) fn count_transactions(connection: &Connection) -> rusqlite::Result<u64> {
     connection.query_row("SELECT count(*) FROM transactions", [], |row| row.get(0))
 }

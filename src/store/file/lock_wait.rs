@@ -56,13 +56,13 @@ impl Drop for LockAnnouncement {
 }
 
 /// Makes a connection wait for the locks of other processes, up to [`LOCK_TIMEOUT`].
-pub(in crate::store) fn wait_on(connection: &mut Connection) -> rusqlite::Result<()> {
+pub(crate) fn wait_on(connection: &mut Connection) -> rusqlite::Result<()> {
     connection.busy_handler(Some(|attempts| wait(u32::try_from(attempts).unwrap_or(u32::MAX), LOCK_TIMEOUT)))
 }
 
 /// Waits a little before the next attempt. Returns `false` if the attempts have taken `limit` already. `attempts` is
 /// the number of attempts before; 0 begins a wait.
-pub(in crate::store) fn wait(attempts: u32, limit: Duration) -> bool {
+pub(crate) fn wait(attempts: u32, limit: Duration) -> bool {
     let before = wait_duration(attempts);
     let pause = wait_duration(attempts.saturating_add(1)).saturating_sub(before);
     if before < ANNOUNCED_AFTER && before + pause >= ANNOUNCED_AFTER {
@@ -77,7 +77,7 @@ pub(in crate::store) fn wait(attempts: u32, limit: Duration) -> bool {
 }
 
 /// Waits until `take` has taken a lock, however long that is.
-pub(in crate::store) fn wait_until(mut take: impl FnMut() -> io::Result<bool>) -> io::Result<()> {
+pub(crate) fn wait_until(mut take: impl FnMut() -> io::Result<bool>) -> io::Result<()> {
     let mut attempts = 0;
     while !take()? {
         wait(attempts, Duration::MAX);
@@ -100,7 +100,7 @@ fn announce() {
 }
 
 /// Returns the process that holds the lock of a store, if that is known.
-pub(in crate::store) fn holder(store: &Path) -> Option<LockHolder> {
+pub(crate) fn holder(store: &Path) -> Option<LockHolder> {
     lock_holder::find(&[&paths::companion(store, "-shm"), store, &paths::marker(store)])
 }
 

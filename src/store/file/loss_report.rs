@@ -21,7 +21,7 @@ use super::{
 use crate::process::files;
 
 /// Returns a notice for the person, if the store's log or file is missing.
-pub(in crate::store) fn notice(path: &Path, exit_state: &ExitState, at: DateTime<Utc>) -> Option<String> {
+pub(crate) fn notice(path: &Path, exit_state: &ExitState, at: DateTime<Utc>) -> Option<String> {
     match (exit_state, path.exists()) {
         (ExitState::Recovering(_), _) => None,
         (ExitState::Unclean, true) if is_log_missing(path) => Some(report_lost_log(path, at)),
@@ -32,14 +32,14 @@ pub(in crate::store) fn notice(path: &Path, exit_state: &ExitState, at: DateTime
 }
 
 /// Whether the store's file is missing, but its log or a backup exists.
-pub(in crate::store) fn is_lost_store(path: &Path) -> bool {
+pub(crate) fn is_lost_store(path: &Path) -> bool {
     !path.exists()
         && (paths::companion(path, "-wal").exists() || !backup::backups(path, DateTime::UNIX_EPOCH).is_empty())
 }
 
 /// Whether the store should have a log but has none. A process that opens a store for writing creates a log, and the
 /// last process to close the store in order removes it. A restored backup has no log, and its header says so.
-pub(in crate::store) fn is_log_missing(path: &Path) -> bool {
+pub(crate) fn is_log_missing(path: &Path) -> bool {
     if paths::companion(path, "-wal").exists() {
         return false;
     }

@@ -29,11 +29,11 @@ const MIGRATIONS: &[&str] = &[
 ];
 
 /// The latest schema version that this hoptop knows.
-pub(in crate::store) const LATEST: i64 = MIGRATIONS.len() as i64;
+pub(crate) const LATEST: i64 = MIGRATIONS.len() as i64;
 
 /// Migrates the store to the schema version `target`, at most [`LATEST`]. If the process is killed, the store has the
 /// schema before or after a step.
-pub(in crate::store) fn migrate(connection: &mut Connection, target: i64) -> rusqlite::Result<()> {
+pub(crate) fn migrate(connection: &mut Connection, target: i64) -> rusqlite::Result<()> {
     // Read without the lock, so that opening a current store never waits for another process's writer.
     if version(connection)? >= target.min(LATEST) {
         return Ok(());
@@ -66,12 +66,12 @@ fn apply_steps(connection: &mut Connection, target: i64) -> rusqlite::Result<()>
 }
 
 /// Returns the schema version of a store; 0 before the first migration.
-pub(in crate::store) fn version(connection: &Connection) -> rusqlite::Result<i64> {
+pub(crate) fn version(connection: &Connection) -> rusqlite::Result<i64> {
     connection.pragma_query_value(None, "user_version", |row| row.get(0))
 }
 
 /// Returns the name of a table with rows that refer to a missing row.
-pub(in crate::store) fn find_table_with_orphans(connection: &Connection) -> rusqlite::Result<Option<String>> {
+pub(crate) fn find_table_with_orphans(connection: &Connection) -> rusqlite::Result<Option<String>> {
     let mut check = connection.prepare("PRAGMA foreign_key_check")?;
     let mut rows = check.query([])?;
     rows.next()?.map(|row| row.get(0)).transpose()

@@ -27,25 +27,25 @@ use crate::store::error::{DISK_FULL, Result, StoreError, StoreFault};
 /// larger file is checked with the daily backup.
 const QUICK_CHECK_MAX_BYTES: u64 = 32 << 20;
 
-pub(in crate::store) struct OpenStore {
+pub(crate) struct OpenStore {
     /// The path of the file, without links.
-    pub(in crate::store) path: PathBuf,
+    pub(crate) path: PathBuf,
     /// The connection of the writer, or the reason why nothing is written.
-    pub(in crate::store) connection: Result<Connection, StoreFault>,
+    pub(crate) connection: Result<Connection, StoreFault>,
     /// Connects the writer after all, if the disk was only full.
-    pub(in crate::store) reconnect: Option<Reconnect>,
-    pub(in crate::store) marker: Option<OpenMarker>,
-    pub(in crate::store) recovery: Option<Recovery>,
+    pub(crate) reconnect: Option<Reconnect>,
+    pub(crate) marker: Option<OpenMarker>,
+    pub(crate) recovery: Option<Recovery>,
     /// A notice for the person about missing data.
-    pub(in crate::store) notice: Option<String>,
+    pub(crate) notice: Option<String>,
 }
 
 /// Connects the writer; fails as long as the disk is full.
-pub(in crate::store) type Reconnect = Box<dyn Fn() -> Result<Connection> + Send + Sync>;
+pub(crate) type Reconnect = Box<dyn Fn() -> Result<Connection> + Send + Sync>;
 
 /// Opens the store at `path`. With `lasting_at` the store is permanent: it is recovered if it is damaged, and backed up
 /// before its schema changes. A permanent store that can't be written is opened for reading.
-pub(in crate::store) fn open(path: &Path, lasting_at: Option<DateTime<Utc>>) -> Result<OpenStore> {
+pub(crate) fn open(path: &Path, lasting_at: Option<DateTime<Utc>>) -> Result<OpenStore> {
     let path = &resolve_links(path);
     if let Some(kind) = filesystem::network_kind(nearest_folder(path)) {
         return Err(StoreError::Network { path: path.to_owned(), kind });
@@ -59,7 +59,7 @@ pub(in crate::store) fn open(path: &Path, lasting_at: Option<DateTime<Utc>>) -> 
     }
     if let Some(reason) = marker.as_ref().and_then(OpenMarker::reported_damage) {
         require_latest_schema(path)?;
-        return share(path, Err(StoreFault::Broken(reason)), marker);
+        return share(path, Err(StoreFault::Damaged(reason)), marker);
     }
     let marker = wait_for_log(path, marker)?;
     let exit_state = marker.as_ref().and_then(OpenMarker::exclusive_state).cloned();
@@ -118,7 +118,7 @@ fn connect_or_recover(
 
 /// Resolves the links in a path, even if the file doesn't exist. SQLite's companion files lie beside the real file, not
 /// beside a link.
-pub(in crate::store) fn resolve_links(path: &Path) -> PathBuf {
+pub(crate) fn resolve_links(path: &Path) -> PathBuf {
     /// The number of links in a row that Linux follows.
     const MAX_LINKS: usize = 40;
     let mut path = path::absolute(path).unwrap_or_else(|_| path.to_owned());
@@ -135,7 +135,7 @@ pub(in crate::store) fn resolve_links(path: &Path) -> PathBuf {
 }
 
 /// Returns the nearest folder of the path that exists.
-pub(in crate::store) fn nearest_folder(path: &Path) -> &Path {
+pub(crate) fn nearest_folder(path: &Path) -> &Path {
     let mut folders = path.ancestors().skip(1).filter(|folder| folder.exists());
     // The folder of a bare file name is empty, and doesn't exist.
     folders.next().unwrap_or(Path::new("."))
@@ -202,7 +202,7 @@ fn recover(path: &Path, reason: &str, marker: Option<OpenMarker>, at: DateTime<U
 
 /// Whether the file is a backup that no hoptop has opened for writing: complete in itself, and of the latest schema. No
 /// process may have the file open as its store.
-pub(in crate::store) fn is_unused_backup(path: &Path) -> bool {
+pub(crate) fn is_unused_backup(path: &Path) -> bool {
     let path = &resolve_links(path);
     let is_single_file = |header: FileHeader| {
         !header.has_log && header.schema == migrate::LATEST && header.application_id == connection::APPLICATION_ID
@@ -211,7 +211,7 @@ pub(in crate::store) fn is_unused_backup(path: &Path) -> bool {
 }
 
 /// Opens a backup for reading. A backup is never migrated, so one with an older schema can't be read.
-pub(in crate::store) fn open_backup(path: &Path) -> Result<OpenStore> {
+pub(crate) fn open_backup(path: &Path) -> Result<OpenStore> {
     if path.metadata().is_ok_and(|about| about.len() == 0) {
         return Err(StoreError::Open { path: path.to_owned(), reason: "it is empty".into() });
     }

@@ -19,7 +19,7 @@ const MAX_BYTES: u64 = 4_096;
 
 /// How the last process left the store. The marker's text is its first line; any other lines remain from longer texts.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::store) enum ExitState {
+pub(crate) enum ExitState {
     /// Closed in order.
     Clean,
     /// Not closed in order: the process was killed, or the machine went down.
@@ -62,7 +62,7 @@ impl ExitState {
 
 /// A marker that this process has locked. The lock ends when the value is dropped or the process dies.
 #[derive(Debug)]
-pub(in crate::store) struct OpenMarker {
+pub(crate) struct OpenMarker {
     file: File,
     /// How the store was left, if no other process has it open. None can open it before [`OpenMarker::share`].
     exclusive_state: Option<ExitState>,
@@ -73,7 +73,7 @@ pub(in crate::store) struct OpenMarker {
 impl OpenMarker {
     /// Locks the marker if a hoptop has opened the store before; waits for a process that recovers the store. Returns
     /// `None` if there is no marker.
-    pub(in crate::store) fn open(store: &Path) -> io::Result<Option<Self>> {
+    pub(crate) fn open(store: &Path) -> io::Result<Option<Self>> {
         match files::private_options().read(true).write(true).open(paths::marker(store)) {
             Ok(file) => Self::lock(file).map(Some),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -82,12 +82,12 @@ impl OpenMarker {
     }
 
     /// Whether a store of that name was ever open: its marker exists.
-    pub(in crate::store) fn exists_for(store: &Path) -> bool {
+    pub(crate) fn exists_for(store: &Path) -> bool {
         paths::marker(store).exists()
     }
 
     /// Creates and locks the marker of a new store.
-    pub(in crate::store) fn create(store: &Path) -> io::Result<Self> {
+    pub(crate) fn create(store: &Path) -> io::Result<Self> {
         Self::lock(
             files::private_options().read(true).write(true).create(true).truncate(false).open(paths::marker(store))?,
         )
@@ -112,19 +112,19 @@ impl OpenMarker {
     }
 
     /// Returns how the store was left, if no other process has it open.
-    pub(in crate::store) fn exclusive_state(&self) -> Option<&ExitState> {
+    pub(crate) fn exclusive_state(&self) -> Option<&ExitState> {
         self.exclusive_state.as_ref()
     }
 
     /// Takes the store for closed in order if nothing else is recorded than that it was open.
-    pub(in crate::store) fn assume_closed(&mut self) {
+    pub(crate) fn assume_closed(&mut self) {
         if self.exclusive_state == Some(ExitState::Unclean) {
             self.exclusive_state = Some(ExitState::Clean);
         }
     }
 
     /// Returns the damage that another process has recorded; that process may still be running.
-    pub(in crate::store) fn reported_damage(&self) -> Option<String> {
+    pub(crate) fn reported_damage(&self) -> Option<String> {
         match self.exclusive_state.is_none().then(|| self.read()) {
             Some(Ok(ExitState::Damaged(reason))) => Some(reason),
             _ => None,
@@ -133,7 +133,7 @@ impl OpenMarker {
 
     /// Records that this process writes the store: if it dies, it leaves the state [`ExitState::Unclean`]. Damage that
     /// another process has recorded remains.
-    pub(in crate::store) fn begin_writing(&self) -> io::Result<()> {
+    pub(crate) fn begin_writing(&self) -> io::Result<()> {
         // The last process may have closed the store in order while this process opened it.
         if self.exclusive_state.is_some() || self.read()? == ExitState::Clean {
             self.write(&ExitState::Unclean)?;
@@ -143,12 +143,12 @@ impl OpenMarker {
     }
 
     /// Admits other processes.
-    pub(in crate::store) fn share(&mut self) -> io::Result<()> {
+    pub(crate) fn share(&mut self) -> io::Result<()> {
         if self.exclusive_state.take().is_some() { self.file.lock_shared() } else { Ok(()) }
     }
 
     /// Writes the state for the next process. If the process is killed or the disk is full, the old state remains.
-    pub(in crate::store) fn write(&self, exit_state: &ExitState) -> io::Result<()> {
+    pub(crate) fn write(&self, exit_state: &ExitState) -> io::Result<()> {
         let (mut file, text) = (&self.file, exit_state.text());
         let is_first = file.metadata()?.len() == 0;
         let must_sync = is_first || exit_state.must_sync() || self.read()?.must_sync();

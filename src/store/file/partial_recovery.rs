@@ -15,17 +15,17 @@ const MAX_LOOKUPS: i64 = 1_000_000;
 
 /// The result of copying the readable rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(in crate::store) struct RecoveredRows {
+pub(crate) struct RecoveredRows {
     /// The number of rows that were copied.
-    pub(in crate::store) rows: u64,
+    pub(crate) rows: u64,
     /// Whether some tables, or parts of tables, couldn't be read.
-    pub(in crate::store) has_holes: bool,
+    pub(crate) has_holes: bool,
 }
 
 /// Copies every row that can be read. The damaged store's row replaces the backup's row with the same key, since it is
 /// newer, unless its checksum is wrong. A table that can be read whole replaces the backup's table, without rows that
 /// were deleted since. Rows whose parent is lost are left out. Must be called in a transaction without foreign keys.
-pub(in crate::store) fn recover_rows(source: &Connection, target: &Connection) -> rusqlite::Result<RecoveredRows> {
+pub(crate) fn recover_rows(source: &Connection, target: &Connection) -> rusqlite::Result<RecoveredRows> {
     let mut recovered_rows = RecoveredRows::default();
     let is_newer = is_newer(source, target)?;
     for table in tables(target)? {
@@ -73,7 +73,7 @@ fn raise_sequences(source: &Connection, target: &Connection) -> rusqlite::Result
 /// Must be called without foreign keys.
 ///
 /// A row whose key belongs to another row by now stays as it is: the backup has it from before its key changed.
-pub(in crate::store) fn repair_rows(backup: &Path, target: &Connection) -> rusqlite::Result<u64> {
+pub(crate) fn repair_rows(backup: &Path, target: &Connection) -> rusqlite::Result<u64> {
     let source = connect(backup)?;
     let mut repaired = 0;
     for table in tables(target)? {
@@ -119,7 +119,7 @@ pub(in crate::store) fn repair_rows(backup: &Path, target: &Connection) -> rusql
 }
 
 /// Deletes the rows that are still damaged and that come again by themselves.
-pub(in crate::store) fn delete_refetchable(target: &Connection) -> rusqlite::Result<()> {
+pub(crate) fn delete_refetchable(target: &Connection) -> rusqlite::Result<()> {
     damage::REFETCHED.iter().try_for_each(|table| {
         let sql = format!("DELETE FROM {} WHERE {}", quoted(table), damage_in(target, table));
         target.execute(&sql, []).map(drop)

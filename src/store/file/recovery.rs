@@ -31,11 +31,11 @@ use crate::{
 
 const INTERRUPTED: &str = "an earlier recovery was interrupted";
 /// Begins the reason of a repair that a person asked for. SQLite's own check doesn't find damaged values.
-pub(in crate::store) const DAMAGED_VALUES: &str = "damaged values";
+pub(crate) const DAMAGED_VALUES: &str = "damaged values";
 
 /// The result of recovering a damaged store.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Recovery {
+pub(crate) struct Recovery {
     pub path: PathBuf,
     /// What was wrong with the store.
     pub reason: String,
@@ -74,7 +74,7 @@ impl fmt::Display for Recovery {
 }
 
 /// Returns the recovery that was complete when hoptop was stopped, before a person saw its report.
-pub(in crate::store) fn completed_recovery(
+pub(crate) fn completed_recovery(
     path: &Path,
     exit_state: Option<&ExitState>,
     connection: &Connection,
@@ -93,7 +93,7 @@ pub(in crate::store) fn completed_recovery(
 
 /// Returns damage that shows in the files' sizes and in how the store was left. SQLite would take an empty file for a
 /// new store, and drop the log beside it.
-pub(in crate::store) fn visible_damage(path: &Path, exit_state: &ExitState) -> Option<String> {
+pub(crate) fn visible_damage(path: &Path, exit_state: &ExitState) -> Option<String> {
     let size = path.metadata().ok().map(|file| file.len());
     match (exit_state, size) {
         // The sound store is in its place already, perhaps with newer writes. It is checked like any other store.
@@ -107,7 +107,7 @@ pub(in crate::store) fn visible_damage(path: &Path, exit_state: &ExitState) -> O
 }
 
 /// Moves a damaged store to another name and builds a sound store in its place.
-pub(in crate::store) fn recover(path: &Path, reason: &str, marker: &OpenMarker, at: DateTime<Utc>) -> Result<Recovery> {
+pub(crate) fn recover(path: &Path, reason: &str, marker: &OpenMarker, at: DateTime<Utc>) -> Result<Recovery> {
     let damaged_file = match marker.exclusive_state() {
         // If both files exist, the rebuilt store is damaged too, and needs a name other than that of the first damaged
         // file.
@@ -137,7 +137,7 @@ pub(in crate::store) fn recover(path: &Path, reason: &str, marker: &OpenMarker, 
 }
 
 /// Returns a name that no file has.
-pub(in crate::store) fn unused_path(path: &Path, word: &str, at: DateTime<Utc>) -> PathBuf {
+pub(crate) fn unused_path(path: &Path, word: &str, at: DateTime<Utc>) -> PathBuf {
     let first = paths::companion(path, &format!("{word}{}", at.format(TIMESTAMP_FORMAT)));
     if first.exists() { numbered_path(&first) } else { first }
 }

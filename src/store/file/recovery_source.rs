@@ -16,8 +16,8 @@ use super::{migrate, paths, sql_functions};
 use crate::process::files;
 
 /// A damaged store that can be read in part, or a copy of it.
-pub(in crate::store) struct RecoverySource {
-    pub(in crate::store) connection: Connection,
+pub(crate) struct RecoverySource {
+    pub(crate) connection: Connection,
     /// The copy, in a folder that is removed when this value is dropped; `None` if the damaged file itself is read.
     copy: Option<DamagedCopy>,
 }
@@ -29,7 +29,7 @@ struct DamagedCopy {
 
 /// Opens a damaged store. If its header is unreadable, opens a copy with the header of a sound store. Returns `None` if
 /// the copy is unreadable too.
-pub(in crate::store) fn open(damaged: &Path, sound: &Path) -> Option<RecoverySource> {
+pub(crate) fn open(damaged: &Path, sound: &Path) -> Option<RecoverySource> {
     let in_place = || Ok(RecoverySource { connection: connect(damaged)?, copy: None });
     let opened = in_place().or_else(|_: rusqlite::Error| repair_header(sound, damaged));
     opened.inspect_err(|error| tracing::error!("the damaged store {} can't be read: {error}", damaged.display())).ok()
@@ -73,7 +73,7 @@ fn repair_header(sound: &Path, damaged: &Path) -> rusqlite::Result<RecoverySourc
 impl RecoverySource {
     /// Takes the definitions of tables from a store with the same schema version, in a copy, if the damaged store's
     /// definitions differ: one changed letter of a definition would hide all rows of its table.
-    pub(in crate::store) fn repair_definitions(&mut self, sound: &Connection, damaged: &Path) -> rusqlite::Result<()> {
+    pub(crate) fn repair_definitions(&mut self, sound: &Connection, damaged: &Path) -> rusqlite::Result<()> {
         let known = definitions_of_all_versions()?;
         let found = definitions(&self.connection).unwrap_or_default();
         let is_lost = |(name, _): &&(String, String)| {

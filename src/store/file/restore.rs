@@ -44,7 +44,7 @@ pub struct RestoreReport {
 }
 
 /// Restores `backup` at `store`, at the moment `at`.
-pub(in crate::store) fn restore(backup: &Path, store: &Path, at: DateTime<Utc>) -> Result<RestoreReport> {
+pub(crate) fn restore(backup: &Path, store: &Path, at: DateTime<Utc>) -> Result<RestoreReport> {
     let store = &resolve_links(store);
     let failed = |reason: String| StoreError::Restore { path: backup.to_owned(), reason };
     check_source(backup, store).map_err(failed)?;

@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// Registers the functions on a connection.
-pub(in crate::store) fn register(connection: &Connection) -> Result<()> {
+pub(crate) fn register(connection: &Connection) -> Result<()> {
     let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC | FunctionFlags::SQLITE_DIRECTONLY;
     row_checksum::register(connection)?;
     connection.create_scalar_function("contains_ignoring_case", -1, flags, |call| {

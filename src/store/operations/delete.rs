@@ -31,11 +31,11 @@ pub struct DroppedBodies {
 /// Deletes transactions permanently; returns how many existed. Duration samples stay. Nothing of the deleted data
 /// remains in the file.
 pub(super) fn delete(db: &Connection, keys: &[TransactionKey], stamp: &Stamp) -> Result<usize> {
-    securely(db, || delete_rows(db, keys, stamp))
+    with_secure_delete(db, || delete_rows(db, keys, stamp))
 }
 
 /// Runs deletions after which nothing of the deleted data remains in the file.
-pub(in crate::store) fn securely<T>(db: &Connection, delete: impl FnOnce() -> Result<T>) -> Result<T> {
+pub(crate) fn with_secure_delete<T>(db: &Connection, delete: impl FnOnce() -> Result<T>) -> Result<T> {
     db.pragma_update(None, "secure_delete", true)?;
     let deleted = delete();
     db.pragma_update(None, "secure_delete", false)?;

@@ -36,14 +36,6 @@ impl<T> ItemCount<T> {
     }
 }
 
-impl<T> FromIterator<T> for ItemCount<T> {
-    fn from_iter<I: IntoIterator<Item = T>>(all: I) -> Self {
-        let mut counted = Self::default();
-        all.into_iter().for_each(|item| counted.push(item));
-        counted
-    }
-}
-
 /// The result of an import.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ImportReport {
@@ -91,5 +83,18 @@ impl ImportReport {
                    GROUP BY other.profile";
         self.elsewhere = db.all(sql, [first.0, last.0], |row| Ok((row.get(0)?, row.get(1)?)))?.into_iter().collect();
         Ok(self)
+    }
+}
+
+#[cfg(test)]
+mod testing {
+    use super::ItemCount;
+
+    impl<T> FromIterator<T> for ItemCount<T> {
+        fn from_iter<I: IntoIterator<Item = T>>(all: I) -> Self {
+            let mut counted = Self::default();
+            all.into_iter().for_each(|item| counted.push(item));
+            counted
+        }
     }
 }

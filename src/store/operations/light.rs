@@ -1,4 +1,4 @@
-//! What makes a copy of a store light: the bodies of answers stay in the team's log.
+//! Makes a copy of a store light: leaves the bodies of answers in the team's log.
 
 use rusqlite::Connection;
 
@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// Removes the bodies of answers from a snapshot, but for their digests. Costs O(n) in the answers.
-pub(in crate::store) fn leave_bodies_out(snapshot: &mut Connection) -> Result<()> {
+pub(crate) fn leave_bodies_out(snapshot: &mut Connection) -> Result<()> {
     let rows = |sql| snapshot.all(sql, [], |row| row.get::<_, i64>(0));
     // A record must not depend on a body that is left out, and a body is read before the one that it depends on.
     let records = rows("SELECT transaction_row FROM records WHERE record_base IS NOT NULL")?;

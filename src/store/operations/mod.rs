@@ -119,11 +119,7 @@ outcomes! {
 
 /// Applies one operation; `storage` says where the bodies of answers go. After an error the caller must roll back its
 /// transaction, since the operation may be half done.
-pub(in crate::store) fn apply(
-    db: &Transaction<'_>,
-    envelope: &Envelope,
-    storage: BodyStorage,
-) -> Result<OperationResult> {
+pub(crate) fn apply(db: &Transaction<'_>, envelope: &Envelope, storage: BodyStorage) -> Result<OperationResult> {
     let Envelope { stamp, operation, .. } = envelope;
     let (at, done) = (stamp.at, |()| OperationResult::Done);
     match operation {
@@ -159,7 +155,9 @@ pub(in crate::store) fn apply(
         Operation::AnswerStatus { request, observation } => {
             status_requests::set_answer(db, request, observation, at).map(done)
         }
-        Operation::ForgetStatus { request } => securely(db, || status_requests::delete(db, request)).map(done),
+        Operation::ForgetStatus { request } => {
+            with_secure_delete(db, || status_requests::delete(db, request)).map(done)
+        }
         Operation::RecordProfileEvent { profile, event } => profile::record_event(db, profile, event, at).map(done),
         Operation::ReportPolling { profile, report } => profile::report_polling(db, profile, report, at).map(done),
         Operation::MoveNotificationCursor { profile, cursor } => {
@@ -170,7 +168,7 @@ pub(in crate::store) fn apply(
 
 /// Adds to the tables a part of what this version derives and an earlier version did not. Returns whether more may
 /// be missing. Does nothing in a store of this version.
-pub(in crate::store) fn complete_derived(db: &mut Connection) -> Result<bool> {
+pub(crate) fn complete_derived(db: &mut Connection) -> Result<bool> {
     const RECORDS_PER_COMMIT: usize = 200;
     // Without the lock: a store of this version must not wait for another process's writer.
     if !identifiers::are_missing(db)? {
@@ -183,7 +181,7 @@ pub(in crate::store) fn complete_derived(db: &mut Connection) -> Result<bool> {
 }
 
 /// Adds a part of the missing texts to the search index. Returns whether many more are missing.
-pub(in crate::store) fn extend_search_index(db: &mut Connection) -> Result<bool> {
+pub(crate) fn extend_search_index(db: &mut Connection) -> Result<bool> {
     if !search_index::is_behind(db)? {
         return Ok(false);
     }
@@ -193,12 +191,12 @@ pub(in crate::store) fn extend_search_index(db: &mut Connection) -> Result<bool>
     search_index::is_behind(db)
 }
 
-pub(in crate::store) use self::{
-    delete::securely, light::leave_bodies_out, rebuild::rebuild_records, track::track_batch,
+pub(crate) use self::{
+    delete::with_secure_delete, light::leave_bodies_out, rebuild::rebuild_records, track::track_batch,
 };
 
 /// Moves the notification cursors of a snapshot back to the end of its feed: the database may have lost entries that
 /// this machine had applied.
-pub(in crate::store) fn end_cursors_with_the_feed(snapshot: &Connection) -> Result<()> {
+pub(crate) fn end_cursors_with_the_feed(snapshot: &Connection) -> Result<()> {
     notification_cursors::limit(snapshot, changes::last(snapshot)?)
 }

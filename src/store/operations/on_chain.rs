@@ -41,7 +41,7 @@ pub(super) fn observe(db: &Connection, key: &TransactionKey, reading: &OnChain, 
         transactions::write_params(db, &header, &params, None)?;
     }
     let entry = FeedEntry::of_row(header.id, at);
-    // Whoever asked learns from the feed that the answer came.
+    // The feed reports the answer to the person who asked.
     if was_requested || reading.has_changed_since(before.as_ref()) {
         let verdict = &reading.source.verdict;
         let chain = match verdict {

@@ -17,7 +17,7 @@ use crate::{
 pub(crate) type DecodeRecord<'a> = &'a dyn Fn(&TransactionParams, &str) -> Option<StatusRecord>;
 
 /// Rebuilds all records that can't be read and whose answer is in the history. Returns how many it rebuilt.
-pub(in crate::store) fn rebuild_records(db: &mut Connection, decode: DecodeRecord<'_>) -> Result<u64> {
+pub(crate) fn rebuild_records(db: &mut Connection, decode: DecodeRecord<'_>) -> Result<u64> {
     let transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let mut rebuilt = 0;
     for row in records::maybe_unreadable(&transaction)? {

@@ -95,12 +95,7 @@ pub(super) fn track(
 
 /// Tracks a batch of any size. A batch that is larger than the store is written without the indexes, which are made
 /// again at the end.
-pub(in crate::store) fn track_batch(
-    db: &Connection,
-    profile: &str,
-    batch: &dyn Batch,
-    stamp: &Stamp,
-) -> Result<ImportReport> {
+pub(crate) fn track_batch(db: &Connection, profile: &str, batch: &dyn Batch, stamp: &Stamp) -> Result<ImportReport> {
     connection::with_large_cache(db, || {
         let indexes = indexes::drop_before_import(db, batch.rows(), || estimate_novelty(db, profile, batch))?;
         let begin = if indexes.is_all_new { ImportRun::of_new } else { ImportRun::new };

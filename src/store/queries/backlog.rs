@@ -36,16 +36,13 @@ impl Reader {
         // A channel without a cursor has not begun.
         let Some(cursor) = cursor else { return Ok(NotificationBacklog::default()) };
         let names: Vec<&str> = events.iter().map(|event| changes::stored_name(*event)).collect();
-        let names = columns::to_json(&names, 2)?;
+        let names = columns::to_json(&names)?;
         let sql = "SELECT count(*), min(at) FROM
                        (SELECT at, event, profile, transaction_row FROM changes WHERE seq > ?1 ORDER BY seq LIMIT ?2) AS next
                    WHERE event IN (SELECT value FROM json_each(?3))
                      AND ifnull(profile, (SELECT profile FROM transactions WHERE id = next.transaction_row)) = ?4";
         let read = |row: &rusqlite::Row<'_>| {
-            Ok(NotificationBacklog {
-                events: row.get(0)?,
-                oldest: row.get::<_, Option<i64>>(1)?.map(columns::moment_from),
-            })
+            Ok(NotificationBacklog { events: row.get(0)?, oldest: columns::optional_moment(row, 1)? })
         };
         Ok(db.prepare_cached(sql)?.query_row(params![cursor, SEARCHED, names, profile], read)?)
     }

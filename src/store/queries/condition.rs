@@ -23,11 +23,10 @@ use crate::store::tables::{
 };
 
 /// The SQL for the name of the source chain; equals `Transaction::from_name`.
-pub(in crate::store) const FROM_NAME: &str =
-    "coalesce(from_name, known_chain_name(from_chain), (SELECT name FROM chains
+pub(crate) const FROM_NAME: &str = "coalesce(from_name, known_chain_name(from_chain), (SELECT name FROM chains
     WHERE chains.profile = transactions.profile AND chains.id = from_chain), from_chain)";
 /// The SQL for the name of the destination chain; equals `Transaction::to_name`.
-pub(in crate::store) const TO_NAME: &str = "coalesce(to_name, known_chain_name(to_chain), (SELECT name FROM chains
+pub(crate) const TO_NAME: &str = "coalesce(to_name, known_chain_name(to_chain), (SELECT name FROM chains
     WHERE chains.profile = transactions.profile AND chains.id = to_chain), to_chain)";
 
 /// The condition that every row meets.
@@ -45,16 +44,16 @@ struct TestContext<'a> {
 
 /// A condition for `WHERE`, with its parameters in order.
 #[derive(Clone, Debug, PartialEq)]
-pub(in crate::store) struct SqlCondition {
-    pub(in crate::store) sql: String,
-    pub(in crate::store) parameters: Vec<Value>,
+pub(crate) struct SqlCondition {
+    pub(crate) sql: String,
+    pub(crate) parameters: Vec<Value>,
     /// Whether an index that has no order selects the rows.
-    pub(in crate::store) is_selective: bool,
+    pub(crate) is_selective: bool,
 }
 
 impl SqlCondition {
     /// Returns the condition of a filter at `now`. `plan` says how a text is searched for.
-    pub(in crate::store) fn new(filter: &Filter, now: DateTime<Utc>, plan: &dyn Fn(&str) -> SearchPlan) -> Self {
+    pub(crate) fn new(filter: &Filter, now: DateTime<Utc>, plan: &dyn Fn(&str) -> SearchPlan) -> Self {
         let mut condition = Self { sql: String::new(), parameters: Vec::new(), is_selective: false };
         let context = TestContext { now: columns::moment(now), plan, is_negated: false };
         condition.is_selective = condition.push_expression(filter.expression(), context);
@@ -62,12 +61,12 @@ impl SqlCondition {
     }
 
     /// Whether every row meets the condition.
-    pub(in crate::store) fn is_always_true(&self) -> bool {
+    pub(crate) fn is_always_true(&self) -> bool {
         self.sql == ALWAYS
     }
 
     /// Returns the condition combined with another one by `AND`.
-    pub(in crate::store) fn and(mut self, sql: &str, parameters: &[Value]) -> Self {
+    pub(crate) fn and(mut self, sql: &str, parameters: &[Value]) -> Self {
         self.push(" AND ");
         self.push(sql);
         self.parameters.extend_from_slice(parameters);

@@ -32,7 +32,7 @@ const BY_TICKET: &str = "ticket = ?1 COLLATE NOCASE";
 const BY_HASH: &str = "transaction_key = ?1";
 
 /// Returns the source chains on which a profile tracks a hash, whose case doesn't count.
-pub(in crate::store) fn chains_of(db: &Connection, profile: &str, hash: &TxHash) -> Result<Vec<ChainId>> {
+pub(crate) fn chains_of(db: &Connection, profile: &str, hash: &TxHash) -> Result<Vec<ChainId>> {
     let sql = "SELECT from_chain FROM transactions WHERE profile = ? AND transaction_key = ?";
     db.all(sql, [profile, &hash.key()], |row| Ok(ChainId::new(columns::lenient::<String>(row, 0)?)))
 }

@@ -47,7 +47,7 @@ impl Reader {
         let mut lines = Vec::new();
         // Bodies of errors are compared only with each other: all of an error's body differs from a record.
         let mut before: HashMap<Option<u16>, String> = HashMap::new();
-        for answer in observations::of_transaction(self.db(), row)? {
+        for answer in self.answers(row)? {
             let body = observations::readable_body(self.db(), answer.id)?;
             let same = before.get(&answer.http_status).zip(body.as_ref());
             let changed_fields = same.map(|(before, body)| differences(before, body)).unwrap_or_default();

@@ -359,7 +359,7 @@ impl TransactionList<'_> {
             "SELECT id FROM transactions WHERE id IN (SELECT value FROM json_each(?)) AND {}",
             self.condition.sql
         );
-        let wanted = Value::Text(columns::to_json(&rows.iter().map(|row| row.0).collect::<Vec<_>>(), 0)?);
+        let wanted = Value::Text(columns::to_json(&rows.iter().map(|row| row.0).collect::<Vec<_>>())?);
         let values = std::iter::once(&wanted).chain(&self.condition.parameters);
         let found = self.reader.db().all(&sql, params_from_iter(values), |row| row.get(0).map(RowId))?;
         Ok(found.into_iter().collect())

@@ -19,9 +19,9 @@ use crate::store::tables::{
 
 /// A part of the list that is sorted by one `ORDER BY`. Rows without the first sort key form a segment before or after
 /// the others, and each status forms its own segment at its rank. So an index serves each segment.
-pub(in crate::store) struct OrderSegment {
+pub(crate) struct OrderSegment {
     /// The SQL condition for the rows of the segment.
-    pub(in crate::store) condition: Cow<'static, str>,
+    pub(crate) condition: Cow<'static, str>,
     keys: Vec<OrderKey>,
 }
 
@@ -36,7 +36,7 @@ fn key(sql: impl Into<String>, is_descending: bool) -> OrderKey {
 }
 
 /// Returns the segments of an order, first segment first.
-pub(in crate::store) fn segments(sort: &[SortKey], now: DateTime<Utc>) -> Vec<OrderSegment> {
+pub(crate) fn segments(sort: &[SortKey], now: DateTime<Utc>) -> Vec<OrderSegment> {
     let now = columns::moment(now);
     let all_keys = |sort: &[SortKey]| {
         let keys = sort.iter().flat_map(|by| sort_keys(*by, now));
@@ -148,26 +148,26 @@ fn sort_keys(by: SortKey, now: i64) -> Vec<OrderKey> {
 impl OrderSegment {
     /// Returns the segment with sort keys that no index can serve. This is for a selective filter: reading an index in
     /// sort order would scan all rows after a position.
-    pub(in crate::store) fn without_order_index(mut self) -> Self {
+    pub(crate) fn without_order_index(mut self) -> Self {
         self.keys.iter_mut().filter(|key| key.sql != "id").for_each(|key| key.sql.insert(0, '+'));
         self
     }
 
     /// Returns the terms of the `ORDER BY` clause.
-    pub(in crate::store) fn order(&self, direction: Direction) -> String {
+    pub(crate) fn order(&self, direction: Direction) -> String {
         let sort_term = |key: &OrderKey| format!("{}{}", key.sql, if key.descends(direction) { " DESC" } else { "" });
         self.keys.iter().map(sort_term).collect::<Vec<_>>().join(", ")
     }
 
     /// Returns the columns whose values are a row's position in the order.
-    pub(in crate::store) fn position_columns(&self) -> String {
+    pub(crate) fn position_columns(&self) -> String {
         self.keys.iter().map(|key| key.sql.as_str()).collect::<Vec<_>>().join(", ")
     }
 
     /// Returns the conditions for the rows after `position`, in the order of their rows. The rows that differ only in
     /// their number come first. With separate conditions an index finds the start of each part, even if a million rows
     /// are equal.
-    pub(in crate::store) fn rows_after(&self, position: &[Value], direction: Direction) -> Vec<(String, Vec<Value>)> {
+    pub(crate) fn rows_after(&self, position: &[Value], direction: Direction) -> Vec<(String, Vec<Value>)> {
         let Some((id_key, keys)) = self.keys.split_last() else { return Vec::new() };
         let equal = keys.iter().map(|key| format!("{} = ?", key.sql));
         let ties = equal

@@ -48,8 +48,7 @@ impl Reader {
     /// Returns the time of the newest answer about any transaction. Costs O(n) in all transactions.
     pub fn newest_answer(&self) -> Result<Option<DateTime<Utc>>> {
         let sql = "SELECT max(last_checked_at) FROM transactions";
-        let newest: Option<i64> = self.db().prepare_cached(sql)?.query_row([], |row| row.get(0))?;
-        Ok(newest.map(columns::moment_from))
+        Ok(self.db().prepare_cached(sql)?.query_row([], |row| columns::optional_moment(row, 0))?)
     }
 
     /// Returns the number of a profile's transactions with each status; `None` is before the first answer. Costs O(n)

@@ -83,7 +83,7 @@ pub(super) fn apply(db: &Transaction<'_>, new: &LogEntries) -> Result<AppliedEnt
             own_entries::keep(db, entry)?;
         }
         if !deleted.is_empty() {
-            operations::securely(db, || own_entries::forget(db, &deleted))?;
+            operations::with_secure_delete(db, || own_entries::forget(db, &deleted))?;
         }
         applied.position = entry.position;
         applied.results.push((seq, results));
@@ -174,11 +174,10 @@ fn collect_parts(db: &Connection, part: &payload::PayloadPart<'_>, seq: u64) -> 
     if count < part.total {
         return Ok(None);
     }
-    let mut statement = db.prepare("SELECT payload FROM log_parts WHERE entry = ? ORDER BY part")?;
-    let parts = statement.query_map([&entry], |row| row.get::<_, Vec<u8>>(0))?;
-    let whole = parts.collect::<rusqlite::Result<Vec<_>>>()?.concat();
-    db.execute("DELETE FROM log_parts WHERE entry = ?", [&entry])?;
-    Ok(Some(whole))
+    let sql = "SELECT payload FROM log_parts WHERE entry = ? ORDER BY part";
+    let parts: Vec<Vec<u8>> = db.all(sql, [&entry], |row| row.get(0))?;
+    db.run("DELETE FROM log_parts WHERE entry = ?", [&entry])?;
+    Ok(Some(parts.concat()))
 }
 
 /// Reads the position of a replica of this log. A store that isn't a replica yet, and is empty, is at the beginning.

@@ -1,4 +1,5 @@
-//! What people of this machine appended lately, in case the database loses its newest rows.
+//! The entries that this machine's people appended lately. They are saved to a file if the database loses its newest
+//! rows.
 //!
 //! The table `own_entries` belongs to this module. It must never keep anything of a deleted transaction.
 
@@ -34,14 +35,12 @@ pub(super) fn keep(db: &Connection, entry: &LogEntry) -> Result<()> {
 
 /// Forgets the entries before this number.
 pub(in crate::store) fn forget_before(db: &Connection, seq: u64) -> Result<()> {
-    db.execute("DELETE FROM own_entries WHERE seq < ?", [seq])?;
-    Ok(())
+    db.run("DELETE FROM own_entries WHERE seq < ?", [seq])
 }
 
 fn insert(db: &Connection, position: LogPosition, payload: &[u8]) -> Result<()> {
     let sql = "INSERT OR REPLACE INTO own_entries (seq, nonce, payload) VALUES (?, ?, ?)";
-    db.execute(sql, params![position.seq, position.nonce.to_string(), payload])?;
-    Ok(())
+    db.run(sql, params![position.seq, position.nonce.to_string(), payload])
 }
 
 fn load(db: &Connection) -> Result<Vec<LogEntry>> {
@@ -183,9 +182,8 @@ fn into_operations(payload: Payload<'_>) -> Result<Vec<Envelope>> {
 /// Removes everything about deleted transactions.
 pub(super) fn forget(db: &Connection, deleted: &[TransactionKey]) -> Result<()> {
     let deleted = DeletedTransactions::new(db, deleted)?;
-    let remove = |positions: &[LogPosition]| -> Result<()> {
-        let sql = "DELETE FROM own_entries WHERE seq = ?";
-        Ok(positions.iter().try_for_each(|position| db.execute(sql, [position.seq]).map(drop))?)
+    let remove = |positions: &[LogPosition]| {
+        positions.iter().try_for_each(|position| db.run("DELETE FROM own_entries WHERE seq = ?", [position.seq]))
     };
     for JoinedPayload { positions, payload } in join_parts(&load(db)?)? {
         let Some(payload) = payload else {

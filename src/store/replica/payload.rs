@@ -142,14 +142,6 @@ pub(crate) fn encode_batch(profile: &str, batch: &dyn Batch, stamp: &Stamp) -> R
     Ok(written.and_then(|()| encoder.finish()).map_err(SpoolError::from)?)
 }
 
-/// Returns an entry without operations.
-///
-/// # Errors
-/// If it can't be encoded.
-pub(crate) fn encode_nothing() -> Result<Vec<u8>> {
-    encode(&[]).map_err(unpack_error)
-}
-
 fn write_line(encoder: &mut Encoder<'_, Vec<u8>>, value: &impl Serialize) -> io::Result<()> {
     let line = serde_json::to_vec(value)?;
     // A longer line could be appended, but no replica could read it.

@@ -1,4 +1,4 @@
-//! The way of a replica's operations: to the log first, and from there into this store.
+//! The queue of a replica's operations, which go to the log first and from there into this store.
 //!
 //! The team's session receives from this queue.
 

@@ -35,7 +35,7 @@ impl Store {
     /// # Errors
     /// If the store can't be written.
     pub(crate) fn mark_loss_appended(&self) -> Result<()> {
-        let db = connection::open_for_writing(&self.path, None, true)?;
+        let db = connection::open_for_writing(self.path(), None, true)?;
         Ok(db.execute("UPDATE replica SET loss_is_open = 0", []).map(drop)?)
     }
 
@@ -72,7 +72,7 @@ impl Store {
 
     /// Copies the store to a new file, without the data of this machine.
     fn copy_replicated(&self, to: &Path) -> Result<Connection> {
-        let source = connection::open_for_reading(&self.path)?;
+        let source = connection::open_for_reading(self.path())?;
         // SQLite takes an empty file, and gives a new one the permissions of the process.
         let created = files::private_options().write(true).create_new(true).open(to);
         created.map_err(|source| StoreError::Create { path: to.to_owned(), source })?;
@@ -85,30 +85,30 @@ impl Store {
         Ok(copy)
     }
 
-    /// Puts the beginning of the log in the place of the replica's content: there is no snapshot. See
-    /// [`Store::load_snapshot`].
-    pub(crate) fn load_blank(&self, folder: &Path, team: Nonce, loss: Option<&LogLoss>) -> Result<LogPosition> {
-        let folder = tempfile::Builder::new().prefix(".snapshot-").tempdir_in(folder);
+    /// Puts the beginning of the log in the place of the replica's content.
+    fn load_blank(&self, team: Nonce, loss: Option<&LogLoss>) -> Result<LogPosition> {
+        let folder = tempfile::Builder::new().prefix(".snapshot-").tempdir_in(files::folder_of(self.path()));
         let folder = folder.map_err(|error| StoreFault::CommitFailed(error.to_string()))?;
         let path = folder.path().join("blank.db");
         drop(Self::open(&path)?);
         super::write_position(&Connection::open(&path)?, team, LogPosition::default())?;
-        self.load_snapshot(&path, team, loss, false)
+        self.load_snapshot(Some(&path), team, loss, false)
     }
 
     /// Puts a snapshot in the place of the replica's content, except for the data of this machine. Other connections
-    /// see the old content or the new. The file of the snapshot is changed. `loss` has the entries that are no longer
-    /// in the log. With `is_light` the bodies of answers are left out.
+    /// see the old content or the new. The file of the snapshot is changed. Without a snapshot, the replica begins with
+    /// the log. `loss` has the entries that are no longer in the log. With `is_light` the bodies of answers are left out.
     ///
     /// # Errors
     /// If the snapshot is of a newer schema or another team, or the store can't be written.
     pub(crate) fn load_snapshot(
         &self,
-        snapshot: &Path,
+        snapshot: Option<&Path>,
         team: Nonce,
         loss: Option<&LogLoss>,
         is_light: bool,
     ) -> Result<LogPosition> {
+        let Some(snapshot) = snapshot else { return self.load_blank(team, loss) };
         let mut source = Connection::open(snapshot)?;
         let found = migrate::version(&source)?;
         if found > migrate::LATEST {
@@ -122,10 +122,10 @@ impl Store {
             operations::leave_bodies_out(&mut source)?;
             source.execute("UPDATE replica SET lacks_bodies = 1", [])?;
         }
-        let mut target = connection::open_for_writing(&self.path, None, true)?;
+        let mut target = connection::open_for_writing(self.path(), None, true)?;
         // Fails if the file is another team's replica or holds data of its own.
         super::position(&target, team)?;
-        source.execute("ATTACH ? AS target", [self.path.to_string_lossy()])?;
+        source.execute("ATTACH ? AS target", [self.path().to_string_lossy()])?;
         for table in KEPT_TABLES {
             source.execute_batch(&format!(
                 "DELETE FROM main.{table}; INSERT INTO main.{table} SELECT * FROM target.{table}"

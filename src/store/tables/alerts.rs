@@ -23,7 +23,7 @@ use crate::{
 };
 
 /// The columns of the checksum: those that never change.
-pub(in crate::store) const CHECKED: &str = "profile, rule, transaction_row, raised_at, message, flapping";
+pub(crate) const CHECKED: &str = "profile, rule, transaction_row, raised_at, message, flapping";
 const SELECT: &str = "SELECT id, rule, transaction_row, profile, raised_at, clean, message,
     acknowledged_at, acknowledged_note, snoozed_at, snoozed_until, flapping, cleared_at, handled_by FROM alerts";
 /// The severity rank of a transaction without an active alert. Also the distance from a firing to a handled alert's
@@ -101,7 +101,7 @@ impl Reader {
     }
 }
 
-pub(in crate::store) fn load(db: &Connection, query: AlertQuery) -> Result<Vec<Alert>> {
+pub(crate) fn load(db: &Connection, query: AlertQuery) -> Result<Vec<Alert>> {
     match query {
         AlertQuery::Active => collect(db, "cleared_at IS NULL ORDER BY id", []),
         AlertQuery::OfTransaction(row) => {
@@ -126,7 +126,7 @@ pub(in crate::store) fn load(db: &Connection, query: AlertQuery) -> Result<Vec<A
 }
 
 /// Returns the active alerts of a transaction, and those about its whole profile.
-pub(in crate::store) fn active_for(db: &Connection, profile: &str, row: RowId) -> Result<Vec<Alert>> {
+pub(crate) fn active_for(db: &Connection, profile: &str, row: RowId) -> Result<Vec<Alert>> {
     // Two index lookups instead of a scan of all active alerts.
     let mut alerts = load(db, AlertQuery::OfTransaction(row))?;
     alerts.extend(active_of_profile(db, profile)?);
@@ -134,17 +134,17 @@ pub(in crate::store) fn active_for(db: &Connection, profile: &str, row: RowId) -
 }
 
 /// Returns the active alerts about a whole profile.
-pub(in crate::store) fn active_of_profile(db: &Connection, profile: &str) -> Result<Vec<Alert>> {
+pub(crate) fn active_of_profile(db: &Connection, profile: &str) -> Result<Vec<Alert>> {
     collect(db, "cleared_at IS NULL AND transaction_row IS NULL AND profile = ?1 ORDER BY id", [profile])
 }
 
 /// Returns an active alert by its number.
-pub(in crate::store) fn by_id(db: &Connection, id: i64) -> Result<Option<Alert>> {
+pub(crate) fn by_id(db: &Connection, id: i64) -> Result<Option<Alert>> {
     Ok(collect(db, "cleared_at IS NULL AND id = ?", [id])?.into_iter().next())
 }
 
 /// Returns the active alert with a key.
-pub(in crate::store) fn by_key(db: &Connection, key: &AlertKey) -> Result<Option<Alert>> {
+pub(crate) fn by_key(db: &Connection, key: &AlertKey) -> Result<Option<Alert>> {
     let (rule, raised_at) = (key.rule.name(), columns::moment(key.raised_at));
     let of_subject = |condition: &str, subject: &dyn ToSql| {
         let condition = format!("cleared_at IS NULL AND rule = ? AND raised_at = ? AND {condition}");
@@ -162,7 +162,7 @@ pub(in crate::store) fn by_key(db: &Connection, key: &AlertKey) -> Result<Option
 }
 
 /// Returns the key of an active alert, which is valid in every store.
-pub(in crate::store) fn key(db: &Connection, id: i64) -> Result<Option<AlertKey>> {
+pub(crate) fn key(db: &Connection, id: i64) -> Result<Option<AlertKey>> {
     let Some(alert) = by_id(db, id)? else { return Ok(None) };
     let about = match alert.subject {
         AlertSubject::Profile => SubjectKey::Profile(alert.profile),
@@ -175,12 +175,12 @@ pub(in crate::store) fn key(db: &Connection, id: i64) -> Result<Option<AlertKey>
 }
 
 /// Returns the active alerts whose snooze has ended at `at`.
-pub(in crate::store) fn with_ended_snooze(db: &Connection, at: DateTime<Utc>) -> Result<Vec<Alert>> {
+pub(crate) fn with_ended_snooze(db: &Connection, at: DateTime<Utc>) -> Result<Vec<Alert>> {
     collect(db, "snoozed_until <= ? AND cleared_at IS NULL ORDER BY snoozed_until, id", [columns::moment(at)])
 }
 
 /// Inserts an alert. Returns `false` if an alert with the same rule and subject is already active.
-pub(in crate::store) fn insert(
+pub(crate) fn insert(
     db: &Connection,
     rule: Rule,
     message: &str,
@@ -204,7 +204,7 @@ pub(in crate::store) fn insert(
 }
 
 /// Returns whether an alert that is raised now is flapping, and whether the previous alert with its rule and subject was.
-pub(in crate::store) fn flapping_state(db: &Connection, rule: Rule, entry: &FeedEntry<'_>) -> Result<(bool, bool)> {
+pub(crate) fn flapping_state(db: &Connection, rule: Rule, entry: &FeedEntry<'_>) -> Result<(bool, bool)> {
     let (since, at) = (columns::moment(entry.at - FLAPPING_WITHIN), columns::moment(entry.at));
     let row = entry.transaction.map(|row| row.0);
     let raises: Vec<bool> = db.all(
@@ -217,19 +217,19 @@ pub(in crate::store) fn flapping_state(db: &Connection, rule: Rule, entry: &Feed
 }
 
 /// Sets the number of consecutive observations without the alert's condition.
-pub(in crate::store) fn set_clean(db: &Connection, id: i64, clean: u32) -> Result<()> {
+pub(crate) fn set_clean(db: &Connection, id: i64, clean: u32) -> Result<()> {
     db.run("UPDATE alerts SET clean = ? WHERE id = ?", params![clean, id])
 }
 
 /// Clears an active alert. Returns whether it was flapping; `None` if it wasn't active.
-pub(in crate::store) fn clear(db: &Connection, id: i64, at: DateTime<Utc>) -> Result<Option<bool>> {
+pub(crate) fn clear(db: &Connection, id: i64, at: DateTime<Utc>) -> Result<Option<bool>> {
     let sql = "UPDATE alerts SET cleared_at = ? WHERE id = ? AND cleared_at IS NULL RETURNING flapping";
     db.first(sql, params![columns::moment(at), id], |row| row.get(0))
 }
 
 /// Activates the alerts again that were cleared when polling of the transaction stopped; their handling is unchanged.
 /// Returns the rules, each with whether the alert is flapping.
-pub(in crate::store) fn reactivate(db: &Connection, row: RowId) -> Result<Vec<(Rule, bool)>> {
+pub(crate) fn reactivate(db: &Connection, row: RowId) -> Result<Vec<(Rule, bool)>> {
     let sql = "UPDATE OR IGNORE alerts SET cleared_at = NULL, clean = 0 WHERE transaction_row = ?1 AND cleared_at =
         (SELECT at FROM changes WHERE transaction_row = ?1 AND event = 'untracked' ORDER BY seq DESC LIMIT 1)
         RETURNING rule, flapping";
@@ -238,7 +238,7 @@ pub(in crate::store) fn reactivate(db: &Connection, row: RowId) -> Result<Vec<(R
 }
 
 /// Writes the handling of an alert; with `None` the alert fires.
-pub(in crate::store) fn set_handling(db: &Connection, id: i64, handling: Option<&Handling>) -> Result<()> {
+pub(crate) fn set_handling(db: &Connection, id: i64, handling: Option<&Handling>) -> Result<()> {
     let (acknowledged, snoozed) = match handling {
         Some(Handling::Acknowledged(acknowledgement)) => (Some(acknowledgement), None),
         Some(Handling::Snoozed(snoozed)) => (None, Some(snoozed)),
@@ -257,7 +257,7 @@ pub(in crate::store) fn set_handling(db: &Connection, id: i64, handling: Option<
 
 /// Writes the severity rank of a transaction, the first key of the default order (`filter::reference_order`). The ranks
 /// are: critical alert -3, warning -2, info -1; 0, 1, 2 if all alerts are handled; 3 without alerts.
-pub(in crate::store) fn write_severity_rank(db: &Connection, row: RowId) -> Result<()> {
+pub(crate) fn write_severity_rank(db: &Connection, row: RowId) -> Result<()> {
     let rank = |alert: &Alert| {
         let rank = match alert.rule.severity() {
             Severity::Critical => -3,

@@ -54,23 +54,13 @@ pub enum StoredBody {
     },
 }
 
-impl StoredBody {
-    /// Returns the body; `None` if this store doesn't hold it.
-    pub fn into_text(self) -> Option<String> {
-        match self {
-            Self::Text(text) => Some(text),
-            Self::InLog { .. } => None,
-        }
-    }
-}
-
 /// A packed text as stored in three columns: the value, and the numbers of its dictionary and its base. If the text is
 /// in the team's log, the value is the number of its entry, and the base is its digest.
 #[derive(Clone, Debug, PartialEq)]
-pub(in crate::store) struct PackedBody {
+pub(crate) struct PackedBody {
     value: Value,
-    pub(in crate::store) dictionary: Option<i64>,
-    pub(in crate::store) base: Option<i64>,
+    pub(crate) dictionary: Option<i64>,
+    pub(crate) base: Option<i64>,
 }
 
 impl ToSql for PackedBody {
@@ -81,21 +71,21 @@ impl ToSql for PackedBody {
 
 impl PackedBody {
     /// The value for no text.
-    pub(in crate::store) const NONE: Self = Self { value: Value::Null, dictionary: None, base: None };
+    pub(crate) const NONE: Self = Self { value: Value::Null, dictionary: None, base: None };
 
     /// Reads a packed text from three columns, the first at `column`.
-    pub(in crate::store) fn read(row: &Row<'_>, column: usize) -> rusqlite::Result<Self> {
+    pub(crate) fn read(row: &Row<'_>, column: usize) -> rusqlite::Result<Self> {
         let number = |column| columns::lenient(row, column);
         Ok(Self { value: columns::lenient(row, column)?, dictionary: number(column + 1)?, base: number(column + 2)? })
     }
 
     /// The value for a text in an entry of the team's log.
-    pub(in crate::store) fn in_log(entry: u64, text: &str) -> Self {
+    pub(crate) fn in_log(entry: u64, text: &str) -> Self {
         Self { value: Value::Integer(entry.cast_signed()), dictionary: None, base: Some(digest(text)) }
     }
 
     /// Returns the entry of the team's log that has the text; `None` if the text is here, or there is none.
-    pub(in crate::store) fn log_entry(&self) -> Option<u64> {
+    pub(crate) fn log_entry(&self) -> Option<u64> {
         match self.value {
             Value::Integer(entry) => Some(entry.cast_unsigned()),
             Value::Null | Value::Real(_) | Value::Text(_) | Value::Blob(_) => None,
@@ -120,20 +110,19 @@ impl PackedBody {
 }
 
 /// Returns a transaction's record as JSON, as it is stored.
-pub(in crate::store) fn record_json(transaction: &Transaction) -> Result<Option<String>> {
-    let json = transaction.record.as_ref().map(serde_json::to_string).transpose();
-    Ok(json.map_err(|error| columns::unreadable(0, error))?)
+pub(crate) fn record_json(transaction: &Transaction) -> Result<Option<String>> {
+    Ok(transaction.record.as_ref().map(columns::to_json).transpose()?)
 }
 
 /// The content that the texts of one route share.
-pub(in crate::store) struct Dictionary {
+pub(crate) struct Dictionary {
     id: i64,
     content: Rc<[u8]>,
 }
 
 /// Returns the newest dictionary of a route that can be read: a damaged one concerns only the texts that were packed
 /// with it.
-pub(in crate::store) fn newest_dictionary(db: &Connection, params: &TransactionParams) -> Result<Option<Dictionary>> {
+pub(crate) fn newest_dictionary(db: &Connection, params: &TransactionParams) -> Result<Option<Dictionary>> {
     let sql = "SELECT id, content FROM dictionaries WHERE from_chain = ? AND to_chain = ? ORDER BY id DESC";
     let route = [params.from_chain.as_str(), params.to_chain.as_str()];
     let mut statement = db.prepare_cached(sql)?;
@@ -175,7 +164,7 @@ fn unpack_dictionary(id: i64, packed: Vec<u8>) -> Result<Rc<[u8]>> {
 
 /// Packs the first body of a transaction with its route's dictionary, or with a new dictionary if the existing one
 /// isn't effective.
-pub(in crate::store) fn pack_first(db: &Connection, transaction: &Transaction, text: &str) -> Result<PackedBody> {
+pub(crate) fn pack_first(db: &Connection, transaction: &Transaction, text: &str) -> Result<PackedBody> {
     let existing = newest_dictionary(db, &transaction.params)?;
     let packed = pack(text, existing.as_ref(), None)?;
     // Without a dictionary, later texts of the transaction couldn't use this text as their base.
@@ -191,11 +180,7 @@ pub(in crate::store) fn pack_first(db: &Connection, transaction: &Transaction, t
 
 /// Packs a text, with a dictionary and with another text of the same transaction as its base, if they are given: its
 /// number in the store, and the text. The content of a dictionary precedes the other text.
-pub(in crate::store) fn pack(
-    text: &str,
-    dictionary: Option<&Dictionary>,
-    base: Option<(i64, &str)>,
-) -> Result<PackedBody> {
+pub(crate) fn pack(text: &str, dictionary: Option<&Dictionary>, base: Option<(i64, &str)>) -> Result<PackedBody> {
     let content = dictionary.map_or(&[][..], |dictionary| &*dictionary.content);
     let (base, prefix) = base.map_or((None, ""), |(base, prefix)| (Some(base), prefix));
     let packed = compress(text, &[content, prefix.as_bytes()].concat())?;
@@ -203,7 +188,7 @@ pub(in crate::store) fn pack(
 }
 
 /// Unpacks a text; `None` if there is no text. The closure `base` loads the base's text by its number.
-pub(in crate::store) fn unpack(
+pub(crate) fn unpack(
     db: &Connection,
     packed: &PackedBody,
     base: impl FnOnce(i64) -> Result<Option<String>>,
@@ -244,7 +229,7 @@ fn utf8(text: &[u8]) -> Result<&str> {
 
 /// Replaces the error of a text that can't be unpacked by `None` and logs it, so that one damaged text doesn't fail the
 /// whole read. `description` names the text in the log.
-pub(in crate::store) fn none_if_unreadable(
+pub(crate) fn none_if_unreadable(
     unpacked: Result<Option<String>>,
     description: std::fmt::Arguments<'_>,
 ) -> Result<Option<String>> {

@@ -14,11 +14,11 @@ use crate::{
 };
 
 /// The columns of the checksum.
-pub(in crate::store) const CHECKED: &str = "profile, id, name, config, learned_at";
+pub(crate) const CHECKED: &str = "profile, id, name, config, learned_at";
 
 /// Writes a chain's description if it differs from the stored one, or if the stored one is damaged. A description
 /// without a name never replaces a description with a name.
-pub(in crate::store) fn save(db: &Connection, profile: &str, config: &ChainConfig, at: DateTime<Utc>) -> Result<()> {
+pub(crate) fn save(db: &Connection, profile: &str, config: &ChainConfig, at: DateTime<Utc>) -> Result<()> {
     // Nearly every answer describes known chains: for these nothing is written, and one checksum is computed.
     static IS_KNOWN: LazyLock<String> = LazyLock::new(|| {
         let is_damaged = row_checksum::is_damaged(CHECKED);
@@ -55,7 +55,7 @@ fn to_json(config: &ChainConfig) -> Result<Rc<str>> {
         if let Some((_, json)) = known.iter().find(|(known, _)| known == config) {
             return Ok(Rc::clone(json));
         }
-        let json: Rc<str> = columns::to_json(config, 3)?.into();
+        let json: Rc<str> = columns::to_json(config)?.into();
         known.truncate(REMEMBERED - 1);
         known.push_front((config.clone(), Rc::clone(&json)));
         Ok(json)

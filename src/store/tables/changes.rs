@@ -39,7 +39,7 @@ const POLLED: &str = "polled";
 const STATUS: &str = "status";
 
 /// The columns of the checksum.
-pub(in crate::store) const CHECKED: &str = "at, profile, transaction_row, event, what, observation, author";
+pub(crate) const CHECKED: &str = "at, profile, transaction_row, event, what, observation, author";
 
 const SELECT: &str = "SELECT seq, at,
     ifnull(profile, (SELECT profile FROM transactions WHERE id = transaction_row)), transaction_row, event, what, observation,
@@ -71,28 +71,28 @@ impl Changes {
 
 /// The time and the subject of a feed entry.
 #[derive(Clone, Copy)]
-pub(in crate::store) struct FeedEntry<'a> {
-    pub(in crate::store) at: DateTime<Utc>,
-    pub(in crate::store) profile: &'a str,
-    pub(in crate::store) transaction: Option<RowId>,
-    pub(in crate::store) observation: Option<i64>,
+pub(crate) struct FeedEntry<'a> {
+    pub(crate) at: DateTime<Utc>,
+    pub(crate) profile: &'a str,
+    pub(crate) transaction: Option<RowId>,
+    pub(crate) observation: Option<i64>,
     /// The person who made the change, if a person did and set a name.
-    pub(in crate::store) author: Option<&'a str>,
+    pub(crate) author: Option<&'a str>,
 }
 
 impl<'a> FeedEntry<'a> {
     /// Returns an entry that no answer caused, about a transaction. The profile is the transaction's.
-    pub(in crate::store) fn of_row(row: RowId, at: DateTime<Utc>) -> Self {
+    pub(crate) fn of_row(row: RowId, at: DateTime<Utc>) -> Self {
         Self { at, profile: "", transaction: Some(row), observation: None, author: None }
     }
 
     /// Returns an entry about a whole profile.
-    pub(in crate::store) fn of_profile(profile: &'a str, at: DateTime<Utc>) -> Self {
+    pub(crate) fn of_profile(profile: &'a str, at: DateTime<Utc>) -> Self {
         Self { at, profile, transaction: None, observation: None, author: None }
     }
 
     /// Returns the same entry with an author.
-    pub(in crate::store) fn with_author(self, author: Option<&'a str>) -> Self {
+    pub(crate) fn with_author(self, author: Option<&'a str>) -> Self {
         Self { author, ..self }
     }
 }
@@ -165,11 +165,11 @@ impl Reader {
 }
 
 /// Returns the name of a notified event in the table.
-pub(in crate::store) fn stored_name(event: NotifiedEvent) -> &'static str {
+pub(crate) fn stored_name(event: NotifiedEvent) -> &'static str {
     if event == NotifiedEvent::StatusChanged { STATUS } else { event.name() }
 }
 
-pub(in crate::store) fn append(db: &Connection, entry: &FeedEntry<'_>, kind: &ChangeKind) -> Result<()> {
+pub(crate) fn append(db: &Connection, entry: &FeedEntry<'_>, kind: &ChangeKind) -> Result<()> {
     let name = if let ChangeKind::StatusChanged { .. } = kind { STATUS } else { kind.name() };
     insert(db, entry, name, details(kind)?)
 }
@@ -189,7 +189,7 @@ fn insert(db: &Connection, entry: &FeedEntry<'_>, event: &str, details: Option<S
 }
 
 /// Appends the changes that one answer caused. New steps mostly come together, so that they share one entry.
-pub(in crate::store) fn append_all(db: &Connection, entry: &FeedEntry<'_>, changes: &[ChangeKind]) -> Result<()> {
+pub(crate) fn append_all(db: &Connection, entry: &FeedEntry<'_>, changes: &[ChangeKind]) -> Result<()> {
     let step = |kind: &ChangeKind| match kind {
         ChangeKind::StepAdded { index } => Some(*index),
         _ => None,
@@ -214,11 +214,10 @@ fn details(kind: &ChangeKind) -> Result<Option<String>> {
     if let ChangeKind::StatusChanged { previous, current } = kind {
         return Ok(Some(serde_json::json!([previous, current]).to_string()));
     }
-    let unreadable = |error| columns::unreadable(0, error);
-    let Value::Object(mut fields) = serde_json::to_value(kind).map_err(unreadable)? else { return Ok(None) };
+    let fields = serde_json::to_value(kind).map_err(|error| columns::unreadable(0, error))?;
+    let Value::Object(mut fields) = fields else { return Ok(None) };
     fields.remove(EVENT);
-    let written = (!fields.is_empty()).then(|| serde_json::to_string(&fields)).transpose();
-    Ok(written.map_err(unreadable)?)
+    Ok((!fields.is_empty()).then(|| columns::to_json(&fields)).transpose()?)
 }
 
 /// Appends an entry for each transaction among these rows that meets `condition` (SQL). Returns the numbers of the
@@ -226,7 +225,7 @@ fn details(kind: &ChangeKind) -> Result<Option<String>> {
 ///
 /// The entries must be numbered here, as in every append: SQLite's own counter doesn't know the numbers of `polls`. A
 /// reader at one of those numbers would miss an entry with a smaller number.
-pub(in crate::store) fn append_to_each(
+pub(crate) fn append_to_each(
     db: &Connection,
     rows: RangeInclusive<i64>,
     condition: &str,
@@ -251,7 +250,7 @@ pub(in crate::store) fn append_to_each(
 }
 
 /// Replaces the words for an action in the entries that say that it was undone or redone.
-pub(in crate::store) fn replace_reversed_summary(db: &Connection, profile: &str, old: &str, new: &str) -> Result<()> {
+pub(crate) fn replace_reversed_summary(db: &Connection, profile: &str, old: &str, new: &str) -> Result<()> {
     let set = row_checksum::assignments(CHECKED, &[("what", "json_set(what, '$.summary', ?3)")]);
     // Entries about a transaction are about other actions.
     let sql = format!(
@@ -262,19 +261,18 @@ pub(in crate::store) fn replace_reversed_summary(db: &Connection, profile: &str,
 }
 
 /// Deletes the `polled` entries of deleted transactions.
-pub(in crate::store) fn forget_polls_of_deleted(db: &Connection) -> Result<()> {
+pub(crate) fn forget_polls_of_deleted(db: &Connection) -> Result<()> {
     let gone = "NOT EXISTS (SELECT 1 FROM transactions WHERE id = transaction_row)";
     db.run(&format!("DELETE FROM polls WHERE {gone}"), [])
 }
 
 fn prune(db: &Connection, floor: i64) -> Result<()> {
-    db.execute("DELETE FROM polls WHERE seq <= ?", [floor])?;
-    db.execute("UPDATE feed SET floor = max(floor, ?)", [floor])?;
-    Ok(())
+    db.run("DELETE FROM polls WHERE seq <= ?", [floor])?;
+    db.run("UPDATE feed SET floor = max(floor, ?)", [floor])
 }
 
 /// Returns the number of the last entry; 0 if there is none.
-pub(in crate::store) fn last(db: &Connection) -> Result<i64> {
+pub(crate) fn last(db: &Connection) -> Result<i64> {
     // Entries deleted with their transaction had numbers too, and a number must never be used again.
     let sql = "SELECT max(ifnull((SELECT seq FROM sqlite_sequence WHERE name = 'changes'), 0),
                ifnull((SELECT max(seq) FROM polls), 0))";
@@ -287,19 +285,19 @@ fn floor(db: &Connection) -> Result<i64> {
 }
 
 /// Increments the number of commits; returns the new number.
-pub(in crate::store) fn count_commit(db: &Connection) -> Result<i64> {
+pub(crate) fn count_commit(db: &Connection) -> Result<i64> {
     // Two statements, because `RETURNING` would make a temporary table in each commit.
     let number = last_commit(db)? + 1;
     db.run("UPDATE feed SET commits = ?", [number])?;
     Ok(number)
 }
 
-pub(in crate::store) fn last_commit(db: &Connection) -> rusqlite::Result<i64> {
+pub(crate) fn last_commit(db: &Connection) -> rusqlite::Result<i64> {
     db.prepare_cached("SELECT commits FROM feed")?.query_row([], |row| row.get(0))
 }
 
 /// Returns the transactions with entries after a number; `None` if there are many, or if some entries were pruned.
-pub(in crate::store) fn rows_after(db: &Connection, seq: i64) -> Result<Option<BTreeSet<RowId>>> {
+pub(crate) fn rows_after(db: &Connection, seq: i64) -> Result<Option<BTreeSet<RowId>>> {
     /// The limit of entries. With more entries, reading all wanted rows again is as fast as searching the entries.
     const MAX_ROWS: usize = 500;
     if seq < floor(db)? {
@@ -313,7 +311,7 @@ pub(in crate::store) fn rows_after(db: &Connection, seq: i64) -> Result<Option<B
 }
 
 /// Returns the changes of one transaction without its polls, oldest first.
-pub(in crate::store) fn of_transaction(db: &Connection, transaction: RowId) -> Result<Vec<Change>> {
+pub(crate) fn of_transaction(db: &Connection, transaction: RowId) -> Result<Vec<Change>> {
     let sql = format!("{SELECT} WHERE transaction_row = ? ORDER BY seq");
     Ok(db.all(&sql, [transaction.0], read)?.into_iter().flatten().collect())
 }

@@ -14,47 +14,44 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use crate::store::error::Result;
 
-pub(in crate::store) fn moment(at: DateTime<Utc>) -> i64 {
+pub(crate) fn moment(at: DateTime<Utc>) -> i64 {
     at.timestamp_millis()
 }
 
-pub(in crate::store) fn moment_from(milliseconds: i64) -> DateTime<Utc> {
+pub(crate) fn moment_from(milliseconds: i64) -> DateTime<Utc> {
     DateTime::from_timestamp_millis(milliseconds).unwrap_or(DateTime::UNIX_EPOCH)
 }
 
 /// Reads a point in time that may be NULL.
-pub(in crate::store) fn optional_moment(
-    row: &Row<'_>,
-    column: impl RowIndex,
-) -> rusqlite::Result<Option<DateTime<Utc>>> {
+pub(crate) fn optional_moment(row: &Row<'_>, column: impl RowIndex) -> rusqlite::Result<Option<DateTime<Utc>>> {
     Ok(lenient::<Option<i64>>(row, column)?.map(moment_from))
 }
 
-pub(in crate::store) fn span(span: Duration) -> i64 {
+pub(crate) fn span(span: Duration) -> i64 {
     i64::try_from(span.as_millis()).unwrap_or(i64::MAX)
 }
 
-pub(in crate::store) fn span_from(milliseconds: i64) -> Duration {
+pub(crate) fn span_from(milliseconds: i64) -> Duration {
     Duration::from_millis(u64::try_from(milliseconds).unwrap_or(0))
 }
 
 /// Returns the JSON of a value, for a column.
-pub(in crate::store) fn to_json<T: Serialize + ?Sized>(value: &T, column: usize) -> rusqlite::Result<String> {
-    serde_json::to_string(value).map_err(|error| unreadable(column, error))
+pub(crate) fn to_json<T: Serialize + ?Sized>(value: &T) -> rusqlite::Result<String> {
+    serde_json::to_string(value).map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))
 }
 
 /// Reads a value from a JSON column.
-pub(in crate::store) fn from_json<T: DeserializeOwned>(row: &Row<'_>, column: usize) -> rusqlite::Result<T> {
+pub(crate) fn from_json<T: DeserializeOwned>(row: &Row<'_>, column: usize) -> rusqlite::Result<T> {
     serde_json::from_str(row.get_ref(column)?.as_str()?).map_err(|error| unreadable(column, error))
 }
 
 /// Converts the error of a JSON column that can't be parsed into an error of the statement that read the column.
-pub(in crate::store) fn unreadable(column: usize, error: serde_json::Error) -> rusqlite::Error {
+pub(crate) fn unreadable(column: usize, error: serde_json::Error) -> rusqlite::Error {
     rusqlite::Error::FromSqlConversionFailure(column, rusqlite::types::Type::Text, Box::new(error))
 }
 
 /// Collects rows. Leaves out a row with a value that can't be read, and logs it; `description` names the row in the log.
-pub(in crate::store) fn collect_readable<T>(
+pub(crate) fn collect_readable<T>(
     rows: impl Iterator<Item = rusqlite::Result<T>>,
     description: &str,
 ) -> Result<Vec<T>> {
@@ -72,7 +69,7 @@ pub(in crate::store) fn collect_readable<T>(
 }
 
 /// Returns the text of a value, with the replacement character where it isn't UTF-8; empty for a number.
-pub(in crate::store) fn readable(value: ValueRef<'_>) -> Cow<'_, str> {
+pub(crate) fn readable(value: ValueRef<'_>) -> Cow<'_, str> {
     match value {
         ValueRef::Text(bytes) | ValueRef::Blob(bytes) => String::from_utf8_lossy(bytes),
         ValueRef::Null | ValueRef::Integer(_) | ValueRef::Real(_) => Cow::Borrowed(""),
@@ -80,7 +77,7 @@ pub(in crate::store) fn readable(value: ValueRef<'_>) -> Cow<'_, str> {
 }
 
 /// A type that reads something from every value.
-pub(in crate::store) trait LenientValue: Sized {
+pub(crate) trait LenientValue: Sized {
     /// Returns the value, or the nearest that this type has.
     fn from_value(value: ValueRef<'_>) -> Self;
 }
@@ -142,15 +139,12 @@ lenient_or_default!(
 );
 
 /// Reads a column whatever it holds.
-pub(in crate::store) fn lenient<T: LenientValue>(row: &Row<'_>, column: impl RowIndex) -> rusqlite::Result<T> {
+pub(crate) fn lenient<T: LenientValue>(row: &Row<'_>, column: impl RowIndex) -> rusqlite::Result<T> {
     Ok(T::from_value(row.get_ref(column)?))
 }
 
 /// Parses a JSON text. Returns `None` and logs it if that can't be done; `description` names the text in the log.
-pub(in crate::store) fn parse_or_omit<T: DeserializeOwned>(
-    json: &str,
-    description: std::fmt::Arguments<'_>,
-) -> Option<T> {
+pub(crate) fn parse_or_omit<T: DeserializeOwned>(json: &str, description: std::fmt::Arguments<'_>) -> Option<T> {
     let parsed = serde_json::from_str(json);
     parsed.inspect_err(|error| tracing::warn!("{description} is omitted: {error}")).ok()
 }

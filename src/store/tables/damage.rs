@@ -1,4 +1,4 @@
-//! What shows that a stored value is damaged: a wrong checksum.
+//! The SQL conditions for damaged values: a wrong checksum.
 //!
 //! This module must never change a row.
 
@@ -22,7 +22,7 @@ const ROWS: [(&str, &str); 10] = [
 
 /// The tables whose rows come again by themselves: with the service's next answers, or when a chain is asked again. A
 /// row that stays damaged is better deleted.
-pub(in crate::store) const REFETCHED: [&str; 3] = ["chains", "forecasts", "on_chain"];
+pub(crate) const REFETCHED: [&str; 3] = ["chains", "forecasts", "on_chain"];
 
 /// The packed texts, each with its table, and with what else the text depends on.
 const PACKED: [(&str, &str, &str); 4] = [
@@ -43,7 +43,7 @@ fn damaged_text(column: &str, packed: &str) -> String {
 
 /// Returns the SQL conditions for damaged values of a table, each with the name of its column; empty for the row
 /// itself.
-pub(in crate::store) fn conditions(table: &str) -> Vec<(&'static str, String)> {
+pub(crate) fn conditions(table: &str) -> Vec<(&'static str, String)> {
     let of_table = |name: &str| name == table;
     let rows = ROWS.iter().filter(|(name, _)| of_table(name));
     let texts = PACKED.iter().filter(|(name, ..)| of_table(name));

@@ -22,7 +22,7 @@ use crate::{
 
 /// The columns of the checksum of `forecasts`. The evidence can't be derived from other tables. It also counts deleted
 /// transactions, and answers that the history doesn't keep one by one.
-pub(in crate::store) const CHECKED: &str = "profile, from_chain, to_chain, gmp, evidence";
+pub(crate) const CHECKED: &str = "profile, from_chain, to_chain, gmp, evidence";
 
 /// The number of newest durations of a route that a transaction is compared with.
 const MAX_COMPARED: usize = 500;
@@ -43,7 +43,7 @@ pub struct RouteStats {
     pub past: RouteDurations,
 }
 
-pub(in crate::store) fn add(db: &Connection, profile: &str, sample: &DurationSample, at: DateTime<Utc>) -> Result<()> {
+pub(crate) fn add(db: &Connection, profile: &str, sample: &DurationSample, at: DateTime<Utc>) -> Result<()> {
     match sample {
         DurationSample::Indexed { chain, delay } => {
             let key = EvidenceKey::of_chain(profile, chain);
@@ -110,7 +110,7 @@ impl<'a> EvidenceKey<'a> {
     }
 
     fn write<T: Serialize>(&self, db: &Connection, evidence: &T) -> Result<()> {
-        let json = columns::to_json(evidence, 4)?;
+        let json = columns::to_json(evidence)?;
         let values = params![self.profile, self.from, self.to, self.is_gmp, json];
         static WRITE: LazyLock<String> = LazyLock::new(|| {
             let set = row_checksum::assignments(CHECKED, &[("evidence", "?5")]);
@@ -124,7 +124,7 @@ impl<'a> EvidenceKey<'a> {
 }
 
 /// Parses evidence from its JSON column; NULL, and what can't be parsed, is no evidence.
-pub(in crate::store) fn parse_evidence<T: DeserializeOwned + Default>(json: Option<&str>) -> T {
+pub(crate) fn parse_evidence<T: DeserializeOwned + Default>(json: Option<&str>) -> T {
     json.and_then(|json| columns::parse_or_omit(json, format_args!("the evidence of a forecast"))).unwrap_or_default()
 }
 
@@ -240,8 +240,7 @@ impl Reader {
             *stats.outcomes.entry(columns::lenient(row, 3)?).or_default() += row.get::<_, u64>(4)?;
             stats.settled += row.get::<_, u64>(5)?;
             stats.open += row.get::<_, u64>(6)?;
-            let oldest = row.get::<_, Option<i64>>(7)?.map(columns::moment_from);
-            stats.oldest_open = stats.oldest_open.into_iter().chain(oldest).min();
+            stats.oldest_open = stats.oldest_open.into_iter().chain(columns::optional_moment(row, 7)?).min();
         }
         let with_durations = |stats: RouteStats| {
             // A refund isn't settled when its transfer ends.

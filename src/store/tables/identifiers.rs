@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// The SQL for the transactions that a record calls by the parameter `?1`, which must be in lower case.
-pub(in crate::store) const BY_IDENTIFIER: &str = "id IN (SELECT transaction_row FROM identifiers WHERE value = ?1)";
+pub(crate) const BY_IDENTIFIER: &str = "id IN (SELECT transaction_row FROM identifiers WHERE value = ?1)";
 
 /// The most identifiers of one transaction: a service that sends new hashes in each answer must not fill the disk.
 const MAX_IDENTIFIERS: usize = 32;
@@ -28,12 +28,7 @@ fn is_specific(value: &str) -> bool {
 }
 
 /// Adds the identifiers of a record. The hash by which the transaction is tracked isn't one of them.
-pub(in crate::store) fn write(
-    db: &Connection,
-    transaction: RowId,
-    tracked: &TxHash,
-    record: &StatusRecord,
-) -> Result<()> {
+pub(crate) fn write(db: &Connection, transaction: RowId, tracked: &TxHash, record: &StatusRecord) -> Result<()> {
     let steps = record.steps.iter().filter_map(|step| step.transaction_id.as_ref());
     let hashes = [&record.from, &record.to].into_iter().filter_map(|side| side.transaction_id.as_ref()).chain(steps);
     let mut values: Vec<String> = hashes.map(|hash| hash.as_str().to_lowercase()).collect();
@@ -55,12 +50,12 @@ pub(in crate::store) fn write(
 }
 
 /// Whether there are records of an earlier version whose identifiers are missing.
-pub(in crate::store) fn are_missing(db: &Connection) -> Result<bool> {
+pub(crate) fn are_missing(db: &Connection) -> Result<bool> {
     Ok(db.query_row("SELECT EXISTS (SELECT 1 FROM unindexed_records)", [], |row| row.get(0))?)
 }
 
 /// Adds the identifiers of at most `count` records that an earlier version wrote.
-pub(in crate::store) fn add_missing(db: &Connection, count: usize) -> Result<()> {
+pub(crate) fn add_missing(db: &Connection, count: usize) -> Result<()> {
     let sql = "SELECT transaction_row FROM unindexed_records LIMIT ?";
     let rows = db.all(sql, [count], |row| row.get(0).map(RowId))?;
     for row in &rows {

@@ -52,12 +52,7 @@ impl MinuteStats {
 }
 
 /// Counts the work of a poller since the last report of its profile.
-pub(in crate::store) fn count(
-    db: &Connection,
-    profile: &str,
-    before: Option<&PollerReport>,
-    now: &PollerReport,
-) -> Result<()> {
+pub(crate) fn count(db: &Connection, profile: &str, before: Option<&PollerReport>, now: &PollerReport) -> Result<()> {
     let zero = PollerReport::default();
     let is_same_run = |before: &&PollerReport| before.process == now.process && before.running <= now.running;
     let before = match before.filter(is_same_run) {

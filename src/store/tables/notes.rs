@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// The columns of the checksum.
-pub(in crate::store) const CHECKED: &str = "transaction_row, at, text, author";
+pub(crate) const CHECKED: &str = "transaction_row, at, text, author";
 
 /// A note that a person wrote.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,22 +46,21 @@ impl Reader {
 }
 
 /// Inserts a note; returns its number.
-pub(in crate::store) fn insert(db: &Connection, row: RowId, text: &str, stamp: &Stamp) -> Result<i64> {
+pub(crate) fn insert(db: &Connection, row: RowId, text: &str, stamp: &Stamp) -> Result<i64> {
     let values = params![row.0, columns::moment(stamp.at), text, stamp.author];
     let sql = "INSERT INTO notes (transaction_row, at, text, author, checksum)
                VALUES (?1, ?2, ?3, ?4, row_checksum(?1, ?2, ?3, ?4))";
-    db.run(sql, values)?;
-    Ok(db.last_insert_rowid())
+    Ok(db.prepare_cached(sql)?.insert(values)?)
 }
 
 /// Returns the number of the newest note of a transaction that has exactly this text and isn't withdrawn.
-pub(in crate::store) fn newest_with_text(db: &Connection, row: RowId, text: &str) -> Result<Option<i64>> {
+pub(crate) fn newest_with_text(db: &Connection, row: RowId, text: &str) -> Result<Option<i64>> {
     let sql = "SELECT id FROM notes WHERE transaction_row = ? AND text = ? AND taken_back_at IS NULL ORDER BY id DESC LIMIT 1";
     db.first(sql, params![row.0, text], |row| row.get(0))
 }
 
 /// Withdraws a note, or restores it with `None`. Returns `false` if nothing changed.
-pub(in crate::store) fn set_withdrawn(db: &Connection, note: i64, withdrawn_at: Option<DateTime<Utc>>) -> Result<bool> {
+pub(crate) fn set_withdrawn(db: &Connection, note: i64, withdrawn_at: Option<DateTime<Utc>>) -> Result<bool> {
     let sql = "UPDATE notes SET taken_back_at = ?2 WHERE id = ?1 AND (taken_back_at IS NULL) <> (?2 IS NULL)";
     Ok(db.prepare_cached(sql)?.execute(params![note, withdrawn_at.map(columns::moment)])? > 0)
 }

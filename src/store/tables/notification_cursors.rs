@@ -21,13 +21,13 @@ impl Reader {
     }
 }
 
-pub(in crate::store) fn write(db: &Connection, profile: &str, cursor: &NotificationCursor) -> Result<()> {
+pub(crate) fn write(db: &Connection, profile: &str, cursor: &NotificationCursor) -> Result<()> {
     let sql = "INSERT INTO heralds (profile, way, seq, error) VALUES (?1, ?2, ?3, ?4)
                ON CONFLICT DO UPDATE SET seq = ?3, error = ?4";
     db.run(sql, params![profile, cursor.channel, cursor.seq, cursor.error])
 }
 
 /// Moves the cursors behind an entry back to it.
-pub(in crate::store) fn limit(db: &Connection, seq: i64) -> Result<()> {
+pub(crate) fn limit(db: &Connection, seq: i64) -> Result<()> {
     db.run("UPDATE heralds SET seq = ?1 WHERE seq > ?1", [seq])
 }

@@ -24,7 +24,7 @@ use crate::store::{
 };
 
 /// The columns of the checksum. A body has its own.
-pub(in crate::store) const CHECKED: &str =
+pub(crate) const CHECKED: &str =
     "transaction_row, first_at, last_at, times, summary, http_status, latency, response_id";
 
 /// One stored answer, with the number of its repetitions.
@@ -47,12 +47,7 @@ pub struct StoredObservation {
 }
 
 impl StoredObservation {
-    /// Returns a sentence for a person about the answer.
-    pub fn event_text(&self) -> String {
-        format!("answer: {}", self.description())
-    }
-
-    /// Like `event_text`, for a line that already says that an answer came.
+    /// Returns the answer in words, for a line that already says that an answer came.
     pub fn description(&self) -> String {
         let http = self.http_status.map_or_else(String::new, |status| format!(" (HTTP {status})"));
         let times = match self.times {
@@ -66,7 +61,9 @@ impl StoredObservation {
 impl Reader {
     /// Returns the stored answers about a transaction, oldest first.
     pub fn answers(&self, row: RowId) -> Result<Vec<StoredObservation>> {
-        of_transaction(self.db(), row)
+        let sql = "SELECT id, first_at, last_at, times, summary, http_status, latency FROM observations
+                   WHERE transaction_row = ? ORDER BY id";
+        self.db().all(sql, [row.0], read)
     }
 
     /// Returns the body of one answer by its number in this store.
@@ -111,7 +108,7 @@ impl Reader {
 }
 
 /// Where the body of the last answer is stored.
-pub(in crate::store) enum LastBody<'a> {
+pub(crate) enum LastBody<'a> {
     InHistory(&'a str),
     /// In no entry: the body belongs in `records`. The flag says whether it is a record's body.
     Separate(&'a str, bool),
@@ -123,7 +120,7 @@ pub(in crate::store) enum LastBody<'a> {
 
 /// Stores an answer: as a new entry if it changed something, else as a repetition of the last entry. Returns the number
 /// of the entry. Failures are compared by their summaries, because the body of an error page differs each time.
-pub(in crate::store) fn insert_or_repeat<'a>(
+pub(crate) fn insert_or_repeat<'a>(
     db: &Connection,
     transaction: &Transaction,
     observation: &'a Observation,
@@ -215,7 +212,7 @@ fn find_repetition<'a>(db: &Connection, entry: i64, text: &'a str) -> Result<Opt
 }
 
 /// Keeps only the digest of an entry's body: the team's database has the body.
-pub(in crate::store) fn leave_body_out(db: &Connection, id: i64) -> Result<()> {
+pub(crate) fn leave_body_out(db: &Connection, id: i64) -> Result<()> {
     let Some(text) = readable_body(db, id)? else { return Ok(()) };
     let packed = PackedBody::in_log(0, &text);
     let sql = "UPDATE observations SET body = ?2, body_dictionary = NULL, body_base = ?3 WHERE id = ?1";
@@ -224,12 +221,7 @@ pub(in crate::store) fn leave_body_out(db: &Connection, id: i64) -> Result<()> {
 
 /// Packs a body. The body of a record is packed with the transaction's first body or the dictionary of its route as the
 /// base. Other bodies, such as error pages, are packed without a base.
-pub(in crate::store) fn pack_body(
-    db: &Connection,
-    transaction: &Transaction,
-    text: &str,
-    is_record: bool,
-) -> Result<PackedBody> {
+pub(crate) fn pack_body(db: &Connection, transaction: &Transaction, text: &str, is_record: bool) -> Result<PackedBody> {
     if !is_record {
         return bodies::pack(text, None, None);
     }
@@ -257,7 +249,7 @@ fn packed_body(db: &Connection, id: i64) -> Result<Option<PackedBody>> {
 }
 
 /// Returns the body of the newest answer with a record; `None` if it isn't here or can't be read.
-pub(in crate::store) fn newest_record_body(db: &Connection, transaction: RowId) -> Result<Option<String>> {
+pub(crate) fn newest_record_body(db: &Connection, transaction: RowId) -> Result<Option<String>> {
     let sql = "SELECT id FROM observations WHERE transaction_row = ? AND http_status = 200 AND body IS NOT NULL
                ORDER BY id DESC LIMIT 1";
     let newest = db.first(sql, [transaction.0], |row| row.get(0))?;
@@ -265,7 +257,7 @@ pub(in crate::store) fn newest_record_body(db: &Connection, transaction: RowId) 
 }
 
 /// Returns the body of one entry, or where it is.
-pub(in crate::store) fn stored_body(db: &Connection, id: i64) -> Result<Option<StoredBody>> {
+pub(crate) fn stored_body(db: &Connection, id: i64) -> Result<Option<StoredBody>> {
     let packed = packed_body(db, id)?;
     let Some((entry, digest)) = packed.and_then(|packed| Some((packed.log_entry()?, packed.base))) else {
         return Ok(body(db, id)?.map(StoredBody::Text));
@@ -276,19 +268,19 @@ pub(in crate::store) fn stored_body(db: &Connection, id: i64) -> Result<Option<S
 }
 
 /// Returns the body of one entry; `None` also if it is in the team's log.
-pub(in crate::store) fn body(db: &Connection, id: i64) -> Result<Option<String>> {
+pub(crate) fn body(db: &Connection, id: i64) -> Result<Option<String>> {
     let packed = packed_body(db, id)?;
     // The base of a body is packed with a dictionary only, so that this recursion ends.
     packed.map_or(Ok(None), |packed| bodies::unpack(db, &packed, |base| body(db, base)))
 }
 
 /// Returns the body of one entry; `None` if it can't be unpacked, so that one damaged text doesn't fail the whole read.
-pub(in crate::store) fn readable_body(db: &Connection, id: i64) -> Result<Option<String>> {
+pub(crate) fn readable_body(db: &Connection, id: i64) -> Result<Option<String>> {
     bodies::none_if_unreadable(body(db, id), format_args!("the body of answer {id}"))
 }
 
 /// Returns the time of the last answer with a state (HTTP 200 or 404) about a transaction before a moment.
-pub(in crate::store) fn last_state_before(
+pub(crate) fn last_state_before(
     db: &Connection,
     transaction: RowId,
     moment: DateTime<Utc>,
@@ -296,8 +288,7 @@ pub(in crate::store) fn last_state_before(
     let sql = "SELECT max(last_at) FROM observations
                WHERE transaction_row = ? AND first_at < ? AND http_status IN (200, 404)";
     let values = params![transaction.0, columns::moment(moment)];
-    let last: Option<i64> = db.prepare_cached(sql)?.query_row(values, |row| columns::lenient(row, 0))?;
-    Ok(last.map(columns::moment_from))
+    Ok(db.prepare_cached(sql)?.query_row(values, |row| columns::optional_moment(row, 0))?)
 }
 
 fn summary(outcome: &StatusOutcome) -> String {
@@ -309,22 +300,15 @@ fn summary(outcome: &StatusOutcome) -> String {
     }
 }
 
-const SELECT: &str = "SELECT id, first_at, last_at, times, summary, http_status, latency FROM observations";
-
-/// Returns the entries of one transaction, oldest first.
-pub(in crate::store) fn of_transaction(db: &Connection, transaction: RowId) -> Result<Vec<StoredObservation>> {
-    db.all(&format!("{SELECT} WHERE transaction_row = ? ORDER BY id"), [transaction.0], read)
-}
-
 /// Returns the service's IDs of the answers about a transaction, oldest first: of a repeated answer the newest ones.
-pub(in crate::store) fn response_ids(db: &Connection, transaction: RowId) -> Result<Vec<String>> {
+pub(crate) fn response_ids(db: &Connection, transaction: RowId) -> Result<Vec<String>> {
     let sql = "SELECT response_id FROM observations WHERE transaction_row = ? AND response_id IS NOT NULL ORDER BY id";
     let entries = db.all(sql, [transaction.0], |row| columns::lenient::<String>(row, 0))?;
     Ok(entries.iter().flat_map(|ids| ids.split(ID_SEPARATOR)).map(str::to_owned).collect())
 }
 
 /// Returns the last body in the entries of a transaction.
-pub(in crate::store) fn last_body(db: &Connection, transaction: RowId) -> Result<Option<StoredBody>> {
+pub(crate) fn last_body(db: &Connection, transaction: RowId) -> Result<Option<StoredBody>> {
     let id = db.first(
         "SELECT id FROM observations WHERE transaction_row = ? AND body IS NOT NULL ORDER BY id DESC LIMIT 1",
         [transaction.0],
@@ -353,7 +337,7 @@ pub struct OldBodyCursor {
 }
 
 /// Clears the bodies of one transaction's answers; returns the number of cleared bodies.
-pub(in crate::store) fn clear_bodies(db: &Connection, transaction: RowId) -> Result<usize> {
+pub(crate) fn clear_bodies(db: &Connection, transaction: RowId) -> Result<usize> {
     let sql = "UPDATE observations SET body = NULL, body_dictionary = NULL, body_base = NULL
                WHERE transaction_row = ? AND body IS NOT NULL";
     Ok(db.prepare_cached(sql)?.execute([transaction.0])?)

@@ -10,16 +10,16 @@ use crate::{
 };
 
 /// The columns of the checksum.
-pub(in crate::store) const CHECKED: &str = "transaction_row, verdict, reading, requested_at";
+pub(crate) const CHECKED: &str = "transaction_row, verdict, reading, requested_at";
 
 /// Returns the stored reading; `None` if it can't be read.
-pub(in crate::store) fn parse(reading: Option<&str>) -> Option<OnChain> {
-    columns::parse_or_omit(reading?, format_args!("the chain's word on a transaction"))
+pub(crate) fn parse(reading: Option<&str>) -> Option<OnChain> {
+    columns::parse_or_omit(reading?, format_args!("the chain's reading of a transaction"))
 }
 
 /// Writes a reading, which also answers a person's request.
-pub(in crate::store) fn write(db: &Connection, row: RowId, on_chain: &OnChain) -> Result<()> {
-    let reading = columns::to_json(on_chain, 2)?;
+pub(crate) fn write(db: &Connection, row: RowId, on_chain: &OnChain) -> Result<()> {
+    let reading = columns::to_json(on_chain)?;
     let set = [("verdict", "?2"), ("reading", "?3"), ("requested_at", "NULL")];
     let set = row_checksum::assignments(CHECKED, &set);
     // A reading adds to the one before, so that damage stays known.
@@ -31,7 +31,7 @@ pub(in crate::store) fn write(db: &Connection, row: RowId, on_chain: &OnChain) -
 }
 
 /// Records a person's request for a reading.
-pub(in crate::store) fn request(db: &Connection, row: RowId, at: DateTime<Utc>) -> Result<()> {
+pub(crate) fn request(db: &Connection, row: RowId, at: DateTime<Utc>) -> Result<()> {
     let set = row_checksum::assignments(CHECKED, &[("requested_at", "?2")]);
     let sql = format!(
         "INSERT INTO on_chain (transaction_row, requested_at, checksum)
@@ -42,13 +42,13 @@ pub(in crate::store) fn request(db: &Connection, row: RowId, at: DateTime<Utc>) 
 }
 
 /// Whether a person's request for a reading isn't answered yet.
-pub(in crate::store) fn is_requested(db: &Connection, row: RowId) -> Result<bool> {
+pub(crate) fn is_requested(db: &Connection, row: RowId) -> Result<bool> {
     let sql = "SELECT EXISTS (SELECT 1 FROM on_chain WHERE transaction_row = ? AND requested_at IS NOT NULL)";
     Ok(db.prepare_cached(sql)?.query_row([row.0], |row| row.get(0))?)
 }
 
 /// Removes the reading of a transaction.
-pub(in crate::store) fn remove(db: &Connection, row: RowId) -> Result<()> {
+pub(crate) fn remove(db: &Connection, row: RowId) -> Result<()> {
     db.run("DELETE FROM on_chain WHERE transaction_row = ?", [row.0])
 }
 

@@ -18,25 +18,23 @@ pub struct OpenMark {
     pub at: DateTime<Utc>,
 }
 
-pub(in crate::store) fn write(db: &Connection, mark: &OpenMark) -> Result<()> {
+pub(crate) fn write(db: &Connection, mark: &OpenMark) -> Result<()> {
     // Marks of ended dashboards expire.
     db.run("DELETE FROM attention WHERE until <= ?", [columns::moment(mark.at)])?;
     match mark.open {
         // The transaction may be deleted by now.
-        Some((row, until)) => db
-            .prepare_cached(
-                "INSERT INTO attention (viewer, transaction_row, until)
-                 SELECT ?1, id, ?3 FROM transactions WHERE id = ?2
-                 ON CONFLICT DO UPDATE SET transaction_row = ?2, until = ?3",
-            )?
-            .execute(params![mark.dashboard, row.0, columns::moment(until)])?,
-        None => db.prepare_cached("DELETE FROM attention WHERE viewer = ?")?.execute([mark.dashboard])?,
-    };
-    Ok(())
+        Some((row, until)) => db.run(
+            "INSERT INTO attention (viewer, transaction_row, until)
+             SELECT ?1, id, ?3 FROM transactions WHERE id = ?2
+             ON CONFLICT DO UPDATE SET transaction_row = ?2, until = ?3",
+            params![mark.dashboard, row.0, columns::moment(until)],
+        ),
+        None => db.run("DELETE FROM attention WHERE viewer = ?", [mark.dashboard]),
+    }
 }
 
 /// Returns the transactions that are open at `at`.
-pub(in crate::store) fn open_at(db: &Connection, at: DateTime<Utc>) -> Result<Vec<RowId>> {
+pub(crate) fn open_at(db: &Connection, at: DateTime<Utc>) -> Result<Vec<RowId>> {
     db.all(
         "SELECT DISTINCT transaction_row FROM attention WHERE until > ? ORDER BY transaction_row",
         [columns::moment(at)],

@@ -64,18 +64,18 @@ fn paused_until(db: &Connection, profile: &str, now: DateTime<Utc>) -> Result<Op
 }
 
 /// Pauses a profile until a time; with `None` resumes it.
-pub(in crate::store) fn set_pause(db: &Connection, profile: &str, until: Option<DateTime<Utc>>) -> Result<()> {
+pub(crate) fn set_pause(db: &Connection, profile: &str, until: Option<DateTime<Utc>>) -> Result<()> {
     match until {
-        Some(until) => db
-            .prepare_cached("INSERT INTO pauses (profile, until) VALUES (?1, ?2) ON CONFLICT DO UPDATE SET until = ?2")?
-            .execute(params![profile, columns::moment(until)])?,
-        None => db.prepare_cached("DELETE FROM pauses WHERE profile = ?")?.execute([profile])?,
-    };
-    Ok(())
+        Some(until) => db.run(
+            "INSERT INTO pauses (profile, until) VALUES (?1, ?2) ON CONFLICT DO UPDATE SET until = ?2",
+            params![profile, columns::moment(until)],
+        ),
+        None => db.run("DELETE FROM pauses WHERE profile = ?", [profile]),
+    }
 }
 
-pub(in crate::store) fn write(db: &Connection, profile: &str, report: &PollerReport) -> Result<()> {
-    let state = columns::to_json(report, 0)?;
+pub(crate) fn write(db: &Connection, profile: &str, report: &PollerReport) -> Result<()> {
+    let state = columns::to_json(report)?;
     db.run(
         "INSERT INTO pollers (profile, at, state) VALUES (?1, ?2, ?3)
          ON CONFLICT (profile) DO UPDATE SET at = ?2, state = ?3",
@@ -83,7 +83,7 @@ pub(in crate::store) fn write(db: &Connection, profile: &str, report: &PollerRep
     )
 }
 
-pub(in crate::store) fn read(db: &Connection, profile: &str) -> Result<Option<PollerReport>> {
+pub(crate) fn read(db: &Connection, profile: &str) -> Result<Option<PollerReport>> {
     let row = db.first("SELECT at, state FROM pollers WHERE profile = ?", [profile], |row| {
         Ok((columns::lenient::<i64>(row, 0)?, columns::lenient::<String>(row, 1)?))
     })?;

@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// The columns of the checksum.
-pub(in crate::store) const CHECKED: &str =
+pub(crate) const CHECKED: &str =
     "profile, request, asked_at, wanted_until, sent_at, answered_at, answer, http_status, body, quote_id, estimate";
 
 /// A requested route.
@@ -50,7 +50,7 @@ impl StoredQuote {
 }
 
 /// The SQL for the address that a quote pays on the destination chain.
-pub(in crate::store) const RECEIVER: &str = "iif(json_valid(request), json_extract(request, '$.toAddress'), NULL)";
+pub(crate) const RECEIVER: &str = "iif(json_valid(request), json_extract(request, '$.toAddress'), NULL)";
 
 const SELECT: &str =
     "SELECT id, profile, request, asked_at, sent_at, answered_at, answer, http_status, body FROM quotes";
@@ -64,7 +64,7 @@ impl Reader {
 }
 
 /// Returns the requests of a profile that are still wanted at `at` and not claimed, oldest first.
-pub(in crate::store) fn pending(db: &Connection, profile: &str, at: DateTime<Utc>) -> Result<Vec<StoredQuote>> {
+pub(crate) fn pending(db: &Connection, profile: &str, at: DateTime<Utc>) -> Result<Vec<StoredQuote>> {
     let sql = format!(
         "{SELECT} WHERE profile = ? AND sent_at IS NULL AND answered_at IS NULL AND wanted_until > ? ORDER BY id"
     );
@@ -77,7 +77,7 @@ pub(in crate::store) fn pending(db: &Connection, profile: &str, at: DateTime<Utc
 
 /// Returns the newest route for the same request that was found within [`FRESH`]. Returns `None` if its answer is later
 /// than `at`: the clock was set back.
-pub(in crate::store) fn find_fresh(
+pub(crate) fn find_fresh(
     db: &Connection,
     profile: &str,
     request: &QuoteRequest,
@@ -88,7 +88,7 @@ pub(in crate::store) fn find_fresh(
          ORDER BY id DESC LIMIT 1"
     );
     let since = columns::moment(at) - columns::span(FRESH);
-    let values = params![profile, columns::to_json(request, 1)?, since, columns::moment(at)];
+    let values = params![profile, columns::to_json(request)?, since, columns::moment(at)];
     db.first(&sql, values, read)
 }
 
@@ -97,7 +97,7 @@ const ANSWER_LIMIT: TimeDelta = TimeDelta::seconds(15);
 
 /// Extends the wait for an equal request that is not answered, and may still be. Returns its number and when it was asked
 /// for.
-pub(in crate::store) fn extend_wait(
+pub(crate) fn extend_wait(
     db: &Connection,
     profile: &str,
     request: &QuoteRequest,
@@ -111,31 +111,30 @@ pub(in crate::store) fn extend_wait(
         row_checksum::assignments(CHECKED, &[("wanted_until", "max(wanted_until, ?4)")])
     );
     let [at, wanted_until, sent_since] = [at, wanted_until, at - ANSWER_LIMIT].map(columns::moment);
-    let values = params![profile, columns::to_json(request, 1)?, at, wanted_until, sent_since];
+    let values = params![profile, columns::to_json(request)?, at, wanted_until, sent_since];
     let read = |row: &Row<'_>| Ok((row.get(0)?, columns::moment_from(row.get(1)?)));
     db.first(&sql, values, read)
 }
 
 /// Inserts a request; returns its number.
-pub(in crate::store) fn insert(db: &Connection, quote: &QuoteKey, wanted_until: DateTime<Utc>) -> Result<i64> {
+pub(crate) fn insert(db: &Connection, quote: &QuoteKey, wanted_until: DateTime<Utc>) -> Result<i64> {
     let values = params![
         quote.profile,
-        columns::to_json(&quote.request, 1)?,
+        columns::to_json(&quote.request)?,
         columns::moment(quote.asked_at),
         columns::moment(wanted_until)
     ];
     // The columns after these are NULL, which adds nothing to a checksum.
     let sql = "INSERT INTO quotes (profile, request, asked_at, wanted_until, checksum)
                VALUES (?1, ?2, ?3, ?4, row_checksum(?1, ?2, ?3, ?4))";
-    db.run(sql, values)?;
-    Ok(db.last_insert_rowid())
+    Ok(db.prepare_cached(sql)?.insert(values)?)
 }
 
 /// The SQL condition for the newest request with a key; the parts of the key are the first three parameters.
 const OF_KEY: &str = "id = (SELECT max(id) FROM quotes WHERE profile = ?1 AND request = ?2 AND asked_at = ?3)";
 
 /// Ends the wait for a request that isn't sent yet, unless another process wants it for longer than `wanted_until`.
-pub(in crate::store) fn withdraw(
+pub(crate) fn withdraw(
     db: &Connection,
     quote: &QuoteKey,
     wanted_until: DateTime<Utc>,
@@ -144,22 +143,21 @@ pub(in crate::store) fn withdraw(
     let set = row_checksum::assignments(CHECKED, &[("wanted_until", "?4")]);
     let sql = format!("UPDATE quotes SET {set} WHERE {OF_KEY} AND sent_at IS NULL AND wanted_until <= ?5");
     let [asked_at, at, until] = [quote.asked_at, at, wanted_until].map(columns::moment);
-    db.run(&sql, params![quote.profile, columns::to_json(&quote.request, 1)?, asked_at, at, until])
+    db.run(&sql, params![quote.profile, columns::to_json(&quote.request)?, asked_at, at, until])
 }
 
 /// Marks a request as sent. Returns `false` if it is already sent or answered, or no longer wanted.
-pub(in crate::store) fn claim(db: &Connection, quote: &QuoteKey, at: DateTime<Utc>) -> Result<bool> {
+pub(crate) fn claim(db: &Connection, quote: &QuoteKey, at: DateTime<Utc>) -> Result<bool> {
     let sql = format!(
         "UPDATE quotes SET {} WHERE {OF_KEY} AND sent_at IS NULL AND answered_at IS NULL AND wanted_until > ?4",
         row_checksum::assignments(CHECKED, &[("sent_at", "?4")])
     );
     let [asked_at, at] = [quote.asked_at, at].map(columns::moment);
-    Ok(db.prepare_cached(&sql)?.execute(params![quote.profile, columns::to_json(&quote.request, 1)?, asked_at, at])?
-        > 0)
+    Ok(db.prepare_cached(&sql)?.execute(params![quote.profile, columns::to_json(&quote.request)?, asked_at, at])? > 0)
 }
 
 /// Writes the answer to a request. Returns the request's number, or `None` if it already had an answer.
-pub(in crate::store) fn set_answer(
+pub(crate) fn set_answer(
     db: &Connection,
     quote: &QuoteKey,
     observation: &QuoteObservation,
@@ -169,7 +167,7 @@ pub(in crate::store) fn set_answer(
         QuoteAnswer::Route(quote) => (quote.quote_id.as_deref(), quote.estimate.map(columns::span)),
         _ => (None, None),
     };
-    let json = columns::to_json(&observation.answer, 4)?;
+    let json = columns::to_json(&observation.answer)?;
     let set = row_checksum::assignments(
         CHECKED,
         &[
@@ -184,7 +182,7 @@ pub(in crate::store) fn set_answer(
     let sql = format!("UPDATE quotes SET {set} WHERE {OF_KEY} AND answered_at IS NULL RETURNING id");
     let values = params![
         quote.profile,
-        columns::to_json(&quote.request, 1)?,
+        columns::to_json(&quote.request)?,
         columns::moment(quote.asked_at),
         columns::moment(at),
         json,
@@ -197,7 +195,7 @@ pub(in crate::store) fn set_answer(
 }
 
 /// Returns the end of a wallet's rate limit and the service's message; `None` if no limit applies at `at`.
-pub(in crate::store) fn wallet_limit(
+pub(crate) fn wallet_limit(
     db: &Connection,
     profile: &str,
     wallet: &str,
@@ -213,7 +211,7 @@ pub(in crate::store) fn wallet_limit(
 }
 
 /// Sets a wallet's rate limit, from `at` on for as long as the service asked.
-pub(in crate::store) fn set_wallet_limit(
+pub(crate) fn set_wallet_limit(
     db: &Connection,
     profile: &str,
     wallet: &str,
@@ -229,18 +227,14 @@ pub(in crate::store) fn set_wallet_limit(
 }
 
 /// Whether any quote of a profile has a quote ID.
-pub(in crate::store) fn has_quotes(db: &Connection, profile: &str) -> Result<bool> {
+pub(crate) fn has_quotes(db: &Connection, profile: &str) -> Result<bool> {
     let sql = "SELECT EXISTS (SELECT 1 FROM quotes WHERE profile = ? AND quote_id IS NOT NULL)";
     Ok(db.prepare_cached(sql)?.query_row([profile], |row| row.get(0))?)
 }
 
 /// Fills in missing parameters of a transaction from its quote: the estimate, and `fromAddress`, which gets refunds.
 /// Returns the names of the filled fields.
-pub(in crate::store) fn fill_params(
-    db: &Connection,
-    profile: &str,
-    params: &mut TransactionParams,
-) -> Result<Vec<&'static str>> {
+pub(crate) fn fill_params(db: &Connection, profile: &str, params: &mut TransactionParams) -> Result<Vec<&'static str>> {
     let sql = "SELECT estimate, request FROM quotes WHERE profile = ? AND quote_id = ? ORDER BY id DESC LIMIT 1";
     let found = db.first(sql, [profile, &params.quote_id], |row| {
         Ok((row.get::<_, Option<i64>>(0)?, columns::from_json::<QuoteRequest>(row, 1)?))

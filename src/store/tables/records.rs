@@ -17,7 +17,7 @@ use crate::domain::{ids::RowId, record::StatusRecord, transaction::Transaction};
 use crate::store::{error::Result, reader::Reader, statement::CachedStatements};
 
 /// Returns the last record of a transaction; `None` also if it can't be read, since the next answer replaces it.
-pub(in crate::store) fn record(db: &Connection, transaction: RowId) -> Result<Option<StatusRecord>> {
+pub(crate) fn record(db: &Connection, transaction: RowId) -> Result<Option<StatusRecord>> {
     let packed = db.first(
         "SELECT record, record_dictionary, record_base FROM records WHERE transaction_row = ?",
         [transaction.0],
@@ -32,14 +32,14 @@ pub(in crate::store) fn record(db: &Connection, transaction: RowId) -> Result<Op
 }
 
 /// Whether the stored record of a transaction changed on the disk.
-pub(in crate::store) fn is_damaged(db: &Connection, transaction: RowId) -> Result<bool> {
+pub(crate) fn is_damaged(db: &Connection, transaction: RowId) -> Result<bool> {
     let sql = "SELECT 1 FROM records WHERE transaction_row = ? AND typeof(record) = 'blob'
                AND NOT is_intact(record, record_dictionary, record_base)";
     Ok(db.prepare_cached(sql)?.exists([transaction.0])?)
 }
 
 /// Returns the transactions whose record may be unreadable: the record or a text of its packing changed on the disk.
-pub(in crate::store) fn maybe_unreadable(db: &Connection) -> Result<Vec<RowId>> {
+pub(crate) fn maybe_unreadable(db: &Connection) -> Result<Vec<RowId>> {
     let sql = "SELECT transaction_row FROM records WHERE typeof(record) NOT IN ('blob', 'null')
                    OR typeof(record) = 'blob' AND NOT is_intact(record, record_dictionary, record_base)
                    OR record_dictionary NOT IN (SELECT id FROM dictionaries WHERE is_intact(content, NULL, NULL))
@@ -48,12 +48,12 @@ pub(in crate::store) fn maybe_unreadable(db: &Connection) -> Result<Vec<RowId>> 
 }
 
 /// Removes the record and the last body of a transaction. Its history keeps the answers.
-pub(in crate::store) fn remove(db: &Connection, transaction: RowId) -> Result<()> {
+pub(crate) fn remove(db: &Connection, transaction: RowId) -> Result<()> {
     db.run("DELETE FROM records WHERE transaction_row = ?", [transaction.0])
 }
 
 /// Writes the record as an answer changed it, and the last body if no observation holds the same body.
-pub(in crate::store) fn write(
+pub(crate) fn write(
     db: &Connection,
     transaction: &Transaction,
     before: Option<&StatusRecord>,
@@ -100,19 +100,19 @@ fn write_record(db: &Connection, transaction: &Transaction, base: Option<(i64, &
 }
 
 /// Packs a transaction's record again without a body as its base, so that bodies can be deleted.
-pub(in crate::store) fn pack_without_base(db: &Connection, transaction: &Transaction) -> Result<()> {
+pub(crate) fn pack_without_base(db: &Connection, transaction: &Transaction) -> Result<()> {
     if transaction.record.is_none() { Ok(()) } else { write_record(db, transaction, None) }
 }
 
 /// Clears the last body of a transaction in this table; returns the number of cleared bodies.
-pub(in crate::store) fn clear_body(db: &Connection, transaction: RowId) -> Result<usize> {
+pub(crate) fn clear_body(db: &Connection, transaction: RowId) -> Result<usize> {
     let sql = "UPDATE records SET body = NULL, body_dictionary = NULL, body_base = NULL
                WHERE transaction_row = ? AND body IS NOT NULL";
     Ok(db.prepare_cached(sql)?.execute([transaction.0])?)
 }
 
 /// Keeps only the digest of the last body: the team's database has the body.
-pub(in crate::store) fn leave_body_out(db: &Connection, transaction: RowId) -> Result<()> {
+pub(crate) fn leave_body_out(db: &Connection, transaction: RowId) -> Result<()> {
     let Some(StoredBody::Text(text)) = last_body(db, transaction)? else { return Ok(()) };
     let packed = PackedBody::in_log(0, &text);
     let sql = "UPDATE records SET body = ?2, body_dictionary = NULL, body_base = ?3 WHERE transaction_row = ?1";

@@ -14,7 +14,7 @@ use crate::{
 
 /// The SQL query for the transactions that may contain a text. The parameter is the text's [`SearchPlan::Index`]. The
 /// notes of acknowledgements aren't in the index: people write few, and each ends with its alert.
-pub(in crate::store) const MAY_CONTAIN: &str = "SELECT rowid FROM search WHERE search MATCH ?
+pub(crate) const MAY_CONTAIN: &str = "SELECT rowid FROM search WHERE search MATCH ?
     UNION ALL SELECT transaction_row FROM search_outdated
     UNION ALL SELECT later.id FROM transactions AS later WHERE later.id > (SELECT indexed_to FROM search_progress)
     UNION ALL SELECT transaction_row FROM alerts WHERE cleared_at IS NULL AND acknowledged_note IS NOT NULL
@@ -32,7 +32,7 @@ const MAX_GROUPS: usize = 12;
 
 /// How a text is searched for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::store) enum SearchPlan {
+pub(crate) enum SearchPlan {
     /// In the transactions that [`MAY_CONTAIN`] returns for this expression.
     Index(String),
     /// In every transaction.
@@ -43,7 +43,7 @@ pub(in crate::store) enum SearchPlan {
 
 impl SearchPlan {
     /// Decides how to search for a text. Costs O(1) in the stored transactions.
-    pub(in crate::store) fn plan(db: &Connection, text: &str) -> Self {
+    pub(crate) fn plan(db: &Connection, text: &str) -> Self {
         Self::try_plan(db, &text.to_lowercase()).unwrap_or_else(|error| {
             // A query that a newer one replaces is interrupted.
             if !error.is_interruption() {
@@ -63,7 +63,7 @@ impl SearchPlan {
     }
 
     /// Decides how to search for a hash that contains these parts, in lower case.
-    pub(in crate::store) fn for_parts(db: &Connection, parts: &[&str]) -> Result<Self> {
+    pub(crate) fn for_parts(db: &Connection, parts: &[&str]) -> Result<Self> {
         let Some(expression) = expression(parts) else { return Ok(Self::Scan) };
         let candidates = "SELECT count(*) FROM (SELECT 1 FROM search WHERE search MATCH ? LIMIT ?)";
         let parameters = params![expression, MAX_CANDIDATES];
@@ -96,12 +96,12 @@ fn backlog(db: &Connection, limit: i64) -> Result<i64> {
 }
 
 /// Whether enough rows are outside the index to add them.
-pub(in crate::store) fn is_behind(db: &Connection) -> Result<bool> {
+pub(crate) fn is_behind(db: &Connection) -> Result<bool> {
     Ok(backlog(db, MIN_BACKLOG)? >= MIN_BACKLOG)
 }
 
 /// Adds some of the rows outside the index.
-pub(in crate::store) fn extend(db: &Connection) -> Result<()> {
+pub(crate) fn extend(db: &Connection) -> Result<()> {
     let outdated = select("WHERE id IN (SELECT transaction_row FROM search_outdated ORDER BY 1 LIMIT ?) ORDER BY id");
     let mut insert = db.prepare_cached("INSERT INTO search (rowid, texts) VALUES (?, ?)")?;
     add(db, &mut insert, &outdated, ROWS_PER_COMMIT)?;
@@ -129,7 +129,7 @@ fn add(db: &Connection, insert: &mut CachedStatement<'_>, query: &str, limit: i6
 
 /// Empties the index if it has one of these transactions: it may have earlier texts of them, which nothing else knows.
 /// Nothing of them stays in the file if `secure_delete` is set.
-pub(in crate::store) fn forget(db: &Connection, rows: &[RowId]) -> Result<()> {
+pub(crate) fn forget(db: &Connection, rows: &[RowId]) -> Result<()> {
     let indexed_to: i64 =
         db.prepare_cached("SELECT indexed_to FROM search_progress")?.query_row([], |row| row.get(0))?;
     if rows.iter().any(|row| row.0 <= indexed_to) { clear(db) } else { Ok(()) }

@@ -33,7 +33,7 @@ impl Reader {
         let sql = format!(
             "SELECT observation, answered_at FROM status_requests WHERE {OF_KEY} AND answered_at IS NOT NULL LIMIT 1"
         );
-        let values = params![request.profile, columns::to_json(&request.params, 1)?, columns::moment(request.asked_at)];
+        let values = params![request.profile, columns::to_json(&request.params)?, columns::moment(request.asked_at)];
         let read = |row: &Row<'_>| Ok((columns::from_json(row, 0)?, columns::moment_from(row.get(1)?)));
         self.db().first(&sql, values, read)
     }
@@ -41,7 +41,7 @@ impl Reader {
 
 /// Returns the requests of a profile that may still be wanted at `at` and aren't answered, oldest first. The clock of the
 /// machine that made a request may be slow. A process that no longer waits deletes its request.
-pub(in crate::store) fn pending(db: &Connection, profile: &str, at: DateTime<Utc>) -> Result<Vec<StatusRequest>> {
+pub(crate) fn pending(db: &Connection, profile: &str, at: DateTime<Utc>) -> Result<Vec<StatusRequest>> {
     let sql = "SELECT id, params, asked_at FROM status_requests
                WHERE profile = ? AND answered_at IS NULL AND wanted_until > ? ORDER BY id";
     let read = |row: &Row<'_>| {
@@ -55,27 +55,23 @@ pub(in crate::store) fn pending(db: &Connection, profile: &str, at: DateTime<Utc
 }
 
 /// Inserts a request.
-pub(in crate::store) fn insert(
-    db: &Connection,
-    key: StatusRequestKey,
-    wanted_until: DateTime<Utc>,
-) -> Result<StatusRequest> {
+pub(crate) fn insert(db: &Connection, key: StatusRequestKey, wanted_until: DateTime<Utc>) -> Result<StatusRequest> {
     let [asked_at, wanted_until] = [key.asked_at, wanted_until].map(columns::moment);
     db.run(
         "INSERT INTO status_requests (profile, params, asked_at, wanted_until) VALUES (?, ?, ?, ?)",
-        params![key.profile, columns::to_json(&key.params, 1)?, asked_at, wanted_until],
+        params![key.profile, columns::to_json(&key.params)?, asked_at, wanted_until],
     )?;
     Ok(StatusRequest { id: db.last_insert_rowid(), key })
 }
 
 /// Deletes the requests that nobody waits for at `at`: their process was killed, or couldn't reach the team's database.
-pub(in crate::store) fn delete_expired(db: &Connection, at: DateTime<Utc>) -> Result<()> {
+pub(crate) fn delete_expired(db: &Connection, at: DateTime<Utc>) -> Result<()> {
     let before = columns::moment(at) - columns::span(MAX_KEPT);
     db.run("DELETE FROM status_requests WHERE wanted_until < ?", [before])
 }
 
 /// Deletes the requests about a transaction.
-pub(in crate::store) fn delete_about(db: &Connection, transaction: &TransactionKey) -> Result<()> {
+pub(crate) fn delete_about(db: &Connection, transaction: &TransactionKey) -> Result<()> {
     let mut statement = db.prepare_cached("SELECT id, params FROM status_requests WHERE profile = ?")?;
     let read = |row: &Row<'_>| Ok((row.get::<_, i64>(0)?, columns::from_json::<TransactionParams>(row, 1)?));
     for (id, params) in
@@ -92,7 +88,7 @@ pub(in crate::store) fn delete_about(db: &Connection, transaction: &TransactionK
 const OF_KEY: &str = "profile = ?1 AND params = ?2 AND asked_at = ?3";
 
 /// Writes the answer to a request, unless the request is gone or has an answer.
-pub(in crate::store) fn set_answer(
+pub(crate) fn set_answer(
     db: &Connection,
     request: &StatusRequestKey,
     observation: &Observation,
@@ -101,18 +97,13 @@ pub(in crate::store) fn set_answer(
     let sql =
         format!("UPDATE status_requests SET answered_at = ?4, observation = ?5 WHERE {OF_KEY} AND answered_at IS NULL");
     let [asked_at, at] = [request.asked_at, at].map(columns::moment);
-    let values = params![
-        request.profile,
-        columns::to_json(&request.params, 1)?,
-        asked_at,
-        at,
-        columns::to_json(observation, 1)?
-    ];
+    let values =
+        params![request.profile, columns::to_json(&request.params)?, asked_at, at, columns::to_json(observation)?];
     db.run(&sql, values)
 }
 
 /// Deletes a request with its answer.
-pub(in crate::store) fn delete(db: &Connection, request: &StatusRequestKey) -> Result<()> {
-    let values = params![request.profile, columns::to_json(&request.params, 1)?, columns::moment(request.asked_at)];
+pub(crate) fn delete(db: &Connection, request: &StatusRequestKey) -> Result<()> {
+    let values = params![request.profile, columns::to_json(&request.params)?, columns::moment(request.asked_at)];
     db.run(&format!("DELETE FROM status_requests WHERE {OF_KEY}"), values)
 }

@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// Returns the key of a transaction, which is valid in every store.
-pub(in crate::store) fn key(db: &Connection, row: RowId) -> Result<Option<TransactionKey>> {
+pub(crate) fn key(db: &Connection, row: RowId) -> Result<Option<TransactionKey>> {
     let sql = "SELECT profile, from_chain, transaction_id FROM transactions WHERE id = ?";
     let read = |row: &Row<'_>| {
         Ok(TransactionKey {

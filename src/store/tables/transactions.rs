@@ -22,20 +22,19 @@ use crate::{
 
 /// The SQL condition for transactions that are polled (`Transaction::needs_polling`). The index `transactions_polled`
 /// has the same condition.
-pub(in crate::store) const POLLED: &str = "settled_at IS NULL AND untracked = 0 AND parked_reason IS NULL";
+pub(crate) const POLLED: &str = "settled_at IS NULL AND untracked = 0 AND parked_reason IS NULL";
 
 /// The SQL expression for the end of a settled transaction (`Transaction::ended_at`); NULL before it is settled.
-pub(in crate::store) const ENDED_AT: &str =
-    "iif(status = 'refund' AND settled_at IS NOT NULL, status_since, settled_at)";
+pub(crate) const ENDED_AT: &str = "iif(status = 'refund' AND settled_at IS NOT NULL, status_since, settled_at)";
 
 /// The value of the column `due` for a transaction that doesn't wait: later than every deadline.
-pub(in crate::store) const NEVER_DUE: i64 = i64::MAX;
+pub(crate) const NEVER_DUE: i64 = i64::MAX;
 
 /// Defines the columns of the checksum, and the condition for a row whose checksum is wrong.
 macro_rules! checked {
     ($columns:literal) => {
         /// The columns of the checksum. The others say whether and when the transaction is polled; indexes repeat them.
-        pub(in crate::store) const CHECKED: &str = $columns;
+        pub(crate) const CHECKED: &str = $columns;
         const IS_DAMAGED: &str = concat!("checksum <> row_checksum(", $columns, ")");
     };
 }
@@ -315,12 +314,12 @@ fn parse_authored(json: Option<&str>) -> (Vec<String>, Vec<Option<String>>) {
 }
 
 /// Returns the SQL that selects headers, with `clause` (`WHERE …` or `ORDER BY …`) at its end. [`read`] reads the rows.
-pub(in crate::store) fn select(clause: &str) -> String {
+pub(crate) fn select(clause: &str) -> String {
     format!("SELECT {} FROM transactions {clause}", TransactionRow::SELECTED.join(", "))
 }
 
 /// Reads the header from a row that [`select`] found.
-pub(in crate::store) fn read(row: &Row<'_>) -> rusqlite::Result<TransactionHeader> {
+pub(crate) fn read(row: &Row<'_>) -> rusqlite::Result<TransactionHeader> {
     Ok(TransactionRow::read(row)?.into_header())
 }
 
@@ -372,13 +371,13 @@ impl Reader {
 }
 
 /// Returns a transaction with the summary of its record; `None` if there is no such row.
-pub(in crate::store) fn header(db: &Connection, row: RowId) -> Result<Option<TransactionHeader>> {
+pub(crate) fn header(db: &Connection, row: RowId) -> Result<Option<TransactionHeader>> {
     static SQL: LazyLock<String> = LazyLock::new(|| select("WHERE id = ?"));
     db.first(&SQL, [row.0], read)
 }
 
 /// Returns the transaction with this key, with the summary of its record.
-pub(in crate::store) fn header_of(db: &Connection, key: &TransactionKey) -> Result<Option<TransactionHeader>> {
+pub(crate) fn header_of(db: &Connection, key: &TransactionKey) -> Result<Option<TransactionHeader>> {
     static SQL: LazyLock<String> =
         LazyLock::new(|| select("WHERE transaction_key = ? AND from_chain = ? AND profile = ?"));
     let values = params![key.hash.key(), key.from_chain.as_str(), key.profile];
@@ -386,7 +385,7 @@ pub(in crate::store) fn header_of(db: &Connection, key: &TransactionKey) -> Resu
 }
 
 /// Adds the full record and the service's IDs of its answers to a transaction header.
-pub(in crate::store) fn whole(db: &Connection, header: TransactionHeader) -> Result<Transaction> {
+pub(crate) fn whole(db: &Connection, header: TransactionHeader) -> Result<Transaction> {
     let record = records::record(db, header.id)?;
     let response_ids = observations::response_ids(db, header.id)?;
     let is_damaged = header.is_damaged || records::is_damaged(db, header.id)?;
@@ -395,13 +394,13 @@ pub(in crate::store) fn whole(db: &Connection, header: TransactionHeader) -> Res
 
 /// Returns the transaction with this key, with its full record. The IDs of the service's answers are left out: no write
 /// needs them, and every answer that is stored reads the transaction.
-pub(in crate::store) fn whole_of(db: &Connection, key: &TransactionKey) -> Result<Option<Transaction>> {
+pub(crate) fn whole_of(db: &Connection, key: &TransactionKey) -> Result<Option<Transaction>> {
     let Some(header) = header_of(db, key)? else { return Ok(None) };
     let record = records::record(db, header.id)?;
     Ok(Some(header.with_record(record)))
 }
 
-pub(in crate::store) fn row_of(db: &Connection, key: &TransactionKey) -> Result<Option<RowId>> {
+pub(crate) fn row_of(db: &Connection, key: &TransactionKey) -> Result<Option<RowId>> {
     let sql = "SELECT id FROM transactions WHERE profile = ? AND from_chain = ? AND transaction_key = ?";
     let values = params![key.profile, key.from_chain.as_str(), key.hash.key()];
     db.first(sql, values, |row| row.get(0).map(RowId))
@@ -409,33 +408,32 @@ pub(in crate::store) fn row_of(db: &Connection, key: &TransactionKey) -> Result<
 
 /// Returns the oldest time of an answer about the polled transactions of a profile. A transaction without an answer
 /// counts with the time when it was first seen.
-pub(in crate::store) fn oldest_answer(db: &Connection, profile: &str) -> Result<Option<DateTime<Utc>>> {
+pub(crate) fn oldest_answer(db: &Connection, profile: &str) -> Result<Option<DateTime<Utc>>> {
     let sql =
         format!("SELECT min(ifnull(last_checked_at, first_seen_at)) FROM transactions WHERE profile = ? AND {POLLED}");
-    let oldest: Option<i64> = db.prepare_cached(&sql)?.query_row([profile], |row| row.get(0))?;
-    Ok(oldest.map(columns::moment_from))
+    Ok(db.prepare_cached(&sql)?.query_row([profile], |row| columns::optional_moment(row, 0))?)
 }
 
 /// Returns every transaction with its record, in the order in which they were added.
 #[cfg(test)]
-pub(in crate::store) fn all(db: &Connection) -> Result<Vec<Transaction>> {
+pub(crate) fn all(db: &Connection) -> Result<Vec<Transaction>> {
     let mut statement = db.prepare_cached(&select("ORDER BY id"))?;
     let rows = statement.query_map([], read)?;
     rows.map(|row| whole(db, row?)).collect()
 }
 
 /// Deletes a transaction, and by foreign keys all rows that refer to it.
-pub(in crate::store) fn delete(db: &Connection, row: RowId) -> Result<()> {
+pub(crate) fn delete(db: &Connection, row: RowId) -> Result<()> {
     db.run("DELETE FROM transactions WHERE id = ?", [row.0])
 }
 
 /// Writes the time at which a person requested a poll of a transaction.
-pub(in crate::store) fn request_poll(db: &Connection, row: RowId, at: DateTime<Utc>) -> Result<()> {
+pub(crate) fn request_poll(db: &Connection, row: RowId, at: DateTime<Utc>) -> Result<()> {
     db.run("UPDATE transactions SET poll_requested_at = ? WHERE id = ?", params![columns::moment(at), row.0])
 }
 
 /// Writes the source chain of a transaction, which is then as if it had never been answered, and whether it is polled.
-pub(in crate::store) fn write_source(db: &Connection, row: RowId, chain: &ChainId, tracking: Tracking) -> Result<()> {
+pub(crate) fn write_source(db: &Connection, row: RowId, chain: &ChainId, tracking: Tracking) -> Result<()> {
     let Some(header) = header(db, row)? else { return Ok(()) };
     let before = header.with_record(None);
     let mut after = Transaction { state: TransactionState::default(), tracking, ..before.clone() };
@@ -454,7 +452,7 @@ pub(in crate::store) fn write_source(db: &Connection, row: RowId, chain: &ChainI
 }
 
 /// Writes the changes of an answer, and only the groups of columns that changed.
-pub(in crate::store) fn write_answer(db: &Connection, before: &Transaction, after: &Transaction) -> Result<()> {
+pub(crate) fn write_answer(db: &Connection, before: &Transaction, after: &Transaction) -> Result<()> {
     let mut changed = vec![ColumnGroup::Poll];
     // Two answers at the same time may both change something: comparing the times alone isn't enough.
     let (summary_before, summary_after) = (summary(before), summary(after));
@@ -473,7 +471,7 @@ pub(in crate::store) fn write_answer(db: &Connection, before: &Transaction, afte
 
 /// Writes new parameters of a transaction and the columns derived from them; `ticket_author` is the author of the
 /// ticket if the ticket changes. Returns the parameters as stored (milliseconds).
-pub(in crate::store) fn write_params(
+pub(crate) fn write_params(
     db: &Connection,
     before: &TransactionHeader,
     params: &TransactionParams,

@@ -24,7 +24,7 @@ const DELETED: &str = "a change of deleted transactions";
 /// One change of an edit, with the states before and after the change.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(in crate::store) enum EditStep {
+pub(crate) enum EditStep {
     /// Rows were added, with the numbers from `first` to `last`.
     Tracked {
         first: i64,
@@ -89,12 +89,12 @@ pub(in crate::store) enum EditStep {
 
 impl EditStep {
     /// Returns the step that added the rows from `first` to `last`.
-    pub(in crate::store) fn tracked(first: i64, last: i64) -> Self {
+    pub(crate) fn tracked(first: i64, last: i64) -> Self {
         Self::Tracked { first, last, stopped: None }
     }
 
     /// Returns the single transaction row that the step changed, if the step names it.
-    pub(in crate::store) fn row(&self) -> Option<RowId> {
+    pub(crate) fn row(&self) -> Option<RowId> {
         match self {
             Self::Tracked { .. } | Self::Acknowledged { .. } => None,
             Self::Params { row, .. }
@@ -108,7 +108,7 @@ impl EditStep {
 
     /// Whether the step repeats what another person did before, and changes nothing. Such a step keeps the other
     /// person's undo from removing the value.
-    pub(in crate::store) fn is_repetition(&self) -> bool {
+    pub(crate) fn is_repetition(&self) -> bool {
         match self {
             Self::Ticket { before, after, .. } => before == after,
             Self::Label { is_repeated, .. } => *is_repeated,
@@ -132,7 +132,7 @@ impl EditStep {
     }
 
     /// Returns the values that the step writes. The rows that an import added aren't listed.
-    pub(in crate::store) fn targets(&self) -> Vec<EditTarget> {
+    pub(crate) fn targets(&self) -> Vec<EditTarget> {
         match self {
             Self::Tracked { .. } => Vec::new(),
             Self::Params { row, before, after, .. } => {
@@ -159,7 +159,7 @@ impl EditStep {
 
 /// A value that steps change, named by row numbers.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(in crate::store) enum EditTarget {
+pub(crate) enum EditTarget {
     /// The parameters of a transaction.
     Params(i64),
     /// Whether a transaction is polled.
@@ -174,17 +174,17 @@ pub(in crate::store) enum EditTarget {
 
 /// The columns that say whether a transaction is polled.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(in crate::store) struct StoredTracking {
+pub(crate) struct StoredTracking {
     #[serde(rename = "untracked")]
-    pub(in crate::store) is_untracked: bool,
-    pub(in crate::store) parked: Option<String>,
+    pub(crate) is_untracked: bool,
+    pub(crate) parked: Option<String>,
 }
 
 impl StoredTracking {
     /// Polled until settled.
-    pub(in crate::store) const ACTIVE: Self = Self { is_untracked: false, parked: None };
+    pub(crate) const ACTIVE: Self = Self { is_untracked: false, parked: None };
     /// Stopped by a person.
-    pub(in crate::store) const STOPPED: Self = Self { is_untracked: true, parked: None };
+    pub(crate) const STOPPED: Self = Self { is_untracked: true, parked: None };
 }
 
 impl From<&Tracking> for StoredTracking {
@@ -199,7 +199,7 @@ impl From<&Tracking> for StoredTracking {
 
 /// The handling of an alert, as stored in the undo history.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(in crate::store) struct WrittenHandling {
+pub(crate) struct WrittenHandling {
     at: i64,
     note: Option<String>,
     /// The snooze; `None` for an acknowledgement. Earlier versions stored acknowledgements only.
@@ -247,14 +247,14 @@ impl From<&WrittenHandling> for Handling {
 }
 
 /// An edit in the undo history.
-pub(in crate::store) struct RecordedEdit {
-    pub(in crate::store) id: i64,
-    pub(in crate::store) summary: String,
-    pub(in crate::store) steps: Vec<EditStep>,
+pub(crate) struct RecordedEdit {
+    pub(crate) id: i64,
+    pub(crate) summary: String,
+    pub(crate) steps: Vec<EditStep>,
 }
 
 /// Adds an edit.
-pub(in crate::store) fn insert(
+pub(crate) fn insert(
     db: &Connection,
     profile: &str,
     author: Option<&str>,
@@ -262,26 +262,18 @@ pub(in crate::store) fn insert(
     steps: &[EditStep],
     at: DateTime<Utc>,
 ) -> Result<()> {
-    let values = params![columns::moment(at), profile, summary, to_json(steps)?, author];
+    let values = params![columns::moment(at), profile, summary, columns::to_json(steps)?, author];
     db.run("INSERT INTO edits (at, profile, summary, steps, author) VALUES (?, ?, ?, ?, ?)", values)
 }
 
 /// Returns the last edit of a person in a profile that isn't reversed.
-pub(in crate::store) fn last_applied(
-    db: &Connection,
-    profile: &str,
-    author: Option<&str>,
-) -> Result<Option<RecordedEdit>> {
+pub(crate) fn last_applied(db: &Connection, profile: &str, author: Option<&str>) -> Result<Option<RecordedEdit>> {
     let clause = "WHERE profile = ?1 AND author IS ?2 AND taken_back_at IS NULL ORDER BY id DESC LIMIT 1";
     select(db, profile, author, clause)
 }
 
 /// Returns the edit of a person in a profile that was reversed last; `None` if the person made a new edit since.
-pub(in crate::store) fn last_reversed(
-    db: &Connection,
-    profile: &str,
-    author: Option<&str>,
-) -> Result<Option<RecordedEdit>> {
+pub(crate) fn last_reversed(db: &Connection, profile: &str, author: Option<&str>) -> Result<Option<RecordedEdit>> {
     // Edits are reversed from the newest backwards. An edit that was reversed before a later edit was reversed can't be
     // redone: it was already reversed when the later edit was made.
     let clause = "WHERE profile = ?1 AND author IS ?2 AND taken_back_at IS NOT NULL
@@ -294,18 +286,14 @@ pub(in crate::store) fn last_reversed(
 
 fn select(db: &Connection, profile: &str, author: Option<&str>, clause: &str) -> Result<Option<RecordedEdit>> {
     let sql = format!("SELECT id, summary, steps FROM edits AS undone {clause}");
-    let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get::<_, String>(2)?));
-    let found = db.first(&sql, params![profile, author], read)?;
-    found.map(|(id, summary, steps)| Ok(RecordedEdit { id, summary, steps: from_json(&steps)? })).transpose()
+    db.first(&sql, params![profile, author], |row| {
+        Ok(RecordedEdit { id: row.get(0)?, summary: row.get(1)?, steps: columns::from_json(row, 2)? })
+    })
 }
 
 /// Returns the values that other people changed after an edit, by edits that aren't reversed. Costs O(n) in these
 /// edits.
-pub(in crate::store) fn changed_by_others(
-    db: &Connection,
-    edit: i64,
-    author: Option<&str>,
-) -> Result<HashSet<EditTarget>> {
+pub(crate) fn changed_by_others(db: &Connection, edit: i64, author: Option<&str>) -> Result<HashSet<EditTarget>> {
     let sql = "SELECT steps FROM edits WHERE id > ?1 AND taken_back_at IS NULL AND author IS NOT ?2";
     let mut statement = db.prepare_cached(sql)?;
     let mut rows = statement.query(params![edit, author])?;
@@ -320,7 +308,7 @@ pub(in crate::store) fn changed_by_others(
 
 /// Returns the steps of other people, before an edit, that set what the edit repeats, and that were reversed after it.
 /// What another person still holds isn't among them. Costs O(n) in the edits since these steps.
-pub(in crate::store) fn reversed_originals(
+pub(crate) fn reversed_originals(
     db: &Connection,
     edit: &RecordedEdit,
     author: Option<&str>,
@@ -352,7 +340,7 @@ pub(in crate::store) fn reversed_originals(
 }
 
 /// Writes an edit's steps and when it was reversed; `None` if it is applied again.
-pub(in crate::store) fn update(
+pub(crate) fn update(
     db: &Connection,
     profile: &str,
     edit: &RecordedEdit,
@@ -362,13 +350,13 @@ pub(in crate::store) fn update(
     let sql = "UPDATE edits SET steps = ?3, taken_back_at =
         iif(?2 IS NULL, NULL, max(?2, (SELECT ifnull(max(taken_back_at), 0) + 1 FROM edits WHERE profile = ?4)))
         WHERE id = ?1";
-    let values = params![edit.id, reversed_at.map(columns::moment), to_json(&edit.steps)?, profile];
+    let values = params![edit.id, reversed_at.map(columns::moment), columns::to_json(&edit.steps)?, profile];
     db.run(sql, values)
 }
 
 /// Removes the steps about transactions that are about to be deleted, and the summary of each edit that was about these
 /// alone: it may have a ticket or a label. Costs O(n) in all edits, even for a single transaction.
-pub(in crate::store) fn forget(db: &Connection, rows: impl Iterator<Item = RowId>) -> Result<()> {
+pub(crate) fn forget(db: &Connection, rows: impl Iterator<Item = RowId>) -> Result<()> {
     let rows: HashSet<i64> = rows.map(|row| row.0).collect();
     let mut alerts = HashSet::new();
     for row in &rows {
@@ -389,7 +377,7 @@ pub(in crate::store) fn forget(db: &Connection, rows: impl Iterator<Item = RowId
             forget_summary(db, id)?;
         }
         if steps.len() < before {
-            db.run("UPDATE edits SET steps = ? WHERE id = ?", params![to_json(&steps)?, id])?;
+            db.run("UPDATE edits SET steps = ? WHERE id = ?", params![columns::to_json(&steps)?, id])?;
         }
     }
     Ok(())
@@ -407,14 +395,6 @@ fn forget_summary(db: &Connection, edit: i64) -> Result<()> {
         true => Ok(()),
         false => changes::replace_reversed_summary(db, &profile, &summary, DELETED),
     }
-}
-
-pub(in crate::store) fn from_json(steps: &str) -> Result<Vec<EditStep>> {
-    Ok(serde_json::from_str(steps).map_err(|error| columns::unreadable(2, error))?)
-}
-
-fn to_json(steps: &[EditStep]) -> Result<String> {
-    Ok(columns::to_json(steps, 4)?)
 }
 
 #[cfg(test)]

@@ -46,7 +46,7 @@ fn every_edit_can_be_undone_and_redone_and_stays_in_the_history() {
     assert_eq!(testing::redo(&store, "default", at(5)), None);
     let history = store.reader().unwrap().history(rows[0]).unwrap();
     let sentences = history.iter().filter_map(|line| match line {
-        HistoryLine::Change(change) => Some(change.kind.sentence()),
+        HistoryLine::Change(change) => Some(change.kind.sentence_by(None)),
         HistoryLine::Observation(..) => None,
     });
     let sentences: Vec<_> = sentences.collect();

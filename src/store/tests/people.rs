@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 use proptest::{prelude::*, sample::select};
 
 use super::{
-    super::tables::undo_history::{self, EditTarget},
+    super::tables::{
+        columns,
+        undo_history::{EditStep, EditTarget},
+    },
     *,
 };
 use crate::domain::alert::Snooze;
@@ -45,7 +48,7 @@ fn transaction(store: &Store) -> crate::domain::transaction::Transaction {
 fn history(store: &Store) -> Vec<(String, Option<String>)> {
     let lines = store.reader().unwrap().history(RowId(1)).unwrap();
     let change = |line| match line {
-        HistoryLine::Change(change) => Some((change.kind.sentence(), change.author)),
+        HistoryLine::Change(change) => Some((change.kind.sentence_by(None), change.author)),
         HistoryLine::Observation(..) => None,
     };
     lines.into_iter().filter_map(change).filter(|(_, author)| author.is_some()).collect()
@@ -321,7 +324,7 @@ fn recorded(store: &Store) -> BTreeMap<i64, Recorded> {
     let db = Connection::open(store.path()).unwrap();
     let mut statement = db.prepare("SELECT id, author, steps, taken_back_at IS NOT NULL FROM edits").unwrap();
     let read = |row: &rusqlite::Row<'_>| {
-        let steps = undo_history::from_json(&row.get::<_, String>(2)?).unwrap();
+        let steps: Vec<EditStep> = columns::from_json(row, 2)?;
         Ok((row.get(0)?, (row.get(1)?, steps.iter().flat_map(|step| step.targets()).collect(), row.get(3)?)))
     };
     statement.query_map([], read).unwrap().map(Result::unwrap).collect()

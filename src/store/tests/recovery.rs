@@ -3,6 +3,7 @@
 use std::{
     fs::{self, File},
     io::{Seek, SeekFrom, Write},
+    path::PathBuf,
 };
 
 use super::*;
@@ -53,7 +54,7 @@ fn count(store: &Store) -> usize {
 
 fn open_recovered(path: &Path) -> (Store, Recovery) {
     let store = Store::open_lasting(path, at(86_400)).unwrap();
-    let recovered = store.recovery().expect("the store should have been recovered").clone();
+    let recovered = store.recovery.as_deref().expect("the store should have been recovered").clone();
     assert!(recovered.damaged_file.exists(), "{recovered}");
     let db = Connection::open(path).unwrap();
     assert_eq!(integrity::find_fault(&db, CheckDepth::Full).unwrap(), None);
@@ -82,7 +83,7 @@ fn store_with_a_damaged_header_is_restored_from_its_backup() {
         "{sentence}"
     );
     drop(store);
-    assert!(Store::open_lasting(&path, at(90_000)).unwrap().recovery().is_none());
+    assert!(Store::open_lasting(&path, at(90_000)).unwrap().recovery.is_none());
 }
 
 #[test]
@@ -93,7 +94,7 @@ fn recovered_store_uses_no_row_number_again() {
     drop(store);
     overwrite(&path, (leaf_pages(&path, "labels")[0] - 1) * PAGE, &[0; PAGE as usize]);
     let store = Store::open_lasting(&path, at(120)).unwrap();
-    store.report_fault(&StoreFault::Broken("a torn page".into()).into());
+    store.report_fault(&StoreFault::Damaged("a torn page".into()).into());
     drop(store);
     let (store, recovered) = open_recovered(&path);
     assert_eq!(recovered.transactions, 10);
@@ -204,7 +205,7 @@ fn empty_file_or_log_without_its_file_is_recovered() {
     fs::rename(&path, path.with_extension("elsewhere")).unwrap();
     fs::write(&log, "committed, but not yet in the file").unwrap();
     let store = Store::open_lasting(&path, at(90_000)).unwrap();
-    let damaged_file = paths::companion(&store.recovery().unwrap().damaged_file, "-wal");
+    let damaged_file = paths::companion(&store.recovery.as_deref().unwrap().damaged_file, "-wal");
     assert_eq!((count(&store), fs::read_to_string(damaged_file).unwrap().len()), (3, 34));
 }
 
@@ -226,7 +227,7 @@ fn store_of_a_killed_process_without_its_log_is_checked() {
 fn store_opened_by_another_handle_is_not_moved() {
     let (folder, path) = create_filled_store(3);
     let other = Store::open_lasting(&path, at(5)).unwrap();
-    other.report_fault(&StoreFault::Broken("a torn page".into()).into());
+    other.report_fault(&StoreFault::Damaged("a torn page".into()).into());
     overwrite(&path, 0, &[0xa5; 512]);
     let refused = Store::open_lasting(&path, at(6)).err().unwrap();
     assert!(refused.to_string().contains("quit all hoptop processes that use it"), "{refused}");
@@ -360,7 +361,7 @@ fn writes_after_a_recovery_survive_a_stale_recovery_mark() {
     fs::write(paths::companion(&path, ".presence"), format!("mending {name}\n")).unwrap();
     let store = Store::open_lasting(&path, at(90_000)).unwrap();
     assert_eq!(count(&store), 26);
-    assert!(store.recovery().unwrap().to_string().contains("the new store has 26 transactions"));
+    assert!(store.recovery.as_deref().unwrap().to_string().contains("the new store has 26 transactions"));
     drop(store);
     // The same, but the rebuilt file is damaged too: both files are kept.
     fs::write(paths::companion(&path, ".presence"), format!("mending {name}\n")).unwrap();
@@ -400,7 +401,7 @@ fn symbolic_link_leads_to_the_store_and_its_companion_files() {
     Store::backup_if_due(store.path(), at(60), &|| true).unwrap().unwrap();
     // Both paths are the same store, so that each handle sees the other one's lock.
     let other = Store::open_lasting(&path, at(61)).unwrap();
-    other.report_fault(&StoreFault::Broken("a torn page".into()).into());
+    other.report_fault(&StoreFault::Damaged("a torn page".into()).into());
     drop((store, other));
     overwrite(&path, 0, &[0xa5; 512]);
     let (store, recovered) = open_recovered(&link);
@@ -461,9 +462,9 @@ fn young_store_without_its_log_is_not_treated_as_new() {
 fn store_known_to_be_damaged_accepts_no_writes() {
     let (_folder, path) = create_filled_store(3);
     let first = Store::open_lasting(&path, at(5)).unwrap();
-    first.report_fault(&StoreFault::Broken("a torn page".into()).into());
+    first.report_fault(&StoreFault::Damaged("a torn page".into()).into());
     let second = Store::open_lasting(&path, at(6)).unwrap();
-    assert_eq!(second.fault(), Some(StoreFault::Broken("a torn page".into())));
+    assert_eq!(second.fault(), Some(StoreFault::Damaged("a torn page".into())));
     assert_eq!(count(&second), 3);
     let refused = testing::submit_track(&second, "default", vec![fixtures::new(9)], at(7)).wait().unwrap_err();
     assert!(refused.to_string().contains("it is read-only until it is recovered"), "{refused}");
@@ -554,7 +555,7 @@ fn damaged_value_is_taken_from_the_newest_backup() {
     store.mark_for_repair("6");
     drop(store);
     let store = Store::open_lasting(&path, at(90_000)).unwrap();
-    let recovered = store.recovery().unwrap();
+    let recovered = store.recovery.as_deref().unwrap();
     assert_eq!((recovered.backup, recovered.transactions), (Some(at(86_470)), 24));
     let transactions = store.reader().unwrap().load().unwrap().0;
     let with_id = |id| transactions.iter().find(|tx| tx.id == RowId(id));
@@ -616,7 +617,7 @@ fn damaged_quotes_chains_forecasts_and_readings_are_taken_from_the_backup() {
     store.mark_for_repair("4");
     drop(store);
     let store = Store::open_lasting(&path, at(90_000)).unwrap();
-    assert!(store.recovery().is_some());
+    assert!(store.recovery.is_some());
     assert_eq!(damaged_tables(&store), [""; 0]);
     let repaired = store.reader().unwrap().checksums().unwrap();
     for table in ["quotes", "chains", "forecasts", "on_chain"] {
@@ -670,7 +671,7 @@ fn repair_never_takes_a_key_from_another_transaction() {
     store.mark_for_repair("1");
     drop(store);
     let store = Store::open_lasting(&path, at(90_000)).unwrap();
-    assert!(store.recovery().is_some());
+    assert!(store.recovery.is_some());
     let transactions = store.reader().unwrap().load().unwrap().0;
     let shown = |tx: &Transaction| (tx.id, tx.params.from_chain.to_string(), tx.state.status.clone(), tx.is_damaged);
     let of_the_hash = transactions.iter().filter(|tx| tx.params.transaction_id == fixtures::params(2).transaction_id);

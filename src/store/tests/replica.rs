@@ -118,7 +118,7 @@ fn snapshot_makes_an_equal_replica_without_the_data_of_its_machine() {
     replicate(&late, TEAM, vec![tracks(1)], vec![1]).unwrap();
     let feed = FeedReader::new(late.reader().unwrap());
     feed.changes().unwrap();
-    assert_eq!(late.load_snapshot(&file, TEAM, None, false).unwrap().seq, 6);
+    assert_eq!(late.load_snapshot(Some(&file), TEAM, None, false).unwrap().seq, 6);
     let reader = |store: &Store| store.reader().unwrap();
     assert_eq!(reader(&late).checksums().unwrap(), reader(&store).checksums().unwrap());
     let own =
@@ -132,7 +132,7 @@ fn snapshot_makes_an_equal_replica_without_the_data_of_its_machine() {
     for (saved, kept) in [(last + 50, last), (last - 1, last - 1)] {
         let operation = Operation::MoveNotificationCursor { profile: "default".into(), cursor: cursor(saved) };
         testing::apply(&late, operation, at(9)).unwrap();
-        late.load_snapshot(&file, TEAM, None, false).unwrap();
+        late.load_snapshot(Some(&file), TEAM, None, false).unwrap();
         assert_eq!(reader(&late).notification_cursors("default").unwrap(), [cursor(kept)]);
     }
     // The log goes on after the snapshot.
@@ -141,7 +141,7 @@ fn snapshot_makes_an_equal_replica_without_the_data_of_its_machine() {
     replicate(&other, Nonce(8), vec![tracks(1)], vec![]).unwrap();
     store.write_snapshot(&folder.path().join("again.db")).unwrap();
     assert!(matches!(
-        other.load_snapshot(&folder.path().join("again.db"), TEAM, None, false),
+        other.load_snapshot(Some(&folder.path().join("again.db")), TEAM, None, false),
         Err(StoreError::OtherTeam)
     ));
     assert_eq!(count(&other), 1);
@@ -214,7 +214,7 @@ fn light_replica_differs_in_the_bodies_alone_and_finds_them_in_the_log() {
     // What a snapshot holds is left out as well, and dropping bodies is the same on both.
     let file = folder.path().join("snapshot.db");
     whole.write_snapshot(&file).unwrap();
-    late.load_snapshot(&file, TEAM, None, true).unwrap();
+    late.load_snapshot(Some(&file), TEAM, None, true).unwrap();
     assert_eq!(sums(&whole), sums(&late));
     assert!(matches!(late.reader().unwrap().last_body(row).unwrap(), Some(StoredBody::InLog { entry: 0, .. })));
     // The same answer again, and another one: also where a machine has become light, or whole again.
@@ -306,7 +306,7 @@ fn loss_stays_known_until_it_is_closed_and_never_leaves_the_machine() {
     let file = |name: &str| folder.path().join(name);
     store.write_snapshot(&file("one.db")).unwrap();
     let loss = LogLoss { entries: vec![tracks(3).position.nonce], notice: "lost 3".into(), is_open: true };
-    store.load_snapshot(&file("one.db"), TEAM, Some(&loss), false).unwrap();
+    store.load_snapshot(Some(&file("one.db")), TEAM, Some(&loss), false).unwrap();
     let reader = store.reader().unwrap();
     assert_eq!(reader.own_entries().unwrap(), []);
     let kept = LogLoss { entries: vec![], ..loss };
@@ -315,9 +315,9 @@ fn loss_stays_known_until_it_is_closed_and_never_leaves_the_machine() {
     store.write_snapshot(&file("two.db")).unwrap();
     let (_other, other) = open();
     std::fs::copy(file("two.db"), file("three.db")).unwrap();
-    other.load_snapshot(&file("two.db"), TEAM, None, false).unwrap();
+    other.load_snapshot(Some(&file("two.db")), TEAM, None, false).unwrap();
     assert_eq!(other.reader().unwrap().replica().unwrap().unwrap().loss, None);
-    store.load_snapshot(&file("three.db"), TEAM, None, false).unwrap();
+    store.load_snapshot(Some(&file("three.db")), TEAM, None, false).unwrap();
     assert_eq!(reader.replica().unwrap().unwrap().loss, Some(kept));
     store.mark_loss_appended().unwrap();
     assert!(!reader.replica().unwrap().unwrap().loss.unwrap().is_open);

@@ -1,6 +1,6 @@
 //! Tests of `Store::restore`, and of backups that are read where they lie.
 
-use std::{collections::BTreeSet, fs};
+use std::{collections::BTreeSet, fs, path::PathBuf};
 
 use super::*;
 

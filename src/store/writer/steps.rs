@@ -2,13 +2,13 @@
 //!
 //! A simulation with threads has an order of events that no seed gives again.
 
-use std::{path::PathBuf, sync::Arc};
+use std::sync::Arc;
 
 use rusqlite::Connection;
 use tokio::sync::Notify;
 
-use super::{CommitTrigger, OnCommit, OnOperationKept, Writer, WriterThread, WriterWake};
-use crate::store::file::health::StoreHealth;
+use super::{CommitTrigger, OnOperationKept, Writer, WriterThread, WriterWake};
+use crate::store::{file::health::StoreHealth, watcher::Watcher};
 
 /// The writer of a store, run by a simulation. If it is dropped, what waits isn't written, as after a kill.
 pub struct WriterSteps {
@@ -42,12 +42,11 @@ impl Writer {
     /// receipt.
     pub(in crate::store) fn in_steps(
         connection: Connection,
-        path: PathBuf,
         health: Arc<StoreHealth>,
-        on_commit: OnCommit,
+        watcher: Arc<Watcher>,
         on_kept: OnOperationKept,
     ) -> (Self, WriterSteps) {
-        let (queue, worker) = WriterThread::new(connection, path, health, on_commit);
+        let (queue, worker) = WriterThread::new(connection, health, watcher);
         let submitted: Arc<Notify> = Arc::default();
         let writer = WriterWake::Steps(Arc::clone(&submitted));
         let commit_trigger = Some(CommitTrigger { queued: Arc::clone(&worker.queued), writer });

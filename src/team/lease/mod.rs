@@ -37,7 +37,7 @@ pub(crate) const HANDOVER: Duration = Duration::from_secs(1);
 /// A request to the database that isn't answered within this span counts as failed.
 pub(crate) const REPLY_LIMIT: Duration = Duration::from_secs(2);
 /// How long a machine that released the lease lets others take it.
-pub(crate) const COURTESY: Duration = Duration::from_secs(10);
+pub(crate) const TAKEOVER_COOLDOWN: Duration = Duration::from_secs(10);
 
 /// Identifies a candidate for as long as its process runs. Random, so that no candidate mistakes another holder for
 /// itself.
@@ -147,7 +147,7 @@ pub(crate) struct Lease {
     requests: u64,
     next_request: MonotonicTime,
     /// Until then this machine doesn't take the lease.
-    barred_until: MonotonicTime,
+    no_takeover_before: MonotonicTime,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -202,7 +202,7 @@ impl Lease {
             pending: None,
             requests: 0,
             next_request: MonotonicTime::default(),
-            barred_until: MonotonicTime::default(),
+            no_takeover_before: MonotonicTime::default(),
         }
     }
 
@@ -256,7 +256,7 @@ impl Lease {
             LeaseHolder::Free(Some(released_on)) if released_on == observed.server => Duration::ZERO,
             LeaseHolder::Held(_) | LeaseHolder::Free(_) => EXPIRY,
         };
-        self.barred_until.max(observed.since + wait + self.takeover_delay)
+        self.no_takeover_before.max(observed.since + wait + self.takeover_delay)
     }
 
     /// Sends the next request at once: another machine released the lease, or the database can be reached again.
@@ -344,7 +344,7 @@ impl Lease {
 
     /// Gives the lease back at once. This machine takes the lease again only if no other machine does.
     pub(crate) fn release(&mut self, drain: Drain, now: MonotonicTime) {
-        self.barred_until = now + COURTESY;
+        self.no_takeover_before = now + TAKEOVER_COOLDOWN;
         if let LeaseState::Holder(held_lease, HolderPhase::Draining) = self.state {
             (self.state, self.next_request) = (LeaseState::Holder(held_lease, HolderPhase::Releasing(drain)), now);
         }

@@ -80,10 +80,7 @@ impl LogSession {
         // Only now, so that a failed download leaves no file of lost entries at each attempt.
         let loss = if has_lost { Some(self.save_lost_entries(link).await?) } else { None };
         let (store, team, is_light) = (self.store.clone(), link.team, self.options.is_light);
-        let load = move || match file {
-            Some(file) => store.load_snapshot(&file, team, loss.as_ref(), is_light),
-            None => store.load_blank(&folder, team, loss.as_ref()),
-        };
+        let load = move || store.load_snapshot(file.as_deref(), team, loss.as_ref(), is_light);
         let position = spawn_blocking(load).await.unwrap_or(Err(StoreError::Closed))?;
         link.applied = position.seq;
         self.record_head(link, bounds.head.seq);

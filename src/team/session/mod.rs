@@ -50,7 +50,7 @@ const MEMBERS_PAUSE: Duration = Duration::from_millis(500);
 /// The options of a session.
 #[derive(Clone)]
 pub struct SessionOptions {
-    /// The way to the database.
+    /// Opens connections to the database.
     pub connector: Connector,
     /// What this process says of itself.
     pub presence: MemberPresence,

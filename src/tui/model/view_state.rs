@@ -62,7 +62,6 @@ pub struct ViewState {
     /// The views of the person's own, in the order of their keys.
     pub own: [Option<OwnView>; 4],
     /// The place of the detail.
-    #[serde(deserialize_with = "known_or_default")]
     pub pane: Pane,
     /// The chosen theme, if there is one.
     pub theme: Option<ChosenTheme>,
@@ -93,11 +92,6 @@ pub struct ChosenTheme {
     pub instead_of: String,
 }
 
-/// Reads a place; the word of a newer version becomes the default, so that the rest of the view state stays readable.
-fn known_or_default<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Pane, D::Error> {
-    Ok(Pane::deserialize(Value::deserialize(from)?).unwrap_or_default())
-}
-
 impl ViewState {
     /// Parses a saved view state. Drops invalid parts.
     pub fn parse(text: &str) -> Self {
@@ -114,11 +108,6 @@ impl ViewState {
         }
         memory.used.truncate(MAX_FILTERS);
         memory
-    }
-
-    /// Returns the JSON for saving.
-    pub fn to_value(&self) -> Value {
-        serde_json::to_value(self).unwrap_or_default()
     }
 
     /// Returns the saved view.
@@ -259,7 +248,7 @@ mod tests {
             (memory.used.len(), memory.used[0].as_str(), memory.used[1].as_str()),
             (50, "ticket:30", "ticket:59")
         );
-        assert_eq!(ViewState::parse(&memory.to_value().to_string()), memory);
+        assert_eq!(ViewState::parse(&serde_json::to_string(&memory).unwrap()), memory);
         assert_eq!(ViewState::parse("nonsense"), ViewState::default());
         assert_eq!(ViewState::parse("").tab(), Tab::All);
         let odd = ViewState::parse(r#"{"view": 99, "filters": ["is:nonsense", "chain:base", "", "", ""], "more": 1}"#);

@@ -52,20 +52,17 @@ pub(crate) fn edit(context: &WriteContext, edit: ScreenEdit) -> Result<String, S
     Ok(match context.store.apply(operation, context.at).wait()?.changed()? {
         0 => unchanged_reason(&edit).to_owned(),
         changed => {
+            let mut limit = "";
             if let Edit::CorrectSource { transactions, .. } = &edit {
                 // The key has changed with the chain.
                 let transactions = context.store.reader()?.keys(transactions)?;
                 context.store.apply(Operation::RequestPoll { transactions }, context.at).wait()?;
+                limit = " until the service finds the transaction there";
             }
             // The row may have moved away from the cursor.
             let name = match of_one.map(|row| reader.header(row)).transpose()?.flatten() {
                 Some(tx) => format!("{}: ", tx.params.transaction_id.short("…")),
                 None => String::new(),
-            };
-            let limit = if let Edit::CorrectSource { .. } = edit {
-                " until the service finds the transaction there"
-            } else {
-                ""
             };
             let (outcome, key) = (edit_outcome(&edit, changed), context.setting.keys.shown(CommandId::Undo));
             format!("{name}{outcome}; {key} undoes this{limit}.")

@@ -14,7 +14,7 @@ use crate::{
     clock::MonotonicTime,
     tui::{
         dialogs::Dialog,
-        message::{CopyResult, Msg},
+        message::Msg,
         system::{
             browser::Browser,
             clipboard::{CopyMethod, TERMINAL_LIMIT},
@@ -44,7 +44,7 @@ impl Dashboard {
             self.system_state.request_terminal(TerminalRequest::Title(&title))?;
             self.system_state.title = title;
         }
-        // The answer page may have to be selected with the mouse, so the terminal keeps the mouse there.
+        // A person may select the text of a reply with the mouse, so the terminal keeps the mouse while a reply is open.
         let mouse = self.system_state.system.has_mouse && !matches!(self.model.dialog, Dialog::Reply { .. });
         if mouse != self.system_state.has_mouse {
             self.system_state.request_terminal(TerminalRequest::Mouse(mouse))?;
@@ -74,12 +74,12 @@ impl Dashboard {
                     }
                     None => return Msg::CopyByTerminal(text),
                     Some(command) => match feed(&command, &text) {
-                        Ok(()) => return Msg::Copied(CopyResult { text, outcome: Ok(method.result_text()) }),
+                        Ok(()) => return Msg::Copied { text, outcome: Ok(method.result_text()) },
                         Err(error) => failures.push(format!("{}: {error}", method.name())),
                     },
                 }
             }
-            Msg::Copied(CopyResult { text, outcome: Err(not_copied(&failures)) })
+            Msg::Copied { text, outcome: Err(not_copied(&failures)) }
         });
     }
 
@@ -87,7 +87,7 @@ impl Dashboard {
     pub(super) fn copy_by_terminal(&mut self, text: String) -> Msg {
         let asked = (self.system_state.system.terminal)(TerminalRequest::Copy(&text));
         let outcome = asked.map(|()| CopyMethod::Terminal.result_text());
-        Msg::Copied(CopyResult { text, outcome: outcome.map_err(|error| not_copied(&[error.to_string()])) })
+        Msg::Copied { text, outcome: outcome.map_err(|error| not_copied(&[error.to_string()])) }
     }
 
     /// Opens a checked link. Without a browser the link is copied instead.

@@ -16,10 +16,10 @@ use crate::{
         transaction::Transaction,
     },
     presentation::{filter_completion::NameMatches, json_tree::JsonTree},
-    store::{AlertCounts, AlertQuery, ListRow, Reader, Store, StoreError, StoredBody, StoredObservation},
+    store::{AlertCounts, AlertQuery, ListRow, Reader, SharedReader, Store, StoreError, StoredBody, StoredObservation},
     tui::{
         effect::MarkRequest,
-        model::{ListCounts, Overview},
+        model::{DashboardSettings, ListCounts, Overview},
         screens::{
             alerts::state::{AlertList, AlertPage, AlertRow},
             detail::{history::TransactionHistory, raw::ResponseBody},
@@ -46,14 +46,14 @@ pub(crate) fn transactions(reader: &Reader, rows: &[RowId]) -> Result<Vec<Transa
 }
 
 /// A transaction's last body, and the previous body with the same HTTP status.
-pub(crate) struct LastBodies {
+struct LastBodies {
     last: StoredObservation,
     body: StoredBody,
     before: Option<(StoredObservation, StoredBody)>,
 }
 
 /// Returns a transaction's last body and the one before; `None` if there is no body.
-pub(crate) fn last_bodies(reader: &Reader, row: RowId) -> Result<Option<LastBodies>, StoreError> {
+fn last_bodies(reader: &Reader, row: RowId) -> Result<Option<LastBodies>, StoreError> {
     let answers = reader.answers(row)?;
     let mut with_body = answers.iter().rev().filter_map(|answer| {
         let body = reader.body(answer.id).transpose()?;
@@ -70,8 +70,11 @@ pub(crate) fn last_bodies(reader: &Reader, row: RowId) -> Result<Option<LastBodi
 
 /// Returns a transaction's last body, and the changes since the previous one. A light replica reads them from the
 /// team's log.
-pub(crate) fn body(store: &Store, found: LastBodies) -> Result<Option<ResponseBody>, StoreError> {
-    let LastBodies { last, body, before } = found;
+pub(crate) fn body(reader: &SharedReader, store: &Store, row: RowId) -> Result<Option<ResponseBody>, StoreError> {
+    // The reader is free while a light replica asks the team's database.
+    let Some(LastBodies { last, body, before }) = reader.read(|reader| last_bodies(reader, row))? else {
+        return Ok(None);
+    };
     let Some(body) = store.body_text(body)? else { return Ok(None) };
     let before = match before {
         Some((answer, before)) => store.body_text(before)?.map(|before| (answer, before)),
@@ -105,17 +108,11 @@ pub(crate) fn names(reader: &Reader, kind: NameKind, prefix: String) -> Result<N
     Ok(NameMatches { kind, prefix, words, has_all })
 }
 
-/// Returns the errors that keep notifications of these profiles from being delivered.
-pub(crate) fn notification_errors(
-    reader: &Reader,
-    own: &String,
-    other_profiles: &[String],
-    channels: &[&str],
-) -> Result<Vec<String>, StoreError> {
-    let profiles = std::iter::once(own).chain(other_profiles);
-    let errors =
-        profiles.map(|profile| Ok(notification::delivery_errors(&reader.notification_cursors(profile)?, channels)));
-    Ok(errors.collect::<Result<Vec<_>, StoreError>>()?.concat())
+/// Returns the errors that keep notifications of the shown profiles from being delivered.
+pub(crate) fn notification_errors(reader: &Reader, setting: &DashboardSettings) -> Result<Vec<String>, StoreError> {
+    let cursors = setting.profiles().map(|profile| reader.notification_cursors(profile));
+    let cursors = cursors.collect::<Result<Vec<_>, _>>()?.concat();
+    Ok(notification::delivery_errors(&cursors, &setting.notification_channels))
 }
 
 /// Returns the rows of a list to mark; `None` if there are more than [`Marks::MAX_MARKS`].

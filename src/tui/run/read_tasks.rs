@@ -63,10 +63,15 @@ impl Dashboard {
         self.tasks.spawn_blocking(work);
     }
 
+    /// Like `spawn`, for work that may fail: the error arrives as a message too.
+    pub(super) fn spawn_fallible(&mut self, work: impl FnOnce() -> Result<Msg, StoreError> + Send + 'static) {
+        self.spawn(move || work().unwrap_or_else(|error| Msg::Failed(error.to_string())));
+    }
+
     /// Reads the store on the pool. The result or the error arrives as a message.
     pub(super) fn query(&mut self, work: impl FnOnce(&Reader) -> Result<Msg, StoreError> + Send + 'static) {
         let reader = self.details.clone();
-        self.spawn(move || reader.read(work).unwrap_or_else(|error| Msg::Failed(error.to_string())));
+        self.spawn_fallible(move || reader.read(work));
     }
 
     pub(super) fn request_page(&mut self, request: PageRequest) {
@@ -169,25 +174,16 @@ impl Dashboard {
         self.commits.mark_unchanged();
         self.change_read = ChangeRead::Running;
         let (feed_reader, store, at) = (self.feed_reader.clone(), self.store.clone(), self.clock.now().wall);
-        let setting = &self.model.setting;
-        let (own, other_profiles, notification_channels) =
-            (setting.profile.clone(), setting.other_profiles.clone(), setting.notification_channels.clone());
+        let setting = self.model.setting.clone();
         self.spawn(move || {
             let read = feed_reader.changes_with(|feed, reader| {
+                let others = setting.other_profiles.iter().map(|profile| reader.polling(profile, at));
                 Ok(StoreUpdate {
                     feed,
-                    own: reader.polling(&own, at)?,
-                    other_profiles: other_profiles
-                        .iter()
-                        .map(|profile| reader.polling(profile, at))
-                        .collect::<Result<_, _>>()?,
+                    own: reader.polling(&setting.profile, at)?,
+                    other_profiles: others.collect::<Result<_, _>>()?,
                     profile_alerts: reader.alerts(AlertQuery::OfProfiles)?,
-                    notification_errors: queries::notification_errors(
-                        reader,
-                        &own,
-                        &other_profiles,
-                        &notification_channels,
-                    )?,
+                    notification_errors: queries::notification_errors(reader, &setting)?,
                 })
             });
             match read {

@@ -30,11 +30,6 @@ use crate::{
 /// The time for which a transaction counts as open, unless the mark is renewed.
 const OPEN_FOR: Duration = Duration::from_secs(60);
 
-/// Returns the message about the result of a command.
-fn outcome_message(outcome: Result<String, StoreError>) -> Msg {
-    outcome.map_or_else(|error| Msg::Failed(error.to_string()), Msg::Done)
-}
-
 impl Dashboard {
     /// Asks for a route, withdraws the request or reads its answer, on the pool. The result comes back as a message.
     pub(super) fn quote(&mut self, work: QuoteWork, at: DateTime<Utc>) {
@@ -47,17 +42,11 @@ impl Dashboard {
                 Msg::QuoteAsked(until, asked.map_err(|error| error.to_string()))
             }),
             QuoteWork::Read(id) => self.query(move |reader| Ok(Msg::QuoteRead(id, reader.quote(id)?.map(Box::new)))),
-            QuoteWork::Withdraw { id, until } => self.spawn(move || {
-                let withdraw = || {
-                    let Some(quote) = details.read(|reader| reader.quote(id))? else { return Ok(None) };
-                    // The reader must be released before the write: other reads wait for it.
-                    store.apply(Operation::WithdrawQuote { quote: quote.key(), wanted_until: until }, at).wait()?;
-                    details.read(|reader| reader.quote(id))
-                };
-                withdraw().map_or_else(
-                    |error: StoreError| Msg::Failed(error.to_string()),
-                    |quote| Msg::QuoteRead(id, quote.map(Box::new)),
-                )
+            QuoteWork::Withdraw { id, until } => self.spawn_fallible(move || {
+                let Some(quote) = details.read(|reader| reader.quote(id))? else { return Ok(Msg::QuoteRead(id, None)) };
+                // The reader must be released before the write: other reads wait for it.
+                store.apply(Operation::WithdrawQuote { quote: quote.key(), wanted_until: until }, at).wait()?;
+                Ok(Msg::QuoteRead(id, details.read(|reader| reader.quote(id))?.map(Box::new)))
             }),
         }
     }
@@ -79,12 +68,10 @@ impl Dashboard {
         operation: fn(Vec<TransactionKey>) -> Operation,
     ) {
         let store = self.store.clone();
-        self.spawn(move || {
-            let request = || {
-                let transactions = store.reader()?.keys(&rows)?;
-                store.apply(operation(transactions), at).wait()
-            };
-            request().map_or_else(|error| Msg::Failed(error.to_string()), |_| Msg::Tick)
+        self.spawn_fallible(move || {
+            let transactions = store.reader()?.keys(&rows)?;
+            store.apply(operation(transactions), at).wait()?;
+            Ok(Msg::Tick)
         });
     }
 
@@ -95,7 +82,7 @@ impl Dashboard {
         edit: impl FnOnce(&WriteContext) -> Result<String, StoreError> + Send + 'static,
     ) {
         let context = self.context(at);
-        self.spawn(move || outcome_message(edit(&context)));
+        self.spawn_fallible(move || edit(&context).map(Msg::Done));
     }
 
     /// Marks a transaction as open, for the poller.
@@ -113,17 +100,16 @@ impl Dashboard {
     /// Undoes the last edit. If that is an import of several transactions, a person must confirm that import first.
     pub(super) fn undo(&mut self, at: DateTime<Utc>, confirmed: Option<ImportToUndo>) {
         let (context, turn) = (self.context(at), Arc::clone(&self.undo_turn));
-        self.spawn(move || {
+        self.spawn_fallible(move || {
             // Until the undo before this one is done, the last edit isn't the one that this one reverts.
             let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
-            match edits::last_import(&context) {
-                Ok(Some(import)) if import.transactions > 1 && confirmed != Some(import) => Msg::UndoesImport(import),
-                Ok(import) if confirmed.is_some() && confirmed != import => {
+            Ok(match edits::last_import(&context)? {
+                Some(import) if import.transactions > 1 && confirmed != Some(import) => Msg::UndoesImport(import),
+                import if confirmed.is_some() && confirmed != import => {
                     Msg::Failed("Nothing was undone: another change was made in the meantime.".into())
                 }
-                Ok(_) => outcome_message(edits::undo(&context)),
-                Err(error) => Msg::Failed(error.to_string()),
-            }
+                _ => Msg::Done(edits::undo(&context)?),
+            })
         });
     }
 

@@ -1,10 +1,10 @@
-//! The environment that the choice of clipboard, browser and notice depends on.
+//! The environment that the choice of clipboard, browser and notifications depends on.
 //!
-//! Functions replace the process, so that tests pass their own. This module must never choose.
+//! Functions stand in for the process: tests pass their own. This module must never choose.
 
 use std::ffi::OsString;
 
-/// The parts of the environment that decide about clipboard, browser and notices.
+/// The parts of the environment that decide about clipboard, browser and notifications.
 pub(crate) struct TerminalEnvironment<'a> {
     /// Returns a variable of the process.
     pub variable: &'a dyn Fn(&str) -> Option<OsString>,

@@ -106,13 +106,13 @@ pub(super) struct ThemeColor(pub(super) Color);
 
 impl<'de> Deserialize<'de> for ThemeColor {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(WrittenVisitor)
+        deserializer.deserialize_any(ThemeColorVisitor)
     }
 }
 
-struct WrittenVisitor;
+struct ThemeColorVisitor;
 
-impl Visitor<'_> for WrittenVisitor {
+impl Visitor<'_> for ThemeColorVisitor {
     type Value = ThemeColor;
 
     fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {

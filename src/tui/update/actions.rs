@@ -49,9 +49,9 @@ pub(crate) fn lacks_target(model: &Model, id: CommandId) -> bool {
         Screen::List | Screen::Detail | Screen::Stats | Screen::Log => model.list.selected.is_some(),
     };
     match id.target_kind() {
-        TargetKind::Nothing => false,
-        TargetKind::One => !has_one,
-        TargetKind::Marked => !has_one && (model.screen == Screen::Alerts || model.marks.is_empty()),
+        None => false,
+        Some(TargetKind::One) => !has_one,
+        Some(TargetKind::Marked) => !has_one && (model.screen == Screen::Alerts || model.marks.is_empty()),
     }
 }
 

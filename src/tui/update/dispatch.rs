@@ -7,7 +7,7 @@ use crate::{
     clock::{MonotonicTime, Now},
     domain::{change::RecentChange, duration_stats::RouteKey, filter::Direction, reply::Audience},
     tui::{
-        command::{CommandId, TargetKind, command_table},
+        command::{CommandId, command_table},
         dialogs::{
             Dialog, copy, filter,
             help::state::HelpPage,
@@ -40,7 +40,7 @@ pub(crate) fn dispatch(model: &mut Model, id: CommandId, now: Now) -> Vec<Effect
         let target = if model.screen == Screen::Alerts { "alert" } else { "transaction" };
         return actions::refuse(model, format!("No {target} is selected."), now.mono);
     }
-    if id.target_kind() != TargetKind::Nothing {
+    if id.target_kind().is_some() {
         choose_selected(model);
     }
     macro_rules! perform {

@@ -97,7 +97,7 @@ fn apply(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
         Msg::QuoteAsked(until, asked) => quote::update::on_asked(model, until, asked),
         Msg::QuoteRead(id, quote) => quote::update::on_read(model, id, quote, now).into_effects(),
         Msg::Imported(outcome) => add::update::on_imported(model, outcome, now),
-        Msg::Copied(copied) => copy::update::on_copied(model, copied, now),
+        Msg::Copied { text, outcome } => copy::update::on_copied(model, text, outcome, now).into_effects(),
         Msg::NotOpened { link, reason } => copy::update::not_opened(model, link, &reason, now),
         Msg::Tick => on_tick(model, now),
         Msg::Resize(..) => on_resize(model).into_effects(),

@@ -25,7 +25,7 @@ use crate::{
     },
     presentation::{row_text, width},
     tui::{
-        command::{CommandId, TargetKind},
+        command::CommandId,
         dialogs::Dialog,
         draw::{DrawContext, put_lines, span_at},
         model::{MessageTone, Screen, polling::BudgetUse},
@@ -116,10 +116,8 @@ fn compact(context: &DrawContext<'_>, columns: usize) -> Line<'static> {
 }
 
 fn label(context: &DrawContext<'_>, text: &str, columns: usize) -> Span<'static> {
-    Span::styled(
-        format!(" {} ", width::fit(&text::clean(text), columns, context.theme.ellipsis)),
-        context.theme.label(),
-    )
+    let text = width::fit(&text::clean(text), columns, context.theme.ellipsis);
+    Span::styled(format!(" {text} "), context.theme.label())
 }
 
 /// Returns the polling line of the active profile and of as many other profiles as fit. The last line says how many
@@ -180,10 +178,8 @@ fn verdict_spans(
     pieces.extend(id_span(context, of));
     match (&verdict.obstacle, of.report) {
         (Some(obstacle), _) => {
-            pieces.push(Span::styled(
-                obstacle_text(context, of.profile, *obstacle),
-                obstacle_style(context.theme, obstacle),
-            ));
+            let text = obstacle_text(context, of.profile, *obstacle);
+            pieces.push(Span::styled(text, obstacle_style(context.theme, obstacle)));
         }
         (None, Some(report)) => pieces.extend(budget_use(context, report)),
         (None, None) => {}
@@ -221,10 +217,8 @@ fn polling_line(
     if let Some(report) = of.report {
         pieces.extend(poller_owner(context, report));
         if report.throttled > 0 {
-            pieces.push(Span::styled(
-                format!("{} with HTTP 429   ", text::counted(report.throttled, "answer")),
-                theme.warning(),
-            ));
+            let answers = text::counted(report.throttled, "answer");
+            pieces.push(Span::styled(format!("{answers} with HTTP 429   "), theme.warning()));
         }
         if !has_error && verdict.obstacle.is_none() {
             pieces.push(Span::styled("no errors", theme.dim()));
@@ -282,13 +276,11 @@ fn obstacle_text(context: &DrawContext<'_>, profile: &str, obstacle: PollingObst
                     ("POLLING IN AN UNKNOWN STATE", None)
                 }
             };
-            let mut alerts = model.profile_alerts.iter();
-            let since = alerts
-                .find(|alert| alert.profile == profile && Some(alert.rule) == rule)
-                .map_or_else(String::new, |alert| format!(" since {}", span::clock_time(alert.raised_at, now, zone)));
+            let alert = model.profile_alerts.iter().find(|alert| alert.profile == profile && Some(alert.rule) == rule);
+            let since = alert.map(|alert| format!(" since {}", span::clock_time(alert.raised_at, now, zone)));
             let next = until
                 .map_or_else(String::new, |until| format!(", next try in {}", span::long(span::between(now, until))));
-            format!("{health_text}{since}{next}   ")
+            format!("{health_text}{}{next}   ", since.unwrap_or_default())
         }
     }
 }
@@ -373,10 +365,8 @@ fn seconds(span: Duration) -> String {
 fn team(context: &DrawContext<'_>, columns: usize) -> Option<Line<'static>> {
     let team = context.model.team.as_ref()?;
     let online = format!("{} online", team.online_count());
-    let poller = team
-        .poller
-        .as_ref()
-        .map_or("no machine is polling".to_owned(), |poller| format!("polled by {}", machine(poller)));
+    let poller = team.poller.as_ref().map(|poller| format!("polled by {}", machine(poller)));
+    let poller = poller.unwrap_or_else(|| "no machine is polling".to_owned());
     let behind = match team.behind_since {
         None => "up to date".to_owned(),
         Some(since) => format!("{} behind", span::short(span::between(since, context.now.wall))),
@@ -384,11 +374,9 @@ fn team(context: &DrawContext<'_>, columns: usize) -> Option<Line<'static>> {
     let text = match &team.link {
         TeamLink::Connecting => "connecting to the team's store".to_owned(),
         TeamLink::CatchingUp => {
-            let percent = team.applied.saturating_mul(100).checked_div(team.head).unwrap_or(100);
-            format!(
-                "catching up: {} of {} entries ({percent} %); the list can be used meanwhile",
-                team.applied, team.head
-            )
+            let (applied, head) = (team.applied, team.head);
+            let percent = applied.saturating_mul(100).checked_div(head).unwrap_or(100);
+            format!("catching up: {applied} of {head} entries ({percent} %); the list can be used meanwhile")
         }
         TeamLink::Live => [online, poller, behind].join(context.theme.separator()),
         TeamLink::Away { since, .. } => {
@@ -472,7 +460,7 @@ fn command_hints<'a>(context: &DrawContext<'a>) -> Vec<(CommandId, &'a str, &'st
         _ => (0, &[]),
     };
     let is_nothing_tracked = model.is_loaded && model.overview.tabs == [0; 5];
-    let can_run = |id: CommandId| !is_nothing_tracked || id.target_kind() == TargetKind::Nothing;
+    let can_run = |id: CommandId| !is_nothing_tracked || id.target_kind().is_none();
     let is_usual = |id: CommandId| can_run(id) && situation.iter().all(|(own, _)| *own != id);
     let mut hints: Vec<_> = keys.hints(model.contexts()).filter(|(id, ..)| is_usual(*id)).collect();
     let situation = situation.iter().filter_map(|(id, hint)| Some((*id, keys.first_key(*id)?, *hint)));

@@ -32,7 +32,7 @@ use crate::{
         command::{COMMANDS, KeyContext},
         draw::put_text,
         fixtures::{TestDashboard, alert, blank, change_store, everything, live_report, moment, press, type_in},
-        message::{CopyResult, Msg},
+        message::Msg,
         model::geometry::ClickTarget,
         screens::alerts::state::AlertTab,
         screens::detail::history::TransactionHistory,
@@ -321,7 +321,7 @@ fn the_reply_for_a_ticket() {
     let mut model = dashboard(SMALL);
     press(&mut model, &["c"], now());
     let outcome = Ok("Copied to tmux's buffer; tmux forwards it to the terminal.".into());
-    model.apply(Msg::Copied(CopyResult { text: String::new(), outcome }), now());
+    model.apply(Msg::Copied { text: String::new(), outcome }, now());
     insta::assert_snapshot!(screen(&model));
 }
 
@@ -333,7 +333,7 @@ fn a_text_that_no_clipboard_took() {
     let selected = model.selected().unwrap();
     let text = reply::write_reply(&[selected], Audience::Provider, now().wall, setting.zone, &setting.templates);
     let outcome = Err("Not copied (xclip: exit status: 1): select the text with the mouse.".into());
-    model.apply(Msg::Copied(CopyResult { text, outcome }), now());
+    model.apply(Msg::Copied { text, outcome }, now());
     insta::assert_snapshot!(screen(&model));
 }
 

@@ -95,25 +95,16 @@ struct ScreenWord {
 }
 
 fn words(buffer: &Buffer, row: Rect) -> Vec<ScreenWord> {
-    let mut words: Vec<ScreenWord> = Vec::new();
-    let mut is_inside = false;
-    for x in row.x..row.right() {
-        let symbol = buffer.cell((x, row.y)).map_or(" ", |cell| cell.symbol());
-        // A letter that is wider than its cell is in no link.
-        let is_letter = symbol != " " && width::display_width(symbol) == 1;
-        match words.last_mut().filter(|_| is_inside && is_letter) {
-            Some(word) => {
-                word.text.push_str(symbol);
-                word.cells += 1;
-            }
-            None if is_letter => {
-                words.push(ScreenWord { text: symbol.to_owned(), x, y: row.y, cells: 1 });
-            }
-            None => {}
-        }
-        is_inside = is_letter;
-    }
-    words
+    // A letter that is wider than its cell is in no link.
+    let is_letter = |(_, symbol): &(u16, &str)| *symbol != " " && width::display_width(symbol) == 1;
+    let symbol = |x: u16| (x, buffer.cell((x, row.y)).map_or(" ", |cell| cell.symbol()));
+    let cells: Vec<(u16, &str)> = (row.x..row.right()).map(symbol).collect();
+    let word = |run: &[(u16, &str)]| {
+        let (x, _) = *run.first()?;
+        let text = run.iter().map(|(_, symbol)| *symbol).collect();
+        Some(ScreenWord { text, x, y: row.y, cells: run.len() as u16 })
+    };
+    cells.split(|cell| !is_letter(cell)).filter_map(word).collect()
 }
 
 /// Puts escape sequences around each letter. By the ID, the terminal recognises the cells as one link.

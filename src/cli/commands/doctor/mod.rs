@@ -168,7 +168,7 @@ pub(crate) fn doctor(
         findings.push(("probe", probe::probe(settings, team, cx)?));
         findings.extend(probe::chains(settings, cx)?);
     }
-    findings.extend(settings.beside.iter().map(|account| ("beside", check_profile(account, connect))));
+    findings.extend(settings.beside.iter().map(|connection| ("beside", check_profile(connection, connect))));
     findings.push(("alerting", check_alerting(settings, &reader, connect)?));
     if opening_errors.store.is_some() {
         // These checks looked at the temporary store.
@@ -194,7 +194,7 @@ fn check_config(settings: &Settings, opening_errors: &OpeningErrors) -> Diagnosi
     if let Some(reason) = &opening_errors.config {
         return Diagnosis::Error(reason.clone());
     }
-    let of_dashboard = theme::of(settings).map_err(|error| error.to_string());
+    let of_dashboard = theme::load_from_settings(settings).map_err(|error| error.to_string());
     let of_dashboard = of_dashboard.and(Keys::new(&settings.keys).map_err(|error| error.to_string()));
     if let Err(reason) = of_dashboard {
         return Diagnosis::Error(format!("the dashboard doesn't start: {reason}"));
@@ -335,16 +335,16 @@ fn check_id(
 }
 
 /// Checks a profile that the dashboard polls beside the current one.
-fn check_profile(account: &ProfileConnection, connect: Connect) -> Diagnosis {
-    let parsed = account.polling().map(|polling| BaseUrl::parse(&polling.base_url).map(|base| (polling, base)));
-    let name = &account.profile;
+fn check_profile(connection: &ProfileConnection, connect: Connect) -> Diagnosis {
+    let parsed = connection.polling().map(|polling| BaseUrl::parse(&polling.base_url).map(|base| (polling, base)));
+    let name = &connection.profile;
     match parsed {
         Ok(Ok((polling, base))) => {
-            let account = format!("{name}: {}, {} requests/s", polling.id.last4(), polling.rps);
+            let described = format!("{name}: {}, {} requests/s", polling.id.last4(), polling.rps);
             match check_service(&base, connect) {
-                Diagnosis::Ok(reached) => Diagnosis::Ok(format!("{account}; {reached}")),
-                Diagnosis::Warning(reason) => Diagnosis::Warning(format!("{account}; {reason}")),
-                Diagnosis::Error(reason) => Diagnosis::Error(format!("{account}; {reason}")),
+                Diagnosis::Ok(reached) => Diagnosis::Ok(format!("{described}; {reached}")),
+                Diagnosis::Warning(reason) => Diagnosis::Warning(format!("{described}; {reason}")),
+                Diagnosis::Error(reason) => Diagnosis::Error(format!("{described}; {reason}")),
             }
         }
         Ok(Err(error)) => Diagnosis::Error(format!("{name}: {error}")),

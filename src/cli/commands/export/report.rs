@@ -190,14 +190,7 @@ impl ReportTotals {
     }
 
     fn outcomes(&self) -> Vec<ChartBar> {
-        let most = self.outcomes.values().map(|(_, count)| *count).max().unwrap_or_default();
-        let bar = |((_, name), (tone, count)): (&(u8, String), &(&'static str, usize))| ChartBar {
-            name: name.clone(),
-            tone,
-            count: *count,
-            share: share(*count, most),
-        };
-        self.outcomes.iter().map(bar).collect()
+        bars(self.outcomes.iter().map(|((_, name), (tone, count))| (name.clone(), *tone, *count)))
     }
 
     fn levels(&self) -> Option<DeadlineChart> {
@@ -220,14 +213,7 @@ impl ReportTotals {
     fn durations(&self) -> Vec<ChartBar> {
         let buckets = Histogram::of(&self.durations).buckets(MAX_BARS);
         let count = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
-        let most = buckets.iter().map(|bucket| count(bucket.count)).max().unwrap_or_default();
-        let bar = |bucket: &crate::domain::histogram::Bucket| ChartBar {
-            name: format!("from {}", bucket.label()),
-            tone: "wait",
-            count: count(bucket.count),
-            share: share(count(bucket.count), most),
-        };
-        buckets.iter().map(bar).collect()
+        bars(buckets.iter().map(|bucket| (format!("from {}", bucket.label()), "wait", count(bucket.count))))
     }
 
     fn quantiles(&self) -> Option<String> {
@@ -348,6 +334,14 @@ fn links(tx: &Transaction) -> Vec<ReportLink<'_>> {
     let found =
         [("source", ends.source.url), ("destination", ends.destination.url), ("bridge", advice::bridge_link(tx))];
     found.into_iter().filter_map(|(name, url)| Some(ReportLink { name, url: link::check(url?).ok()? })).collect()
+}
+
+/// Returns the bars of these names, colour classes and counts.
+fn bars(counts: impl Iterator<Item = (String, &'static str, usize)>) -> Vec<ChartBar> {
+    let counts: Vec<_> = counts.collect();
+    let most = counts.iter().map(|(.., count)| *count).max().unwrap_or_default();
+    let bar = |(name, tone, count)| ChartBar { name, tone, count, share: share(count, most) };
+    counts.into_iter().map(bar).collect()
 }
 
 /// Returns the length of a bar in hundredths of the longest bar; at least 1 unless the count is 0.

@@ -140,8 +140,8 @@ pub(crate) fn import(args: &ImportArgs, input: &mut dyn Read, cx: &mut Context) 
         }
     } else {
         let report = cx.store.track_batch(&cx.profile, batch, cx.now.wall).wait()?.tracked()?;
-        if let Some(twice) = report.other_profiles_notice() {
-            let warning = format!("{twice}; each profile polls them");
+        if let Some(notice) = report.other_profiles_notice() {
+            let warning = format!("{notice}; each profile polls them");
             writeln!(cx.err, "warning: {warning}")?;
             warnings.push(warning);
         }

@@ -104,7 +104,7 @@ fn move_into_team(from: &Path, access: &TeamAccess) -> Result<(StoreContent, Sto
         let position = LogPosition { seq: 2, nonce: nonces[1] };
         source.write_first_snapshot(&path, info.team, position)?;
         let snapshot = upload_snapshot(&database, &path, position, 0).await?;
-        let is_complete = database.create_log(nonces, &payload::encode_nothing()?, &snapshot).await?;
+        let is_complete = database.create_log(nonces, &payload::encode(&[])?, &snapshot).await?;
         ensure!(is_complete, "somebody else wrote to the team's store meanwhile; {HOW_TO_EMPTY}");
         Ok(())
     })?;

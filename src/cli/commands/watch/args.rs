@@ -5,7 +5,7 @@ use std::{net::SocketAddr, time::Duration};
 use clap::Args;
 use clap_complete::ArgValueCompleter;
 
-use super::{ending::EndRules, piped::PIPE};
+use super::piped::PIPE;
 use crate::{
     cli::{completers, listen},
     domain::span,
@@ -27,7 +27,7 @@ Examples:
   my-service | hoptop watch - --until-settled";
 
 /// The transactions to watch, and when to end.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug, Default)]
 pub(crate) struct WatchArgs {
     /// Filter, as in the dashboard: `is:unsettled label:batch-17` (write `--` before a term that starts with `-`). Use
     /// `-` alone to track and watch transactions from standard input (CSV or JSON lines)
@@ -61,14 +61,10 @@ pub(crate) struct WatchArgs {
 }
 
 impl WatchArgs {
-    /// Returns the rules of the arguments about the end.
-    pub(super) fn end_rules(&self) -> EndRules {
-        EndRules {
-            until_settled: self.until_settled,
-            fail_fast: self.fail_fast,
-            allow_empty: self.allow_empty,
-            has_choice: !self.filter.is_empty(),
-        }
+    /// Whether the watch ends if there is nothing to watch. A watch over all tracked transactions, without an end, waits
+    /// for the first one.
+    pub(super) fn ends_when_empty(&self) -> bool {
+        self.until_settled || !self.filter.is_empty()
     }
 
     /// Whether the transactions come through standard input.

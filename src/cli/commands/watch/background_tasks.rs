@@ -72,7 +72,7 @@ impl BackgroundTasks {
 
 /// Keeps the profiles that the command line names. The config file's `beside` is for the dashboard.
 pub(crate) fn keep_named_profiles(settings: &mut Settings, flags: &CommandLineSettings) {
-    settings.beside.retain(|account| flags.beside.contains(&account.profile));
+    settings.beside.retain(|connection| flags.beside.contains(&connection.profile));
 }
 
 /// The values that the background tasks use independently of the settings.

@@ -2,36 +2,12 @@
 //!
 //! The module is pure: it must never print or read a clock.
 
-use std::time::Duration;
-
 use chrono::{DateTime, Utc};
 
-use crate::{
-    clock::MonotonicTime,
-    domain::{
-        poller::{PollerHealth, PollerReport, UNRESPONSIVE},
-        span,
-    },
+use crate::domain::{
+    poller::{PollerHealth, PollerReport, UNRESPONSIVE},
+    span,
 };
-
-/// How long the service may refuse the ID before a watch with an end gives up: three probes.
-const REFUSED_FOR: Duration = Duration::from_secs(3 * 60);
-
-/// Since when the service has given no answer but refusals of the ID.
-#[derive(Debug, Default)]
-pub(crate) struct RefusalTimer(Option<MonotonicTime>);
-
-impl RefusalTimer {
-    /// Applies whether the service refuses the ID now.
-    pub(crate) fn update(&mut self, is_refused: bool, now: MonotonicTime) {
-        self.0 = is_refused.then(|| self.0.unwrap_or(now));
-    }
-
-    /// Returns the moment from which waiting is pointless, if the service refuses the ID.
-    pub(crate) fn gives_up_at(&self) -> Option<MonotonicTime> {
-        self.0.map(|since| since + REFUSED_FOR)
-    }
-}
 
 /// The conditions that are active and were reported.
 #[derive(Debug, Default)]
@@ -73,19 +49,6 @@ impl WatchConditions {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn refusal_lasts_until_another_answer() {
-        let at = |seconds| MonotonicTime::default() + Duration::from_secs(seconds);
-        let mut refusal = RefusalTimer::default();
-        refusal.update(true, at(1));
-        refusal.update(true, at(100));
-        assert_eq!(refusal.gives_up_at(), Some(at(181)), "three minutes after the first refusal");
-        refusal.update(false, at(120));
-        assert_eq!(refusal.gives_up_at(), None);
-        refusal.update(true, at(130));
-        assert_eq!(refusal.gives_up_at(), Some(at(310)));
-    }
 
     #[test]
     fn condition_is_reported_once_and_again_after_it_returns() {

@@ -4,36 +4,16 @@
 
 use std::collections::HashMap;
 
+use super::args::WatchArgs;
 use crate::{
     domain::{ids::RowId, status::RouterStatus},
     runtime::exit::Exit,
     store::TransactionOutcome,
 };
 
-/// The rules of the arguments about the end.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct EndRules {
-    /// End when all watched transactions are settled.
-    pub(crate) until_settled: bool,
-    /// End at the first transaction that fails.
-    pub(crate) fail_fast: bool,
-    /// Accept that there is nothing to watch.
-    pub(crate) allow_empty: bool,
-    /// Whether the arguments choose transactions, by a filter or by standard input.
-    pub(crate) has_choice: bool,
-}
-
-impl EndRules {
-    /// Whether the watch ends if there is nothing to watch. A watch over all tracked transactions, without an end, waits
-    /// for the first one.
-    pub(crate) fn ends_when_empty(self) -> bool {
-        self.until_settled || self.has_choice
-    }
-}
-
 /// The state of a watch that decides about its end.
 pub(crate) struct EndState<'a> {
-    pub(crate) rules: EndRules,
+    pub(crate) args: &'a WatchArgs,
     /// The watched transactions.
     pub(crate) chosen: &'a HashMap<RowId, TransactionOutcome>,
     /// How standard input ended; `None` while it goes on, `Exit::Success` if the watch doesn't read it.
@@ -55,7 +35,7 @@ impl EndState<'_> {
     /// transaction is open.
     pub(crate) fn is_complete(&self) -> bool {
         self.has_failed_fast()
-            || self.input_exit.is_some() && (self.lacks_transactions() || self.rules.until_settled && !self.is_open())
+            || self.input_exit.is_some() && (self.lacks_transactions() || self.args.until_settled && !self.is_open())
     }
 
     fn has_failed_fast(&self) -> bool {
@@ -63,13 +43,13 @@ impl EndState<'_> {
         let has_failed = |progress: &TransactionOutcome| {
             !progress.is_polled && !is_success(progress) || progress.status == Some(RouterStatus::Refund)
         };
-        self.rules.fail_fast && self.chosen.values().any(has_failed)
+        self.args.fail_fast && self.chosen.values().any(has_failed)
     }
 
     /// Whether transactions are missing. A failed input brings none, however long the watch waits.
     fn lacks_transactions(&self) -> bool {
         let has_failed = self.input_exit.is_some_and(|exit| exit != Exit::Success);
-        self.chosen.is_empty() && (has_failed || self.rules.ends_when_empty())
+        self.chosen.is_empty() && (has_failed || self.args.ends_when_empty())
     }
 
     /// Whether a transaction can still settle. Rejected and untracked transactions can't, since they aren't polled.
@@ -97,7 +77,7 @@ impl EndState<'_> {
         }
         // While the input goes on, more transactions could follow.
         let Some(input_exit) = self.input_exit else { return self.open_exit() };
-        if self.chosen.is_empty() && !self.rules.allow_empty {
+        if self.chosen.is_empty() && !self.args.allow_empty {
             // A script that releases something after success must not do so after nothing.
             return if input_exit == Exit::Success { Exit::Usage } else { input_exit };
         }
@@ -163,7 +143,7 @@ mod tests {
     use super::*;
 
     /// Returns whether a watch over these transactions is complete, and its exit code.
-    fn end(rules: EndRules, transactions: &[(bool, Option<RouterStatus>)], input_exit: Option<Exit>) -> (bool, Exit) {
+    fn end(args: &WatchArgs, transactions: &[(bool, Option<RouterStatus>)], input_exit: Option<Exit>) -> (bool, Exit) {
         let progress = |(is_polled, status): &(bool, Option<RouterStatus>)| TransactionOutcome {
             is_polled: *is_polled,
             status: status.clone(),
@@ -171,7 +151,7 @@ mod tests {
         };
         let chosen = (1..).map(RowId).zip(transactions.iter().map(progress)).collect();
         let watched = EndState {
-            rules,
+            args,
             chosen: &chosen,
             input_exit,
             has_answer: true,
@@ -185,19 +165,19 @@ mod tests {
 
     #[test]
     fn nothing_is_success_only_if_that_was_accepted() {
-        let until_settled = EndRules { until_settled: true, ..EndRules::default() };
+        let until_settled = WatchArgs { until_settled: true, ..WatchArgs::default() };
         let done = Some(Exit::Success);
-        assert_eq!(end(until_settled, &[], done), (true, Exit::Usage));
-        assert_eq!(end(EndRules { allow_empty: true, ..until_settled }, &[], done), (true, Exit::Success));
-        let chosen = EndRules { has_choice: true, ..EndRules::default() };
-        assert_eq!(end(chosen, &[], done), (true, Exit::Usage));
-        assert_eq!(end(EndRules { allow_empty: true, ..chosen }, &[], done), (true, Exit::Success));
-        assert_eq!(end(EndRules::default(), &[], done), (false, Exit::Usage), "it waits for the first transaction");
-        assert_eq!(end(until_settled, &[], Some(Exit::Error)), (true, Exit::Error), "the input failed");
-        assert_eq!(end(until_settled, &[], None), (false, Exit::NotSettled), "the input goes on");
-        assert_eq!(end(chosen, &[], None), (false, Exit::NotSettled), "the input goes on");
+        assert_eq!(end(&until_settled, &[], done), (true, Exit::Usage));
+        assert_eq!(end(&WatchArgs { allow_empty: true, ..until_settled.clone() }, &[], done), (true, Exit::Success));
+        let chosen = WatchArgs { filter: vec!["is:unsettled".to_owned()], ..WatchArgs::default() };
+        assert_eq!(end(&chosen, &[], done), (true, Exit::Usage));
+        assert_eq!(end(&WatchArgs { allow_empty: true, ..chosen.clone() }, &[], done), (true, Exit::Success));
+        assert_eq!(end(&WatchArgs::default(), &[], done), (false, Exit::Usage), "it waits for the first transaction");
+        assert_eq!(end(&until_settled, &[], Some(Exit::Error)), (true, Exit::Error), "the input failed");
+        assert_eq!(end(&until_settled, &[], None), (false, Exit::NotSettled), "the input goes on");
+        assert_eq!(end(&chosen, &[], None), (false, Exit::NotSettled), "the input goes on");
         let success = (false, Some(RouterStatus::Success));
-        assert_eq!(end(chosen, &[success], None), (false, Exit::NotSettled), "the input goes on");
+        assert_eq!(end(&chosen, &[success], None), (false, Exit::NotSettled), "the input goes on");
     }
 
     #[test]
@@ -205,11 +185,20 @@ mod tests {
         let success = TransactionOutcome { status: Some(RouterStatus::Success), ..TransactionOutcome::default() };
         let chosen = HashMap::from([(RowId(1), success)]);
         let exit = |deleted_open| {
-            let rules = EndRules { until_settled: true, allow_empty: true, ..EndRules::default() };
+            let args = WatchArgs { until_settled: true, allow_empty: true, ..WatchArgs::default() };
             let input_exit = Some(Exit::Success);
             let (has_answer, is_refused, is_resting, requests) = (true, false, false, 1);
-            EndState { rules, chosen: &chosen, input_exit, has_answer, is_refused, is_resting, requests, deleted_open }
-                .exit()
+            EndState {
+                args: &args,
+                chosen: &chosen,
+                input_exit,
+                has_answer,
+                is_refused,
+                is_resting,
+                requests,
+                deleted_open,
+            }
+            .exit()
         };
         assert_eq!((exit(0), exit(1)), (Exit::Success, Exit::Usage));
     }
@@ -229,9 +218,18 @@ mod tests {
         let exit_after = |transactions: &[&TransactionOutcome], is_resting, requests, has_answer| {
             let chosen = (1..).map(RowId).zip(transactions.iter().copied().cloned()).collect();
             let (input_exit, is_refused, deleted_open) = (Some(Exit::Success), false, 0);
-            let rules = EndRules { until_settled: true, ..EndRules::default() };
-            EndState { rules, chosen: &chosen, input_exit, has_answer, is_refused, is_resting, requests, deleted_open }
-                .exit()
+            let args = WatchArgs { until_settled: true, ..WatchArgs::default() };
+            EndState {
+                args: &args,
+                chosen: &chosen,
+                input_exit,
+                has_answer,
+                is_refused,
+                is_resting,
+                requests,
+                deleted_open,
+            }
+            .exit()
         };
         let exit = |transactions: &[&TransactionOutcome], requests, has_answer| {
             exit_after(transactions, false, requests, has_answer)
@@ -257,19 +255,19 @@ mod tests {
     fn fail_fast_ends_at_the_first_failure_and_at_nothing_else() {
         let (open, success) = ((true, Some(RouterStatus::Ongoing)), (false, Some(RouterStatus::Success)));
         let failed = (false, Some(RouterStatus::PartialSuccess));
-        let rules = EndRules { until_settled: true, fail_fast: true, ..EndRules::default() };
-        assert_eq!(end(rules, &[open.clone(), success.clone()], Some(Exit::Success)), (false, Exit::NotSettled));
-        assert_eq!(end(rules, &[open.clone(), failed.clone()], Some(Exit::Success)), (true, Exit::NeedsAttention));
-        assert_eq!(end(rules, &[open.clone(), failed.clone()], None), (true, Exit::NeedsAttention));
+        let args = WatchArgs { until_settled: true, fail_fast: true, ..WatchArgs::default() };
+        assert_eq!(end(&args, &[open.clone(), success.clone()], Some(Exit::Success)), (false, Exit::NotSettled));
+        assert_eq!(end(&args, &[open.clone(), failed.clone()], Some(Exit::Success)), (true, Exit::NeedsAttention));
+        assert_eq!(end(&args, &[open.clone(), failed.clone()], None), (true, Exit::NeedsAttention));
         assert_eq!(
-            end(rules, &[open.clone(), (false, None)], Some(Exit::Success)),
+            end(&args, &[open.clone(), (false, None)], Some(Exit::Success)),
             (true, Exit::NeedsAttention),
             "rejected"
         );
         let refunded = (true, Some(RouterStatus::Refund));
-        assert_eq!(end(rules, &[open.clone(), refunded], Some(Exit::Success)), (true, Exit::NeedsAttention));
-        let patient = EndRules { fail_fast: false, ..rules };
-        assert_eq!(end(patient, &[open, failed], Some(Exit::Success)), (false, Exit::NotSettled));
-        assert_eq!(end(patient, &[success], Some(Exit::Success)), (true, Exit::Success));
+        assert_eq!(end(&args, &[open.clone(), refunded], Some(Exit::Success)), (true, Exit::NeedsAttention));
+        let patient = WatchArgs { fail_fast: false, ..args };
+        assert_eq!(end(&patient, &[open, failed], Some(Exit::Success)), (false, Exit::NotSettled));
+        assert_eq!(end(&patient, &[success], Some(Exit::Success)), (true, Exit::Success));
     }
 }

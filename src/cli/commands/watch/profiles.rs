@@ -2,8 +2,13 @@
 //!
 //! The module is pure: it must never print or read a clock.
 
-use super::conditions::{RefusalTimer, WatchConditions};
+use std::time::Duration;
+
+use super::conditions::WatchConditions;
 use crate::{clock::MonotonicTime, domain::text};
+
+/// How long the service may refuse the ID before a watch with an end gives up: three probes.
+const REFUSED_FOR: Duration = Duration::from_secs(3 * 60);
 
 /// What a watch knows about one profile.
 #[derive(Default)]
@@ -11,7 +16,8 @@ pub(super) struct WatchedProfile {
     pub(super) name: String,
     /// Whether the service refuses the ID.
     pub(super) is_refused: bool,
-    refusal: RefusalTimer,
+    /// Since when the service has given no answer but refusals of the ID.
+    refused_since: Option<MonotonicTime>,
     /// The conditions that were reported.
     pub(super) conditions: WatchConditions,
     /// Whether another process polls.
@@ -58,13 +64,29 @@ impl WatchedProfiles {
     /// its transactions can't settle.
     pub(super) fn gives_up_at(&mut self, now: MonotonicTime) -> Option<MonotonicTime> {
         for profile in &mut self.0 {
-            profile.refusal.update(profile.is_refused, now);
+            profile.refused_since = profile.is_refused.then(|| profile.refused_since.unwrap_or(now));
         }
-        self.0.iter().filter_map(|profile| profile.refusal.gives_up_at()).min()
+        self.0.iter().filter_map(|profile| profile.refused_since).min().map(|since| since + REFUSED_FOR)
     }
 
     /// Returns the beginning of a line about a profile: its name if several are watched.
     pub(super) fn prefix(&self, name: &str) -> String {
         if self.0.len() > 1 { format!("{}: ", text::clean(name)) } else { String::new() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refusal_lasts_until_another_answer() {
+        let at = |seconds| MonotonicTime::default() + Duration::from_secs(seconds);
+        let mut profiles = WatchedProfiles::new(["prod"].into_iter());
+        let steps = [(true, 1, Some(181)), (true, 100, Some(181)), (false, 120, None), (true, 130, Some(310))];
+        for (is_refused, now, gives_up_at) in steps {
+            profiles.get_mut("prod").unwrap().is_refused = is_refused;
+            assert_eq!(profiles.gives_up_at(at(now)), gives_up_at.map(at));
+        }
     }
 }

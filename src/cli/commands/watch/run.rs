@@ -104,7 +104,7 @@ impl<'a> WatchRun<'a> {
         }
         let missing = MissingNames::read(&self.feed, &self.query(now.wall))?;
         let is_incomplete = self.chosen.is_empty() || missing.missing_hash().is_some();
-        if is_incomplete && self.args.end_rules().ends_when_empty() && !self.args.allow_empty {
+        if is_incomplete && self.args.ends_when_empty() && !self.args.allow_empty {
             self.print_line(&format!("{}; --allow-empty accepts that nothing is watched", missing.explanation()));
             if self.args.json {
                 self.print_summary(now)?;
@@ -211,7 +211,7 @@ impl<'a> WatchRun<'a> {
     /// Returns the state that decides about the end.
     fn end_state(&self) -> EndState<'_> {
         EndState {
-            rules: self.args.end_rules(),
+            args: self.args,
             chosen: &self.chosen,
             input_exit: self.input_exit(),
             has_answer: self.has_answer,

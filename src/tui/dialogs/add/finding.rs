@@ -27,6 +27,8 @@ pub struct Finding {
     pub is_marked: bool,
     /// The transaction to track, or the missing and invalid fields.
     pub new: Result<Box<NewTransaction>, Vec<FieldError>>,
+    /// Whether chains outside of the built-in list are accepted.
+    any_chain: bool,
 }
 
 /// A field for a missing value.
@@ -71,8 +73,9 @@ impl LineState {
 impl Finding {
     /// Returns a finding without filled-in values.
     pub fn new(pasted: PasteFinding, any_chain: bool) -> Self {
-        let mut found = Self { known: None, cells: cells(&pasted), is_marked: true, new: Err(Vec::new()), pasted };
-        found.reparse(any_chain);
+        let (cells, new) = (cells(&pasted), Err(Vec::new()));
+        let mut found = Self { pasted, known: None, cells, is_marked: true, new, any_chain };
+        found.reparse();
         found
     }
 
@@ -81,7 +84,7 @@ impl Finding {
         let kind = match &self.pasted.content {
             PastedContent::Complete(new) => new.params.from_chain.as_str(),
             PastedContent::Partial { .. } => "partial",
-            PastedContent::Again { .. } => "again",
+            PastedContent::Duplicate { .. } => "again",
             PastedContent::Nothing { .. } => "nothing",
         };
         match self.hash() {
@@ -91,7 +94,7 @@ impl Finding {
     }
 
     /// Keeps the mark and the values that a person filled in before the text was parsed again.
-    pub fn keep_edits(&mut self, before: Self, any_chain: bool) {
+    pub fn keep_edits(&mut self, before: Self) {
         self.is_marked = before.is_marked;
         let parsed = cells(&before.pasted);
         let value = |cell: &MissingField| (cell.field, cell.input.value().to_owned(), cell.is_guess);
@@ -101,7 +104,7 @@ impl Finding {
                 *own = cell;
             }
         }
-        self.reparse(any_chain);
+        self.reparse();
     }
 
     /// Returns the hash as pasted.
@@ -109,7 +112,7 @@ impl Finding {
         match &self.pasted.content {
             PastedContent::Complete(new) => Some(&new.params.transaction_id),
             PastedContent::Partial { hash, .. } => hash.as_ref(),
-            PastedContent::Again { hash, .. } => Some(hash),
+            PastedContent::Duplicate { hash, .. } => Some(hash),
             PastedContent::Nothing { part, .. } => part.as_ref(),
         }
     }
@@ -132,7 +135,7 @@ impl Finding {
     /// Returns the result of parsing the line.
     pub fn verdict(&self) -> LineState {
         match (&self.pasted.content, self.known) {
-            (PastedContent::Again { line, .. }, _) => LineState::Duplicate(*line),
+            (PastedContent::Duplicate { line, .. }, _) => LineState::Duplicate(*line),
             (PastedContent::Nothing { .. }, None) => LineState::NoHash,
             (_, Some(_)) => LineState::Known,
             (_, None) if self.new.is_ok() => LineState::Ready,
@@ -145,29 +148,22 @@ impl Finding {
         self.known.filter(|_| self.verdict() == LineState::Known && self.new.is_err())
     }
 
-    /// Returns the given or filled-in value of a field, and the index of its cell, if it has one.
-    pub fn value(&self, field: Field) -> (String, Option<usize>) {
-        if let Some(index) = self.cells.iter().position(|cell| cell.field == field) {
-            return (self.cells.get(index).map_or_else(String::new, |cell| cell.input.value().to_owned()), Some(index));
+    /// Returns the given or filled-in value of a field; empty if there is none.
+    pub fn value(&self, field: Field) -> String {
+        if let Some(cell) = self.cells.iter().find(|cell| cell.field == field) {
+            return cell.input.value().to_owned();
         }
-        let params = match &self.pasted.content {
-            PastedContent::Complete(new) => Some(&new.params),
-            _ => None,
-        };
-        let given = |field| match &self.pasted.content {
-            PastedContent::Partial { given, .. } => {
+        let value = match (&self.pasted.content, field) {
+            (_, Field::TransactionId) if let Some(hash) = self.hash() => Some(hash.to_string()),
+            (PastedContent::Complete(new), Field::FromChainId) => Some(new.params.from_chain.to_string()),
+            (PastedContent::Complete(new), Field::ToChainId) => Some(new.params.to_chain.to_string()),
+            (PastedContent::Complete(new), Field::QuoteId) => Some(new.params.quote_id.clone()),
+            (PastedContent::Partial { given, .. }, _) => {
                 given.iter().find(|(own, _)| *own == field).map(|(_, value)| value.clone())
             }
             _ => None,
         };
-        let value = match field {
-            Field::TransactionId => self.hash().map(ToString::to_string),
-            Field::FromChainId => params.map(|params| params.from_chain.to_string()),
-            Field::ToChainId => params.map(|params| params.to_chain.to_string()),
-            Field::QuoteId => params.map(|params| params.quote_id.clone()),
-            _ => None,
-        };
-        (value.or_else(|| given(field)).unwrap_or_default(), None)
+        value.unwrap_or_default()
     }
 
     /// Returns the index of the first cell with a missing or invalid value.
@@ -187,31 +183,31 @@ impl Finding {
 
     /// Returns a warning about a complete transaction: the hash has an unusual length, or a chain is not in the
     /// built-in list. The service may still accept both.
-    pub fn warning(&self, any_chain: bool) -> Option<String> {
+    pub fn warning(&self) -> Option<String> {
         let params = &self.new.as_ref().ok()?.params;
-        let is_odd = |chain: &&ChainId| !any_chain && chains::find(chain).is_none();
+        let is_unlisted = |chain: &&ChainId| !self.any_chain && chains::find(chain).is_none();
         intake::length_warning(&params.transaction_id, &params.from_chain).or_else(|| {
-            let odd = [&params.from_chain, &params.to_chain].into_iter().find(is_odd)?;
-            Some(format!("chain {odd} is not in the built-in list"))
+            let unlisted = [&params.from_chain, &params.to_chain].into_iter().find(is_unlisted)?;
+            Some(format!("chain {unlisted} is not in the built-in list"))
         })
     }
 
     /// Replaces the names of chains with their IDs, where a name is unambiguous.
-    pub fn expand_chain_names(&mut self, any_chain: bool) {
+    pub fn expand_chain_names(&mut self) {
         let cells = self.cells.iter_mut();
         for cell in cells.filter(|cell| matches!(cell.field, Field::FromChainId | Field::ToChainId)) {
             if let Some(id) = recognised_chain(cell.input.value()) {
                 cell.input = Input::new(id.to_string());
             }
         }
-        self.reparse(any_chain);
+        self.reparse();
     }
 
     /// Parses the line again after a field changed: the transaction to track, or the errors that are left.
-    pub fn reparse(&mut self, any_chain: bool) {
+    pub fn reparse(&mut self) {
         self.new = match &self.pasted.content {
             PastedContent::Complete(new) => Ok(Box::new(new.clone())),
-            PastedContent::Again { .. } | PastedContent::Nothing { .. } => Err(Vec::new()),
+            PastedContent::Duplicate { .. } | PastedContent::Nothing { .. } => Err(Vec::new()),
             PastedContent::Partial { hash, given, .. } => {
                 let filled = self.cells.iter().map(|cell| (cell.field, cell.input.value()));
                 let hash = hash.iter().map(|hash| (Field::TransactionId, hash.as_str()));
@@ -220,7 +216,7 @@ impl Finding {
                 let is_open = |field: &Field| self.cells.iter().any(|cell| cell.field == *field);
                 let given = given.filter(|(field, _)| !is_open(field));
                 let values: Vec<_> = filled.chain(hash).chain(given).collect();
-                intake::parse_one(&values, any_chain).map(|(new, _)| Box::new(new))
+                intake::parse_one(&values, self.any_chain).map(|(new, _)| Box::new(new))
             }
         };
     }

@@ -42,7 +42,6 @@ pub struct AddForm {
     pub source: TextSource,
     /// What the form waits for.
     pub stage: FormStage,
-    any_chain: bool,
     /// The answers of the store, by the text of the hash: the row, or `None` for a hash that isn't tracked.
     tracked: HashMap<String, Option<RowId>>,
     lookup: LookupState,
@@ -131,12 +130,8 @@ pub struct FindingCounts {
 impl AddForm {
     /// The whole text.
     pub fn text(&self) -> String {
-        let mut text = self.lines.join("\n");
-        if !self.lines.is_empty() {
-            text.push('\n');
-        }
-        text.push_str(self.input.value());
-        text
+        let lines = self.lines.iter().map(String::as_str).chain([self.input.value()]);
+        lines.collect::<Vec<_>>().join("\n")
     }
 
     /// Counts the findings.
@@ -190,13 +185,13 @@ impl AddForm {
         let row = rows.next().filter(|_| {
             self.source == TextSource::OnePaste && self.lookup == LookupState::Done && !self.is_truncated
         })?;
-        let is_no_more = |found: &Finding| match found.verdict() {
+        let adds_nothing = |found: &Finding| match found.verdict() {
             LineState::Known => found.row_to_open() == Some(row),
             LineState::Duplicate(_) => true,
             LineState::NoHash => found.pasted.origin == PasteOrigin::Text,
             LineState::Ready | LineState::NeedsInput => false,
         };
-        self.findings.iter().all(is_no_more).then_some(row)
+        self.findings.iter().all(adds_nothing).then_some(row)
     }
 
     /// Ends the wait for a second Esc.
@@ -221,14 +216,13 @@ impl AddForm {
 
     /// Parses the text again. Hashes that were found before keep their filled-in values, marks and rows.
     pub fn read(&mut self, any_chain: bool) {
-        self.any_chain = any_chain;
         let options = ReadOptions { allows_any_chain: any_chain, ..ReadOptions::default() };
         let mut before: HashMap<String, Finding> = self.findings.drain(..).map(|found| (found.key(), found)).collect();
         let text = self.text();
         for pasted in intake::parse_paste(&text, &options) {
             let mut found = Finding::new(pasted, any_chain);
             if let Some(before) = before.remove(&found.key()) {
-                found.keep_edits(before, any_chain);
+                found.keep_edits(before);
             }
             found.known = found.lookup_hash().and_then(|asked| self.tracked.get(asked.as_str()).copied().flatten());
             self.findings.push(found);
@@ -328,11 +322,6 @@ impl AddForm {
             self.lookup = LookupState::PendingSubmit;
         }
         self.lookup != LookupState::Done
-    }
-
-    /// Whether chains outside of the built-in list are accepted.
-    pub fn any_chain(&self) -> bool {
-        self.any_chain
     }
 
     /// Moves the cursor to the first incomplete finding, unless the finding at the cursor is incomplete.
@@ -490,9 +479,8 @@ impl AddForm {
 
     /// Applies a change of a field other than the text.
     pub fn on_field_changed(&mut self) {
-        let any_chain = self.any_chain;
         match self.focus {
-            FormFocus::Cell(_) => self.at_cursor_mut().into_iter().for_each(|found| found.reparse(any_chain)),
+            FormFocus::Cell(_) => self.at_cursor_mut().into_iter().for_each(Finding::reparse),
             FormFocus::Extra(extra) => {
                 self.has_own_ticket |= extra == ExtraField::Ticket;
                 self.estimate_error = None;
@@ -503,9 +491,8 @@ impl AddForm {
 
     /// Replaces the name of a chain in the focused cell with the chain's ID, if the name is unambiguous.
     pub fn expand_chain_names(&mut self) {
-        let any_chain = self.any_chain;
         if let (FormFocus::Cell(_), Some(found)) = (self.focus, self.at_cursor_mut()) {
-            found.expand_chain_names(any_chain);
+            found.expand_chain_names();
         }
     }
 
@@ -514,16 +501,14 @@ impl AddForm {
     pub fn batch(&mut self) -> Option<Vec<NewTransaction>> {
         let ticket = text::clean_or_none(self.extra_value(ExtraField::Ticket));
         let labels = self.own_labels();
-        let estimate = match self.extra_value(ExtraField::Estimate).trim() {
-            "" => None,
-            typed => {
-                match typed.parse::<u32>().map_or_else(|_| span::parse(typed), |n| span::parse(&format!("{n}s"))) {
-                    Ok(estimate) => Some(estimate),
-                    Err(reason) => {
-                        (self.estimate_error, self.focus) = (Some(reason), FormFocus::Extra(ExtraField::Estimate));
-                        return None;
-                    }
-                }
+        let typed = self.extra_value(ExtraField::Estimate).trim();
+        let parsed = typed.parse::<u32>().map_or_else(|_| span::parse(typed), |n| span::parse(&format!("{n}s")));
+        let estimate = match parsed {
+            _ if typed.is_empty() => None,
+            Ok(estimate) => Some(estimate),
+            Err(reason) => {
+                (self.estimate_error, self.focus) = (Some(reason), FormFocus::Extra(ExtraField::Estimate));
+                return None;
             }
         };
         let params = |new: &NewTransaction| {
@@ -534,12 +519,7 @@ impl AddForm {
             new.labels.extend(own);
             new
         };
-        let ready = self
-            .findings
-            .iter()
-            .filter(|found| found.is_marked)
-            .filter_map(|found| found.new.as_deref().ok())
-            .map(params);
-        Some(ready.collect())
+        let ready = self.findings.iter().filter(|found| found.is_marked).filter_map(|found| found.new.as_deref().ok());
+        Some(ready.map(params).collect())
     }
 }

@@ -19,7 +19,7 @@ use crate::{
         effect::{Effect, Write},
         model::{MessageTone, Model, Screen},
         text_input,
-        update::poll,
+        update::{actions, poll},
     },
 };
 
@@ -89,16 +89,13 @@ fn ask_for_missing(model: &mut Model, now: Now) -> Vec<Effect> {
     form.go_to_incomplete();
     let Some(found) = form.at_cursor() else { return Vec::new() };
     match found.missing().as_slice() {
-        [] => model.show_message(MessageTone::Bad, "Nothing is missing in this line.", now.mono),
-        _ if found.known.is_some() => {
-            model.show_message(MessageTone::Bad, "Already tracked; Enter opens it.", now.mono)
-        }
+        [] => actions::refuse(model, "Nothing is missing in this line.", now.mono),
+        _ if found.known.is_some() => actions::refuse(model, "Already tracked; Enter opens it.", now.mono),
         missing => {
             let names: Vec<_> = missing.iter().map(|field| field.name()).collect();
-            return vec![Effect::Copy(missing_fields::write_request(found.hash(), &names))];
+            vec![Effect::Copy(missing_fields::write_request(found.hash(), &names))]
         }
     }
-    Vec::new()
 }
 
 /// Applies Enter: goes to the missing values of an incomplete finding, opens a known one, otherwise tracks all marked
@@ -209,15 +206,9 @@ fn submit(model: &mut Model) -> Vec<Effect> {
             form.cursor = index;
             form.focus = form.at_cursor().and_then(Finding::first_missing).map_or(FormFocus::Results, FormFocus::Cell);
         }
-        (None, None) => return search_list(model),
+        (None, None) => return form.search_filter().map_or_else(Vec::new, |filter| search(model, &filter)),
     }
     Vec::new()
-}
-
-/// Searches all tracked transactions for a text that is no hash.
-fn search_list(model: &mut Model) -> Vec<Effect> {
-    let Dialog::Add(form) = &model.dialog else { return Vec::new() };
-    form.search_filter().map_or_else(Vec::new, |filter| search(model, &filter))
 }
 
 /// Shows the matches of a filter among all tracked transactions until Esc.

@@ -12,7 +12,6 @@ use crate::{
     tui::{
         dialogs::{Dialog, copy, reply},
         effect::Effect,
-        message::CopyResult,
         model::{MessageTone, Model},
         update::actions,
     },
@@ -104,8 +103,7 @@ fn excerpt(text: &str) -> String {
 }
 
 /// Shows the result of copying a text. If no way of copying worked, shows the text itself.
-pub(crate) fn on_copied(model: &mut Model, copied: CopyResult, now: Now) -> Vec<Effect> {
-    let CopyResult { text, outcome } = copied;
+pub(crate) fn on_copied(model: &mut Model, text: String, outcome: Result<String, String>, now: Now) {
     let tone = if outcome.is_ok() { MessageTone::Good } else { MessageTone::Bad };
     let failed = outcome.is_err();
     let copied = excerpt(&text);
@@ -124,7 +122,6 @@ pub(crate) fn on_copied(model: &mut Model, copied: CopyResult, now: Now) -> Vec<
         model.show_message(tone, message, now.mono);
     }
     model.copied = Some(outcome);
-    Vec::new()
 }
 
 #[cfg(test)]
@@ -196,7 +193,7 @@ mod tests {
             ("\nDear Ana,\n\nit is on its way.\nBye\n", r#"Copied with xclip. "Dear Ana," and 2 more lines"#),
         ] {
             let mut model = dashboard(FINE, "");
-            model.apply(Msg::Copied(CopyResult { text: text.into(), outcome: Ok("Copied with xclip.".into()) }), now());
+            model.apply(Msg::Copied { text: text.into(), outcome: Ok("Copied with xclip.".into()) }, now());
             assert_eq!(notice(&model), message);
         }
     }
@@ -208,7 +205,7 @@ mod tests {
         {
             let mut model = dashboard(link, "");
             assert_eq!(press(&mut model, &["o"], now()), [Effect::Copy(link.into())]);
-            model.apply(Msg::Copied(CopyResult { text: link.into(), outcome: Ok("Copied with xclip.".into()) }), now());
+            model.apply(Msg::Copied { text: link.into(), outcome: Ok("Copied with xclip.".into()) }, now());
             assert!(notice(&model).starts_with("Not opened: it "), "{}", notice(&model));
         }
     }
@@ -217,10 +214,7 @@ mod tests {
     fn text_is_shown_if_no_clipboard_works() {
         let mut model = dashboard(FINE, "");
         press(&mut model, &["y", "p"], now());
-        model.apply(
-            Msg::Copied(CopyResult { text: "packet".into(), outcome: Err("Not copied (no way).".into()) }),
-            now(),
-        );
+        model.apply(Msg::Copied { text: "packet".into(), outcome: Err("Not copied (no way).".into()) }, now());
         assert!(matches!(&model.dialog, Dialog::Reply { text, .. } if text == "packet"));
         assert_eq!(
             (notice(&model), &model.copied),

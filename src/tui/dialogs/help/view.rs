@@ -113,11 +113,9 @@ fn all_commands(context: &DrawContext<'_>, columns: usize, has_legend: bool) -> 
     // The next group goes into the shortest column, so that the columns begin with the groups that people need most.
     let mut columns = vec![Vec::new(); count];
     for block in blocks(context, width, has_legend) {
-        columns
-            .iter_mut()
-            .min_by_key(|column| column.len())
-            .into_iter()
-            .for_each(|column| column.extend(block.clone()));
+        if let Some(column) = columns.iter_mut().min_by_key(|column| column.len()) {
+            column.extend(block);
+        }
     }
     let mut joined = vec![Line::default(); columns.iter().map(Vec::len).max().unwrap_or_default()];
     for (index, column) in columns.into_iter().enumerate() {
@@ -230,25 +228,19 @@ fn legend(context: &DrawContext<'_>, columns: usize) -> Vec<Line<'static>> {
     let glyphs = context.theme.glyphs();
     let all = RouterStatus::DOCUMENTED.iter().map(Some).chain([None]);
     let statuses: Vec<_> = all.map(|status| row_text::status_cell(status, glyphs)).collect();
+    let selected = glyphs.choose("▌ selected, or an alert fires", "> selected");
+    let (median, nine_in_ten) = (glyphs.choose("│", "|"), glyphs.choose("┊", ":"));
     let facts = [
         ("Status", {
             let unknown = glyphs.status(Some(&RouterStatus::Unknown(String::new())));
             format!("{}, {}, {unknown} not documented", statuses.join(", "), row_text::rejected_cell(glyphs))
         }),
         ("Severity", "!! act now, ! check, i information; a!! acknowledged, z!! snoozed".to_owned()),
-        (
-            "Row",
-            format!(
-                "{}, * marked; commands apply to marked rows, if any",
-                glyphs.choose("▌ selected, or an alert fires", "> selected")
-            ),
-        ),
+        ("Row", format!("{selected}, * marked; commands apply to marked rows, if any")),
         (
             "PROGRESS",
             format!(
-                "time since submission; {} median, {} 9 in 10; the dots end at the limit, and red is the time after it; 5m+ at least 5m",
-                glyphs.choose("│", "|"),
-                glyphs.choose("┊", ":")
+                "time since submission; {median} median, {nine_in_ten} 9 in 10; the dots end at the limit, and red is the time after it; 5m+ at least 5m"
             ),
         ),
         ("DUE", "time until the transfer is overdue; with a minus: time since then".to_owned()),

@@ -6,7 +6,7 @@ use tui_input::Input;
 
 use crate::{
     domain::{ids::RowId, operation::Edit, text},
-    tui::effect::{AlertTarget, Write},
+    tui::effect::{AlertTarget, ScreenEdit, Write},
 };
 
 /// What a prompt asks for, with the targets of the write.
@@ -63,10 +63,7 @@ impl Prompt {
                 Edit::AddNote { transactions, text: typed.ok_or("Type a note, or press Esc to cancel.")? }
             }
             PromptKind::Ticket(transactions) => Edit::SetTicket { transactions, ticket: typed },
-            PromptKind::Labels(transactions) => {
-                let LabelChange { add, remove } = LabelChange::parse(self.input.value())?;
-                Edit::ChangeLabels { transactions, add, remove }
-            }
+            PromptKind::Labels(transactions) => change_labels(transactions, self.input.value())?,
             PromptKind::Export(rows) => {
                 let file = typed.ok_or("Type a file name, or press Esc to cancel.")?;
                 return Ok(Write::Export { file, rows });
@@ -92,37 +89,26 @@ impl Prompt {
     }
 }
 
-/// Labels to add and to remove.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct LabelChange {
-    /// The labels to add.
-    pub add: Vec<String>,
-    /// The labels to remove.
-    pub remove: Vec<String>,
-}
-
-impl LabelChange {
-    /// Parses `+vip -batch-17`. A word without a sign is added.
-    ///
-    /// # Errors
-    /// A sentence about the mistake.
-    pub(crate) fn parse(text: &str) -> Result<Self, &'static str> {
-        let mut change = Self::default();
-        for word in text.split([' ', ',', ';']).filter(|word| !word.is_empty()) {
-            let (labels, label) = match word.strip_prefix('-') {
-                Some(label) => (&mut change.remove, label),
-                None => (&mut change.add, word.strip_prefix('+').unwrap_or(word)),
-            };
-            match text::clean_or_none(label) {
-                Some(label) => labels.push(label),
-                None => return Err("A label is missing after the sign, as in +vip or -batch-17."),
-            }
-        }
-        if change.add.iter().any(|label| change.remove.contains(label)) {
-            return Err("The same label can't be added and removed.");
-        }
-        if change == Self::default() { Err("Type a label, such as +vip, or press Esc to cancel.") } else { Ok(change) }
+/// Returns the edit of `+vip -batch-17`. A word without a sign is added.
+///
+/// # Errors
+/// A sentence about the mistake.
+fn change_labels(transactions: Vec<RowId>, typed: &str) -> Result<ScreenEdit, &'static str> {
+    let (mut add, mut remove) = (Vec::new(), Vec::new());
+    for word in typed.split([' ', ',', ';']).filter(|word| !word.is_empty()) {
+        let (labels, label) = match word.strip_prefix('-') {
+            Some(label) => (&mut remove, label),
+            None => (&mut add, word.strip_prefix('+').unwrap_or(word)),
+        };
+        labels.push(text::clean_or_none(label).ok_or("A label is missing after the sign, as in +vip or -batch-17.")?);
     }
+    if add.iter().any(|label| remove.contains(label)) {
+        return Err("The same label can't be added and removed.");
+    }
+    if add.is_empty() && remove.is_empty() {
+        return Err("Type a label, such as +vip, or press Esc to cancel.");
+    }
+    Ok(Edit::ChangeLabels { transactions, add, remove })
 }
 
 #[cfg(test)]
@@ -131,12 +117,13 @@ mod tests {
 
     #[test]
     fn labels_are_added_and_removed() {
-        let change = LabelChange::parse("+vip  -batch-17, later").unwrap();
-        assert_eq!((change.add, change.remove), (vec!["vip".into(), "later".into()], vec!["batch-17".into()]));
+        let edit = change_labels(Vec::new(), "+vip  -batch-17, later").unwrap();
+        let Edit::ChangeLabels { add, remove, .. } = edit else { panic!("{edit:?}") };
+        assert_eq!((add, remove), (vec!["vip".into(), "later".into()], vec!["batch-17".into()]));
         for (wrong, why) in
             [("", "Type a label"), ("+", "A label is missing"), ("vip -", "A label is missing"), ("a -a", "The same")]
         {
-            assert!(LabelChange::parse(wrong).unwrap_err().starts_with(why), "{wrong}");
+            assert!(change_labels(Vec::new(), wrong).unwrap_err().starts_with(why), "{wrong}");
         }
     }
 }

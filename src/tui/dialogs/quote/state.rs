@@ -10,7 +10,7 @@ use crate::{
         chains::{self, Chain},
         quote::{
             Quote, QuoteAnswer, QuoteRequest,
-            draft::{QuoteDraft, QuoteField, QuoteFieldError},
+            draft::{QuoteField, QuoteFieldError},
         },
         transaction::NewTransaction,
     },
@@ -189,18 +189,11 @@ impl QuoteForm {
     /// Returns the request. If a value is invalid, returns `None` and focuses the first invalid value.
     pub fn request(&mut self, any_chain: bool) -> Option<QuoteRequest> {
         self.expand_chain_names();
-        let to_address = Some(self.value(QuoteField::ToAddress)).filter(|text| !text.trim().is_empty());
-        let draft = QuoteDraft {
-            from_chain: self.value(QuoteField::FromChain),
-            from_token: self.value(QuoteField::FromToken),
-            from_amount: self.value(QuoteField::FromAmount),
-            to_chain: self.value(QuoteField::ToChain),
-            to_token: self.value(QuoteField::ToToken),
-            from_address: self.value(QuoteField::FromAddress),
-            to_address,
-            is_quote_only: true,
+        let value = |field| match self.value(field) {
+            text if field == QuoteField::ToAddress && text.trim().is_empty() => None,
+            text => Some(text),
         };
-        match draft.request(any_chain) {
+        match QuoteRequest::parse(value, true, any_chain) {
             Ok(request) => Some(request),
             Err(errors) => {
                 self.cursor = errors.first().map_or(self.cursor, |error| error.field as usize);

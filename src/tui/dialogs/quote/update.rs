@@ -190,12 +190,8 @@ pub(crate) fn on_store_changed(model: &Model, feed: &Changes) -> Option<Effect> 
 /// Withdraws and reads the request when the wait is over.
 pub(crate) fn on_tick(model: &Model, now: Now) -> Option<Effect> {
     let Dialog::Quote(form) = &model.dialog else { return None };
-    match form.stage {
-        QuoteStage::Waiting { id, until } if until <= now.wall => {
-            Some(Effect::Quote(QuoteWork::Withdraw { id, until }))
-        }
-        _ => None,
-    }
+    let QuoteStage::Waiting { id, until } = form.stage else { return None };
+    (until <= now.wall).then_some(Effect::Quote(QuoteWork::Withdraw { id, until }))
 }
 
 /// Applies the request as read from the store, with its answer if there is one.
@@ -233,16 +229,14 @@ fn track(form: &mut QuoteForm) -> Vec<Effect> {
 
 /// Shows why the transaction could not be tracked. Returns `false` if the form has sent no import.
 pub(crate) fn on_not_tracked(model: &mut Model, reason: &str) -> bool {
-    match &mut model.dialog {
-        Dialog::Quote(form) => match &mut form.stage {
-            QuoteStage::Tracking { error, is_sent, .. } if *is_sent => {
-                (*error, *is_sent) = (Some(reason.to_owned()), false);
-                true
-            }
-            _ => false,
-        },
-        _ => false,
+    if let Dialog::Quote(form) = &mut model.dialog
+        && let QuoteStage::Tracking { error, is_sent, .. } = &mut form.stage
+        && *is_sent
+    {
+        (*error, *is_sent) = (Some(reason.to_owned()), false);
+        return true;
     }
+    false
 }
 
 /// Closes the form after its transaction was tracked, and keeps the typed values. Returns `false` if the form has sent

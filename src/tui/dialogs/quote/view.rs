@@ -211,13 +211,8 @@ fn tracking(
     error: Option<&str>,
     columns: usize,
 ) -> Vec<Line<'static>> {
-    let request = &answer.quote.request;
-    let head = format!(
-        "Track with quoteId {}, {} > {}",
-        answer.quote_id().unwrap_or_default(),
-        request.from_chain,
-        request.to_chain
-    );
+    let (id, request) = (answer.quote_id().unwrap_or_default(), &answer.quote.request);
+    let head = format!("Track with quoteId {id}, {} > {}", request.from_chain, request.to_chain);
     let mut lines = vec![
         Line::default(),
         Line::styled(width::cut(&head, columns, context.theme.ellipsis), context.theme.label()),

@@ -30,7 +30,7 @@ use crate::{
     presentation::{row_text, width},
     tui::{
         command::CommandId,
-        draw::{self, DrawContext, put_block, put_lines, span_at},
+        draw::{self, DrawContext, labelled_at, put_block, put_lines, span_at},
         screens::detail,
         widgets::{columns, tab},
     },
@@ -40,12 +40,12 @@ use crate::{
 enum AlertColumn {
     Severity,
     Rule,
-    Since,
+    Lasted,
     Count,
     Item,
     Route,
     State,
-    By,
+    When,
     Ticket,
 }
 
@@ -53,28 +53,28 @@ enum AlertColumn {
 const COLUMNS: [(AlertColumn, &str, usize, u16); 9] = [
     (AlertColumn::Severity, "", 2, 0),
     (AlertColumn::Rule, "RULE", 15, 0),
-    (AlertColumn::Since, "FOR", 4, 0),
+    (AlertColumn::Lasted, "FOR", 4, 0),
     (AlertColumn::Count, "COUNT", 5, 50),
     (AlertColumn::Item, "TRANSFER", 12, 38),
     (AlertColumn::Route, "ROUTE", 11, 60),
     (AlertColumn::State, "STATE", 8, 46),
-    (AlertColumn::By, "WHEN", 8, 86),
+    (AlertColumn::When, "WHEN", 8, 86),
     (AlertColumn::Ticket, "TICKET", 9, 80),
 ];
 /// The least columns at which a row shows the action.
 const WITH_ACTION: u16 = 98;
 /// The least rows for details of the selected alert, if the body has at least twice as many, and the least rows on a
 /// high screen.
-const MORE: u16 = 6;
-const MORE_ON_HIGH_SCREEN: u16 = 9;
+const MIN_DETAILS: u16 = 6;
+const MIN_DETAILS_ON_HIGH_SCREEN: u16 = 9;
 /// The most rows for these details: advice, both ends and the timeline of the transaction need as many.
-const MAX_MORE: u16 = 22;
+const MAX_DETAILS: u16 = 22;
 
 /// The areas of the rows and of the details, with their frames if there are any.
 struct AlertAreas {
     list: Rect,
     /// Empty on a low screen.
-    more: Rect,
+    details: Rect,
     is_framed: bool,
 }
 
@@ -84,10 +84,14 @@ impl AlertAreas {
         // The titles, the rows, and an empty row or the end of the frame.
         let needed = u16::try_from(context.model.alert_list.rows().len()).unwrap_or(u16::MAX).saturating_add(2);
         let needed = needed.saturating_add(u16::from(is_framed));
-        let least = (body.height * 2 / 5).clamp(MORE, MORE_ON_HIGH_SCREEN);
-        let more = if body.height >= 2 * MORE { body.height.saturating_sub(needed).clamp(least, MAX_MORE) } else { 0 };
-        let [list, more] = Layout::vertical([Constraint::Fill(1), Constraint::Length(more)]).areas(body);
-        Self { list, more, is_framed }
+        let least = (body.height * 2 / 5).clamp(MIN_DETAILS, MIN_DETAILS_ON_HIGH_SCREEN);
+        let details = if body.height >= 2 * MIN_DETAILS {
+            body.height.saturating_sub(needed).clamp(least, MAX_DETAILS)
+        } else {
+            0
+        };
+        let [list, details] = Layout::vertical([Constraint::Fill(1), Constraint::Length(details)]).areas(body);
+        Self { list, details, is_framed }
     }
 
     /// Returns the area of titles and rows.
@@ -159,11 +163,11 @@ pub(crate) fn draw(context: &DrawContext<'_>, body: Rect, frame: &mut Frame<'_>)
             areas.list,
             frame,
         );
-        let more = put_block(context.dim_block(" Selected alert "), areas.more, frame);
-        put_lines(selected_details(context, more), more, frame);
-    } else if !areas.more.is_empty() {
-        let below = Rect { y: areas.more.y + 1, height: areas.more.height - 1, ..areas.more };
-        put_lines([rule], areas.more, frame);
+        let details = put_block(context.dim_block(" Selected alert "), areas.details, frame);
+        put_lines(selected_details(context, details), details, frame);
+    } else if !areas.details.is_empty() {
+        let below = Rect { y: areas.details.y + 1, height: areas.details.height - 1, ..areas.details };
+        put_lines([rule], areas.details, frame);
         put_lines(selected_details(context, below), below, frame);
     }
 }
@@ -187,7 +191,7 @@ fn empty(context: &DrawContext<'_>) -> String {
 fn shown_columns(context: &DrawContext<'_>, rows: &[&AlertRow], width: u16) -> Vec<(AlertColumn, &'static str, usize)> {
     let fires = |row: &&AlertRow| row.alert.state(context.now.wall) == AlertState::Firing && !row.alert.is_flapping;
     let all_fire = rows.iter().all(fires);
-    let is_redundant = |column| all_fire && matches!(column, AlertColumn::State | AlertColumn::By);
+    let is_redundant = |column| all_fire && matches!(column, AlertColumn::State | AlertColumn::When);
     let shown = COLUMNS.iter().filter(|(column, .., from)| width >= *from && !is_redundant(*column));
     shown.map(|(column, title, columns, _)| (*column, *title, *columns)).collect()
 }
@@ -256,13 +260,15 @@ fn cell(context: &DrawContext<'_>, drawn: &DrawnAlert<'_>, column: AlertColumn) 
     let lasted = |row: &AlertRow| row_text::condition_lasted(&row.alert, row.transaction.as_ref(), context.now.wall);
     match column {
         // A row of a folded group shows only facts that all of its alerts share.
-        AlertColumn::Since if drawn.is_folded => {
+        AlertColumn::Lasted if drawn.is_folded => {
             let began = |row: &&AlertRow| advice::condition_began(&row.alert, row.transaction.as_ref());
             let oldest = drawn.group.iter().copied().min_by_key(began);
             (oldest.map_or_else(String::new, lasted), Style::new())
         }
         AlertColumn::Item if drawn.is_folded => (format!("{} alerts", drawn.group.len()), context.theme.label()),
-        AlertColumn::Route | AlertColumn::By | AlertColumn::Ticket if drawn.is_folded => (String::new(), Style::new()),
+        AlertColumn::Route | AlertColumn::When | AlertColumn::Ticket if drawn.is_folded => {
+            (String::new(), Style::new())
+        }
         AlertColumn::Count if drawn.group.is_empty() => (String::new(), Style::new()),
         AlertColumn::Count => {
             let glyphs = context.theme.glyphs();
@@ -273,7 +279,7 @@ fn cell(context: &DrawContext<'_>, drawn: &DrawnAlert<'_>, column: AlertColumn) 
         AlertColumn::Severity => (row_text::mark(Some(severity)).into(), context.theme.severity(severity)),
         AlertColumn::Rule => (alert.rule.label().into(), context.theme.severity(severity)),
         // How long the condition holds, or held.
-        AlertColumn::Since => (lasted(drawn.row), Style::new()),
+        AlertColumn::Lasted => (lasted(drawn.row), Style::new()),
         AlertColumn::Item => {
             let about = match of_transaction {
                 Some(tx) => tx.params.transaction_id.short(context.theme.ellipsis),
@@ -286,13 +292,13 @@ fn cell(context: &DrawContext<'_>, drawn: &DrawnAlert<'_>, column: AlertColumn) 
             (of_transaction.map_or_else(String::new, |tx| row_text::route(tx, context.theme.glyphs())), Style::new())
         }
         AlertColumn::State => state(context, alert),
-        AlertColumn::By => {
+        AlertColumn::When => {
             let text = match (alert.cleared_at, &alert.handling) {
                 (Some(cleared), _) => format!("{} ago", ago(context, cleared)),
                 (None, None) => "-".into(),
                 (None, Some(Handling::Acknowledged(acknowledged))) => format!("{} ago", ago(context, acknowledged.at)),
                 (None, Some(Handling::Snoozed(snoozed))) => match snoozed.until.moment() {
-                    Some(moment) => short_moment(context, moment),
+                    Some(moment) => context.local_time(moment, "%H:%M", "%m-%d"),
                     None => "a change".into(),
                 },
             };
@@ -303,13 +309,6 @@ fn cell(context: &DrawContext<'_>, drawn: &DrawnAlert<'_>, column: AlertColumn) 
             (ticket.map_or_else(|| "-".to_owned(), Cow::into_owned), context.theme.dim())
         }
     }
-}
-
-/// Returns the time of a moment of today, or the date of another day. The details below have both.
-fn short_moment(context: &DrawContext<'_>, at: DateTime<Utc>) -> String {
-    let [there, today] = [at, context.now.wall].map(|moment| moment.with_timezone(&context.model.setting.zone));
-    let is_today = there.date_naive() == today.date_naive();
-    there.format(if is_today { "%H:%M" } else { "%m-%d" }).to_string()
 }
 
 fn ago(context: &DrawContext<'_>, at: DateTime<Utc>) -> String {
@@ -353,23 +352,18 @@ fn selected_details(context: &DrawContext<'_>, pane: Rect) -> Vec<Line<'static>>
     let note = row.alert.acknowledged().filter(|_| state.is_none()).and_then(|acknowledged| acknowledged.note.clone());
     let say = row.transaction.as_ref();
     let say = say.map(|tx| advice::advise(tx, context.now.wall, context.model.setting.zone).say);
-    let wrapped = |text: Option<String>| {
-        text.map(|text| width::wrap(&text, columns.saturating_sub(7).max(1))).unwrap_or_default()
-    };
     let texts = [case, ("NOW", state), ("NOTE", note), ("SAY", say), ("DO", Some(action(context, row)))];
-    let mut texts = texts.map(|(label, text)| (label, wrapped(text)));
+    let (text_columns, style) = (columns.saturating_sub(1), context.theme.label());
+    let mut parts = texts.map(|(label, text)| {
+        let labelled = |text: String| labelled_at(6, &format!(" {label}"), &text, text_columns, style);
+        (label, text.map(labelled).unwrap_or_default())
+    });
     // What to say takes the rows that the others leave.
-    let others: usize = texts.iter().filter(|(label, _)| *label != "SAY").map(|(_, lines)| lines.len()).sum();
-    for (_, say) in texts.iter_mut().filter(|(label, _)| *label == "SAY") {
+    let others: usize = parts.iter().filter(|(label, _)| *label != "SAY").map(|(_, lines)| lines.len()).sum();
+    for (_, say) in parts.iter_mut().filter(|(label, _)| *label == "SAY") {
         cut_rows(context, say, rows.saturating_sub(others));
     }
-    let mut lines = Vec::new();
-    for (label, wrapped) in texts {
-        lines.extend(wrapped.into_iter().enumerate().map(|(index, text)| {
-            let label = if index == 0 { label } else { "" };
-            Line::from(vec![Span::styled(format!(" {label:<5}"), context.theme.label()), Span::raw(text)])
-        }));
-    }
+    let mut lines: Vec<_> = parts.into_iter().flat_map(|(_, lines)| lines).collect();
     if let Some(tx) = &row.transaction {
         let overview = detail::view::overview(context, tx, columns.saturating_sub(2));
         if lines.len() + 1 + overview.len() <= rows {
@@ -383,14 +377,13 @@ fn selected_details(context: &DrawContext<'_>, pane: Rect) -> Vec<Line<'static>>
     lines
 }
 
-/// Keeps at most so many rows of a text; an ellipsis shows that there is more.
-fn cut_rows(context: &DrawContext<'_>, lines: &mut Vec<String>, rows: usize) {
+/// Keeps at most so many rows of a text; an ellipsis shows that there is details.
+fn cut_rows(context: &DrawContext<'_>, lines: &mut Vec<Line<'static>>, rows: usize) {
     if lines.len() > rows {
         lines.truncate(rows);
-        lines.last_mut().into_iter().for_each(|last| {
-            let end = last.rfind(' ').unwrap_or(last.len());
-            last.truncate(end);
-            last.push_str(context.theme.ellipsis);
-        });
+        if let Some(text) = lines.last_mut().and_then(|line| line.spans.last_mut()) {
+            let whole = text.content.rsplit_once(' ').map_or(&*text.content, |(whole, _)| whole);
+            text.content = format!("{whole}{}", context.theme.ellipsis).into();
+        }
     }
 }

@@ -116,11 +116,11 @@ impl From<&Note> for HistoryEntry {
 
 /// The times at which a step was observed. The service gives no times of steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct StepSeen {
+pub struct StepTimes {
     /// When the step was first observed.
-    pub first: DateTime<Utc>,
+    pub first_seen_at: DateTime<Utc>,
     /// When the step was first observed in its present state.
-    pub as_now: DateTime<Utc>,
+    pub state_since: DateTime<Utc>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -130,16 +130,16 @@ pub struct TransactionHistory {
     /// Each observed status and when it began; the present status last.
     pub phases: Vec<(String, DateTime<Utc>)>,
     /// The times of each step, by the step's index.
-    pub steps: BTreeMap<usize, StepSeen>,
+    pub steps: BTreeMap<usize, StepTimes>,
     /// The notes, the newest last.
     pub notes: Vec<Note>,
     /// The observed durations of transfers on the same route.
     pub past: RouteDurations,
 }
 
-/// Returns the lines without answers that repeat the answer before. The bodies of such answers differ only in running
-/// times; other differences have lines of their own. A check of the chains that nobody asked for is left out if the
-/// line would repeat the one before: the check had news of the destination's transaction, which the line doesn't name.
+/// Returns the lines without answers that repeat the previous answer, and without chain checks that nobody requested and
+/// that repeat the previous check. Bodies of repeated answers differ only in running times, since other differences have
+/// lines of their own. A repeated check concerns the destination's transaction, which its line doesn't name.
 fn without_repeats(lines: &[HistoryLine]) -> Vec<&HistoryLine> {
     let (mut last_answer, mut last_check) = (None, None);
     let has_changes = |line: &&HistoryLine| match line {
@@ -158,40 +158,22 @@ fn without_repeats(lines: &[HistoryLine]) -> Vec<&HistoryLine> {
     lines.iter().filter(has_changes).collect()
 }
 
-/// Returns the index of the step that a line is about.
-fn step_of(line: &HistoryLine) -> Option<usize> {
-    match line {
-        HistoryLine::Change(Change { kind: ChangeKind::StepAdded { index }, .. }) => Some(*index),
-        HistoryLine::Change(_) | HistoryLine::Observation(..) => None,
-    }
-}
-
-/// Returns the entries of these lines. An entry about a step says whether the step was added or changed, and the last
-/// entry about a step names the step.
-fn entries_of(lines: &[&HistoryLine]) -> Vec<HistoryEntry> {
-    let entry = |(number, line): (usize, &&HistoryLine)| {
-        let mut entry = HistoryEntry::from(*line);
-        let Some(index) = step_of(line) else { return entry };
-        let (before, after) = lines.split_at(number);
-        let is_about_it = |line: &&HistoryLine| step_of(line) == Some(index);
-        let verb = if before.iter().any(is_about_it) { "changed" } else { "added" };
+/// Returns the entries of these lines, and the times of each step by the step's index. An entry about a step says
+/// whether the step was added or changed, and the last entry about a step names the step.
+fn entries_and_steps(lines: &[&HistoryLine]) -> (Vec<HistoryEntry>, BTreeMap<usize, StepTimes>) {
+    let mut entries: Vec<HistoryEntry> = lines.iter().map(|line| HistoryEntry::from(*line)).collect();
+    let (mut steps, mut last_entries) = (BTreeMap::new(), BTreeMap::new());
+    for (entry, line) in entries.iter_mut().zip(lines) {
+        let HistoryLine::Change(Change { at, kind: ChangeKind::StepAdded { index }, .. }) = line else { continue };
+        steps.entry(*index).or_insert(StepTimes { first_seen_at: *at, state_since: *at }).state_since = *at;
+        let verb = if last_entries.contains_key(index) { "changed" } else { "added" };
         entry.text = format!("step {} {verb}", index + 1);
-        if !after.iter().skip(1).any(is_about_it) {
-            entry.subject = EntrySubject::Step(index);
-        }
-        entry
-    };
-    lines.iter().enumerate().map(entry).collect()
-}
-
-fn steps_seen(lines: &[HistoryLine]) -> BTreeMap<usize, StepSeen> {
-    let mut steps = BTreeMap::new();
-    for line in lines {
-        if let HistoryLine::Change(Change { at, kind: ChangeKind::StepAdded { index }, .. }) = line {
-            steps.entry(*index).or_insert(StepSeen { first: *at, as_now: *at }).as_now = *at;
-        }
+        last_entries.insert(*index, entry);
     }
-    steps
+    for (index, entry) in last_entries {
+        entry.subject = EntrySubject::Step(index);
+    }
+    (entries, steps)
 }
 
 impl TransactionHistory {
@@ -199,8 +181,8 @@ impl TransactionHistory {
     pub fn new(lines: &[HistoryLine], past: RouteDurations) -> Self {
         /// The most entries; `hoptop show` prints all.
         const MAX_ENTRIES: usize = 200;
-        let shown = without_repeats(lines);
-        let entries = entries_of(&shown).into_iter().rev().take(MAX_ENTRIES).collect();
+        let (entries, steps) = entries_and_steps(&without_repeats(lines));
+        let entries = entries.into_iter().rev().take(MAX_ENTRIES).collect();
         let phase = |line: &HistoryLine| match line {
             HistoryLine::Change(Change { at, kind: ChangeKind::StatusChanged { current, .. }, .. }) => {
                 Some((current.clone(), *at))
@@ -208,7 +190,7 @@ impl TransactionHistory {
             _ => None,
         };
         let phases = lines.iter().filter_map(phase).collect();
-        Self { entries, phases, steps: steps_seen(lines), notes: Vec::new(), past }
+        Self { entries, phases, steps, notes: Vec::new(), past }
     }
 
     /// Adds the notes, the newest last.
@@ -253,7 +235,7 @@ mod tests {
     fn a_step_has_the_times_of_its_first_observation_and_of_its_last_change() {
         let step = |seconds, index| change(seconds, ChangeKind::StepAdded { index });
         let history = TransactionHistory::new(&[step(1, 0), step(1, 1), step(9, 1)], RouteDurations::default());
-        let seen = |first, as_now| StepSeen { first: at(first), as_now: at(as_now) };
+        let seen = |first, state_since| StepTimes { first_seen_at: at(first), state_since: at(state_since) };
         assert_eq!(history.steps, [(0, seen(1, 1)), (1, seen(1, 9))].into());
     }
 

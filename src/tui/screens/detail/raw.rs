@@ -163,21 +163,12 @@ impl RawTabState {
     /// Folds or unfolds the array or object that begins at the cursor; on another line, folds the node around the line.
     pub fn toggle_fold(&mut self) {
         let Some((json_tree, line)) = self.line() else { return };
-        let parent = || json_tree.lines().get(line.parent?);
-        let Some(target) = (if matches!(line.kind, LineKind::Open { .. }) { Some(line) } else { parent() }) else {
-            return;
-        };
-        let path = target.path;
-        if !self.toggled.remove(&path) {
-            self.toggled.insert(path);
-        }
-        self.update_visible();
-        let lines = self.json_tree().map_or(&[][..], JsonTree::lines);
-        let is_target = |line: &usize| {
-            lines.get(*line).is_some_and(|line| line.path == path && matches!(line.kind, LineKind::Open { .. }))
-        };
-        self.cursor = self.visible.iter().position(is_target).unwrap_or(self.cursor);
-        self.move_by(0);
+        let is_open = matches!(line.kind, LineKind::Open { .. });
+        let target = if is_open { self.visible.get(self.cursor).copied() } else { line.parent };
+        let found = target.and_then(|target| Some((target, json_tree.lines().get(target)?.path)));
+        let Some((target, path)) = found else { return };
+        self.toggled = &self.toggled ^ &HashSet::from([path]);
+        self.reveal(target);
     }
 
     /// Computes the visible lines.
@@ -235,16 +226,13 @@ impl RawTabState {
     /// Moves the cursor to a line, and unfolds the nodes around the line.
     fn reveal(&mut self, line: usize) {
         let lines = self.json_tree().map_or(&[][..], JsonTree::lines);
-        let (mut folded, mut parent) = (Vec::new(), lines.get(line).and_then(|line| line.parent));
+        let (mut folded, mut parent) = (HashSet::<PathHash>::new(), lines.get(line).and_then(|line| line.parent));
         while let Some(around) = parent.and_then(|parent| lines.get(parent)) {
             folded.extend(self.is_folded(around).then_some(around.path));
             parent = around.parent;
         }
-        for path in folded {
-            if !self.toggled.remove(&path) {
-                self.toggled.insert(path);
-            }
-        }
+        // The symmetric difference toggles each of these nodes.
+        self.toggled = &self.toggled ^ &folded;
         self.update_visible();
         self.cursor = self.visible.binary_search(&line).unwrap_or_else(|position| position);
         self.move_by(0);

@@ -153,15 +153,7 @@ impl ListState {
     /// Returns the number of transactions of the saved view that the filter hides. `None` if unknown; the person's own
     /// views aren't counted.
     pub fn hidden(&self) -> Option<u64> {
-        let [attention, active, refunds, done, all] = self.counts;
-        let count = match self.tab {
-            Tab::Attention => attention,
-            Tab::Active => active,
-            Tab::Refunds => refunds,
-            Tab::Done => done,
-            Tab::All => all,
-            Tab::Own(_) => return None,
-        };
+        let count = self.counts.get(self.tab.number() - 1)?;
         Some(count.saturating_sub(self.total?))
     }
 
@@ -283,13 +275,8 @@ impl ListState {
         // If the chosen transaction isn't in the new view, the most urgent transaction of the view is selected.
         self.is_chosen &= !was_new || self.is_held || self.position().is_some();
         match (self.jump, &request.position) {
-            (Some(ListEnd::First), PagePosition::First) => {
-                (self.jump, self.top) = (None, 0);
-                return self.select(0);
-            }
-            (Some(ListEnd::Last), PagePosition::Last) => {
-                self.jump = None;
-                return self.select(self.part.rows.len().saturating_sub(1));
+            (Some(end @ ListEnd::First), PagePosition::First) | (Some(end @ ListEnd::Last), PagePosition::Last) => {
+                return self.select_end(end);
             }
             // This part was requested before the jump.
             (Some(_), _) => return self.is_stale = true,
@@ -408,18 +395,15 @@ impl ListState {
 
     fn jump(&mut self, to: ListEnd) {
         self.pending_move = 0;
-        match to {
-            // This jump replaces an earlier jump that still waits for its part.
-            ListEnd::First if !self.part.has_more_before => {
-                self.jump = None;
-                self.select(0);
-            }
-            ListEnd::Last if !self.part.has_more_after => {
-                self.jump = None;
-                self.select(self.part.rows.len().saturating_sub(1));
-            }
-            _ => (self.jump, self.is_stale) = (Some(to), true),
-        }
+        let has_more = if to == ListEnd::First { self.part.has_more_before } else { self.part.has_more_after };
+        if has_more { (self.jump, self.is_stale) = (Some(to), true) } else { self.select_end(to) }
+    }
+
+    /// Selects the first or the last row of the loaded part. This ends a jump that still waits for its part.
+    fn select_end(&mut self, end: ListEnd) {
+        self.jump = None;
+        let last = self.part.rows.len().saturating_sub(1);
+        self.select(if end == ListEnd::First { 0 } else { last });
     }
 
     /// Selects the row at this index of the loaded part, if there is one.

@@ -59,10 +59,6 @@ pub(crate) fn on_found(model: &mut Model, row: Option<RowId>, now: MonotonicTime
 
 /// Copies an error report for a maintainer. The report must never contain the ID or a response body.
 pub(crate) fn report(model: &Model, now: Now) -> Vec<Effect> {
-    vec![Effect::Copy(report_text(model, now))]
-}
-
-fn report_text(model: &Model, now: Now) -> String {
     let stamp = |at| span::stamp(at, model.setting.zone);
     let (columns, rows) = model.size;
     let [critical, warning, info] = model.overview.alerts;
@@ -97,7 +93,7 @@ fn report_text(model: &Model, now: Now) -> String {
     lines.extend(model.store_fault.iter().map(|store_fault| format!("store: {store_fault}")));
     lines.push(format!("the last lines of the log, newest first, without response bodies (at most {REPORTED}):"));
     lines.extend(log_lines(model).map(|line| format!("  {line}")));
-    lines.join("\n")
+    vec![Effect::Copy(lines.join("\n"))]
 }
 
 fn log_lines(model: &Model) -> impl Iterator<Item = String> {

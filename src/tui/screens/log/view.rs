@@ -1,6 +1,5 @@
 //! The log's lines, the newest first; below, the whole selected line if it is cut, and how the integrator ID is shown.
 
-use chrono::{DateTime, Utc};
 use ratatui::{
     Frame,
     layout::{Constraint, Layout, Margin, Rect},
@@ -39,7 +38,7 @@ fn whole_line(context: &DrawContext<'_>, inner: Rect) -> Vec<String> {
     const ROWS: u16 = 3;
     let log = &context.model.log;
     let Some(entry) = log.line().filter(|_| !log.is_wrapped) else { return Vec::new() };
-    let (columns, words) = (usize::from(inner.width), words(context, entry));
+    let (columns, words) = (usize::from(inner.width), entry_text(context, entry));
     if width::display_width(&words) <= room_of_text(context, entry, columns) {
         return Vec::new();
     }
@@ -104,7 +103,7 @@ pub(crate) fn draw(context: &DrawContext<'_>, body: Rect, frame: &mut Frame<'_>)
     // Wrapped lines above the cursor give way to the line at the cursor.
     lines.drain(..cursor_end.unwrap_or(0).saturating_sub(rows));
     if lines.is_empty() {
-        lines.extend(labelled_at(1, "", &empty(context), columns.saturating_sub(1), context.theme.dim()));
+        lines.extend(labelled_at(1, "", &empty_text(context), columns.saturating_sub(1), context.theme.dim()));
     }
     put_lines(lines, pane, frame);
     if below.height > 0 {
@@ -127,7 +126,7 @@ fn entry_lines(context: &DrawContext<'_>, entry: &LogLine, is_selected: bool, co
     };
     let room = room_of_text(context, entry, columns);
     let indent = columns.saturating_sub(room);
-    let words = words(context, entry);
+    let words = entry_text(context, entry);
     let texts = match context.model.log.is_wrapped {
         true => width::wrap(&words, room),
         false => vec![width::cut(&words, room, context.theme.ellipsis)],
@@ -147,7 +146,7 @@ fn entry_lines(context: &DrawContext<'_>, entry: &LogLine, is_selected: bool, co
 
 /// Returns the time of a line, with the blank after it.
 fn time_text(context: &DrawContext<'_>, entry: &LogLine) -> String {
-    format!("{} ", time(context, entry.at))
+    context.local_time(entry.at, "%H:%M:%S ", "%m-%d %H:%M:%S ")
 }
 
 /// Returns the columns of the text after mark, time and level.
@@ -156,7 +155,7 @@ fn room_of_text(context: &DrawContext<'_>, entry: &LogLine, columns: usize) -> u
 }
 
 /// Returns the text of a line: the profile, the message, the transaction and the body.
-fn words(context: &DrawContext<'_>, entry: &LogLine) -> String {
+fn entry_text(context: &DrawContext<'_>, entry: &LogLine) -> String {
     let body = if entry.body.is_empty() { String::new() } else { format!(" | {}", entry.body) };
     let about = match entry.about.as_str() {
         "" => String::new(),
@@ -166,14 +165,7 @@ fn words(context: &DrawContext<'_>, entry: &LogLine) -> String {
     format!("{profile_prefix}{}{about}{body}", entry.text)
 }
 
-/// Returns the time of a moment, with the date if the day isn't today.
-fn time(context: &DrawContext<'_>, at: DateTime<Utc>) -> String {
-    let [there, today] = [at, context.now.wall].map(|moment| moment.with_timezone(&context.model.setting.zone));
-    let is_today = there.date_naive() == today.date_naive();
-    there.format(if is_today { "%H:%M:%S" } else { "%m-%d %H:%M:%S" }).to_string()
-}
-
-fn empty(context: &DrawContext<'_>) -> String {
+fn empty_text(context: &DrawContext<'_>) -> String {
     match &context.model.log.read {
         None => format!("Reading the log{}", context.theme.ellipsis),
         Some(Err(reason)) => reason.clone(),

@@ -3,7 +3,7 @@
 //! The size of the loaded data depends on the number of routes, not of transactions. The selection must follow the
 //! route, never the row.
 
-use std::{cmp::Reverse, collections::BTreeMap, time::Duration};
+use std::{cmp::Reverse, collections::BTreeMap, slice, time::Duration};
 
 use chrono::{DateTime, TimeDelta, Utc};
 
@@ -11,9 +11,8 @@ pub(crate) use crate::store::MinuteStats;
 use crate::{
     clock::MonotonicTime,
     domain::{
-        duration_stats::{RouteDurations, RouteKey},
+        duration_stats::RouteKey,
         histogram::{Histogram, percentile},
-        ids::ChainId,
         span,
         status::RouterStatus,
         text,
@@ -61,21 +60,28 @@ impl RouteSummary {
         (self.median, self.oldest_open.filter(|_| self.median.is_none()))
     }
 
-    fn new(stats: &RouteStats, route: Option<RouteKey>, sorted: &[Duration], now: DateTime<Utc>) -> Self {
-        let RouteStats { outcomes, settled, open, oldest_open, .. } = stats;
-        let status = |text: &String| (!text.is_empty()).then(|| RouterStatus::from(text::clean(text)));
-        let mut outcomes: Vec<_> = outcomes.iter().map(|(text, count)| (status(text), *count)).collect();
+    /// Sums up the statistics of these routes; `route` names the route if it is one.
+    fn new(routes: &[RouteStats], route: Option<RouteKey>, now: DateTime<Utc>) -> Self {
+        let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
+        for (status, count) in routes.iter().flat_map(|stats| &stats.outcomes) {
+            *counts.entry(status).or_default() += count;
+        }
+        let status = |text: &str| (!text.is_empty()).then(|| RouterStatus::from(text::clean(text)));
+        let mut outcomes: Vec<_> = counts.into_iter().map(|(text, count)| (status(text), count)).collect();
         outcomes.sort_by_key(|(status, count)| (status_rank(status.as_ref()), Reverse(*count)));
+        let mut durations: Vec<Duration> = routes.iter().flat_map(|stats| &stats.past.durations).copied().collect();
+        durations.sort_unstable();
+        let oldest_open = routes.iter().filter_map(|stats| stats.oldest_open).min();
         Self {
             route,
             tracked: outcomes.iter().map(|(_, count)| count).sum(),
-            settled: *settled,
-            open: *open,
+            settled: routes.iter().map(|stats| stats.settled).sum(),
+            open: routes.iter().map(|stats| stats.open).sum(),
             oldest_open: oldest_open.map(|oldest| span::between(oldest, now)),
             outcomes,
-            durations: Histogram::of(sorted),
-            median: percentile(sorted, 50),
-            nine_in_ten: percentile(sorted, 90).filter(|_| sorted.len() > 1),
+            durations: Histogram::of(&durations),
+            median: percentile(&durations, 50),
+            nine_in_ten: percentile(&durations, 90).filter(|_| durations.len() > 1),
         }
     }
 }
@@ -107,28 +113,13 @@ impl Statistics {
     /// Builds the data from the store's statistics, as loaded at `now`.
     pub fn new(mut routes: Vec<RouteStats>, minutes: Vec<MinuteStats>, now: DateTime<Utc>) -> Self {
         routes.sort_by_key(|stats| Reverse(stats.outcomes.values().sum::<u64>()));
-        let mut durations: Vec<Duration> = routes.iter().flat_map(|stats| &stats.past.durations).copied().collect();
-        durations.sort_unstable();
-        let mut outcomes: BTreeMap<String, u64> = BTreeMap::new();
-        for (status, count) in routes.iter().flat_map(|stats| &stats.outcomes) {
-            *outcomes.entry(status.clone()).or_default() += count;
-        }
-        let all = RouteStats {
-            route: RouteKey { from: ChainId::new(""), to: ChainId::new(""), is_gmp: false },
-            outcomes,
-            settled: routes.iter().map(|stats| stats.settled).sum(),
-            open: routes.iter().map(|stats| stats.open).sum(),
-            oldest_open: routes.iter().filter_map(|stats| stats.oldest_open).min(),
-            past: RouteDurations::default(),
-        };
-        let all = RouteSummary::new(&all, None, &durations, now);
-        let each =
-            routes.iter().map(|stats| RouteSummary::new(stats, Some(stats.route.clone()), &stats.past.durations, now));
+        let all = RouteSummary::new(&routes, None, now);
+        let each = routes.iter().map(|stats| RouteSummary::new(slice::from_ref(stats), Some(stats.route.clone()), now));
         Self { summaries: [all].into_iter().chain(each).collect(), minutes }
     }
 }
 
-/// The time that the charts are about.
+/// The period that the charts cover.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ChartRange {
     /// Everything that is tracked.
@@ -230,7 +221,7 @@ pub struct StatsState {
     pub read: Option<Statistics>,
     /// The chosen route; `None` for all routes.
     pub chosen: Option<RouteKey>,
-    /// The time that the charts are about.
+    /// The period that the charts cover.
     pub range: ChartRange,
     /// The order of the list of routes.
     pub order: RouteOrder,

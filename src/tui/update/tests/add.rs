@@ -430,7 +430,7 @@ fn enter_lists_several_known_transactions() {
 
 #[test]
 fn unusual_row_has_a_warning_and_can_be_tracked() {
-    let warning = |row: &str| form(&pasted(row)).findings[0].warning(false);
+    let warning = |row: &str| form(&pasted(row)).findings[0].warning();
     assert_eq!(warning(&row(98)), None);
     assert_eq!(
         warning("0x12345678,42161,8453,q-1").unwrap(),

@@ -38,7 +38,7 @@ fn columns_are_typed_in_any_order_and_an_unknown_column_is_named() {
         assert_eq!(columns(&model), expected);
     }
     assert!(model.status_message.as_ref().unwrap().text.starts_with("No column `wat`"));
-    let kept = ViewState::parse(&model.view_state_to_save().to_value().to_string());
+    let kept = ViewState::parse(&serde_json::to_string(&model.view_state_to_save()).unwrap());
     let mut again = blank((80, 24));
     again.restore_view_state(kept);
     assert_eq!(columns(&again), "tx,sev,age");
@@ -55,7 +55,7 @@ fn columns_are_typed_in_any_order_and_an_unknown_column_is_named() {
 fn detail_placement_cycles_and_is_remembered() {
     let mut model = dashboard("5");
     press(&mut model, &["P"], now());
-    let kept = ViewState::parse(&model.view_state_to_save().to_value().to_string());
+    let kept = ViewState::parse(&serde_json::to_string(&model.view_state_to_save()).unwrap());
     assert_eq!(kept.pane, Pane::Below);
     press(&mut model, &["P", "P"], now());
     assert_eq!(model.view_state.pane, Pane::Side);

@@ -133,7 +133,7 @@ fn saved_views_return_at_the_next_start_and_damaged_ones_are_dropped() {
     filter_by(&mut model, "status:refund");
     run(&mut model, "save Refunds");
     run(&mut model, "columns tx,sev");
-    let written = model.view_state_to_save().to_value().to_string();
+    let written = serde_json::to_string(&model.view_state_to_save()).unwrap();
     let mut later = blank((80, 24));
     later.restore_view_state(ViewState::parse(&written));
     assert_eq!((later.list.tab, later.list.columns.written().as_str()), (Tab::Own(OwnTab::Six), "tx,sev"));
@@ -145,7 +145,7 @@ fn saved_views_return_at_the_next_start_and_damaged_ones_are_dropped() {
     };
     let own = [Some(view("is:nonsense", "")), Some(view("vip", "is:nonsense")), None, None];
     let damaged = ViewState { view: 6, own, ..ViewState::default() };
-    let read = ViewState::parse(&damaged.to_value().to_string());
+    let read = ViewState::parse(&serde_json::to_string(&damaged).unwrap());
     assert_eq!((read.tab(), read.own_views().count()), (Tab::All, 1));
     assert_eq!(read.filter_of(Tab::Own(OwnTab::Seven)), "");
 }

@@ -340,8 +340,8 @@ impl ImportStream {
         self.totals.updated += report.updated.count;
         self.totals.unchanged += report.unchanged.count;
         self.totals.completed += report.completed.count;
-        if let Some(twice) = report.other_profiles_notice() {
-            self.warn(format!("{twice}; each profile polls them"), target)?;
+        if let Some(notice) = report.other_profiles_notice() {
+            self.warn(format!("{notice}; each profile polls them"), target)?;
         }
         target.report(|| InputReport::Tracked(params_of(&batch))).await;
         Ok(None)

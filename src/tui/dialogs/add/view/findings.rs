@@ -127,10 +127,8 @@ fn draw_finding(
     draw_text(columns.line, &found.pasted.line.to_string(), style(Style::new()), line, frame);
     draw_text(Some(columns.result), verdict.label(), style(colour(context, verdict)), line, frame);
     if let (PastedContent::Nothing { reason, .. }, None) = (&found.pasted.content, found.known) {
-        let rest = ColumnSpan(
-            columns.hash.0,
-            columns.action.map_or(line.width, |action| action.0).saturating_sub(columns.hash.0 + 1),
-        );
+        let end = columns.action.map_or(line.width, |action| action.0);
+        let rest = ColumnSpan(columns.hash.0, end.saturating_sub(columns.hash.0 + 1));
         let reason = width::cut(reason, usize::from(rest.1), context.theme.ellipsis);
         draw_text(Some(rest), &reason, style(context.theme.dim()), line, frame);
     } else {
@@ -152,7 +150,7 @@ fn draw_values(
     let style = if is_chosen { context.theme.selected() } else { Style::new() };
     for field in [Field::TransactionId, Field::FromChainId, Field::ToChainId, Field::QuoteId] {
         let Some(column) = columns.field(field) else { continue };
-        let (value, cell) = found.value(field);
+        let value = found.value(field);
         let params = found.known.and_then(|row| context.model.transactions.get(&row)).map(|tx| &tx.params);
         let value = match (params, field) {
             (Some(params), Field::FromChainId) => chain_name(params.from_chain.as_str()),
@@ -161,7 +159,7 @@ fn draw_values(
             (None, Field::FromChainId | Field::ToChainId) => chain_name(&value),
             _ => value,
         };
-        let cell = cell.filter(|_| found.known.is_none()).and_then(|index| Some((index, found.cells.get(index)?)));
+        let cell = found.cells.iter().enumerate().find(|(_, cell)| cell.field == field && found.known.is_none());
         match cell {
             Some((index, cell)) => {
                 let is_focused = is_here && form.focus == FormFocus::Cell(index);
@@ -238,13 +236,8 @@ pub(crate) fn draw_note(context: &DrawContext<'_>, form: &AddForm, pane: Rect, f
         let line = Rect { height: pane.height.min(1), ..pane };
         frame.render_widget(Span::styled(label.clone(), context.theme.label()), line);
         let at = (width::display_width(&label) as u16).min(line.width);
-        field::draw(
-            &cell.input,
-            true,
-            context.theme.key(),
-            Rect { x: line.x + at, width: line.width - at, ..line },
-            frame,
-        );
+        let rest = Rect { x: line.x + at, width: line.width - at, ..line };
+        field::draw(&cell.input, true, context.theme.key(), rest, frame);
         return;
     }
     let (words, style) = match (&form.estimate_error, form.at_cursor()) {
@@ -267,24 +260,19 @@ fn describe(form: &AddForm, found: &Finding) -> String {
     };
     let head = format!("Line {}: {origin}", found.pasted.line);
     if let (FormFocus::Cell(index), Err(errors)) = (form.focus, &found.new)
-        && let Some(error) =
-            found.cells.get(index).and_then(|cell| errors.iter().find(|error| error.field == cell.field))
+        && let Some(cell) = found.cells.get(index)
+        && let Some(error) = errors.iter().find(|error| error.field == cell.field)
     {
-        let typed = found.cells.get(index).map_or("", |cell| cell.input.value());
-        return match (error.field, chains::find_by_prefix(typed).as_slice()) {
-            (Field::FromChainId | Field::ToChainId, _) if typed.is_empty() => {
-                format!("{}: the chain's ID or its name, such as 8453 or base", column_title(error.field))
-            }
-            (Field::FromChainId | Field::ToChainId, [chain]) => {
-                format!("{}: {} {}; Enter or Tab fills it in", column_title(error.field), chain.name, chain.id)
-            }
-            (Field::FromChainId | Field::ToChainId, [_, _, ..]) => {
-                let names: Vec<_> =
-                    chains::find_by_prefix(typed).into_iter().map(|chain| chain.name.as_str()).collect();
-                format!("{}: {}?", column_title(error.field), names.join(", "))
-            }
-            _ => format!("{}: {}", column_title(error.field), error.reason),
+        let typed = cell.input.value();
+        let is_chain = matches!(cell.field, Field::FromChainId | Field::ToChainId);
+        let chains = if is_chain { chains::find_by_prefix(typed) } else { Vec::new() };
+        let hint = match chains.as_slice() {
+            _ if is_chain && typed.is_empty() => "the chain's ID or its name, such as 8453 or base".to_owned(),
+            [] => error.reason.clone(),
+            [chain] => format!("{} {}; Enter or Tab fills it in", chain.name, chain.id),
+            several => format!("{}?", several.iter().map(|chain| chain.name.as_str()).collect::<Vec<_>>().join(", ")),
         };
+        return format!("{}: {hint}", column_title(cell.field));
     }
     match (found.verdict(), &found.pasted.content) {
         (LineState::NoHash, PastedContent::Nothing { reason, .. }) => format!("Line {}: {reason}", found.pasted.line),
@@ -299,9 +287,7 @@ fn describe(form: &AddForm, found: &Finding) -> String {
             }
         },
         (LineState::Ready | LineState::NoHash, _) => {
-            let warning = found
-                .warning(form.any_chain())
-                .map_or_else(String::new, |warning| format!(", but check it: {warning}"));
+            let warning = found.warning().map_or_else(String::new, |warning| format!(", but check it: {warning}"));
             format!("{head}; it is complete{warning}")
         }
     }

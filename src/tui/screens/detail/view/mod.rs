@@ -43,7 +43,7 @@ use crate::{
     },
 };
 pub(crate) use summary::overview;
-pub(crate) use verdict::{as_sentence, handled_by};
+pub(crate) use verdict::{as_sentence, handled_by, preview};
 
 /// The fewest rows of the content. Lines of the top that don't fit then are shown in the summary.
 const MIN_CONTENT: usize = 5;
@@ -209,11 +209,6 @@ fn scrolled(context: &DrawContext<'_>, tx: &Transaction, parts: &DetailLayout) -
             (lines, String::new())
         }
     }
-}
-
-/// Returns verdict, SAY and DO of the selected transaction, for the preview below the list.
-pub(crate) fn preview(context: &DrawContext<'_>, pane: Rect) -> Vec<Line<'static>> {
-    verdict::preview(context, pane)
 }
 
 /// Returns the largest scroll offset of the open tab, or the last index of its cursor.

@@ -122,8 +122,8 @@ fn step_line(
     let seen = context.model.selected_history().and_then(|history| history.steps.get(&index));
     let time = |at: Option<DateTime<Utc>>| at.map_or("-".to_owned(), |at| time(context, at));
     if columns >= NARROW {
-        spans.push(cell(&time(seen.map(|seen| seen.first)), TIME));
-        spans.push(cell(&time(seen.map(|seen| seen.as_now)), TIME));
+        spans.push(cell(&time(seen.map(|seen| seen.first_seen_at)), TIME));
+        spans.push(cell(&time(seen.map(|seen| seen.state_since)), TIME));
     }
     Line::from(spans)
 }

@@ -34,8 +34,8 @@ fn full(size: (u16, u16)) -> TestDashboard {
     let mut dashboard = detail(size);
     let mut history = history();
     for index in 0..3 {
-        let (first, as_now) = (ago(37, 51), ago(if index == 2 { 34 } else { 37 }, 3));
-        history.steps.insert(index, crate::tui::screens::detail::history::StepSeen { first, as_now });
+        let (first_seen_at, state_since) = (ago(37, 51), ago(if index == 2 { 34 } else { 37 }, 3));
+        history.steps.insert(index, crate::tui::screens::detail::history::StepTimes { first_seen_at, state_since });
     }
     let note = |minutes, text: &str| Note { at: ago(minutes, 36), text: text.into(), author: None };
     let history = history.with_notes(vec![

@@ -35,20 +35,13 @@ pub(super) fn lines(context: &DrawContext<'_>, tx: &Transaction, columns: usize)
     let scale = ProgressScale::new(tx, &context.model.forecast(tx), context.now.wall);
     let style = zone_style(theme, &scale);
     let tick = glyphs.choose("┼", "+");
-    let mark = |at, symbol, name: &str| TimelineMark {
-        at,
-        symbol,
-        text: format!("{name} {}", span::short(at)),
-        style: theme.dim(),
-    };
+    let mark = |at, symbol, text, style| TimelineMark { at, symbol, text, style };
     // Forecasts are rounded as everywhere else; ages and limits are rounded down.
-    let forecast =
-        |at, name: &str| TimelineMark { text: format!("{name} {}", span::nearest(at)), ..mark(at, tick, name) };
     let marks = [
-        forecast(scale.median, "median"),
-        forecast(scale.nine_in_ten, "9 in 10"),
-        mark(scale.deadline, glyphs.choose("┃", "|"), "limit"),
-        TimelineMark { style: style.patch(theme.label()), ..mark(scale.age, glyphs.choose("●", "O"), "now") },
+        mark(scale.median, tick, format!("median {}", span::nearest(scale.median)), theme.dim()),
+        mark(scale.nine_in_ten, tick, format!("9 in 10 {}", span::nearest(scale.nine_in_ten)), theme.dim()),
+        mark(scale.deadline, glyphs.choose("┃", "|"), format!("limit {}", span::short(scale.deadline)), theme.dim()),
+        mark(scale.age, glyphs.choose("●", "O"), format!("now {}", span::short(scale.age)), style.patch(theme.label())),
     ];
     let longest = marks.iter().map(|mark| mark.at).max().unwrap_or_default().max(Duration::from_secs(1));
     // The last column is the arrow: time goes on.
@@ -70,15 +63,9 @@ pub(super) fn lines(context: &DrawContext<'_>, tx: &Transaction, columns: usize)
             None => (glyphs.choose("─", "-"), theme.dim()),
         }
     };
-    let mut line = Line::default();
-    for cell in 0..=last {
-        let (symbol, style) = symbol_at(cell);
-        line.push_span(Span::styled(symbol, style));
-    }
-    line.push_span(Span::styled(glyphs.choose("▶", ">"), theme.dim()));
-    let mut lines = vec![line];
-    lines.extend(label_rows(&marks, column, columns));
-    lines
+    let end = (glyphs.choose("▶", ">"), theme.dim());
+    let line = (0..=last).map(symbol_at).chain([end]).map(|(symbol, style)| Span::styled(symbol, style));
+    [Line::from_iter(line)].into_iter().chain(label_rows(&marks, column, columns)).collect()
 }
 
 /// Returns the texts of the marks below their columns, in as many rows as they need.

@@ -95,14 +95,33 @@ pub(super) fn lines_beside_summary(context: &DrawContext<'_>, tx: &Transaction, 
 
 /// Returns the reported times after an empty line, with a heading.
 fn reported_lines(context: &DrawContext<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'static>> {
-    let mut lines = vec![Line::default()];
-    lines.push(heading(
-        context,
-        "REPORTED",
-        "raw timeSpent; unit and keys not documented; don't add the values",
-        columns,
-    ));
-    lines.extend(reported(context, tx, columns));
+    /// The columns of a key and of a number.
+    const KEY: usize = 20;
+    const NUMBER: usize = 10;
+    let remark = "raw timeSpent; unit and keys not documented; don't add the values";
+    let mut lines = vec![Line::default(), heading(context, "REPORTED", remark, columns)];
+    let Some(record) = tx.record.as_ref().filter(|record| !record.time_spent.is_empty()) else {
+        lines.push(Line::styled("Nothing reported.", context.theme.dim()));
+        return lines;
+    };
+    let largest = record.time_spent.values().filter_map(Value::as_f64).fold(0.0, f64::max);
+    let room = columns.saturating_sub(KEY + NUMBER + 4).min(60);
+    let line = |(key, value): (&String, &Value)| {
+        let share = value.as_f64().map(|number| if largest > 0.0 { (number / largest).clamp(0.0, 1.0) } else { 0.0 });
+        let full = share.map_or(0, |share| (share * room as f64).round() as usize);
+        let (filled, rest) = context.theme.glyphs().choose(("█", "·"), ("#", "."));
+        let key = width::fit(&row_text::in_words(key), KEY, context.theme.ellipsis);
+        match share {
+            Some(_) => Line::from(vec![
+                Span::raw(format!("  {key} ")),
+                Span::styled(filled.repeat(full), context.theme.info()),
+                Span::styled(rest.repeat(room - full), context.theme.dim()),
+                Span::raw(format!(" {:>NUMBER$}", value.to_string())),
+            ]),
+            None => Line::raw(width::cut(&format!("  {key} {value}"), columns, context.theme.ellipsis)),
+        }
+    };
+    lines.extend(record.time_spent.iter().map(line));
     lines
 }
 
@@ -110,11 +129,6 @@ fn reported_lines(context: &DrawContext<'_>, tx: &Transaction, columns: usize) -
 pub(super) fn observed_lines(context: &DrawContext<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'static>> {
     let remark = "by our clock, accurate to the poll interval";
     let mut lines = vec![heading(context, "OBSERVED", remark, columns)];
-    lines.extend(observed(context, tx, columns));
-    lines
-}
-
-fn observed(context: &DrawContext<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'static>> {
     let until = tx.state.settled_at.unwrap_or(context.now.wall);
     let axis = TransferAxis::new(context, tx, until, columns);
     let deadline = tx.deadline();
@@ -125,7 +139,7 @@ fn observed(context: &DrawContext<'_>, tx: &Transaction, columns: usize) -> Vec<
     };
     let bar = |(from, to), fill| axis.bar(from, to, fill, deadline.wait, glyphs);
     let to_now = |at: DateTime<Utc>| span::between(axis.start, at);
-    let mut lines = scale(context, tx, axis, until);
+    lines.extend(scale(context, tx, axis, until));
     let Some(history) = context.model.selected_history() else {
         lines.push(Line::styled(format!("Reading{}", context.theme.ellipsis), context.theme.dim()));
         return lines;
@@ -156,8 +170,7 @@ fn observed(context: &DrawContext<'_>, tx: &Transaction, columns: usize) -> Vec<
         let bar = bar((Duration::ZERO, estimate), glyphs.choose("▒", "="));
         lines.push(row("estimate", bar, theme.info(), span::long(estimate)));
     }
-    let evidence = context.model.evidence(tx);
-    let forecast = evidence.forecast(tx.params.estimate);
+    let forecast = context.model.forecast(tx);
     for (label, quantile) in [("median", Quantile::P50), ("9 in 10", Quantile::P90)] {
         let bar = bar((Duration::ZERO, forecast.quantile(quantile)), glyphs.choose("─", "-"));
         lines.push(row(label, bar, theme.dim(), forecast.in_words(quantile)));
@@ -173,14 +186,12 @@ fn observed(context: &DrawContext<'_>, tx: &Transaction, columns: usize) -> Vec<
 pub(super) fn forecast_lines(context: &DrawContext<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'static>> {
     let Some(history) = context.model.selected_history() else { return Vec::new() };
     let evidence = context.model.evidence(tx);
-    let mut lines = Vec::new();
     let state = format!(
         "Half of such transfers finish within the first time, 9 in 10 within the second ({}).",
         evidence.basis(tx.params.estimate)
     );
     let sentence = history.past.forecast_text(&evidence, tx, context.now.wall).unwrap_or(state);
-    lines.extend(labelled("forecast", &sentence, columns, context.theme.dim()));
-    lines
+    labelled("forecast", &sentence, columns, context.theme.dim())
 }
 
 /// Returns the two lines of moments above the bars: the start, the limit, and now or the moment of settling.
@@ -210,30 +221,4 @@ fn place_texts(axis: &TransferAxis, start: &str, (at, text): &(Duration, String)
     let column = if text.ends_with('|') { (column + 1).saturating_sub(needed) } else { column };
     let gap = column.saturating_sub(width::display_width(start)).max(taken.saturating_sub(width::display_width(start)));
     width::cut(&format!("{start}{}{text}", " ".repeat(gap)), axis.columns + AFTER_BAR, "")
-}
-
-fn reported(context: &DrawContext<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'static>> {
-    /// The columns of a key and of a number.
-    const KEY: usize = 20;
-    const NUMBER: usize = 10;
-    let record = tx.record.as_ref().filter(|record| !record.time_spent.is_empty());
-    let Some(record) = record else { return vec![Line::styled("Nothing reported.", context.theme.dim())] };
-    let largest = record.time_spent.values().filter_map(Value::as_f64).fold(0.0, f64::max);
-    let room = columns.saturating_sub(KEY + NUMBER + 4).min(60);
-    let line = |(key, value): (&String, &Value)| {
-        let share = value.as_f64().map(|number| if largest > 0.0 { (number / largest).clamp(0.0, 1.0) } else { 0.0 });
-        let full = share.map_or(0, |share| (share * room as f64).round() as usize);
-        let (filled, rest) = context.theme.glyphs().choose(("█", "·"), ("#", "."));
-        let key = width::fit(&row_text::in_words(key), KEY, context.theme.ellipsis);
-        match share {
-            Some(_) => Line::from(vec![
-                Span::raw(format!("  {key} ")),
-                Span::styled(filled.repeat(full), context.theme.info()),
-                Span::styled(rest.repeat(room - full), context.theme.dim()),
-                Span::raw(format!(" {:>NUMBER$}", value.to_string())),
-            ]),
-            None => Line::raw(width::cut(&format!("  {key} {value}"), columns, context.theme.ellipsis)),
-        }
-    };
-    record.time_spent.iter().map(line).collect()
 }

@@ -44,17 +44,15 @@ pub(crate) fn end_range(model: &mut Model, now: MonotonicTime) -> bool {
         return true;
     }
     let rows = model.range().to_vec();
-    if !rows.is_empty() {
-        model.marks.range = None;
-        add(model, &rows, now);
-    }
-    let is_open = model.marks.range.is_some();
-    if is_open {
+    if rows.is_empty() {
         let [mark, leave] = [CommandId::MarkRange, CommandId::Clear].map(|id| model.setting.keys.shown(id));
         let text = format!("The range is long: press {mark} to mark it, or {leave} to cancel it, then try again.");
         model.show_message(MessageTone::Bad, text, now);
+        return false;
     }
-    !is_open
+    model.marks.range = None;
+    add(model, &rows, now);
+    true
 }
 
 /// Marks the transactions that the store found; `None` if there were too many.

@@ -15,20 +15,15 @@ use crate::{
 };
 
 /// Returns the symbol in the first column of a row: selected, marked, or open elsewhere.
-pub(crate) fn row_symbol(context: &DrawContext<'_>, row: RowId, range: &[RowId]) -> &'static str {
-    let is_marked = context.model.marks.contains(row) || range.contains(&row);
-    match (context.model.list.selected == Some(row), is_marked) {
+pub(crate) fn row_symbol(context: &DrawContext<'_>, tx: &Transaction, range: &[RowId]) -> &'static str {
+    let is_marked = context.model.marks.contains(tx.id) || range.contains(&tx.id);
+    match (context.model.list.selected == Some(tx.id), is_marked) {
         (true, false) => ">",
         (_, true) => "*",
-        (false, false) if is_open_elsewhere(context, row) => "@",
+        // Another person of the team has the transaction open.
+        (false, false) if people_viewing(context, tx).next().is_some() => "@",
         (false, false) => " ",
     }
-}
-
-/// Whether another person of the team has the transaction open.
-fn is_open_elsewhere(context: &DrawContext<'_>, row: RowId) -> bool {
-    let tx = context.model.transactions.get(&row);
-    tx.is_some_and(|tx| people_viewing(context, tx).next().is_some())
 }
 
 /// Returns the other people of the team who have the transaction open.

@@ -131,7 +131,7 @@ fn line(
     let severity = context.model.severity(row);
     // Each column has a blank after it, and the bar of the progress has several parts.
     let mut spans = Vec::with_capacity(2 * columns.len() + 8);
-    spans.push(columns::edge(context, marks::row_symbol(context, row, range), severity));
+    spans.push(columns::edge(context, marks::row_symbol(context, tx, range), severity));
     let has_labels = columns.iter().any(|shown| shown.column == ListColumn::Labels);
     for shown in columns {
         if shown.column == ListColumn::Progress {

@@ -1,4 +1,8 @@
-//! Stores rows in a temporary file, and finds the rows that a later row replaces.
+//! The import spool: holds the rows of a file until the whole file is read, and finds the rows that a later row
+//! replaces. The store is changed only if every row is valid.
+//!
+//! Rows are kept in a temporary file that no other process can see and that disappears with its handle. Memory must hold
+//! no more of a row than a few numbers.
 
 use std::{
     fs::File,
@@ -6,8 +10,6 @@ use std::{
     io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write},
     mem,
     ops::ControlFlow,
-    sync::mpsc::{self, SyncSender},
-    thread,
 };
 
 use crate::domain::{
@@ -16,8 +18,6 @@ use crate::domain::{
     transaction::NewTransaction,
 };
 
-/// The rows decoded at a time: enough that passing them on costs nothing, and few enough to need little memory.
-const CHUNK_ROWS: usize = 500;
 /// The bytes of the length that precedes each row.
 const LENGTH_BYTES: usize = size_of::<u32>();
 
@@ -36,8 +36,8 @@ pub(crate) struct Duplicate {
     pub is_same: bool,
 }
 
-/// The rows of a file, in the order of the file.
-pub(super) struct SpooledBatch {
+/// A spool that receives the rows of one file in order.
+pub(crate) struct ImportSpool {
     /// The encoded rows, each preceded by its length.
     file: BufWriter<File>,
     length: u64,
@@ -48,30 +48,48 @@ pub(super) struct SpooledBatch {
     replaced: Vec<u64>,
 }
 
-impl SpooledBatch {
-    pub(super) fn new() -> io::Result<Self> {
+impl ImportSpool {
+    /// Creates an empty spool in the folder for temporary files.
+    ///
+    /// # Errors
+    /// If the file can't be created.
+    pub(crate) fn new() -> Result<Self, SpoolError> {
         let hasher = RandomState::new();
         Self::with_hash_fn(Box::new(move |key| hasher.hash_one(key)))
     }
 
-    fn with_hash_fn(hash: HashFn) -> io::Result<Self> {
+    fn with_hash_fn(hash: HashFn) -> Result<Self, SpoolError> {
         let file = BufWriter::with_capacity(1 << 16, tempfile::tempfile()?);
         Ok(Self { file, length: 0, hash, by_hash: Vec::new(), replaced: Vec::new() })
     }
 
-    pub(super) fn put(&mut self, position: &str, new: &NewTransaction) -> io::Result<()> {
-        let row = postcard::to_stdvec(&(position, new)).map_err(io::Error::other)?;
+    /// Adds a row; `position` is the row's position in its file, in words.
+    ///
+    /// # Errors
+    /// If the row can't be written.
+    pub(crate) fn put(&mut self, position: String, new: NewTransaction) -> Result<(), SpoolError> {
+        let row = postcard::to_stdvec(&(position, &new)).map_err(io::Error::other)?;
         let length = u32::try_from(row.len()).map_err(io::Error::other)?;
         self.file.write_all(&length.to_le_bytes())?;
         self.file.write_all(&row)?;
-        self.by_hash.push(((self.hash)(transaction_key(new)), self.length));
+        self.by_hash.push(((self.hash)(transaction_key(&new)), self.length));
         self.length += (LENGTH_BYTES + row.len()) as u64;
         Ok(())
     }
 
+    /// Returns the batch without the rows that a later row replaces, and passes each such pair to `report`, in the
+    /// order of the file. Must be called after the last row.
+    ///
+    /// # Errors
+    /// If the rows can't be written or read again.
+    pub(crate) fn finish(mut self, report: &mut dyn FnMut(Duplicate)) -> Result<Box<dyn Batch>, SpoolError> {
+        self.drop_duplicates(report)?;
+        Ok(Box::new(self))
+    }
+
     /// Finds the rows that a later row replaces, and passes each pair to `report` in the order of the later rows. Must
     /// be called once, after the last row.
-    pub(super) fn drop_duplicates(&mut self, report: &mut dyn FnMut(Duplicate)) -> io::Result<()> {
+    fn drop_duplicates(&mut self, report: &mut dyn FnMut(Duplicate)) -> io::Result<()> {
         self.file.flush()?;
         self.by_hash.sort_unstable();
         let mut pairs = Vec::new();
@@ -115,54 +133,23 @@ impl SpooledBatch {
     }
 }
 
-impl Batch for SpooledBatch {
+impl Batch for ImportSpool {
     fn rows(&self) -> u64 {
         self.by_hash.len() as u64
     }
 
     fn for_each(&self, visit: &mut dyn FnMut(NewTransaction) -> ControlFlow<()>) -> Result<(), SpoolError> {
-        let mut replaced = self.replaced.iter().peekable();
-        let (file, length) = (self.file.get_ref(), self.length);
-        let (chunks, rows) = mpsc::sync_channel(2);
-        thread::scope(|scope| {
-            // Rows are decoded in a separate thread while `visit` handles earlier ones.
-            scope.spawn(move || decode_all(file, length, &chunks));
-            for chunk in rows {
-                for (start, new) in chunk? {
-                    if replaced.next_if_eq(&&start).is_none() && visit(new).is_break() {
-                        return Ok(());
-                    }
-                }
+        let mut file = BufReader::with_capacity(1 << 16, self.file.get_ref());
+        file.rewind()?;
+        let (mut start, mut row, mut replaced) = (0, Vec::new(), self.replaced.iter().peekable());
+        while start < self.length {
+            read_row(&mut file, &mut row)?;
+            if replaced.next_if_eq(&&start).is_none() && visit(decode_row(&row)?.1).is_break() {
+                break;
             }
-            Ok(())
-        })
-    }
-}
-
-/// Decoded rows, each with its offset in the file.
-type DecodedRows = Vec<(u64, NewTransaction)>;
-
-/// Decodes the file from its start and sends its rows in chunks, until the end, an error, or until the receiver is
-/// gone.
-fn decode_all(file: &File, length: u64, chunks: &SyncSender<io::Result<DecodedRows>>) {
-    let mut file = BufReader::with_capacity(1 << 16, file);
-    let (mut start, mut row, mut rewound) = (0, Vec::new(), file.rewind());
-    while start < length {
-        let mut chunk = || {
-            mem::replace(&mut rewound, Ok(()))?;
-            let mut chunk = DecodedRows::with_capacity(CHUNK_ROWS);
-            while start < length && chunk.len() < CHUNK_ROWS {
-                read_row(&mut file, &mut row)?;
-                chunk.push((start, decode_row(&row)?.1));
-                start += (LENGTH_BYTES + row.len()) as u64;
-            }
-            Ok(chunk)
-        };
-        let chunk = chunk();
-        let failed = chunk.is_err();
-        if chunks.send(chunk).is_err() || failed {
-            return;
+            start += (LENGTH_BYTES + row.len()) as u64;
         }
+        Ok(())
     }
 }
 
@@ -195,10 +182,10 @@ mod tests {
 
     #[test]
     fn transactions_with_equal_hash_values_are_distinguished() {
-        let mut batch = SpooledBatch::with_hash_fn(Box::new(|_| 7)).unwrap();
+        let mut batch = ImportSpool::with_hash_fn(Box::new(|_| 7)).unwrap();
         let positions = ["a", "b", "a again", "b again", "a at last", "c"];
         for (position, number) in positions.into_iter().zip([1, 2, 1, 2, 1, 3]) {
-            batch.put(position, &fixtures::new(number)).unwrap();
+            batch.put(position.to_owned(), fixtures::new(number)).unwrap();
         }
         let mut pairs = Vec::new();
         batch.drop_duplicates(&mut |Duplicate { earlier, later, .. }| pairs.push([earlier, later])).unwrap();
