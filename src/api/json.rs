@@ -13,7 +13,7 @@ const LIMIT: usize = 32_768;
 /// Parses the one value in `raw`. The last of duplicate keys counts. `serde_json` limits its nesting to 128 levels, which
 /// protects the stack.
 pub(super) fn parse(raw: &str) -> Result<Value, serde_json::Error> {
-    // A shorter text, as nearly every answer is, can't hold so many.
+    // A text of at most `LIMIT` bytes, as nearly every answer is, can't hold more than `LIMIT` values.
     if raw.len() > LIMIT && count_values(raw) > LIMIT {
         // A text that isn't JSON is refused as that.
         serde_json::from_str::<IgnoredAny>(raw)?;

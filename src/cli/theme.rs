@@ -25,7 +25,7 @@ pub(super) fn load_from_settings(settings: &Settings) -> Result<Theme, ThemeErro
 /// Returns the theme that the environment variable `HOPTOP_THEME` names, without any settings.
 ///
 /// # Errors
-/// Returns the errors of [`of`].
+/// Returns the errors of [`load_from_settings`].
 pub(super) fn load_from_environment(color: ColorChoice, ascii: bool) -> Result<Theme, ThemeError> {
     let name = std::env::var("HOPTOP_THEME").ok().filter(|text| !text.is_empty());
     load(&name.map(ThemeChoice::from_current_folder).unwrap_or_default(), display_options(color, ascii))

@@ -2,7 +2,7 @@
 //!
 //! Plain data, and the only table of resolutions. A request that the service can only refuse must never pass.
 
-pub(crate) mod draft;
+pub(crate) mod fields;
 
 use std::{cmp::Ordering, time::Duration};
 

@@ -238,7 +238,8 @@ impl ChannelTask {
         self.send_pending(&mut cursor).await?;
         self.calls.wait_for_all().await;
         self.save_call_result(&mut cursor).await?;
-        // Entries without an event need none with other settings either. After a snapshot, the number is that of another entry.
+        // Entries up to here were handled with these settings: a later change of the settings must not send their events.
+        // After a snapshot, the number belongs to another entry.
         let (snapshot_loads, _) = self.load_page(cursor.seq).await?;
         let is_new = cursor.seq > self.saved_seq && snapshot_loads == self.snapshot_loads;
         if is_new { self.save_cursor(cursor).await } else { Ok(()) }

@@ -1,7 +1,7 @@
 //! The events of a profile that are not stored yet.
 //!
-//! An event is reported once, when the state changes. It must never be lost because the store couldn't be written: an alert
-//! would stay for ever, or never be raised.
+//! An event is reported once, when the state changes. It must never be lost because the store couldn't be written: an
+//! alert would stay for ever, or never be raised.
 
 use super::{journal, requests::apply_operation, setup::PollerSetup};
 use crate::{

@@ -25,7 +25,7 @@ use crate::{
         operation::Operation,
         quote::{
             Quote, QuoteAnswer, QuoteRequest,
-            draft::{QuoteField, QuoteFieldError},
+            fields::{QuoteField, QuoteFieldError},
         },
         span,
     },

@@ -65,8 +65,18 @@ impl MarkdownRenderer<'_> {
             Event::Text(text) if self.images == 0 => self.text.push_str(&text),
             Event::Code(text) if self.images == 0 => self.text.push_str(&format!("`{text}`")),
             Event::SoftBreak | Event::HardBreak if self.images == 0 => self.text.push(' '),
-            // The guides have nothing else but the texts of images, and comments, which are HTML.
-            _ => {}
+            // The guides have none of these; comments are HTML.
+            Event::Text(_)
+            | Event::Code(_)
+            | Event::SoftBreak
+            | Event::HardBreak
+            | Event::Html(_)
+            | Event::InlineHtml(_)
+            | Event::InlineMath(_)
+            | Event::DisplayMath(_)
+            | Event::FootnoteReference(_)
+            | Event::Rule
+            | Event::TaskListMarker(_) => {}
         }
     }
 

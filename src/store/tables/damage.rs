@@ -1,4 +1,4 @@
-//! The SQL conditions for damaged values: a wrong checksum.
+//! The SQL conditions that find damaged values by their checksums.
 //!
 //! This module must never change a row.
 

@@ -1,4 +1,5 @@
-//! The work that waits for the connection: writes to append together, and bodies to read, each with the channel for its result.
+//! The work that waits for the connection: writes to append together, and bodies to read. Each has the channel for its
+//! result.
 
 use tokio::sync::oneshot;
 

@@ -316,6 +316,7 @@ impl<'a> WatchRun<'a> {
         for (row, at) in snapshot.expected.iter().filter(|(row, _)| self.chosen.contains_key(row)) {
             self.bar.set_expected(*row, *at);
         }
+        // One write for the batch: a script may read many lines a second.
         let mut lines = String::new();
         for change in &snapshot.changes.changes {
             let Some(profile) = self.profiles.get_mut(&change.profile) else { continue };
@@ -331,7 +332,6 @@ impl<'a> WatchRun<'a> {
                 self.forget(RowId(row));
             }
         }
-        // One write for the batch: a script may read many lines a second.
         self.print_result(&lines)
     }
 

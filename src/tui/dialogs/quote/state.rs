@@ -10,7 +10,7 @@ use crate::{
         chains::{self, Chain},
         quote::{
             Quote, QuoteAnswer, QuoteRequest,
-            draft::{QuoteField, QuoteFieldError},
+            fields::{QuoteField, QuoteFieldError},
         },
         transaction::NewTransaction,
     },

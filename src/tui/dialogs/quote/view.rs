@@ -20,7 +20,7 @@ use super::state::{QuoteForm, QuoteOutcome, QuoteStage};
 use crate::{
     domain::{
         chains,
-        quote::{QuoteAnswer, draft::QuoteField},
+        quote::{QuoteAnswer, fields::QuoteField},
         span, text,
     },
     presentation::width,

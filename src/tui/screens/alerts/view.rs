@@ -377,7 +377,7 @@ fn selected_details(context: &DrawContext<'_>, pane: Rect) -> Vec<Line<'static>>
     lines
 }
 
-/// Keeps at most so many rows of a text; an ellipsis shows that there is details.
+/// Keeps at most so many rows of a text; an ellipsis shows that there is more.
 fn cut_rows(context: &DrawContext<'_>, lines: &mut Vec<Line<'static>>, rows: usize) {
     if lines.len() > rows {
         lines.truncate(rows);

@@ -60,7 +60,7 @@ impl RouteSummary {
         (self.median, self.oldest_open.filter(|_| self.median.is_none()))
     }
 
-    /// Sums up the statistics of these routes; `route` names the route if it is one.
+    /// Sums up the statistics of these routes. `route` names a single route; `None` for all routes.
     fn new(routes: &[RouteStats], route: Option<RouteKey>, now: DateTime<Utc>) -> Self {
         let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
         for (status, count) in routes.iter().flat_map(|stats| &stats.outcomes) {

@@ -54,7 +54,11 @@ fn address(raw: &str) -> Result<String, String> {
 }
 
 /// Returns the parsed value of a field; `None` after adding its error.
-fn keep<T>(errors: &mut Vec<QuoteFieldError>, field: QuoteField, parsed: Result<T, impl ToString>) -> Option<T> {
+fn value_or_add_error<T>(
+    errors: &mut Vec<QuoteFieldError>,
+    field: QuoteField,
+    parsed: Result<T, impl ToString>,
+) -> Option<T> {
     parsed.map_err(|error| errors.push(QuoteFieldError { field, reason: error.to_string() })).ok()
 }
 
@@ -72,11 +76,15 @@ impl QuoteRequest {
     ) -> Result<Self, Vec<QuoteFieldError>> {
         let mut errors = Vec::new();
         let text = |field| value(field).unwrap_or_default();
-        let chain_of = |errors: &mut Vec<_>, field| keep(errors, field, chains::parse(text(field), allows_any_chain));
-        let address_of = |errors: &mut Vec<_>, field| keep(errors, field, address(text(field))).unwrap_or_default();
+        let chain_of = |errors: &mut Vec<_>, field| {
+            value_or_add_error(errors, field, chains::parse(text(field), allows_any_chain))
+        };
+        let address_of =
+            |errors: &mut Vec<_>, field| value_or_add_error(errors, field, address(text(field))).unwrap_or_default();
         let from_chain = chain_of(&mut errors, QuoteField::FromChain);
         let from_token = address_of(&mut errors, QuoteField::FromToken);
-        let amount = keep(&mut errors, QuoteField::FromAmount, Amount::parse(text(QuoteField::FromAmount)));
+        let amount =
+            value_or_add_error(&mut errors, QuoteField::FromAmount, Amount::parse(text(QuoteField::FromAmount)));
         let to_chain = chain_of(&mut errors, QuoteField::ToChain);
         let to_token = address_of(&mut errors, QuoteField::ToToken);
         let from_address = address_of(&mut errors, QuoteField::FromAddress);
