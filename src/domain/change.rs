@@ -16,7 +16,7 @@ use super::{
 };
 
 /// The name under which stores keep a change of a transaction's parameters in [`ChangeKind::Edited`]. Replicas compare
-/// stored entries, so this name must not change; [`ChangeKind::sentence`] shows another.
+/// stored entries, so this name must not change; [`ChangeKind::sentence_by`] shows another.
 pub(crate) const PARAMS_FIELD: &str = "what we were told";
 
 /// The name under which stores keep an added note in [`ChangeKind::Edited`].
