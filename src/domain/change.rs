@@ -367,17 +367,18 @@ impl ChangeKind {
             Self::QuoteAsked { .. } => "quote requested".into(),
             Self::QuoteAnswered { .. } => "quote request answered".into(),
             Self::Edited { fields, reversal } => {
+                // The fields have the values that the transaction has now.
                 let how = match reversal {
-                    None => "edited",
-                    Some(ReversalKind::Undone) => "undone",
-                    Some(ReversalKind::Redone) => "redone",
+                    None => "",
+                    Some(ReversalKind::Undone) => " (undo)",
+                    Some(ReversalKind::Redone) => " (redo)",
                 };
                 let shown = |field: &String| match field.as_str() {
                     PARAMS_FIELD => "transaction parameters".to_owned(),
                     REMOVED_NOTE_FIELD => "note removed".to_owned(),
                     field => field.to_owned(),
                 };
-                format!("{how}{by}: {}", fields.iter().map(shown).collect::<Vec<_>>().join(", "))
+                format!("edited{by}{how}: {}", fields.iter().map(shown).collect::<Vec<_>>().join(", "))
             }
             Self::Untracked => format!("polling stopped{by}"),
             Self::AlertAcknowledged { rule, note: None } => format!("acknowledged{by}: {}", rule.label()),
@@ -421,10 +422,10 @@ mod tests {
     fn edit_sentences_name_undo_and_redo_and_old_stored_edits_still_parse() {
         let sentence =
             |reversal| ChangeKind::Edited { fields: vec!["ticket".into(), "note".into()], reversal }.sentence_by(None);
-        assert_eq!(sentence(Some(ReversalKind::Undone)), "undone: ticket, note");
-        assert_eq!(sentence(Some(ReversalKind::Redone)), "redone: ticket, note");
+        assert_eq!(sentence(Some(ReversalKind::Undone)), "edited (undo): ticket, note");
+        assert_eq!(sentence(Some(ReversalKind::Redone)), "edited (redo): ticket, note");
         let params = ChangeKind::Edited { fields: vec![PARAMS_FIELD.into()], reversal: Some(ReversalKind::Undone) };
-        assert_eq!(params.sentence_by(None), "undone: transaction parameters");
+        assert_eq!(params.sentence_by(None), "edited (undo): transaction parameters");
         let old = serde_json::json!({"event": "edited", "fields": ["ticket", "note"]});
         let read: ChangeKind = serde_json::from_value(old.clone()).unwrap();
         assert_eq!(read.sentence_by(None), "edited: ticket, note");

@@ -129,7 +129,7 @@ impl ServiceLevels {
 
 /// Returns the name of an ISO week: `2026-W48`.
 pub(crate) fn week_name(week: IsoWeek) -> String {
-    format!("{}-W{:02}", week.year(), week.week())
+    format!("{:04}-W{:02}", week.year(), week.week())
 }
 
 #[cfg(test)]

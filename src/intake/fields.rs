@@ -321,6 +321,9 @@ impl<'a> RowReader<'a> {
         if value.contains(' ') {
             return self.add_error(field, &format!("`{value}` contains spaces; give only the hash"));
         }
+        if TxHash::parse_short(&value).is_some() {
+            return self.add_error(field, &format!("`{value}` is a shortened hash; give the complete hash"));
+        }
         let is_any_hash = |text: &str| hashes::hex_digits(text).is_some() || hashes::is_hash(text);
         if TxHash::parse_on_chain(&value).is_some_and(|(_, hash)| is_any_hash(hash.as_str())) {
             return self.add_error(field, &format!("`{value}` names a chain too; give only the hash"));

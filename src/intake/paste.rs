@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use crate::domain::{
     chains::{self, ChainError},
     ids::{ChainId, TxHash},
-    text::clean,
+    text::{clean, is_dropped},
     transaction::NewTransaction,
 };
 
@@ -105,11 +105,13 @@ pub enum PastedContent {
 
 /// Returns the transactions in a pasted text, in the order of the text.
 pub fn parse_paste(text: &str, options: &ReadOptions) -> Vec<PasteFinding> {
-    let (text, cut_at) = truncate_to_limits(text);
+    // Chats put invisible characters into long words.
+    let visible: String = text.chars().filter(|letter| letter.is_ascii() || !is_dropped(*letter)).collect();
+    let (text, cut_at) = truncate_to_limits(&visible);
     let mut found = read_document(text, options).unwrap_or_else(|| read_lines(text, options));
+    mark_duplicates(&mut found);
     fill_labelled(&mut found, text, options);
     guess_route(&mut found, text);
-    mark_duplicates(&mut found);
     if let Some(line) = cut_at {
         let reason = format!(
             "only the first {LINE_LIMIT} lines and {} KiB of a paste are read; import the rest from a file: hoptop import",
@@ -127,7 +129,7 @@ pub fn parse_paste(text: &str, options: &ReadOptions) -> Vec<PasteFinding> {
 /// Returns the part of the text that is read, and the first line after it if the text was truncated. The limit never
 /// falls inside a line: half a hash is another hash.
 fn truncate_to_limits(text: &str) -> (&str, Option<usize>) {
-    let text = text.trim_start_matches('\u{feff}').trim_end();
+    let text = text.trim_end();
     let (mut end, mut count) = (0, 0);
     for line in text.split_inclusive('\n') {
         if count == LINE_LIMIT || end + line.len() > SIZE_LIMIT {
@@ -218,10 +220,12 @@ fn find_in_text(line: usize, text: &str, options: &ReadOptions) -> Vec<PasteFind
     for word in text.split(|letter: char| letter.is_whitespace() || matches!(letter, '"' | '<' | '>' | '(' | ')')) {
         let origin = if hashes::is_url(word) { PasteOrigin::Link } else { PasteOrigin::Text };
         for hash in hashes::find_hashes(word) {
-            if !seen.contains(&hash.key()) {
+            let linked = chains::find_by_link(word).map(|chain| chain.id.clone());
+            if seen.contains(&hash.key()) {
+                take_guess(&mut found, &hash, linked);
+            } else {
                 seen.push(hash.key());
-                let guess =
-                    chains::find_by_link(word).map(|chain| chain.id.clone()).or_else(|| hashes::guess_chain(&hash));
+                let guess = linked.or_else(|| hashes::guess_chain(&hash));
                 // hoptop writes `CHAIN:HASH` where the hash alone is ambiguous. The text before the colon may be
                 // anything.
                 let on_chain = TxHash::parse_on_chain(word)
@@ -370,6 +374,17 @@ fn guess_route(found: &mut [PasteFinding], text: &str) {
     }
 }
 
+/// Adds the source chain that a repetition of a hash suggests to the finding with the hash.
+fn take_guess(found: &mut [PasteFinding], hash: &TxHash, guessed: Option<ChainId>) {
+    let first = found.iter_mut().find_map(|pasted| match &mut pasted.content {
+        PastedContent::Partial { hash: Some(known), guess, .. } if known.key() == hash.key() => Some(guess),
+        _ => None,
+    });
+    if let (Some(guess), Some(guessed)) = (first, guessed) {
+        guess.get_or_insert(guessed);
+    }
+}
+
 /// Marks lines whose transaction another line has too, or has more completely. Tickets quote themselves, and batches
 /// get pasted twice.
 fn mark_duplicates(found: &mut [PasteFinding]) {
@@ -386,12 +401,17 @@ fn mark_duplicates(found: &mut [PasteFinding]) {
             }
         }
     }
-    for pasted in found {
-        let PastedContent::Partial { hash: Some(hash), .. } = &pasted.content else { continue };
-        let hash = hash.clone();
+    let mut guesses = Vec::new();
+    for pasted in found.iter_mut() {
+        let PastedContent::Partial { hash: Some(hash), guess, .. } = &pasted.content else { continue };
+        let (hash, guess) = (hash.clone(), guess.clone());
         match by_hash.get(&hash.key()) {
-            Some(line) => pasted.content = PastedContent::Duplicate { hash, line: *line },
+            Some(line) => {
+                guesses.push((hash.clone(), guess));
+                pasted.content = PastedContent::Duplicate { hash, line: *line };
+            }
             None => drop(by_hash.insert(hash.key(), pasted.line)),
         }
     }
+    guesses.into_iter().for_each(|(hash, guess)| take_guess(found, &hash, guess));
 }

@@ -575,6 +575,33 @@ fn most_complete_line_about_a_transaction_wins() {
 }
 
 #[test]
+fn text_that_repeats_its_hash_keeps_its_values_and_the_chain_of_its_link() {
+    let hash = hash();
+    let ticket = format!(
+        "Hash: {hash}\nExplorer: https://arbiscan.io/tx/{hash}\nFrom chain: Arbitrum (42161)\nTo chain: Base (8453)\nquoteId: 5f2a90aa"
+    );
+    let found = pasted(&ticket);
+    let complete: Vec<_> = found.iter().filter(|(_, found)| matches!(found, PastedContent::Complete(_))).collect();
+    assert!(complete.len() == 1 && found.len() == 2, "{found:?}");
+    for text in [format!("[{hash}](https://arbiscan.io/tx/{hash})"), format!("{hash}\nhttps://arbiscan.io/tx/{hash}")] {
+        let found = pasted(&text);
+        let PastedContent::Partial { guess, .. } = &found[0].1 else { panic!("{found:?}") };
+        assert_eq!(guess, &Some(ChainId::new("42161")), "{text}");
+    }
+}
+
+#[test]
+fn invisible_characters_in_a_pasted_hash_do_not_count() {
+    let hash = hash();
+    let (start, end) = hash.split_at(34);
+    for invisible in ['\u{200b}', '\u{ad}'] {
+        let found = pasted(&format!("my tx {start}{invisible}{end} is stuck"));
+        let PastedContent::Partial { hash: Some(read), .. } = &found[0].1 else { panic!("{found:?}") };
+        assert_eq!(read.as_str(), hash);
+    }
+}
+
+#[test]
 fn labelled_values_complete_the_only_hash_of_a_text() {
     let mut tx = fixtures::transaction(1);
     tx.params.request_id = Some("9c1e-77".into());

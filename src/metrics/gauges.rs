@@ -198,7 +198,9 @@ fn register_team(team: &TeamStatus, now: DateTime<Utc>, registry: &mut Registry)
     lag.set(team.behind_since.map_or(0.0, |since| span::between(since, now).as_secs_f64()));
     let help = "How long the oldest entry waits that isn't applied yet";
     registry.register_with_unit("team_lag", help, Unit::Seconds, lag);
-    let (poller, is_live) = (team.poller.as_ref(), team.link == TeamLink::Live);
+    let is_live = team.link == TeamLink::Live;
+    // While the database is away, nobody of the team is known to poll.
+    let poller = team.poller.as_ref().filter(|_| is_live);
     let is_here = poller.is_some_and(|poller| poller.host == team.host);
     let epoch = poller.and_then(|poller| poller.epoch).unwrap_or(0);
     for (name, help, number) in [

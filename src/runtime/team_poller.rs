@@ -156,9 +156,9 @@ impl TeamPoller {
 
     async fn supervise_children(&self, stop: impl Future<Output = ()>) -> Result<()> {
         let mut stop = pin!(stop);
-        let mut failures = 0;
+        let (mut failures, mut refusal) = (0, String::new());
         loop {
-            let pause = match self.run_child(stop.as_mut()).await {
+            let pause = match self.run_child(&mut refusal, stop.as_mut()).await {
                 Ok(None) => return Ok(()),
                 Ok(Some(pause)) => {
                     failures = 0;
@@ -177,8 +177,13 @@ impl TeamPoller {
         }
     }
 
-    /// Runs one child. Returns the pause before the next one; `None` if `stop` has resolved.
-    async fn run_child(&self, mut stop: impl Future<Output = ()> + Unpin) -> Result<Option<Duration>> {
+    /// Runs one child. Returns the pause before the next one; `None` if `stop` has resolved. `refusal` is the last reason
+    /// why a child may not poll, which is logged once.
+    async fn run_child(
+        &self,
+        refusal: &mut String,
+        mut stop: impl Future<Output = ()> + Unpin,
+    ) -> Result<Option<Duration>> {
         let mut child = spawn()?;
         let mut input = child.stdin.take().ok_or_else(|| eyre!("no pipe to the poller"))?;
         if let Some(output) = child.stdout.take() {
@@ -215,9 +220,12 @@ impl TeamPoller {
                 bail!("the team's database refuses the poller's login")
             }
             Some(code) if code == i32::from(MAY_NOT_POLL.code()) => {
-                tracing::warn!(profile = self.order.profile, "this process doesn't poll: {}", reason.trim());
-                stop.await;
-                Ok(None)
+                if *refusal != reason {
+                    tracing::warn!(profile = self.order.profile, "this process doesn't poll: {}", reason.trim());
+                    *refusal = reason;
+                }
+                // The owner may grant the role what it needs.
+                Ok(Some(MAX_RESTART_PAUSE))
             }
             Some(code) => bail!("the poller process ended with exit code {code}: {}", reason.trim()),
         }

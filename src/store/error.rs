@@ -82,13 +82,18 @@ pub enum StoreError {
     /// A compressed text can't be decompressed.
     #[error("a stored text can't be decompressed: {0}")]
     Unpack(String),
+    /// A line of a file of operations can't be read.
+    #[error("line {line}: {reason}")]
+    UnreadableLine { line: usize, reason: String },
     /// A newer hoptop wrote to the team's log.
     #[error(
         "update hoptop on this machine: the team's store has format {found} and this hoptop knows formats up to {known}"
     )]
     NewerFormat { found: u16, known: u16 },
     /// The store is a replica of another team's log.
-    #[error("the file is the replica of another team's store; choose another file with --db")]
+    #[error(
+        "the file is the replica of another team's store, or of this one before it was emptied; delete the file and those beside it, or choose another one with --db"
+    )]
     OtherTeam,
     /// The store holds data that isn't in any log.
     #[error(

@@ -61,7 +61,9 @@ pub enum TeamError {
     #[error("the team's database refuses the login: {0}; check the role in the store's URL and its password")]
     Login(String),
     /// The role may not do this.
-    #[error("the team's database refuses: {0}; ask the owner of the team's store to grant your role what it needs")]
+    #[error(
+        "the team's database refuses: {0}; ask the owner of the team's store to grant your role hoptop_member, or hoptop_poller to poll"
+    )]
     Permission(String),
     /// The role may not create the team's store.
     #[error(

@@ -40,9 +40,6 @@ pub(crate) struct DeleteArgs {
 /// Deletes all named transactions. Deletes nothing if one of them can't be found, or without `--yes`.
 pub(crate) fn delete(args: &DeleteArgs, cx: &mut Context) -> Result<Exit> {
     let Some(named) = cx.find_all(&args.transactions)? else { return Ok(Exit::Error) };
-    if cx.store.team().is_some() {
-        writeln!(cx.err, "{KEPT_BY_DATABASE}")?;
-    }
     if !args.yes {
         for (TransactionKey { hash, .. }, _) in &named {
             writeln!(cx.err, "{hash} would be deleted, with its history, notes and alerts")?;
@@ -56,6 +53,9 @@ pub(crate) fn delete(args: &DeleteArgs, cx: &mut Context) -> Result<Exit> {
     let transactions = named.into_iter().map(|(key, _)| key).collect();
     let count = cx.store.apply(Operation::Delete { transactions }, cx.now.wall).wait()?.changed()?;
     writeln!(cx.out, "{count} deleted")?;
+    if cx.store.team().is_some() {
+        writeln!(cx.err, "{KEPT_BY_DATABASE}")?;
+    }
     Ok(Exit::Success)
 }
 

@@ -152,11 +152,15 @@ fn as_term(argument: &str) -> Option<String> {
     let mut words = body.split_whitespace();
     let key = words.next().and_then(parse_key);
     let is_text = key.is_some_and(|key| TEXT_KEYS.contains(&key));
+    // The filter's parser names the mistake.
+    let mut first = body.split_whitespace();
+    let is_comparison = matches!(first.next(), Some("age" | "due" | "checked"))
+        && first.next().is_some_and(|word| word.starts_with(['<', '>']));
     let joins_terms = |word: &str| !is_text && word.eq_ignore_ascii_case("or") || parse_key(word).is_some();
     if argument.is_empty() {
         return None;
     }
-    if has_marks || !body.contains(char::is_whitespace) || words.any(joins_terms) {
+    if has_marks || is_comparison || !body.contains(char::is_whitespace) || words.any(joins_terms) {
         return Some(argument.to_owned());
     }
     Some(match (key, body.split_once(':')) {

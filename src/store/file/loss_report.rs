@@ -10,9 +10,10 @@ use std::{
 };
 
 use chrono::{DateTime, Utc};
+use rusqlite::Connection;
 
 use super::{
-    backup,
+    backup, connection,
     header::FileHeader,
     open_marker::ExitState,
     paths::{self, TIMESTAMP_FORMAT},
@@ -90,9 +91,22 @@ fn report_lost_file(path: &Path, at: DateTime<Utc>) -> String {
         Ok(moved) => (moved, format!("all its backups were moved to {}", folder.display())),
         Err(error) => (newest.path.clone(), format!("its backups can't be moved to a separate folder: {error}")),
     };
+    if is_copy_of_team(&newest) {
+        return format!(
+            "this machine's copy of the team's store, {}, was missing; it is loaded again from the team, and {backups}",
+            path.display()
+        );
+    }
     format!(
         "the store {path} is missing, so an empty one was created; {backups}; the newest is {newest}; `hoptop --db {path} restore {newest}` restores it",
         path = path.display(),
         newest = newest.display()
     )
+}
+
+/// Whether a backup is that of a replica. A backup that can't be read counts as that of a store of its own.
+fn is_copy_of_team(backup: &Path) -> bool {
+    let opened = connection::open_for_reading(backup);
+    let row = |db: Connection| db.query_row("SELECT EXISTS (SELECT 1 FROM replica)", [], |row| row.get(0));
+    opened.is_ok_and(|db| row(db).unwrap_or(false))
 }

@@ -19,4 +19,4 @@ pub(super) mod paths;
 pub(super) mod recovery;
 mod recovery_source;
 pub(super) mod restore;
-mod sql_functions;
+pub(super) mod sql_functions;

@@ -50,6 +50,10 @@ pub(crate) fn open(path: &Path, lasting_at: Option<DateTime<Utc>>) -> Result<Ope
     if let Some(kind) = filesystem::network_kind(nearest_folder(path)) {
         return Err(StoreError::Network { path: path.to_owned(), kind });
     }
+    if path.is_dir() {
+        let reason = "it is a folder; choose a file in that folder".to_owned();
+        return Err(StoreError::Open { path: path.to_owned(), reason });
+    }
     if paths::is_backup(path) && path.exists() {
         return open_backup(path);
     }

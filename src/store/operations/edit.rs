@@ -134,16 +134,17 @@ fn plan_labels(tx: &TransactionHeader, add: &[String], remove: &[String], author
 /// so already get no step.
 fn plan_handling(db: &Connection, keys: &[AlertKey], handling: Option<&Handling>) -> Result<Vec<EditStep>> {
     let mut steps = Vec::new();
+    let has_one_subject = keys.windows(2).all(|pair| matches!(pair, [one, other] if one.about == other.about));
     for key in keys {
         let Some(active) = alerts::by_key(db, key)? else { continue };
         let after = match (&active.handling, handling) {
             (Some(before), Some(after)) if is_same_handling(before, after) => {
                 let is_own = before.author() == after.author();
-                // The first acknowledgement of an alert stays. A new note replaces the old note only if the edit names
-                // one alert.
+                // The first acknowledgement of an alert stays. A new note replaces the old note only if the edit is
+                // about one transaction or profile.
                 match (before, after) {
                     (Handling::Acknowledged(before), Handling::Acknowledged(after))
-                        if keys.len() == 1 && after.note.is_some() && before.note != after.note =>
+                        if has_one_subject && after.note.is_some() && before.note != after.note =>
                     {
                         let at = if is_own { before.at } else { after.at };
                         Some(Handling::Acknowledged(Acknowledgement { at, ..after.clone() }))

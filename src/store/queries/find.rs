@@ -86,7 +86,12 @@ impl Reader {
                 return Ok(found);
             }
         }
-        if text.is_empty() || text.contains("://") { Ok(found) } else { self.find_given(&text) }
+        match text.as_str() {
+            "" => Ok(found),
+            // A ticket may be a URL, too.
+            url if url.contains("://") => self.select(BY_TICKET, url),
+            given => self.find_given(given),
+        }
     }
 
     /// Returns transactions that were tracked with this ID, ticket or address, or with this part of a hash or an ID. A

@@ -22,7 +22,13 @@ use crate::{
         team::{LogEntry, LogPosition, Nonce},
     },
     process::files,
-    store::{error::Result, file::paths, queries::find, reader::Reader, statement::CachedStatements},
+    store::{
+        error::{Result, StoreError},
+        file::paths,
+        queries::find,
+        reader::Reader,
+        statement::CachedStatements,
+    },
 };
 
 /// The number of entries of the log that this machine's own entries are kept for.
@@ -129,7 +135,7 @@ const APPENDED: &[u8] = b"#";
 /// Reads the operations that are not yet in the log again, each with the offset of its line.
 ///
 /// # Errors
-/// [`StoreError::Unpack`](crate::store::StoreError::Unpack) with the number of the first line that is no operation.
+/// [`StoreError::UnreadableLine`] for the first line that is no operation.
 pub(crate) fn read_operations(mut text: impl BufRead) -> Result<Vec<(u64, Envelope)>> {
     let (mut operations, mut offset, mut line) = (Vec::new(), 0, Vec::new());
     for number in 1.. {
@@ -140,7 +146,9 @@ pub(crate) fn read_operations(mut text: impl BufRead) -> Result<Vec<(u64, Envelo
         }
         if !line.starts_with(APPENDED) {
             let operation = serde_json::from_slice(&line);
-            operations.push((offset, operation.map_err(|error| unpack_error(format!("line {number}: {error}")))?));
+            let unreadable =
+                |error: serde_json::Error| StoreError::UnreadableLine { line: number, reason: error.to_string() };
+            operations.push((offset, operation.map_err(unreadable)?));
         }
         offset += length as u64;
     }

@@ -17,7 +17,7 @@ use crate::{
     store::{
         Store,
         error::{Result, StoreError, StoreFault},
-        file::{connection, migrate},
+        file::{connection, migrate, sql_functions},
         operations,
     },
 };
@@ -110,6 +110,7 @@ impl Store {
     ) -> Result<LogPosition> {
         let Some(snapshot) = snapshot else { return self.load_blank(team, loss) };
         let mut source = Connection::open(snapshot)?;
+        sql_functions::register(&source)?;
         let found = migrate::version(&source)?;
         if found > migrate::LATEST {
             return Err(StoreError::Newer { path: snapshot.to_owned(), found, known: migrate::LATEST });

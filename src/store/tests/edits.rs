@@ -50,9 +50,8 @@ fn every_edit_can_be_undone_and_redone_and_stays_in_the_history() {
         HistoryLine::Observation(..) => None,
     });
     let sentences: Vec<_> = sentences.collect();
-    // The first label edit adds two labels, so that it has two entries. Only undoing `Untrack` has an entry that begins
-    // so.
-    for (how, count) in [("edited: ", 6), ("undone: ", 7), ("redone: ", 6)] {
+    // The first label edit adds two labels, so that it has two entries. `Untrack` has such an entry only when it is undone.
+    for (how, count) in [("edited: ", 6), ("edited (undo): ", 7), ("edited (redo): ", 6)] {
         assert_eq!(sentences.iter().filter(|sentence| sentence.starts_with(how)).count(), count, "{how}{sentences:?}");
     }
 }

@@ -237,6 +237,26 @@ fn light_replica_differs_in_the_bodies_alone_and_finds_them_in_the_log() {
 }
 
 #[test]
+fn light_replica_loads_a_snapshot_whose_records_are_packed_with_bodies() {
+    let ((folder, whole), (_light, light)) = (open(), open());
+    let transaction = fixtures::transaction(1).key();
+    let short = body(RouterStatus::Ongoing, 1);
+    // Long enough for a dictionary of the route, with which a record gets its body as the base.
+    let words: String = (0..200).map(|number| format!(r#""field {number}","#)).collect();
+    let text = short.body.clone().map(|text| text.replacen('{', &format!(r#"{{"fields":[{words}0],"#), 1));
+    let operation = Operation::Observe { transaction, observation: Box::new(Observation { body: text, ..short }) };
+    replicate(&whole, TEAM, vec![tracks(1), entry(2, vec![operation])], vec![]).unwrap();
+    let db = Connection::open(whole.path()).unwrap();
+    let based = "SELECT count(*) FROM records WHERE record_base IS NOT NULL";
+    assert_eq!(db.query_row(based, [], |row| row.get::<_, i64>(0)).unwrap(), 1);
+    let file = folder.path().join("snapshot.db");
+    whole.write_snapshot(&file).unwrap();
+    assert_eq!(light.load_snapshot(Some(&file), TEAM, None, true).unwrap().seq, 2);
+    let record = |store: &Store| store.reader().unwrap().transaction(RowId(1)).unwrap().unwrap().record;
+    assert!(record(&light).is_some() && record(&light) == record(&whole));
+}
+
+#[test]
 fn lost_entries_are_saved_and_read_again_until_they_are_appended() {
     let (folder, store) = open();
     // A payload of three entries of which only the last is lost: nothing of it was applied anywhere else.

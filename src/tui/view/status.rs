@@ -256,7 +256,10 @@ fn obstacle_text(context: &DrawContext<'_>, profile: &str, obstacle: PollingObst
             let until = until.with_timezone(&zone).format("%H:%M");
             format!("PAUSED until {until} ({} resumes)   ", context.key(CommandId::Pause))
         }
-        PollingObstacle::NoPoller if let Some(link) = team_link(context) => match link {
+        PollingObstacle::NoPoller if let Some(team) = &model.team => match &team.link {
+            TeamLink::Live if !team.members.is_empty() && !team.has_candidate(profile) => {
+                "NOT POLLING: no connected machine is ready to poll; one needs the role hoptop_poller   ".to_owned()
+            }
             TeamLink::Connecting | TeamLink::CatchingUp | TeamLink::Live => {
                 "NOT POLLING: the team is choosing a machine   ".to_owned()
             }
@@ -332,8 +335,9 @@ fn freshness(context: &DrawContext<'_>, oldest: Option<Duration>, freshness: Fre
             return Span::styled(format!("no answer since the start {since} ago   "), theme.critical());
         }
     };
-    // On a narrow screen the colour says whether the target is met, if the theme has colours.
-    let has_target = header::is_wide(context.model.size.0) || theme.good() == theme.warning();
+    // On a narrow screen the colour says whether the target is met. Without colours, a missed target is named.
+    let is_missed_unseen = theme.good() == theme.warning() && freshness != Freshness::Fresh;
+    let has_target = header::is_wide(context.model.size.0) || is_missed_unseen;
     let target = if has_target { format!(" (target {target})") } else { String::new() };
     Span::styled(format!("answers {at_most} {} old{target}   ", seconds(oldest)), style)
 }
@@ -388,10 +392,6 @@ fn team(context: &DrawContext<'_>, columns: usize) -> Option<Line<'static>> {
     let label = label(context, "Team", LABEL);
     let room = columns.saturating_sub(width::display_width(&label.content));
     Some(Line::from(vec![label, Span::raw(width::cut(&text, room, context.theme.ellipsis))]))
-}
-
-fn team_link<'a>(context: &'a DrawContext<'_>) -> Option<&'a TeamLink> {
-    context.model.team.as_ref().map(|team| &team.link)
 }
 
 /// Returns the name of a member's machine and its person.

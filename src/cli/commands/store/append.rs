@@ -31,8 +31,8 @@ pub(super) fn append(args: &AppendArgs, cx: &mut Context) -> Result<Exit> {
     let path = text::clean_path(&args.file);
     let file = File::options().read(true).write(true).open(&args.file);
     let mut file = file.wrap_err_with(|| format!("{path} can't be opened for reading and writing"))?;
-    let operations =
-        own_entries::read_operations(BufReader::new(&file)).wrap_err_with(|| format!("{path} is no such file"))?;
+    let operations = own_entries::read_operations(BufReader::new(&file))
+        .wrap_err_with(|| format!("{path} isn't a file of lost changes"))?;
     let count = operations.len();
     for (done, (offset, Envelope { operation, stamp, .. })) in operations.into_iter().enumerate() {
         let store = cx.store.clone().with_author(stamp.author);

@@ -71,7 +71,8 @@ impl WatchBar {
 
     /// Draws the bar: `done` of `all` transactions are no longer awaited.
     pub(crate) fn draw(&self, done: usize, all: usize, poller: Option<&PollerReport>, now: DateTime<Utc>) {
-        if let Some(bar) = &self.handle.0 {
+        // Nothing of nothing would look complete.
+        if let Some(bar) = self.handle.0.as_ref().filter(|_| all > 0) {
             bar.set_length(all as u64);
             bar.set_position(done as u64);
             let parts = [poller.map(budget_text), time_left_text(self.expected.values().copied(), poller, now)];

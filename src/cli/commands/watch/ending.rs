@@ -107,6 +107,17 @@ impl EndState<'_> {
             Exit::Unauthorized => Some(
                 "the service refused the integrator ID; check where it comes from, and that it belongs to this base URL",
             ),
+            Exit::NeedsAttention if self.chosen.values().any(|progress| progress.is_contradicted) => {
+                Some("a later answer contradicts a transaction that settled; `hoptop list is:attention` shows it")
+            }
+            Exit::NeedsAttention
+                if self.chosen.values().any(|progress| !progress.is_polled && !progress.is_settled) =>
+            {
+                Some(
+                    "a transaction is no longer polled, because the service rejected it or a person stopped the polling",
+                )
+            }
+            Exit::NeedsAttention => None,
             Exit::Unreachable => Some("no usable answer was received; check the base URL, the network and the service"),
             // The input's own error was printed.
             Exit::Usage if self.chosen.is_empty() && self.input_exit != Some(Exit::Success) => None,
@@ -120,13 +131,9 @@ impl EndState<'_> {
                 }
                 (true, 0, false) => "no transaction was tracked; --allow-empty accepts that nothing is watched",
             }),
-            Exit::Success
-            | Exit::Error
-            | Exit::NotSettled
-            | Exit::NeedsAttention
-            | Exit::Interrupted
-            | Exit::HungUp
-            | Exit::Terminated => None,
+            Exit::Success | Exit::Error | Exit::NotSettled | Exit::Interrupted | Exit::HungUp | Exit::Terminated => {
+                None
+            }
         }
     }
 }

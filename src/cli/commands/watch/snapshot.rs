@@ -195,7 +195,10 @@ impl MissingNames {
 
     /// Returns the first name that is a whole hash. Its transaction isn't tracked.
     pub(crate) fn missing_hash(&self) -> Option<&String> {
-        self.names.iter().find(|name| is_evm_hash(&TxHash::new(name.as_str())))
+        // The names of a filter are in lower case, in which a Solana hash has its length alone.
+        let is_solana_hash =
+            |name: &str| (80..=90).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_alphanumeric());
+        self.names.iter().find(|name| is_evm_hash(&TxHash::new(name.as_str())) || is_solana_hash(name))
     }
 
     /// Returns a sentence for a watch without one of its transactions.

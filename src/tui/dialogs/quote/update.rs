@@ -10,6 +10,7 @@ use super::state::{QuoteForm, QuoteOutcome, QuoteStage};
 use crate::{
     clock::Now,
     domain::{change::ChangeKind, poller::PollerReport, text},
+    intake,
     store::{Changes, QuoteSubmission, StoredQuote},
     tui::{
         dialogs::Dialog,
@@ -217,6 +218,12 @@ fn track(form: &mut QuoteForm) -> Vec<Effect> {
     let QuoteStage::Tracking { answer, hash, error, is_sent } = &mut form.stage else { return Vec::new() };
     match answer.transaction(hash.value()) {
         Ok(new) => {
+            let doubt = intake::length_warning(&new.params.transaction_id, &new.params.from_chain);
+            let doubt = doubt.map(|doubt| format!("{doubt}; Enter again tracks it"));
+            if doubt.is_some() && *error != doubt {
+                *error = doubt;
+                return Vec::new();
+            }
             *is_sent = true;
             vec![Effect::Import(vec![new])]
         }

@@ -445,15 +445,17 @@ impl ListState {
     }
 }
 
-/// Whether two parts of a list overlap and have the same rows in the same order there.
+/// Whether two parts of a list overlap and have the same rows in the same order there, and no row moved from before the
+/// overlap into it or behind it.
 fn continues(before: &[RowId], after: &[RowId]) -> bool {
     let position = |rows: &[RowId], row: Option<&RowId>| rows.iter().position(|own| Some(own) == row);
-    let overlap = match (position(before, after.first()), position(after, before.first())) {
-        (Some(shift), _) => before.get(shift..).zip(Some(after)),
-        (None, Some(shift)) => Some(before).zip(after.get(shift..)),
-        (None, None) => None,
+    let (higher, lower, shift) = match (position(before, after.first()), position(after, before.first())) {
+        (Some(shift), _) => (before, after, shift),
+        (None, Some(shift)) => (after, before, shift),
+        (None, None) => return false,
     };
-    overlap.is_some_and(|(one, other)| one.iter().zip(other).all(|(one, other)| one == other))
+    let (skipped, overlap) = higher.split_at_checked(shift).unwrap_or((higher, &[]));
+    !skipped.iter().any(|row| lower.contains(row)) && overlap.iter().zip(lower).all(|(one, other)| one == other)
 }
 
 #[cfg(test)]
@@ -641,6 +643,14 @@ mod tests {
         load(&mut list, &reordered);
         assert_eq!((list.selected, list.total), (Some(RowId(1)), Some(131)));
         assert_eq!(list.position_text().0, "131");
+    }
+
+    #[test]
+    fn part_after_a_row_moved_behind_the_overlap_does_not_continue_the_part_before() {
+        let before = rows([1, 2, 3, 4, 5]);
+        assert!(continues(&before, &rows([3, 4, 5, 6])) && continues(&rows([3, 4, 5, 6]), &before));
+        let moved = rows([3, 4, 5, 1]);
+        assert!(!continues(&before, &moved) && !continues(&moved, &before));
     }
 
     #[test]

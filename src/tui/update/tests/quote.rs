@@ -113,7 +113,9 @@ fn invalid_hash_stays_in_the_field() {
     };
     assert!(wrong(&model).contains("a hash has at least"), "{}", wrong(&model));
     type_in(&mut model, "2345678", now());
-    press(&mut model, &["Enter"], now());
+    assert_eq!(press(&mut model, &["Enter"], now()), []);
+    assert!(wrong(&model).ends_with("a complete hash has 64; Enter again tracks it"), "{}", wrong(&model));
+    assert!(matches!(press(&mut model, &["Enter"], now())[..], [Effect::Import(_)]));
     model.apply(Msg::Imported(Err("the disk is full".into())), now());
     assert_eq!(wrong(&model), "the disk is full");
     press(&mut model, &["Esc"], now());

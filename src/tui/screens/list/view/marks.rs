@@ -60,9 +60,10 @@ pub(crate) fn marks_text(context: &DrawContext<'_>) -> Option<String> {
 pub(crate) fn draw_over_line(context: &DrawContext<'_>, line: Rect, frame: &mut Frame<'_>) {
     let Some(words) = marks_text(context) else { return };
     let text = width::cut(&format!(" {words} "), usize::from(line.width.saturating_sub(1)), context.theme.ellipsis);
-    let columns = u16::try_from(width::display_width(&text)).unwrap_or(u16::MAX);
-    let area = Rect { x: line.x.saturating_add(1), height: 1, width: columns, ..line }.intersection(line);
+    // The rest of the line covers what was there before.
+    let rest = Span::styled(context.theme.border.horizontal_top.repeat(usize::from(line.width)), context.theme.dim());
+    let area = Rect { x: line.x.saturating_add(1), height: 1, ..line }.intersection(line);
     if area.area() > 0 {
-        frame.render_widget(Line::from(Span::styled(text, context.theme.label())), area);
+        frame.render_widget(Line::from(vec![Span::styled(text, context.theme.label()), rest]), area);
     }
 }
