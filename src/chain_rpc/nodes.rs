@@ -73,9 +73,9 @@ impl ChainNodes {
         self.settings.values().cloned().collect()
     }
 
-    /// Whether the settings name a node of this chain.
+    /// Whether the settings name a node of this chain, and the chain can be asked: it is an EVM chain.
     pub(crate) fn has_node(&self, chain: &ChainId) -> bool {
-        self.settings.contains_key(chain)
+        chain_number(chain).is_some() && self.settings.contains_key(chain)
     }
 
     /// Returns the chains that wait for the service to name a node.

@@ -401,6 +401,9 @@ impl ChangeKind {
 
 /// Returns a status in words. A status that isn't documented is unchanged.
 fn status_text(status: &str) -> String {
+    if status.trim().is_empty() {
+        return "(empty)".to_owned();
+    }
     let is_documented = RouterStatus::DOCUMENTED.iter().any(|documented| documented.name() == status);
     if is_documented { status.replace('_', " ") } else { status.to_owned() }
 }

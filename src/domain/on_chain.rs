@@ -181,7 +181,9 @@ impl OnChain {
     /// must not erase the result of another machine.
     pub(crate) fn with_second_of(self, previous: Option<&Self>) -> Self {
         match (&self.source.verdict, previous) {
-            (ChainVerdict::CannotBeAsked(_), Some(previous)) => {
+            (ChainVerdict::CannotBeAsked(_), Some(previous))
+                if !matches!(previous.source.verdict, ChainVerdict::CannotBeAsked(_)) =>
+            {
                 Self { source: previous.source.clone(), repeats: previous.repeats, ..self }
             }
             _ => self,

@@ -129,6 +129,8 @@ impl ProfileHealth {
                 self.next_probe = now + REFUSED_PROBE_INTERVAL;
                 return None;
             }
+            // A request that was under way when the outage began is no probe.
+            HealthState::Unreachable { .. } if now < self.next_probe => return None,
             HealthState::Unreachable { probes } => probes.saturating_add(1),
             HealthState::Live | HealthState::Throttled { .. }
                 if self.consecutive_failures < FAILURES_TO_OPEN || self.has_answered_recently(now) =>
@@ -219,12 +221,17 @@ mod tests {
             health.apply_result(Some(&outage()), at(0)),
             Some(ProfileEvent::Unreachable("connection refused".into()))
         );
-        let mut probes = Vec::new();
+        let (mut pauses, mut now) = (Vec::new(), at(0));
         for _ in 0..6 {
-            probes.push(health.probe_at().unwrap().0.as_secs());
-            assert_eq!(health.apply_result(Some(&outage()), at(0)), None);
+            let probe_at = health.probe_at().unwrap();
+            pauses.push(probe_at.since(now).as_secs());
+            // A request that was sent before the outage was known fails late.
+            assert_eq!(health.apply_result(Some(&outage()), now), None);
+            assert_eq!(health.probe_at(), Some(probe_at));
+            now = probe_at;
+            assert_eq!(health.apply_result(Some(&outage()), now), None);
         }
-        assert_eq!(probes, [5, 10, 20, 40, 60, 60]);
+        assert_eq!(pauses, [5, 10, 20, 40, 60, 60]);
         assert_eq!(health.apply_result(None, at(0)), Some(ProfileEvent::Recovered));
         assert_eq!((health.probe_at(), health.poller_health()), (None, PollerHealth::Live));
     }

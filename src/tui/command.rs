@@ -174,7 +174,7 @@ macro_rules! command_table {
                 => |model, now| open_recent(model, now.mono);
             Pane          View               [List]                          "pane"          ""         ["P"]            "place the detail beside the list or below the list, or show only the verdict"
                 => |model, now| next_pane(model, now.mono);
-            Add           Track              [List Detail Alerts Stats]      "add"           "add"      ["n"]            "add or find: paste hashes, URLs, CSV, JSON, curl or ticket text"
+            Add           Track              [List Detail Alerts]            "add"           "add"      ["n"]            "add or find: paste hashes, URLs, CSV, JSON, curl or ticket text"
                 => |model, _| { model.dialog = Dialog::Add(Box::default()) };
             Quote         Track              [List Detail Alerts]            "quote"         ""         ["T"]            "request a quote, and track a transaction with its quoteId"
                 => |model, _| quote::update::open(model);

@@ -155,6 +155,13 @@ async fn a_transaction_that_was_seen_and_is_gone_was_replaced() {
     assert_eq!(asked.source.verdict, ChainVerdict::Dropped);
 }
 
+#[test]
+fn chain_that_is_not_evm_has_no_node_even_if_the_settings_name_one() {
+    let nodes = nodes(&[("1", Some("http://127.0.0.1:1")), ("osmosis-1", Some("http://127.0.0.1:1"))]);
+    let has_node = |chain: &str| nodes.has_node(&ChainId::new(chain));
+    assert_eq!((has_node("1"), has_node("osmosis-1"), has_node("10")), (true, false, false));
+}
+
 #[tokio::test]
 async fn chains_and_hashes_that_are_not_evm_are_not_sent_anywhere() {
     let (url, seen) = serve(vec![unknown(42161)]).await;

@@ -218,7 +218,8 @@ impl Reader {
     /// transactions that settled before that moment. Costs O(n) in the tracked transactions.
     pub fn routes(&self, profile: &str, since: Option<DateTime<Utc>>) -> Result<Vec<RouteStats>> {
         let mut statement = self.db().prepare_cached(
-            "SELECT from_chain, to_chain, ifnull(gmp, 0), ifnull(status, ''), count(*), count(settled_at),
+            "SELECT from_chain, to_chain, ifnull(gmp, 0),
+             CASE status WHEN '' THEN 'unknown' ELSE ifnull(status, '') END, count(*), count(settled_at),
              count(*) FILTER (WHERE settled_at IS NULL AND untracked = 0),
              min(submitted) FILTER (WHERE settled_at IS NULL AND untracked = 0)
          FROM transactions WHERE profile = ? AND (settled_at IS NULL OR settled_at >= ?) GROUP BY 1, 2, 3, 4",

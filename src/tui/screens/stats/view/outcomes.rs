@@ -26,7 +26,7 @@ pub(crate) fn draw(context: &DrawContext<'_>, summary: &RouteSummary, pane: Rect
     let indented = Rect { x: pane.x + 1, width: pane.width.saturating_sub(2), ..pane };
     if summary.tracked == 0 {
         let key = context.key(CommandId::Add);
-        let text = format!("Outcomes appear here. Press {key} to add a transfer, or run `hoptop import`.");
+        let text = format!("Outcomes appear here. Press {key} in the list to add a transfer, or run `hoptop import`.");
         return put_lines(labelled_at(0, "", &text, columns, context.theme.dim()), indented, frame);
     }
     let mut lines = vec![stacked_bar(context, summary, columns)];
