@@ -154,13 +154,14 @@ pub(super) fn wait_for_team(store: &Store, store_use: StoreUse) -> Result<()> {
     let away = match &link {
         TeamLink::Connecting => Some("it doesn't answer".to_owned()),
         TeamLink::Away { reason, .. } => Some(text::clean(reason)),
-        TeamLink::CatchingUp | TeamLink::Live | TeamLink::Refused { .. } => None,
+        TeamLink::CatchingUp => Some("it hasn't sent everything yet".to_owned()),
+        TeamLink::Live | TeamLink::Refused { .. } => None,
     };
     // Without a copy, an empty answer would mean "nothing", not "unknown". A watch goes on trying.
-    if let Some(reason) = away.filter(|_| store_use == StoreUse::Read)
-        && store.reader()?.replica()?.is_none_or(|replica| replica.is_blank)
+    if let Some(reason) = away.filter(|_| matches!(store_use, StoreUse::Read | StoreUse::Examined))
+        && store.reader()?.replica()?.is_none_or(|replica| replica.position.seq == 0 && replica.is_blank)
     {
-        bail!("the team's store can't be reached: {reason}; this machine has no copy of it yet");
+        bail!("the team's store can't be read: {reason}; this machine has no copy of it yet");
     }
     match link {
         TeamLink::Live => {}

@@ -31,7 +31,9 @@ use super::{
 /// undo resumes no polling that was stopped since. 8: a 429 keeps a person's request, a chain's answer ends the handling of
 /// a less severe alert, and a deletion removes the summaries of edits. 9: a "not found" replaces an undocumented status and
 /// counts as an answer, another reason of a refusal raises its alert again, and undo changes only the parameters that the
-/// edit changed, removes what two people had set after both undo, and stops at an edit that can't be undone.
+/// edit changed, removes what two people had set after both undo, and stops at an edit that can't be undone. 10: a new note
+/// replaces that of all acknowledged alerts of one transaction, the summary of a removed ticket says so, and a new reason
+/// why a chain can't be asked replaces the old one.
 pub(crate) const FORMAT: u16 = 10;
 
 /// The key of an alert in every store.

@@ -118,11 +118,6 @@ impl TeamStatus {
         self.members.iter().filter(is_open).map(|member| member.author.as_str())
     }
 
-    /// Whether a connected machine polls for a profile, or takes over if the one that polls ends.
-    pub(crate) fn has_candidate(&self, profile: &str) -> bool {
-        self.members.iter().any(|member| member.polls.iter().any(|name| name == profile))
-    }
-
     /// Whether the team is known, and none of its machines polls for a profile.
     pub(crate) fn is_unpolled(&self, profile: &str) -> bool {
         let polls = |member: &TeamMember| member.epoch.is_some() && member.polls.iter().any(|name| name == profile);

@@ -321,7 +321,7 @@ impl<'a> RowReader<'a> {
         if value.contains(' ') {
             return self.add_error(field, &format!("`{value}` contains spaces; give only the hash"));
         }
-        if TxHash::parse_short(&value).is_some() {
+        if TxHash::parse_short(value.rsplit(':').next().unwrap_or(&value)).is_some() {
             return self.add_error(field, &format!("`{value}` is a shortened hash; give the complete hash"));
         }
         let is_any_hash = |text: &str| hashes::hex_digits(text).is_some() || hashes::is_hash(text);

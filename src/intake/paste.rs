@@ -109,9 +109,11 @@ pub fn parse_paste(text: &str, options: &ReadOptions) -> Vec<PasteFinding> {
     let visible: String = text.chars().filter(|letter| letter.is_ascii() || !is_dropped(*letter)).collect();
     let (text, cut_at) = truncate_to_limits(&visible);
     let mut found = read_document(text, options).unwrap_or_else(|| read_lines(text, options));
-    mark_duplicates(&mut found);
+    // A text that repeats its hash has one hash. Rows and requests get no values from the text around them.
+    mark_duplicates(&mut found, |origin| matches!(origin, PasteOrigin::Text | PasteOrigin::Link));
     fill_labelled(&mut found, text, options);
     guess_route(&mut found, text);
+    mark_duplicates(&mut found, |_| true);
     if let Some(line) = cut_at {
         let reason = format!(
             "only the first {LINE_LIMIT} lines and {} KiB of a paste are read; import the rest from a file: hoptop import",
@@ -386,8 +388,8 @@ fn take_guess(found: &mut [PasteFinding], hash: &TxHash, guessed: Option<ChainId
 }
 
 /// Marks lines whose transaction another line has too, or has more completely. Tickets quote themselves, and batches
-/// get pasted twice.
-fn mark_duplicates(found: &mut [PasteFinding]) {
+/// get pasted twice. Of the incomplete ones only those of the chosen origins count.
+fn mark_duplicates(found: &mut [PasteFinding], is_chosen: impl Fn(PasteOrigin) -> bool) {
     let mut complete: HashMap<(String, ChainId), usize> = HashMap::new();
     let mut by_hash: HashMap<String, usize> = HashMap::new();
     for pasted in found.iter_mut() {
@@ -402,7 +404,7 @@ fn mark_duplicates(found: &mut [PasteFinding]) {
         }
     }
     let mut guesses = Vec::new();
-    for pasted in found.iter_mut() {
+    for pasted in found.iter_mut().filter(|pasted| is_chosen(pasted.origin)) {
         let PastedContent::Partial { hash: Some(hash), guess, .. } = &pasted.content else { continue };
         let (hash, guess) = (hash.clone(), guess.clone());
         match by_hash.get(&hash.key()) {

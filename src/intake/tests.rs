@@ -588,6 +588,11 @@ fn text_that_repeats_its_hash_keeps_its_values_and_the_chain_of_its_link() {
         let PastedContent::Partial { guess, .. } = &found[0].1 else { panic!("{found:?}") };
         assert_eq!(guess, &Some(ChainId::new("42161")), "{text}");
     }
+    let request = format!(
+        "https://api.example/v2/status?transactionId={hash}&fromChainId=42161&toChainId=8453\nTx: {hash}\nFrom chain: 42161\nTo chain: 8453\nQuote ID: 5f2a90aa"
+    );
+    let found = pasted(&request);
+    assert!(found.iter().any(|(_, found)| matches!(found, PastedContent::Complete(_))), "{found:?}");
 }
 
 #[test]

@@ -199,10 +199,10 @@ fn register_team(team: &TeamStatus, now: DateTime<Utc>, registry: &mut Registry)
     let help = "How long the oldest entry waits that isn't applied yet";
     registry.register_with_unit("team_lag", help, Unit::Seconds, lag);
     let is_live = team.link == TeamLink::Live;
+    let epoch = team.poller.as_ref().and_then(|poller| poller.epoch).unwrap_or(0);
     // While the database is away, nobody of the team is known to poll.
     let poller = team.poller.as_ref().filter(|_| is_live);
     let is_here = poller.is_some_and(|poller| poller.host == team.host);
-    let epoch = poller.and_then(|poller| poller.epoch).unwrap_or(0);
     for (name, help, number) in [
         ("team_up", "Whether this process follows the log of the team's store", u64::from(is_live)),
         ("team_applied_entry", "Number of the newest entry that this machine has applied", team.applied),

@@ -51,7 +51,7 @@ use crate::{
     store::Store,
     team::{
         self, Connector, Fence, HolderId, LeaseDriver, LeaseStatus, PasswordSources, ReleaseRequest, SendPermission,
-        SessionOptions, TeamError,
+        SessionOptions, TeamDatabase, TeamError,
     },
 };
 
@@ -212,8 +212,14 @@ impl TeamPoller {
             errors.read_to_string(&mut reason).await.ok();
         }
         match status.code() {
-            None => Ok(Some(RESTART_PAUSE)),
-            Some(code) if code == i32::from(Exit::Success.code()) => Ok(Some(LONG_RESTART_PAUSE)),
+            None => {
+                refusal.clear();
+                Ok(Some(RESTART_PAUSE))
+            }
+            Some(code) if code == i32::from(Exit::Success.code()) => {
+                refusal.clear();
+                Ok(Some(LONG_RESTART_PAUSE))
+            }
             Some(code) if code == i32::from(WRONG_PASSWORD.code()) => {
                 // If the password was temporary, its source may have a new one.
                 self.access.connector.forget_password();
@@ -283,6 +289,20 @@ struct LeaseOutputs {
     fence: watch::Sender<Option<Fence>>,
 }
 
+/// Returns the exit code of a child whose role may not log in or not poll; `None` if it may, or the database is away. A
+/// refused child, which its parent starts again each minute, must not be seen by the team.
+async fn refused_exit(connector: &Connector) -> Option<Exit> {
+    let may_poll = async { Ok(TeamDatabase::connect(connector).await?.connection_info().await?.may_poll) };
+    match may_poll.await {
+        Err(TeamError::Login(_) | TeamError::PasswordMissing { .. }) => Some(WRONG_PASSWORD),
+        Ok(false) => {
+            print_line(&TeamError::not_a_poller().to_string());
+            Some(MAY_NOT_POLL)
+        }
+        Ok(true) | Err(_) => None,
+    }
+}
+
 /// Takes part in the election of the machine that polls, and polls while this machine is elected.
 async fn run_order(order: PollOrder, clock: &Clock) -> Result<Exit> {
     let ended = end_of_input();
@@ -297,8 +317,8 @@ async fn run_order(order: PollOrder, clock: &Clock) -> Result<Exit> {
     let connector = Connector::new(TeamAddress::parse(&order.address)?, sources)?;
     let integrator_id = IntegratorId::new(&order.integrator_id)?;
     let base = BaseUrl::parse(&order.base_url)?;
-    if let Err(TeamError::Login(_) | TeamError::PasswordMissing { .. }) = connector.connect().await {
-        return Ok(WRONG_PASSWORD);
+    if let Some(exit) = refused_exit(&connector).await {
+        return Ok(exit);
     }
     let (status_sender, mut lease_status) = watch::channel(LeaseStatus::default());
     let (release, release_receiver) = watch::channel(ReleaseRequest::Keep);

@@ -92,7 +92,7 @@ pub enum StoreError {
     NewerFormat { found: u16, known: u16 },
     /// The store is a replica of another team's log.
     #[error(
-        "the file is the replica of another team's store, or of this one before it was emptied; delete the file and those beside it, or choose another one with --db"
+        "the file is the replica of another team's store; choose another file with --db, or, if the store was emptied, move this file and its -wal and -shm away"
     )]
     OtherTeam,
     /// The store holds data that isn't in any log.

@@ -173,7 +173,7 @@ impl LeaseDriver {
         let info = database.connection_info().await?;
         database.listen_for_releases().await?;
         if !info.may_poll {
-            return Err(TeamError::Permission("the role isn't a member of hoptop_poller".into()));
+            return Err(TeamError::not_a_poller());
         }
         Ok((database, super::budget_key(info.salt, &self.fingerprint)))
     }

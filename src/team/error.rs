@@ -162,6 +162,11 @@ pub enum TeamError {
 }
 
 impl TeamError {
+    /// The role may not poll.
+    pub(crate) fn not_a_poller() -> Self {
+        Self::Permission("the role isn't a member of hoptop_poller".into())
+    }
+
     /// Describes an error of a connection to `server`, which messages name.
     pub(super) fn from_postgres_error(server: &str, error: &tokio_postgres::Error) -> Self {
         if let Some(error) = error.as_db_error() {

@@ -153,9 +153,11 @@ fn as_term(argument: &str) -> Option<String> {
     let key = words.next().and_then(parse_key);
     let is_text = key.is_some_and(|key| TEXT_KEYS.contains(&key));
     // The filter's parser names the mistake.
-    let mut first = body.split_whitespace();
-    let is_comparison = matches!(first.next(), Some("age" | "due" | "checked"))
-        && first.next().is_some_and(|word| word.starts_with(['<', '>']));
+    let mut first_words = body.split_whitespace();
+    let first = first_words.next().unwrap_or_default().to_lowercase();
+    let measure = first.trim_end_matches(['<', '>', '=']);
+    let is_comparison = matches!(measure, "age" | "due" | "checked")
+        && (measure != first || first_words.next().is_some_and(|word| word.starts_with(['<', '>'])));
     let joins_terms = |word: &str| !is_text && word.eq_ignore_ascii_case("or") || parse_key(word).is_some();
     if argument.is_empty() {
         return None;
@@ -314,6 +316,9 @@ SEV  STATUS       TX           ROUTE     AGE  DUE  TICKET         CHECKED
             ("0x9f3c41 or SUP-1", "0x9f3c41 or SUP-1"),
             ("label:two or three", "label:\"two or three\""),
             ("status:ongoing base", "status:ongoing base"),
+            ("age > 1h", "age > 1h"),
+            ("Due< 1h", "Due< 1h"),
+            ("age of empires", "\"age of empires\""),
         ];
         for (argument, term) in table {
             assert_eq!(as_term(argument).as_deref(), Some(term));

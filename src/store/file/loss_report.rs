@@ -93,7 +93,7 @@ fn report_lost_file(path: &Path, at: DateTime<Utc>) -> String {
     };
     if is_copy_of_team(&newest) {
         return format!(
-            "this machine's copy of the team's store, {}, was missing; it is loaded again from the team, and {backups}",
+            "this machine's copy of the team's store, {}, was missing; hoptop loads it again when it reaches the team's store, and {backups}",
             path.display()
         );
     }

@@ -69,6 +69,12 @@ fn a_given_time_stays_although_it_is_the_block_s_time() {
 fn a_machine_that_can_not_ask_erases_nothing() {
     let (_folder, store) = open();
     let row = import_one(&store);
+    // The newest reason counts as long as no machine could ask.
+    for (second, reason) in [(1, "no node is set"), (2, "the node can't be resolved")] {
+        says(&store, row, ChainVerdict::CannotBeAsked(reason.into()), second);
+        let verdict = header(&store, row).on_chain.map(|known| known.source.verdict);
+        assert_eq!(verdict, Some(ChainVerdict::CannotBeAsked(reason.into())));
+    }
     says(&store, row, ChainVerdict::Succeeded(mined(7, -100)), 10);
     says(&store, row, ChainVerdict::CannotBeAsked("no node is set".into()), 20);
     let known = header(&store, row);

@@ -257,11 +257,8 @@ fn obstacle_text(context: &DrawContext<'_>, profile: &str, obstacle: PollingObst
             format!("PAUSED until {until} ({} resumes)   ", context.key(CommandId::Pause))
         }
         PollingObstacle::NoPoller if let Some(team) = &model.team => match &team.link {
-            TeamLink::Live if !team.members.is_empty() && !team.has_candidate(profile) => {
-                "NOT POLLING: no connected machine is ready to poll; one needs the role hoptop_poller   ".to_owned()
-            }
             TeamLink::Connecting | TeamLink::CatchingUp | TeamLink::Live => {
-                "NOT POLLING: the team is choosing a machine   ".to_owned()
+                "NOT POLLING: waiting for a machine of the team that may poll (role hoptop_poller)   ".to_owned()
             }
             TeamLink::Away { .. } => "STOPPED here while the team's store is unreachable   ".to_owned(),
             TeamLink::Refused { .. } => "STOPPED here while the team's store can't be used   ".to_owned(),

@@ -33,7 +33,7 @@ const NO_FOLDER: &str = "can't create a temporary folder; free some space, or se
 /// How to empty a store, while nobody writes.
 const HOW_TO_EMPTY: &str = "to empty the store, which deletes all of its data, quit hoptop on all machines, run \
                             `DROP SCHEMA hoptop CASCADE` in the database as its owner, then `hoptop store init`, and \
-                            delete each machine's copy of the store";
+                            move each machine's copy of the store away";
 
 /// The arguments of `hoptop store move`.
 #[derive(Args, Debug)]
