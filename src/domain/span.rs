@@ -87,7 +87,8 @@ pub(crate) fn parse_time(text: &str) -> Result<DateTime<Utc>, String> {
         }
         Err(_) => match DateTime::parse_from_rfc3339(text) {
             Ok(time) if time.timestamp() >= LATEST => Err(format!("`{text}` is too late; the last year is 5138")),
-            Ok(time) if time.timestamp() < EARLIEST => {
+            // The zero time of Go and .NET. Exports may hold any later time.
+            Ok(time) if time.timestamp() < 0 => {
                 Err(format!("`{text}` is too early; leave the time out if it isn't known"))
             }
             Ok(time) => Ok(time.to_utc()),
