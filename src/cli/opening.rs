@@ -151,36 +151,23 @@ pub(super) fn wait_for_team(store: &Store, store_use: StoreUse) -> Result<()> {
     if let Some(loss) = loss {
         print_line(&text::clean(&loss));
     }
-    let away = match &link {
-        TeamLink::Connecting => Some("it doesn't answer".to_owned()),
-        TeamLink::Away { reason, .. } => Some(text::clean(reason)),
-        TeamLink::CatchingUp => Some("it hasn't sent everything yet".to_owned()),
-        TeamLink::Live | TeamLink::Refused { .. } => None,
+    const LOCAL_COPY: &str = "showing this machine's local copy";
+    let (obstacle, shown) = match link {
+        TeamLink::Live => return Ok(()),
+        // One of the checks names the reason.
+        TeamLink::Refused { .. } if store_use == StoreUse::Inspected => return Ok(()),
+        TeamLink::Refused { reason } => bail!("{}", text::clean(&reason)),
+        TeamLink::Connecting => ("can't be reached: it doesn't answer".to_owned(), LOCAL_COPY),
+        TeamLink::Away { reason, .. } => (format!("can't be reached: {}", text::clean(&reason)), LOCAL_COPY),
+        TeamLink::CatchingUp => ("hasn't sent everything yet".to_owned(), "showing what this machine has so far"),
     };
     // Without a copy, an empty answer would mean "nothing", not "unknown". A watch goes on trying.
-    if let Some(reason) = away.filter(|_| matches!(store_use, StoreUse::Read | StoreUse::Examined))
+    if matches!(store_use, StoreUse::Read | StoreUse::Examined)
         && store.reader()?.replica()?.is_none_or(|replica| replica.position.seq == 0 && replica.is_blank)
     {
-        bail!("the team's store can't be read: {reason}; this machine has no copy of it yet");
+        bail!("the team's store {obstacle}; this machine has no copy of it yet");
     }
-    match link {
-        TeamLink::Live => {}
-        TeamLink::Connecting => {
-            print_line("the team's store can't be reached: it doesn't answer; showing this machine's local copy");
-        }
-        TeamLink::CatchingUp => {
-            print_line("the team's store hasn't sent everything yet; showing what this machine has so far");
-        }
-        TeamLink::Away { reason, .. } => {
-            print_line(&format!(
-                "the team's store can't be reached: {}; showing this machine's local copy",
-                text::clean(&reason)
-            ));
-        }
-        // One of the checks names the reason.
-        TeamLink::Refused { .. } if store_use == StoreUse::Inspected => {}
-        TeamLink::Refused { reason } => bail!("{}", text::clean(&reason)),
-    }
+    print_line(&format!("the team's store {obstacle}; {shown}"));
     Ok(())
 }
 

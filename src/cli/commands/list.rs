@@ -150,14 +150,12 @@ fn as_term(argument: &str) -> Option<String> {
     let (sign, body) = argument.strip_prefix('-').map_or(("", argument), |body| ("-", body));
     let has_marks = body.contains('"') || body.starts_with('/');
     let mut words = body.split_whitespace();
-    let key = words.next().and_then(parse_key);
+    let first = words.next().unwrap_or_default();
+    let key = parse_key(first);
     let is_text = key.is_some_and(|key| TEXT_KEYS.contains(&key));
-    // The filter's parser names the mistake.
-    let mut first_words = body.split_whitespace();
-    let first = first_words.next().unwrap_or_default().to_lowercase();
-    let measure = first.trim_end_matches(['<', '>', '=']);
-    let is_comparison = matches!(measure, "age" | "due" | "checked")
-        && (measure != first || first_words.next().is_some_and(|word| word.starts_with(['<', '>'])));
+    // The filter's parser names the mistake in `age > 30m`.
+    let is_measure = ["age", "due", "checked"].iter().any(|measure| first.eq_ignore_ascii_case(measure));
+    let is_comparison = is_measure && words.clone().next().is_some_and(|word| word.starts_with(['<', '>']));
     let joins_terms = |word: &str| !is_text && word.eq_ignore_ascii_case("or") || parse_key(word).is_some();
     if argument.is_empty() {
         return None;

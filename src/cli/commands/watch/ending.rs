@@ -149,6 +149,20 @@ mod tests {
 
     use super::*;
 
+    /// Returns the state of a watch whose input has ended, and that got an answer to its request.
+    fn state<'a>(args: &'a WatchArgs, chosen: &'a HashMap<RowId, TransactionOutcome>) -> EndState<'a> {
+        EndState {
+            args,
+            chosen,
+            input_exit: Some(Exit::Success),
+            has_answer: true,
+            is_refused: false,
+            is_resting: false,
+            requests: 1,
+            deleted_open: 0,
+        }
+    }
+
     /// Returns whether a watch over these transactions is complete, and its exit code.
     fn end(args: &WatchArgs, transactions: &[(bool, Option<RouterStatus>)], input_exit: Option<Exit>) -> (bool, Exit) {
         let progress = |(is_polled, status): &(bool, Option<RouterStatus>)| TransactionOutcome {
@@ -157,16 +171,7 @@ mod tests {
             ..TransactionOutcome::default()
         };
         let chosen = (1..).map(RowId).zip(transactions.iter().map(progress)).collect();
-        let watched = EndState {
-            args,
-            chosen: &chosen,
-            input_exit,
-            has_answer: true,
-            is_refused: false,
-            is_resting: false,
-            requests: 1,
-            deleted_open: 0,
-        };
+        let watched = EndState { input_exit, ..state(args, &chosen) };
         (watched.is_complete(), watched.exit())
     }
 
@@ -193,19 +198,7 @@ mod tests {
         let chosen = HashMap::from([(RowId(1), success)]);
         let exit = |deleted_open| {
             let args = WatchArgs { until_settled: true, allow_empty: true, ..WatchArgs::default() };
-            let input_exit = Some(Exit::Success);
-            let (has_answer, is_refused, is_resting, requests) = (true, false, false, 1);
-            EndState {
-                args: &args,
-                chosen: &chosen,
-                input_exit,
-                has_answer,
-                is_refused,
-                is_resting,
-                requests,
-                deleted_open,
-            }
-            .exit()
+            EndState { deleted_open, ..state(&args, &chosen) }.exit()
         };
         assert_eq!((exit(0), exit(1)), (Exit::Success, Exit::Usage));
     }
@@ -224,19 +217,8 @@ mod tests {
         let (failing, new) = (open(None, None, at(100)), open(None, None, None));
         let exit_after = |transactions: &[&TransactionOutcome], is_resting, requests, has_answer| {
             let chosen = (1..).map(RowId).zip(transactions.iter().copied().cloned()).collect();
-            let (input_exit, is_refused, deleted_open) = (Some(Exit::Success), false, 0);
             let args = WatchArgs { until_settled: true, ..WatchArgs::default() };
-            EndState {
-                args: &args,
-                chosen: &chosen,
-                input_exit,
-                has_answer,
-                is_refused,
-                is_resting,
-                requests,
-                deleted_open,
-            }
-            .exit()
+            EndState { has_answer, is_resting, requests, ..state(&args, &chosen) }.exit()
         };
         let exit = |transactions: &[&TransactionOutcome], requests, has_answer| {
             exit_after(transactions, false, requests, has_answer)
