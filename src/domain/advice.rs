@@ -783,7 +783,8 @@ mod tests {
             tx.apply(&fixtures::says(RouterStatus::Success), submitted + TimeDelta::minutes(20));
             advise(&tx, submitted + TimeDelta::hours(1), Utc.fix()).verdict
         };
-        assert_eq!([verdict(1, &[]), verdict(19, &[])], ["COMPLETED in 20m", "COMPLETED in at most 20m"]);
+        assert_eq!([verdict(1, &[]), verdict(19, &[])], ["COMPLETED in at most 20m"; 2]);
+        assert_eq!([verdict(1, &[5]), verdict(1, &[5, 600])], ["COMPLETED in at most 20m", "COMPLETED in 20m"]);
         assert_eq!(verdict(19, &[5, 50]), "COMPLETED in 20m");
     }
 

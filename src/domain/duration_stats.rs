@@ -12,7 +12,6 @@ use super::{
     forecast::{Lognormal, Quantile},
     ids::ChainId,
     record::RecordView,
-    span,
     status::RouterStatus,
     transaction::{Transaction, TransactionState},
 };
@@ -69,11 +68,7 @@ pub(crate) fn duration_samples(before: &TransactionState, tx: &Transaction, at: 
     let Some(status) = tx.state.status.as_ref().filter(|status| before.status.as_ref() != Some(status)) else {
         return Vec::new();
     };
-    let elapsed = span::between(submitted, at);
-    // Answers that no longer find the transaction don't say whether it was still under way.
-    let last = if before.conflict.is_some() { before.status_since } else { before.last_checked_at };
-    let after = last.map_or(Duration::ZERO, |last| span::between(submitted, last)).min(elapsed);
-    let change = SettledWithin { after, by: elapsed };
+    let change = before.interval_of_change(submitted, at);
     let was_unindexed = before.status.as_ref().is_none_or(|status| *status == RouterStatus::NotFound);
     let is_indexed = was_unindexed && *status != RouterStatus::NotFound;
     let is_end = |status: &RouterStatus| status.is_final() || *status == RouterStatus::Refund;

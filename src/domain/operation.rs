@@ -33,8 +33,9 @@ use super::{
 /// counts as an answer, another reason of a refusal raises its alert again, and undo changes only the parameters that the
 /// edit changed, removes what two people had set after both undo, and stops at an edit that can't be undone. 10: a new note
 /// replaces that of all acknowledged alerts of one transaction, the summary of a removed ticket says so, and a new reason
-/// why a chain can't be asked replaces the old one.
-pub(crate) const FORMAT: u16 = 10;
+/// why a chain can't be asked replaces the old one. 11: the end of a transfer counts as unseen if no answer came in the second
+/// half of its duration.
+pub(crate) const FORMAT: u16 = 11;
 
 /// The key of an alert in every store.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -434,7 +435,7 @@ mod tests {
             "untrack add_note remove_note set_ticket change_labels acknowledge snooze unacknowledge correct_source",
             "throttled unauthorized unreachable recovered budget_short budget_sufficient",
         ];
-        assert_eq!((FORMAT, kinds.each_ref().map(String::as_str)), (10, expected), "raise FORMAT");
+        assert_eq!((FORMAT, kinds.each_ref().map(String::as_str)), (11, expected), "raise FORMAT");
         // What an answer does in the store depends on the statuses and rules.
         let statuses = RouterStatus::DOCUMENTED.map(|status| status.name()).join(" ");
         let rules: Vec<_> = Rule::ALL.iter().map(|rule| rule.name()).collect();
@@ -443,6 +444,6 @@ mod tests {
             "unauthorized unreachable overdue partial_success throttled needs_gas refund_slow chain_disagrees \
              not_found_long rejected regressed poll_failing budget_short refund",
         );
-        assert_eq!((FORMAT, (statuses.as_str(), rules.join(" ").as_str())), (10, expected), "raise FORMAT");
+        assert_eq!((FORMAT, (statuses.as_str(), rules.join(" ").as_str())), (11, expected), "raise FORMAT");
     }
 }

@@ -14,7 +14,7 @@ use super::{span, transaction::Transaction};
 pub(crate) enum SettledDuration {
     /// From the submission to the answer that showed the end.
     Measured(Duration),
-    /// The same, but most of the time had passed before tracking began: the transfer may have ended much earlier.
+    /// The same, but no answer came in the second half of this time: the transfer may have ended much earlier.
     AtMost(Duration),
     /// From the moment when hoptop first saw the transfer, because its submission isn't known.
     SinceFirstSeen(Duration),
@@ -34,7 +34,7 @@ impl SettledDuration {
         let untracked = span::between(submitted, first_seen);
         let watched = span::between(first_seen, ended);
         let ended_unseen = tx.state.ended_unseen.unwrap_or(tx.state.polls <= 1);
-        let is_bound = untracked * 2 > duration && (ended_unseen || watched <= FIRST_ANSWERS);
+        let is_bound = ended_unseen || (untracked * 2 > duration && watched <= FIRST_ANSWERS);
         Some(if is_bound { Self::AtMost(duration) } else { Self::Measured(duration) })
     }
 
@@ -88,15 +88,30 @@ mod tests {
         tx
     }
 
+    /// Returns a transaction that was tracked and answered from its submission on, with a gap from this minute until the
+    /// answer that showed its end, 20 minutes after the submission.
+    fn watched_until(minute: i64) -> Transaction {
+        let mut tx = settled(0, true);
+        tx.state = TransactionState::default();
+        for (minute, status) in
+            [(0, RouterStatus::Ongoing), (minute, RouterStatus::Ongoing), (20, RouterStatus::Success)]
+        {
+            tx.apply(&fixtures::says(status), tx.first_seen_at + TimeDelta::minutes(minute));
+        }
+        tx
+    }
+
     #[test]
     fn a_duration_is_measured_only_if_the_transfer_was_watched() {
         let minutes = |count: u64| Duration::from_secs(count * 60);
         let of = |tracked_from, known| SettledDuration::of(&settled(tracked_from, known)).unwrap();
-        assert_eq!(of(1, true), SettledDuration::Measured(minutes(20)));
+        assert_eq!(SettledDuration::of(&watched_until(12)), Some(SettledDuration::Measured(minutes(20))));
+        assert_eq!(SettledDuration::of(&watched_until(9)), Some(SettledDuration::AtMost(minutes(20))));
+        assert_eq!(of(1, true), SettledDuration::AtMost(minutes(20)));
         assert_eq!(of(19, true), SettledDuration::AtMost(minutes(20)));
         assert_eq!(of(19, false), SettledDuration::SinceFirstSeen(minutes(1)));
         assert_eq!(SettledDuration::of(&fixtures::transaction(1)), None);
-        let known = [of(1, true), of(19, true), of(19, false)];
+        let known = [SettledDuration::of(&watched_until(12)).unwrap(), of(19, true), of(19, false)];
         assert_eq!(known.map(SettledDuration::measured), [Some(minutes(20)), None, None]);
         assert_eq!(known.map(SettledDuration::is_upper_bound), [Some(false), Some(true), None]);
     }
@@ -119,10 +134,10 @@ mod tests {
 
     #[test]
     fn narrow_column_marks_an_upper_bound() {
-        let age = |tracked_from| {
-            let tx = settled(tracked_from, true);
+        let age = |minute| {
+            let tx = watched_until(minute);
             short_age(&tx, tx.first_seen_at + TimeDelta::hours(5))
         };
-        assert_eq!([age(1), age(19)], ["20m", "<20m"]);
+        assert_eq!([age(19), age(1)], ["20m", "<20m"]);
     }
 }

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     change::ChangeKind,
     deadline::Deadline,
-    evidence::{self, Evidence},
+    evidence::{self, Evidence, SettledWithin},
     forecast::Quantile,
     ids::{ChainId, RowId, TransactionKey, TxHash},
     observation::{Observation, RequestFailure, StatusOutcome},
@@ -24,6 +24,9 @@ use super::{
 
 /// How long a refund is watched after it was first seen. Then the transaction counts as settled.
 pub(crate) const REFUND_WATCH: Duration = Duration::from_secs(30 * 60);
+
+/// The end of a transfer that took at most this long counts as seen: the first answers come within this time.
+const SHORT_DURATION: Duration = Duration::from_secs(10);
 
 /// The parameters of a transaction, given when it was added. The service requires the first four (`service.md` 4.1).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -139,7 +142,8 @@ pub struct TransactionState {
     /// When the last answer came that contained news.
     pub last_changed_at: Option<DateTime<Utc>>,
     pub settled_at: Option<DateTime<Utc>>,
-    /// Whether the first answer already showed the end. `None` before the end, and for what an earlier version stored.
+    /// Whether no answer came in the second half of the time until the answer that showed the end, so that the transfer
+    /// may have ended much earlier. `None` before the end, and for what an earlier version stored.
     pub ended_unseen: Option<bool>,
     /// The number of requests sent for the transaction.
     pub polls: u64,
@@ -151,6 +155,17 @@ pub struct TransactionState {
     pub last_error: Option<String>,
     /// The contradiction between an answer and the settled status, or the transaction itself.
     pub conflict: Option<String>,
+}
+
+impl TransactionState {
+    /// Returns the interval after the submission in which a change happened that the answer at `at` is the first to show.
+    pub(crate) fn interval_of_change(&self, submitted: DateTime<Utc>, at: DateTime<Utc>) -> SettledWithin {
+        let by = span::between(submitted, at);
+        // Answers that no longer find the transaction don't say whether it was still under way.
+        let last = if self.conflict.is_some() { self.status_since } else { self.last_checked_at };
+        let after = last.map_or(Duration::ZERO, |last| span::between(submitted, last)).min(by);
+        SettledWithin { after, by }
+    }
 }
 
 /// The service's names for the two chains of a transfer, as far as known.
@@ -421,7 +436,9 @@ impl Transaction {
 
     /// Applies the status of a successful answer, which ends earlier failures.
     fn apply_status(&mut self, status: &RouterStatus, at: DateTime<Utc>) -> Vec<ChangeKind> {
+        let submitted = self.params.submitted_at.unwrap_or(self.first_seen_at);
         let state = &mut self.state;
+        let interval = state.interval_of_change(submitted, at);
         state.last_checked_at = Some(at);
         (state.failures, state.failing_since, state.last_error) = (0, None, None);
         let mut changes = vec![ChangeKind::Polled];
@@ -435,9 +452,7 @@ impl Transaction {
         if state.status.as_ref() != Some(status) {
             let previous = state.status.replace(status.clone());
             if status.is_final() || *status == RouterStatus::Refund {
-                // A refund is followed until it ends.
-                let was_refund_unseen = previous == Some(RouterStatus::Refund) && state.ended_unseen == Some(true);
-                state.ended_unseen = Some(previous.is_none() || was_refund_unseen);
+                state.ended_unseen = Some(interval.duration_or_within(SHORT_DURATION).is_none());
             }
             let previous = previous.map(|previous| previous.raw().to_owned());
             (state.status_since, state.last_changed_at) = (Some(at), Some(at));

@@ -258,9 +258,11 @@ async fn serve_everything(folder: &std::path::Path) -> (Store, Metrics, crate::n
     transport.status(&fixtures::new(1).params).await;
     // The deadline is 15 minutes after the submission.
     observe(&store, 1, fixtures::says(RouterStatus::Ongoing), 10);
+    observe(&store, 1, fixtures::says(RouterStatus::Ongoing), 60);
     observe(&store, 1, fixtures::says(RouterStatus::Success), 70);
     observe(&store, 2, fixtures::says(RouterStatus::Ongoing), 10);
     observe(&store, 2, fixtures::says(RouterStatus::Ongoing), 950);
+    observe(&store, 2, fixtures::says(RouterStatus::Ongoing), 4_990);
     observe(&store, 2, fixtures::says(RouterStatus::Success), 5_000);
     observe(&store, 3, fixtures::says(RouterStatus::NeedsGas), 6_000);
     Store::backup_if_due(store.path(), at(7_000), &|| true).unwrap().unwrap();

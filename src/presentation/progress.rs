@@ -136,6 +136,7 @@ mod tests {
         let words = |status: RouterStatus| {
             let mut tx = fixtures::transaction(1);
             tx.params.submitted_at = Some(at(0));
+            tx.apply(&fixtures::says(RouterStatus::Ongoing), at(100));
             tx.apply(&fixtures::says(status), at(120));
             match progress(&tx, forecast, at(420)) {
                 TransferProgress::Words(words) => words,

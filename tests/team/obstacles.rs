@@ -118,7 +118,7 @@ fn append_as(cluster: &Cluster, format: u32, operation: &str) {
 }
 
 const TOO_OLD: &str =
-    "update hoptop on this machine: the team's store has format 11 and this hoptop knows formats up to 10";
+    "update hoptop on this machine: the team's store has format 12 and this hoptop knows formats up to 11";
 
 #[test]
 fn older_program_says_that_it_is_too_old_and_applies_nothing_of_a_newer_one() {
@@ -131,9 +131,9 @@ fn older_program_says_that_it_is_too_old_and_applies_nothing_of_a_newer_one() {
     command.stdin(Stdio::piped());
     let mut connected = ProgramProcess::start(command);
     wait_for("first poll", || (!service.arrivals().is_empty()).then_some(()));
-    append_as(&cluster, 11, r#"{"operation":"teleport","profile":"default"}"#);
+    append_as(&cluster, 12, r#"{"operation":"teleport","profile":"default"}"#);
     // Also an operation that this program knows: a newer program applies it in another way.
-    append_as(&cluster, 11, r#"{"operation":"pause","profile":"default","until":null}"#);
+    append_as(&cluster, 12, r#"{"operation":"pause","profile":"default","until":null}"#);
     let head = cluster.execute("select seq from hoptop.head");
     // What is connected is refused at its next write, and gives up polling.
     connected.send(HEADER);

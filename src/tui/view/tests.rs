@@ -79,6 +79,11 @@ pub(crate) fn answered(mut sent: Transaction, status: RouterStatus, minutes: i64
     sent
 }
 
+/// Returns the transaction, seen under way until it ended this many minutes ago.
+fn ended(sent: Transaction, status: RouterStatus, minutes: i64) -> Transaction {
+    answered(answered(sent, RouterStatus::Ongoing, minutes, 5), status, minutes, 0)
+}
+
 /// Returns an overdue transaction whose record has every field.
 pub(crate) fn overdue() -> Transaction {
     let mut sent = sent(1, "9f3c41b7e21b", ["42161", "8453"], 38);
@@ -138,7 +143,7 @@ fn transactions() -> Vec<Transaction> {
     parked.apply(&tx::fails(RequestFailure::Rejected("quoteId is missing".into())), ago(1, 30));
     vec![
         overdue(),
-        with_ticket(answered(sent(2, "41aa090fe11", ["1", "137"], 12), PartialSuccess, 11, 0), "SUP-4409"),
+        with_ticket(ended(sent(2, "41aa090fe11", ["1", "137"], 12), PartialSuccess, 11), "SUP-4409"),
         answered(sent(3, "c00d01a2b33", ["8453", "1"], 9), NeedsGas, 6, 22),
         with_ticket(answered(not_found, NotFound, 0, 4), "SUP-4415"),
         with_ticket(answered(sent(5, "0d9e07f11cc", ["10", "42161"], 21), Refund, 16, 51), "SUP-4401"),
@@ -146,7 +151,7 @@ fn transactions() -> Vec<Transaction> {
         labelled,
         answered(sent(8, "2c9b0d0e4ab", ["42161", "8453"], 8), Unknown("settling".into()), 0, 31),
         sent(9, "e3d104b9f77", ["42161", "8453"], 0),
-        answered(sent(10, "7a7a0beef01", ["8453", "10"], 65), Success, 60, 0),
+        ended(sent(10, "7a7a0beef01", ["8453", "10"], 65), Success, 60),
         parked,
     ]
 }

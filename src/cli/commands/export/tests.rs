@@ -444,6 +444,7 @@ fn page_has_totals_and_each_transfer_and_no_markup_from_outside() {
     let mut record = StatusRecord::bare(RouterStatus::Success);
     record.from.url = Some("javascript:alert(1)".into());
     record.to.url = Some("https://explorer.example/tx/1".into());
+    fixture.observe(row, fixtures::says(RouterStatus::Ongoing), 20);
     fixture.observe(
         row,
         Observation { outcome: StatusOutcome::Record(Box::new(record)), ..fixtures::says(RouterStatus::Success) },

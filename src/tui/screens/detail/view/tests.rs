@@ -330,7 +330,9 @@ fn a_step_far_below_and_its_hash_in_full_are_on_the_screen() {
 fn timing_of_one_that_settled_long_ago() {
     let mut settled = answered(sent(1, "7a7a0beef01", ["8453", "10"], 3_000), RouterStatus::Ongoing, 2_990, 0);
     settled.params.estimate = Some(Duration::from_secs(1_200));
-    settled.apply(&crate::domain::fixtures::says(RouterStatus::Success), ago(2_975, 0));
+    for (status, minutes) in [(RouterStatus::Ongoing, 2_976), (RouterStatus::Success, 2_975)] {
+        settled.apply(&crate::domain::fixtures::says(status), ago(minutes, 0));
+    }
     let mut dashboard = blank(SMALL);
     change_store(&mut dashboard, everything(vec![settled], Vec::new()), None, now());
     press(&mut dashboard, &["5", "Enter", "]", "]"], now());
