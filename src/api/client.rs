@@ -4,7 +4,10 @@
 //! the integrator ID to a host other than the base URL's. For https the proxies of the environment (`HTTPS_PROXY`,
 //! `ALL_PROXY`, `NO_PROXY`) apply, as a tunnel that hides the request. Plain http to this machine never uses a proxy.
 
-use std::{fmt, time::Duration};
+use std::{
+    fmt::{self, Write as _},
+    time::Duration,
+};
 
 use chrono::{DateTime, Utc};
 use reqwest::{
@@ -16,6 +19,7 @@ use tokio::time::timeout;
 use super::{
     answer::{HttpAnswer, StatusAnswer, interpret},
     base_url::BaseUrl,
+    reach::Endpoint,
     redact,
     transport::{self, BodyTruncation},
 };
@@ -69,6 +73,8 @@ pub struct Client {
     http: reqwest::Client,
     base: BaseUrl,
     endpoint: Url,
+    /// The service's host for people, with the proxy on the way.
+    host: String,
     id: IntegratorId,
     header: HeaderValue,
     timeouts: Timeouts,
@@ -130,7 +136,11 @@ impl Client {
         let endpoint = base.join("/v2/status");
         let tls = |error: reqwest::Error| ClientError::Tls(transport::innermost(&error));
         let http = builder(base.is_plain(), timeouts).build().map_err(tls)?;
-        Ok(Self { http, base, endpoint, id, header, timeouts })
+        let mut host = endpoint.host_str().unwrap_or("the service").to_owned();
+        if let Some(proxy) = Endpoint::of_url(&endpoint, "the base URL").proxy() {
+            write!(host, " (through the proxy {proxy})").unwrap_or_default();
+        }
+        Ok(Self { http, base, endpoint, host, id, header, timeouts })
     }
 
     /// Requests the status of a transaction, once.
@@ -233,11 +243,10 @@ impl Client {
     }
 
     fn transport_failure(&self, error: &reqwest::Error) -> RequestFailure {
-        let host = self.endpoint.host_str().unwrap_or("the service");
         if transport::is_out_of_descriptors(error) {
             return RequestFailure::Local(transport::OUT_OF_DESCRIPTORS.to_owned());
         }
-        RequestFailure::Transport(transport::describe(error, host, self.timeouts.connect))
+        RequestFailure::Transport(transport::describe(error, &self.host, self.timeouts.connect))
     }
 }
 

@@ -9,6 +9,7 @@ use std::{
     time::Duration,
 };
 
+use hyper_util::client::proxy::matcher::Matcher;
 use reqwest::Url;
 use rustls::{ClientConfig, ClientConnection, crypto::ring, pki_types::ServerName};
 use rustls_platform_verifier::BuilderVerifierExt;
@@ -36,9 +37,12 @@ impl Endpoint {
         Self { host, port: url.port_or_known_default().unwrap_or_default(), is_tls: url.scheme() == "https", setting }
     }
 
-    /// Whether connections use TLS, and may go through a proxy.
-    pub(crate) fn is_tls(&self) -> bool {
-        self.is_tls
+    /// Returns the proxy through which the environment sends connections to the endpoint, without its credentials.
+    pub(crate) fn proxy(&self) -> Option<String> {
+        let target = format!("https://{}:{}", self.host, self.port).parse().ok().filter(|_| self.is_tls)?;
+        let proxy = Matcher::from_env().intercept(&target)?;
+        let port = proxy.uri().port().map_or_else(String::new, |port| format!(":{port}"));
+        proxy.uri().host().map(|host| text::clean(&format!("{host}{port}")))
     }
 }
 

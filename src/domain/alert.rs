@@ -141,7 +141,13 @@ pub enum Outage {
 impl Rule {
     /// Whether no answers reach the profile while this rule is active.
     pub fn is_outage(self) -> bool {
-        matches!(self.kind(), RuleKind::Outage(_))
+        self.outage().is_some()
+    }
+
+    /// Returns what keeps answers from reaching the profile while this rule is active.
+    pub(crate) fn outage(self) -> Option<Outage> {
+        let RuleKind::Outage(outage) = self.kind() else { return None };
+        Some(outage)
     }
 }
 

@@ -369,7 +369,7 @@ fn watch_in_the_pause_after_a_429_ends_with_6_too() {
     let check = ProcessOutput::new(home.polling_command(&simulation.url, &["check", &hash]).output().unwrap());
     assert_eq!(check.code, Some(6), "{check:?}");
     let watch = home.watch(&simulation.url, &["--until-settled", "--timeout", "1s"]);
-    watch.assert_exit(6, &["no usable answer was received"]);
+    watch.assert_exit(6, &["no usable answer was received: the service throttles the integrator ID"]);
     assert!(watch.out.contains("0 requests"), "{watch:?}");
 }
 

@@ -230,6 +230,18 @@ fn plain_http_to_this_machine_never_goes_through_a_proxy() {
 }
 
 #[test]
+fn failure_on_the_way_names_the_proxy_without_its_credentials() {
+    let fixture = OneShotFixture::new(&[SUCCESS]);
+    let words = ["check", &hash_part(1)];
+    let mut command = fixture.home.polling_command("https://service.invalid", &words);
+    command.env("HTTPS_PROXY", "http://me:canary@127.0.0.1:1").env_remove("NO_PROXY").env_remove("no_proxy");
+    let checked = ProcessOutput::new(command.output().unwrap());
+    checked.assert_exit(6, &[]);
+    let reason = "service.invalid (through the proxy 127.0.0.1:1) refuses the connection";
+    assert!(checked.out.contains(reason) && !checked.out.contains("canary"), "{checked:?}");
+}
+
+#[test]
 fn running_watch_sends_the_requests_of_check_and_quote() {
     let fixture = OneShotFixture::new(&[ONGOING, ONGOING, SUCCESS]);
     let mut watch = ProgramProcess::start(

@@ -4,6 +4,8 @@
 
 use std::time::Duration;
 
+use chrono::{DateTime, TimeDelta, Utc};
+
 use super::actions;
 use crate::{
     clock::Now,
@@ -100,11 +102,15 @@ fn describe_cost(model: &Model, count: usize, now: Now) -> String {
 }
 
 /// Returns why a profile's requests can't be sent now.
-fn obstacle(report: Option<&PollerReport>) -> Option<&'static str> {
+fn obstacle(report: Option<&PollerReport>, now: DateTime<Utc>) -> Option<&'static str> {
+    /// Somebody who asks for a poll doesn't notice a shorter rest.
+    const SHORT_REST: TimeDelta = TimeDelta::seconds(5);
+    let is_resting = report.and_then(|report| report.resting_until).is_some_and(|until| until > now + SHORT_REST);
     match report.map(|report| report.health) {
         None | Some(PollerHealth::Waiting) => Some("No process is polling"),
         Some(PollerHealth::Unreachable) => Some("The service can't be reached"),
         Some(PollerHealth::Unauthorized) => Some("The service refuses the integrator ID"),
+        Some(PollerHealth::Throttled) if is_resting => Some("The service throttles the integrator ID"),
         Some(
             PollerHealth::Live
             | PollerHealth::Paused
@@ -122,7 +128,7 @@ pub(crate) fn request_polls(model: &mut Model, rows: Vec<RowId>, now: Now) -> Ve
     let has_row =
         |profile: &str| rows.iter().any(|row| model.transactions.get(row).is_some_and(|tx| tx.profile == profile));
     let budgets = model.budgets(now.wall).filter(|budget| !is_loaded || has_row(budget.profile));
-    let all: Option<Vec<&str>> = budgets.map(|budget| obstacle(budget.report)).collect();
+    let all: Option<Vec<&str>> = budgets.map(|budget| obstacle(budget.report, now.wall)).collect();
     // Without any budget, the transaction belongs to a profile that isn't shown.
     let obstacle = all.map(|obstacles| obstacles.first().copied().unwrap_or("This dashboard doesn't poll its profile"));
     let sentence = match (obstacle, rows.len()) {

@@ -957,21 +957,25 @@ fn poll_request_speaks_of_the_poller_of_its_profile() {
 
 #[test]
 fn poll_request_reports_the_obstacle() {
-    for (health, tone, text) in [
+    for (health, rest, tone, text) in [
         (
             PollerHealth::Unreachable,
+            0,
             MessageTone::Bad,
             "The service can't be reached. The transaction will be polled when polling works again.",
         ),
         (
             PollerHealth::Unauthorized,
+            0,
             MessageTone::Bad,
             "The service refuses the integrator ID. The transaction will be polled",
         ),
-        (PollerHealth::Throttled, MessageTone::Good, "This transaction is polled next"),
+        (PollerHealth::Throttled, 2, MessageTone::Good, "This transaction is polled next"),
+        (PollerHealth::Throttled, 60, MessageTone::Bad, "The service throttles the integrator ID. The transaction"),
     ] {
         let mut model = dashboard("5");
-        let report = PollerReport { health, ..live_report(now().wall) };
+        let resting_until = Some(now().wall + TimeDelta::seconds(rest));
+        let report = PollerReport { health, resting_until, ..live_report(now().wall) };
         change_store(&mut model, changed(Vec::new()), Some(report), now());
         assert_eq!(press(&mut model, &["r"], now()), [Effect::PollNow(vec![RowId(21)])]);
         let notice = model.status_message.as_ref().unwrap();

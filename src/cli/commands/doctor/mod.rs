@@ -375,17 +375,10 @@ fn check_ledger(ledger: Option<&Ledger>, rps: f64, cx: &Context<'_>) -> Diagnosi
 /// Checks whether the service accepts a connection. Behind a proxy only a request could tell.
 fn check_service(base: &BaseUrl, connect: Connect) -> Diagnosis {
     let endpoint = Endpoint::of_url(base.url(), "the base URL");
-    match proxy_of(&endpoint) {
-        Some(name) => Diagnosis::Ok(format!("not checked, since {name} sets a proxy; {HOW_TO_ASK}")),
+    match endpoint.proxy() {
+        Some(proxy) => Diagnosis::Ok(format!("not checked, since requests go through the proxy {proxy}; {HOW_TO_ASK}")),
         None => connect(&endpoint).map_or_else(Diagnosis::Error, Diagnosis::Ok),
     }
-}
-
-/// Returns the variable that sends connections to this endpoint through a proxy.
-fn proxy_of(endpoint: &Endpoint) -> Option<&'static str> {
-    let proxies = ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"];
-    let is_set = |name: &&str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-    proxies.into_iter().find(|name| endpoint.is_tls() && is_set(name))
 }
 
 /// Checks that the state folder is a folder that can be written, or can be created.
@@ -426,7 +419,7 @@ fn check_alerting(settings: &Settings, reader: &Reader, connect: Connect) -> Res
     let unreachable = channels.iter().find_map(|channel| match channel {
         Channel::Webhook(webhook) => {
             let endpoint = webhook.endpoint();
-            if proxy_of(&endpoint).is_some() { None } else { connect(&endpoint).err() }
+            if endpoint.proxy().is_some() { None } else { connect(&endpoint).err() }
         }
         Channel::Command(_) => None,
     });

@@ -22,6 +22,8 @@ pub(crate) struct EndState<'a> {
     pub(crate) has_answer: bool,
     /// Whether the service refuses the ID.
     pub(crate) is_refused: bool,
+    /// Whether the service throttles the ID.
+    pub(crate) is_throttled: bool,
     /// Whether no request may be sent for a while, because an earlier one got a 429 or failed.
     pub(crate) is_resting: bool,
     /// The number of requests that were sent.
@@ -118,6 +120,9 @@ impl EndState<'_> {
                 )
             }
             Exit::NeedsAttention => None,
+            Exit::Unreachable if self.is_throttled => Some(
+                "no usable answer was received: the service throttles the integrator ID; end other programs that use the ID, or lower `rps`",
+            ),
             Exit::Unreachable => Some("no usable answer was received; check the base URL, the network and the service"),
             // The input's own error was printed.
             Exit::Usage if self.chosen.is_empty() && self.input_exit != Some(Exit::Success) => None,
@@ -157,6 +162,7 @@ mod tests {
             input_exit: Some(Exit::Success),
             has_answer: true,
             is_refused: false,
+            is_throttled: false,
             is_resting: false,
             requests: 1,
             deleted_open: 0,

@@ -5,7 +5,10 @@
 use std::time::Duration;
 
 use super::conditions::WatchConditions;
-use crate::{clock::MonotonicTime, domain::text};
+use crate::{
+    clock::MonotonicTime,
+    domain::{alert::Outage, text},
+};
 
 /// How long the service may refuse the ID before a watch with an end gives up: three probes.
 const REFUSED_FOR: Duration = Duration::from_secs(3 * 60);
@@ -14,8 +17,8 @@ const REFUSED_FOR: Duration = Duration::from_secs(3 * 60);
 #[derive(Default)]
 pub(super) struct WatchedProfile {
     pub(super) name: String,
-    /// Whether the service refuses the ID.
-    pub(super) is_refused: bool,
+    /// What keeps answers from reaching the profile.
+    pub(super) outage: Option<Outage>,
     /// Since when the service has given no answer but refusals of the ID.
     refused_since: Option<MonotonicTime>,
     /// The conditions that were reported.
@@ -50,9 +53,9 @@ impl WatchedProfiles {
         self.0.iter().any(|profile| profile.name == name)
     }
 
-    /// Whether the service refuses the ID of a profile.
-    pub(super) fn is_refused(&self) -> bool {
-        self.0.iter().any(|profile| profile.is_refused)
+    /// Whether a profile has this outage.
+    pub(super) fn has_outage(&self, outage: Outage) -> bool {
+        self.0.iter().any(|profile| profile.outage == Some(outage))
     }
 
     /// Whether a profile sends no request for a while, because an earlier one got a 429 or failed.
@@ -64,7 +67,8 @@ impl WatchedProfiles {
     /// its transactions can't settle.
     pub(super) fn gives_up_at(&mut self, now: MonotonicTime) -> Option<MonotonicTime> {
         for profile in &mut self.0 {
-            profile.refused_since = profile.is_refused.then(|| profile.refused_since.unwrap_or(now));
+            let is_refused = profile.outage == Some(Outage::Unauthorized);
+            profile.refused_since = is_refused.then(|| profile.refused_since.unwrap_or(now));
         }
         self.0.iter().filter_map(|profile| profile.refused_since).min().map(|since| since + REFUSED_FOR)
     }
@@ -85,7 +89,7 @@ mod tests {
         let mut profiles = WatchedProfiles::new(["prod"].into_iter());
         let steps = [(true, 1, Some(181)), (true, 100, Some(181)), (false, 120, None), (true, 130, Some(310))];
         for (is_refused, now, gives_up_at) in steps {
-            profiles.get_mut("prod").unwrap().is_refused = is_refused;
+            profiles.get_mut("prod").unwrap().outage = is_refused.then_some(Outage::Unauthorized);
             assert_eq!(profiles.gives_up_at(at(now)), gives_up_at.map(at));
         }
     }

@@ -28,7 +28,7 @@ use crate::{
     clock::{self, Clock, MonotonicTime, Now},
     config::Settings,
     domain::{
-        alert::{Outage, Rule},
+        alert::Outage,
         change::{Change, ChangeKind, OutageChange},
         filter::Filter,
         ids::RowId,
@@ -215,7 +215,8 @@ impl<'a> WatchRun<'a> {
             chosen: &self.chosen,
             input_exit: self.input_exit(),
             has_answer: self.has_answer,
-            is_refused: self.profiles.is_refused(),
+            is_refused: self.profiles.has_outage(Outage::Unauthorized),
+            is_throttled: self.profiles.has_outage(Outage::Throttled),
             is_resting: self.profiles.is_resting(),
             requests: self.requests,
             deleted_open: self.deleted_open,
@@ -298,9 +299,10 @@ impl<'a> WatchRun<'a> {
             for polling in &snapshot.polling {
                 let Some(profile) = self.profiles.get_mut(&polling.profile) else { continue };
                 let mut own = snapshot.profile_alerts.iter().filter(|alert| alert.profile == polling.profile);
-                // Another process that polls doesn't report again what was active before the watch.
-                let outage = own.find(|alert| alert.rule.is_outage()).map(|alert| alert.rule);
-                profile.is_refused = profile.is_other_polling && outage == Some(Rule::Unauthorized);
+                // Another process that polls doesn't report again what was active before the watch. The own poller finds
+                // out anew, but doesn't send a request during the rest after a 429.
+                let outage = own.find_map(|alert| alert.rule.outage());
+                profile.outage = outage.filter(|outage| profile.is_other_polling || *outage == Outage::Throttled);
             }
             // Transactions that were chosen before stay chosen.
             self.chosen.extend(std::mem::take(&mut snapshot.chosen));
@@ -323,7 +325,10 @@ impl<'a> WatchRun<'a> {
             self.requests += u64::from(change.kind == ChangeKind::Polled);
             self.has_answer |= matches!(change.kind, ChangeKind::Rejected { .. });
             if let Some(outage) = change.kind.outage() {
-                profile.is_refused = outage == OutageChange::Began(Outage::Unauthorized);
+                profile.outage = match outage {
+                    OutageChange::Began(outage) => Some(outage),
+                    OutageChange::Ended => None,
+                };
             }
             if let Some(line) = self.change_line(change, &snapshot, now)? {
                 lines.extend([line.as_str(), "\n"]);
