@@ -85,7 +85,7 @@ pub mod sim {
         body::{RecordContent, record},
         plan::{AnswerContent, FaultyAnswer, PlannedAnswer, Transfer, TransferStage},
         scenario::Scenario,
-        service::{RequestMethod, ServiceLimits, SimulatedRequest, SimulatedService},
+        service::{ServiceLimits, SimulatedRequest, SimulatedService},
         world::{CountsFrom, SimulatedWorld},
     };
 

@@ -201,46 +201,6 @@ pub(crate) enum Command {
     Man(man::ManArgs),
 }
 
-impl Command {
-    /// Whether the command neither polls nor shows the settings of polling.
-    pub(crate) fn ignores_polling_settings(&self) -> bool {
-        match self {
-            Self::Add(_)
-            | Self::Import(_)
-            | Self::List(_)
-            | Self::Export(_)
-            | Self::Show(_)
-            | Self::Answer(_)
-            | Self::Alerts(_)
-            | Self::Ack(_)
-            | Self::Snooze(_)
-            | Self::Unack(_)
-            | Self::Ticket(_)
-            | Self::Label(_)
-            | Self::Note(_)
-            | Self::Untrack(_)
-            | Self::Delete(_)
-            | Self::Undo(_)
-            | Self::Backup(_)
-            | Self::Restore(_)
-            | Self::Store(_)
-            | Self::Webhook(_) => true,
-            Self::Demo(_)
-            | Self::Check(_)
-            | Self::Quote(_)
-            | Self::Stats(_)
-            | Self::Doctor(_)
-            | Self::Watch(_)
-            | Self::Simulate(_)
-            | Self::PollForTeam
-            | Self::Config(_)
-            | Self::Schema(_)
-            | Self::Completions(_)
-            | Self::Man(_) => false,
-        }
-    }
-}
-
 impl GlobalArgs {
     /// Returns the settings as the flags of `config`.
     pub(crate) fn flags(&self) -> CommandLineSettings {

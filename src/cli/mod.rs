@@ -135,10 +135,9 @@ fn dispatch(cli: &Cli) -> Result<Exit> {
         return dashboard::dashboard(&cli.dashboard, cli.global.flags().is_plain, &loaded.settings);
     };
     let (read, existing, created) = (StoreUse::Read, StoreUse::Existing, StoreUse::Created);
-    let with_store = |store_use: StoreUse, run: &dyn Fn(&LoadedSettings, &mut Context<'_>) -> Result<Exit>| {
-        let loaded = LoadedSettings::new(cli)?;
-        with_context(&loaded.settings, loaded.team.as_ref(), store_use, |context| run(&loaded, context))
-    };
+    let with_polling = |store_use, run: StoreCommand<'_>| run_on_store(&LoadedSettings::new(cli)?, store_use, run);
+    let with_store =
+        |store_use, run: StoreCommand<'_>| run_on_store(&LoadedSettings::without_polling(cli)?, store_use, run);
     refuse_dashboard_options(cli, command)?;
     match command {
         // These commands need no settings, so that they work with an invalid config file.
@@ -157,13 +156,13 @@ fn dispatch(cli: &Cli) -> Result<Exit> {
         Command::Config(args) if args.template => config::template(&mut io::stdout().lock()),
         Command::Config(args) => config::config(args, &LoadedSettings::new(cli)?.settings, &mut io::stdout().lock()),
         Command::Watch(args) => watch::watch(args, &LoadedSettings::new(cli)?.settings, &cli.global.flags()),
-        Command::Webhook(args) => webhook::webhook(args, &LoadedSettings::new(cli)?.settings),
+        Command::Webhook(args) => webhook::webhook(args, &LoadedSettings::without_polling(cli)?.settings),
         Command::Store(args) => {
-            let loaded = LoadedSettings::new(cli)?;
+            let loaded = LoadedSettings::without_polling(cli)?;
             store::store(args, &loaded.settings, loaded.team.as_ref())
         }
         Command::Backup(args) => backup(cli, args),
-        Command::Restore(args) => restore::restore(args, &LoadedSettings::new(cli)?.settings),
+        Command::Restore(args) => restore::restore(args, &LoadedSettings::without_polling(cli)?.settings),
         Command::Add(args) => with_store(created, &|_, context| add::add(args, context)),
         Command::Import(args) => {
             if args.is_standard_input() {
@@ -185,12 +184,14 @@ fn dispatch(cli: &Cli) -> Result<Exit> {
                 check::untracked::check(args, &loaded, context)
             })
         }
-        Command::Check(args) => with_store(created, &|loaded, context| check::check(args, loaded, context)),
+        Command::Check(args) => with_polling(created, &|loaded, context| check::check(args, loaded, context)),
         Command::Answer(args) => {
             with_store(read, &|loaded, context| answer::answer(args, context, &loaded.settings.answer))
         }
-        Command::Quote(args) => with_store(created, &|loaded, context| quote::quote(args, loaded, context)),
-        Command::Stats(args) => with_store(read, &|loaded, context| stats::stats(args, loaded.settings.rps, context)),
+        Command::Quote(args) => with_polling(created, &|loaded, context| quote::quote(args, loaded, context)),
+        Command::Stats(args) => {
+            with_polling(read, &|loaded, context| stats::stats(args, loaded.settings.rps, context))
+        }
         Command::Ticket(args) => with_store(existing, &|_, context| ticket::ticket(args, context)),
         Command::Label(args) => with_store(existing, &|_, context| label::label(args, context)),
         Command::Note(args) => {
@@ -208,6 +209,13 @@ fn dispatch(cli: &Cli) -> Result<Exit> {
         Command::Unack(args) => with_store(existing, &|_, context| unack::unack(args, context)),
         Command::Doctor(args) => doctor(cli, args),
     }
+}
+
+/// A command that runs on the store of the settings.
+type StoreCommand<'a> = &'a dyn Fn(&LoadedSettings, &mut Context<'_>) -> Result<Exit>;
+
+fn run_on_store(loaded: &LoadedSettings, store_use: StoreUse, run: StoreCommand<'_>) -> Result<Exit> {
+    with_context(&loaded.settings, loaded.team.as_ref(), store_use, |context| run(loaded, context))
 }
 
 /// Prints what a command reads from standard input, if that is a terminal.
@@ -258,7 +266,7 @@ fn backup(cli: &Cli, args: &backup::BackupArgs) -> Result<Exit> {
     if let Some(db) = cli.global.db.as_deref().filter(|_| args.daily) {
         return backup::daily(db);
     }
-    let LoadedSettings { settings, team } = LoadedSettings::new(cli)?;
+    let LoadedSettings { settings, team } = LoadedSettings::without_polling(cli)?;
     if Store::has_no_store_at(&settings.db) {
         bail!("there is no store at {}; give the store's path with --db", text::clean_path(&settings.db))
     }
@@ -269,11 +277,19 @@ fn backup(cli: &Cli, args: &backup::BackupArgs) -> Result<Exit> {
 }
 
 impl LoadedSettings {
-    /// Loads the settings, and refuses options that the command doesn't use.
+    /// Loads the settings for a command that polls, or shows the settings of polling.
     fn new(cli: &Cli) -> Result<Self> {
+        Self::load(cli, cli.global.flags())
+    }
+
+    /// Loads the settings for a command to which invalid settings of polling don't matter.
+    fn without_polling(cli: &Cli) -> Result<Self> {
+        Self::load(cli, CommandLineSettings { ignores_polling_settings: true, ..cli.global.flags() })
+    }
+
+    /// Loads the settings with these flags, and refuses options that the command doesn't use.
+    fn load(cli: &Cli, mut flags: CommandLineSettings) -> Result<Self> {
         let is_watch = matches!(cli.command, Some(Command::Watch(_)));
-        let mut flags = cli.global.flags();
-        flags.ignores_polling_settings = cli.command.as_ref().is_some_and(Command::ignores_polling_settings);
         if !flags.beside.is_empty() && !is_watch {
             let reason = "`--profile` names one profile; only `hoptop watch` takes several, and the dashboard has `--beside NAME`";
             return Err(UsageError(reason.to_owned()).into());

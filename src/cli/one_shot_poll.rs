@@ -4,7 +4,7 @@
 //! profile, a poller of this process sends this request and nothing else. The module must never send a request by
 //! itself.
 
-use std::time::Duration;
+use std::{slice, time::Duration};
 
 use chrono::{DateTime, TimeDelta, Utc};
 use color_eyre::eyre::{Result, eyre};
@@ -102,7 +102,8 @@ impl OneShotPoll<'_> {
             let options = PollerOptions::of(settings, PollScope::RequestsOnly, team);
             let mut poller = RunningPollers::start(vec![(client, options)], store.clone(), clock.clone())?;
             let until = clock.now().mono + timeout;
-            let unpolled = store.team().map(|status| wait_until_unpolled(status, &settings.profile, &clock));
+            let unpolled =
+                store.team().map(|status| wait_until_unpolled(status, slice::from_ref(&settings.profile), &clock));
             let ended = tokio::select! {
                 ended = wait_for_answers(store, &clock, &settings.profile, &fingerprint, done) => ended,
                 fault = poller.wait_for_failure() => return Err(fault),

@@ -50,12 +50,6 @@ impl Authors {
     pub fn note_author(&self, index: usize) -> Option<&str> {
         self.notes.get(index)?.as_deref()
     }
-
-    /// Returns every author.
-    pub fn all(&self) -> impl Iterator<Item = &str> {
-        let several = self.labels.iter().chain(&self.notes);
-        [&self.tracked, &self.ticket].into_iter().chain(several).filter_map(Option::as_deref)
-    }
 }
 
 #[cfg(test)]

@@ -2,9 +2,10 @@
 //!
 //! It must never shorten an ID that is sent to the service: an ID that is too long is an error.
 
-use std::{borrow::Cow, collections::HashSet, time::Duration};
+use std::{borrow::Cow, collections::HashSet, sync::LazyLock, time::Duration};
 
 use chrono::{DateTime, Utc};
+use serde_json::{Map, Value};
 
 use crate::domain::{
     chains,
@@ -59,49 +60,9 @@ fields! {
     Profile "profile",
 }
 
-/// Further columns of an export. They are observations of the exporting store, so an import ignores them silently.
-const EXPORT_ONLY_COLUMNS: [&str; 40] = [
-    "status",
-    "requestIds",
-    "rawStatus",
-    "settled",
-    "bridgeStatus",
-    "gasStatus",
-    "isGmp",
-    "bridgeUrl",
-    "from",
-    "to",
-    "steps",
-    "timeSpent",
-    "error",
-    "deadline",
-    "overdue",
-    "lastCheckedAt",
-    "lastChangedAt",
-    "settledAt",
-    "durationIsUpperBound",
-    "polls",
-    "lastError",
-    "alerts",
-    "say",
-    "do",
-    "verdict",
-    "routeKind",
-    "message",
-    "onChain",
-    "submittedAtIsFromChain",
-    "warnings",
-    "noteAuthors",
-    "schema",
-    "other",
-    "fromChain",
-    "toChain",
-    "sourceUrl",
-    "destinationTransactionId",
-    "destinationUrl",
-    "age",
-    "route",
-];
+/// The columns of an export that aren't properties of a transaction in JSON.
+const OTHER_EXPORT_COLUMNS: [&str; 8] =
+    ["schema", "fromChain", "toChain", "sourceUrl", "destinationTransactionId", "destinationUrl", "age", "route"];
 
 /// The number of fields.
 const FIELD_COUNT: usize = Field::ALL.len();
@@ -126,9 +87,15 @@ impl Field {
     }
 }
 
-/// Whether a column is written by exports and ignored by imports.
+/// Whether a column that isn't a field is written by exports. It is an observation of the exporting store, so an import
+/// ignores it silently.
 pub(super) fn is_export_only(column: &str) -> bool {
-    EXPORT_ONLY_COLUMNS.iter().any(|name| matches_name(column, name))
+    static SCHEMA: LazyLock<Value> = LazyLock::new(|| {
+        serde_json::from_str(include_str!("../../assets/schemas/transaction.json")).unwrap_or_default()
+    });
+    let properties = SCHEMA.pointer("/$defs/transaction/properties").and_then(Value::as_object);
+    let properties = properties.into_iter().flat_map(Map::keys).map(String::as_str);
+    properties.chain(OTHER_EXPORT_COLUMNS).any(|name| matches_name(column, name))
 }
 
 fn matches_name(column: &str, name: &str) -> bool {

@@ -2,9 +2,9 @@
 //!
 //! Memory is bounded whatever the data claims. Data that unpacks to implausibly many bytes must be refused.
 
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, Read, Take};
 
-use flate2::bufread::MultiGzDecoder;
+use flate2::read::MultiGzDecoder;
 
 /// The first bytes of gzip data.
 const MAGIC: [u8; 2] = [0x1f, 0x8b];
@@ -32,42 +32,15 @@ pub(crate) fn unpacking_reader<'a>(input: &'a mut dyn Read) -> io::Result<Box<dy
     let is_packed = is_gzip(&magic);
     let whole = io::Cursor::new(magic).chain(input);
     Ok(match is_packed {
-        true => Box::new(GzipReader {
-            decoder: MultiGzDecoder::new(CountingReader { input: BufReader::new(whole), read: 0 }),
-            unpacked: 0,
-        }),
+        true => Box::new(GzipReader { decoder: MultiGzDecoder::new(whole.take(u64::MAX)), unpacked: 0 }),
         false => Box::new(whole),
     })
 }
 
-/// Counts the packed bytes.
-struct CountingReader<R> {
-    input: BufReader<R>,
-    read: u64,
-}
-
-impl<R: Read> Read for CountingReader<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let count = self.input.read(buffer)?;
-        self.read += count as u64;
-        Ok(count)
-    }
-}
-
-impl<R: Read> BufRead for CountingReader<R> {
-    fn fill_buf(&mut self) -> io::Result<&[u8]> {
-        self.input.fill_buf()
-    }
-
-    fn consume(&mut self, count: usize) {
-        self.read += count as u64;
-        self.input.consume(count);
-    }
-}
-
 /// A reader that unpacks gzip data. Its errors describe the damage.
 struct GzipReader<R> {
-    decoder: MultiGzDecoder<CountingReader<R>>,
+    /// The limit is never reached: it counts the packed bytes.
+    decoder: MultiGzDecoder<Take<R>>,
     unpacked: u64,
 }
 
@@ -83,7 +56,8 @@ impl<R: Read> Read for GzipReader<R> {
             _ => error,
         })?;
         self.unpacked += count as u64;
-        if self.unpacked > FREE_BYTES.max(self.decoder.get_ref().read.saturating_mul(MAX_RATIO)) {
+        let packed = u64::MAX - self.decoder.get_ref().limit();
+        if self.unpacked > FREE_BYTES.max(packed.saturating_mul(MAX_RATIO)) {
             return Err(io::Error::other(format!(
                 "the gzip data unpacks to more than {MAX_RATIO} times its size; if that is right, unpack it first"
             )));

@@ -256,7 +256,7 @@ mod tests {
     use super::*;
     use crate::domain::{
         alert::{Acknowledgement, AlertSubject, Rule, Snoozed},
-        filter::{Filter, FilterInput},
+        filter::{Filter, testing::FilterInput},
         fixtures::{self, at},
     };
 

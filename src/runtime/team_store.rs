@@ -28,7 +28,7 @@ pub(crate) const DASHBOARD_RANK: u8 = 5;
 pub(crate) const COMMAND_RANK: u8 = 9;
 
 /// The delay before "no machine is polling" is reported: longer than a takeover.
-pub(crate) const UNPOLLED_REPORT_DELAY: Duration = Duration::from_secs(15);
+const UNPOLLED_REPORT_DELAY: Duration = Duration::from_secs(15);
 
 /// How a process takes part in a team.
 #[derive(Clone)]
@@ -107,9 +107,10 @@ pub(crate) fn open_new_replica(access: &TeamAccess, path: &Path) -> Result<Store
     }
 }
 
-/// Waits until no machine of the team has polled a profile for [`UNPOLLED_REPORT_DELAY`].
-pub(crate) async fn wait_until_unpolled(status: watch::Receiver<TeamStatus>, profile: &str, clock: &Clock) {
-    wait_until_lasting(status, UNPOLLED_REPORT_DELAY, clock, |status| status.is_unpolled(profile)).await;
+/// Waits until no machine of the team has polled one of these profiles for [`UNPOLLED_REPORT_DELAY`].
+pub(crate) async fn wait_until_unpolled(status: watch::Receiver<TeamStatus>, profiles: &[String], clock: &Clock) {
+    let is_unpolled = |status: &TeamStatus| profiles.iter().any(|profile| status.is_unpolled(profile));
+    wait_until_lasting(status, UNPOLLED_REPORT_DELAY, clock, is_unpolled).await;
 }
 
 /// Waits until a condition has held for `duration`. Never resolves if the session ends first.

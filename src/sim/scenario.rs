@@ -255,12 +255,10 @@ fn routes(tables: Vec<RouteTable>) -> Result<Vec<ScriptedRoute>, LocatedError> {
 mod tests {
     use std::collections::BTreeMap;
 
+    use axum::http::Method;
     use serde_json::Value;
 
-    use super::{
-        super::service::{RequestMethod, SimulatedRequest},
-        *,
-    };
+    use super::{super::service::SimulatedRequest, *};
     use crate::clock::{MonotonicTime, Now};
 
     const HEAD: &str =
@@ -403,7 +401,7 @@ mod tests {
         let scenario = Scenario::parse(&text).unwrap();
         assert_eq!(scenario.limits().wallet_limit, Duration::from_millis(2_500));
         let route_request = |address: &str| SimulatedRequest {
-            method: RequestMethod::Post,
+            method: Method::POST,
             path: "/v2/route".to_owned(),
             integrator_id: Some("someone".to_owned()),
             query: Vec::new(),

@@ -94,11 +94,12 @@ fn native_address(chain: &Chain) -> String {
 mod tests {
     use std::collections::BTreeSet;
 
+    use axum::http::Method;
     use chrono::DateTime;
 
     use super::{
         super::{
-            service::{RequestMethod, ServiceLimits, SimulatedRequest, SimulatedService},
+            service::{ServiceLimits, SimulatedRequest, SimulatedService},
             world::{CountsFrom, SimulatedWorld},
         },
         *,
@@ -113,7 +114,7 @@ mod tests {
         let integrator_id = Some("someone".to_owned());
         let list = SimulatedRequest { path: "/v2/sdk-info".to_owned(), integrator_id, ..SimulatedRequest::default() };
         assert_eq!(service.handle(&SimulatedRequest { integrator_id: None, ..list.clone() }, now).status, 401);
-        assert_eq!(service.handle(&SimulatedRequest { method: RequestMethod::Post, ..list.clone() }, now).status, 404);
+        assert_eq!(service.handle(&SimulatedRequest { method: Method::POST, ..list.clone() }, now).status, 404);
         let response = service.handle(&list, now);
         let body: Value = serde_json::from_str(&response.body).unwrap();
         let (chains, tokens) = (body["chains"].as_array().unwrap(), body["tokens"].as_array().unwrap());
@@ -131,8 +132,7 @@ mod tests {
                 "toAddress": "0xB0B", "quoteOnly": true,
             });
             let body = Some(route_request.to_string().into_bytes());
-            let route =
-                SimulatedRequest { method: RequestMethod::Post, path: "/v2/route".to_owned(), body, ..list.clone() };
+            let route = SimulatedRequest { method: Method::POST, path: "/v2/route".to_owned(), body, ..list.clone() };
             assert_eq!(service.handle(&route, now).status, 200, "{token}");
         }
         let osmosis = chains.iter().find(|chain| chain["chainId"] == "osmosis-1").unwrap();

@@ -10,18 +10,17 @@ use std::{
 
 use axum::{
     Router,
-    body::Body,
+    body::{self, Body},
     extract::{self, Query, State},
-    http::{self, HeaderMap, HeaderName, HeaderValue, StatusCode},
+    http::{HeaderMap, HeaderName, HeaderValue, StatusCode},
     response::{IntoResponse, Response},
 };
-use futures_util::StreamExt;
 use tokio::net::TcpListener;
 
 use super::{
     delivery,
     response::{INTEGRATOR_ID, SimulatedResponse},
-    service::{BODY_LIMIT, RequestMethod, SimulatedRequest, SimulatedService},
+    service::{BODY_LIMIT, SimulatedRequest, SimulatedService},
 };
 use crate::clock::Clock;
 
@@ -54,13 +53,8 @@ async fn read_request(request: extract::Request) -> SimulatedRequest {
     let (parts, body) = request.into_parts();
     let query = Query::<Vec<(String, String)>>::try_from_uri(&parts.uri).map(|Query(query)| query).unwrap_or_default();
     let id = parts.headers.get(INTEGRATOR_ID);
-    let method = match parts.method {
-        http::Method::GET => RequestMethod::Get,
-        http::Method::POST => RequestMethod::Post,
-        _ => RequestMethod::Other,
-    };
     SimulatedRequest {
-        method,
+        method: parts.method,
         path: parts.uri.path().to_owned(),
         integrator_id: id.map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned()),
         query,
@@ -71,19 +65,8 @@ async fn read_request(request: extract::Request) -> SimulatedRequest {
 /// Returns the body, if its size is within the service's limit. A larger body is read too, because a client that is
 /// still writing when the connection closes doesn't see the answer.
 async fn read_body(body: Body) -> Option<Vec<u8>> {
-    let mut parts = body.into_data_stream();
-    let (mut kept, mut size) = (Vec::new(), 0);
-    while let Some(part) = parts.next().await {
-        let part = part.ok()?;
-        size += part.len();
-        if size > READ_LIMIT {
-            return None;
-        }
-        if size <= BODY_LIMIT {
-            kept.extend_from_slice(&part);
-        }
-    }
-    (size <= BODY_LIMIT).then_some(kept)
+    let body = body::to_bytes(body, READ_LIMIT).await.ok()?;
+    (body.len() <= BODY_LIMIT).then(|| body.into())
 }
 
 async fn http_response(response: SimulatedResponse, clock: &Clock) -> Response {

@@ -5,6 +5,7 @@
 
 use std::{fmt, time::Duration};
 
+use axum::http::Method;
 use chrono::{DateTime, TimeDelta, Utc};
 
 use super::{
@@ -44,23 +45,11 @@ impl Default for ServiceLimits {
     }
 }
 
-/// The HTTP method of a request.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum RequestMethod {
-    /// `GET`.
-    #[default]
-    Get,
-    /// `POST`.
-    Post,
-    /// Any other method; no path accepts it.
-    Other,
-}
-
 /// A request to the simulated service.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct SimulatedRequest {
     /// The method.
-    pub method: RequestMethod,
+    pub method: Method,
     /// The path, without the query.
     pub path: String,
     /// The value of `x-integrator-id`.
@@ -201,10 +190,10 @@ impl SimulatedService {
             return Err(SimulatedResponse::refusal(429, "Too many requests")
                 .with_headers(&[("retry-after".into(), "1".into())]));
         }
-        match (request.method, request.path.as_str()) {
-            (RequestMethod::Get, "/v2/sdk-info") => Ok(SimulatedResponse::new(200, sdk_info::body())),
-            (RequestMethod::Get, "/v2/status") => self.status(request, &id, now.wall),
-            (RequestMethod::Post, "/v2/route") => {
+        match (&request.method, request.path.as_str()) {
+            (&Method::GET, "/v2/sdk-info") => Ok(SimulatedResponse::new(200, sdk_info::body())),
+            (&Method::GET, "/v2/status") => self.status(request, &id, now.wall),
+            (&Method::POST, "/v2/route") => {
                 let large = || {
                     SimulatedResponse::refusal(
                         400,
@@ -366,8 +355,8 @@ mod tests {
     fn each_path_accepts_one_method() {
         assert_eq!(answer(|request| "/v2/route".clone_into(&mut request.path)).0, 404);
         assert_eq!(answer(|request| "/v2/moon".clone_into(&mut request.path)).2, "Resource not found");
-        assert_eq!(answer(|request| request.method = RequestMethod::Post).2, "Resource not found");
-        assert_eq!(answer(|request| request.method = RequestMethod::Other).2, "Resource not found");
+        assert_eq!(answer(|request| request.method = Method::POST).2, "Resource not found");
+        assert_eq!(answer(|request| request.method = Method::PUT).2, "Resource not found");
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::{
     time::Duration,
 };
 
+use axum::http::Method;
 use chrono::{DateTime, TimeDelta};
 use serde_json::{Value, json};
 
@@ -12,7 +13,7 @@ use super::{
     plan::{AnswerContent, FaultyAnswer, PlannedAnswer, Transfer},
     response::SimulatedResponse,
     scenario::Scenario,
-    service::{RequestMethod, ServiceLimits, SimulatedRequest, SimulatedService},
+    service::{ServiceLimits, SimulatedRequest, SimulatedService},
     world::SimulatedWorld,
 };
 use crate::{
@@ -178,7 +179,7 @@ fn every_scripted_route_is_answered() {
     assert!(addresses.len() >= 16, "{addresses:?}");
     for address in addresses {
         let request = SimulatedRequest {
-            method: RequestMethod::Post,
+            method: Method::POST,
             path: "/v2/route".to_owned(),
             integrator_id: Some("someone".to_owned()),
             body: Some(format!("{{\"fromAddress\":{address}}}").into_bytes()),

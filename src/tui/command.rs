@@ -193,7 +193,7 @@ macro_rules! command_table {
             MarkRange     Triage needs One   [List]                          "mark_range"    ""         ["v"]            "start a range; press again to mark the range"
                 => |model, now| marks::range(model, now.mono);
             MarkAll       Triage             [List]                          "mark_all"      ""         ["*"]            "mark all shown transactions"
-                => |_, _| vec![Effect::FindMarks(MarkRequest::Shown)];
+                => |model, _| model.effects.push(Effect::FindMarks(MarkRequest::Shown));
             Acknowledge   Triage needs Marked  [List Detail Alerts]            "acknowledge"   "ack"      ["a"]            "acknowledge the active alerts, with an optional note" <"NOTE">
                 => |model, now| acknowledge(model, now.mono);
             Snooze        Triage needs Marked  [List Detail Alerts]            "snooze"        ""         ["z"]            "snooze the active alerts: 15 min, 1 h, until the status changes"
@@ -223,9 +223,9 @@ macro_rules! command_table {
             Delete        Track              [List Detail]                   "delete"        ""         []               "delete permanently, with all history" <"yes">
                 => |model, _| open_command_line(model, "delete ");
             Undo          Triage             [List Detail Alerts]            "undo"          ""         ["u"]            "undo the last change"
-                => |_, _| vec![Effect::Undo { confirmed: None }];
+                => |model, _| model.effects.push(Effect::Undo { confirmed: None });
             Redo          Triage             [List Detail Alerts]            "redo"          ""         ["U"]            "redo the change that was last undone"
-                => |_, _| vec![Effect::Redo];
+                => |model, _| model.effects.push(Effect::Redo);
             Down          Move               [List Detail Alerts Page Stats Log] "down"          ""         ["j" "Down"]     "move down"
                 => |model, _| scroll(model, 1);
             Up            Move               [List Detail Alerts Page Stats Log] "up"            ""         ["k" "Up"]       "move up"
@@ -295,7 +295,7 @@ macro_rules! command_table {
             OpenRoute     Move               [Stats]                         "open_route"    "list"     ["Enter"]        "charts: show the transfers of the route in the list"
                 => |model, _| stats::update::open_route(model);
             RouteOrder    View               [Stats]                         "route_order"   "sort"     ["s"]            "charts: sort the routes by number, median duration, or success rate"
-                => |model, _| model.charts.sort_by(model.charts.order.next());
+                => |model, _| model.charts.sort_by(Direction::Forwards.neighbor(&RouteOrder::ALL, model.charts.order));
             Range         View               [Stats]                         "range"         "time"     ["t"]            "charts: choose all time, 7 days, 24 hours, or 1 hour"
                 => |model, _| stats::update::next_range(model);
             Log           View               [List Detail Alerts Stats]      "log"           ""         ["@"]            "show the log: what failed, and when"
@@ -307,13 +307,13 @@ macro_rules! command_table {
             Report        Share              [Log]                           "report"        "report"   ["y"]            "copy an error report, without the integrator ID"
                 => |model, now| log::update::report(model, now);
             Redraw        View               [List Detail Alerts Page Stats Log] "redraw"        ""         ["^L"]           "redraw the screen"
-                => |_, _| vec![Effect::Redraw];
+                => |model, _| model.effects.push(Effect::Redraw);
             Suspend       View               [List Detail Alerts Page Stats Log] "suspend"       ""         ["^Z"]           "suspend hoptop; fg resumes it"
-                => |_, _| vec![Effect::Suspend];
+                => |model, _| model.effects.push(Effect::Suspend);
             Quit          View               [List Detail Alerts Page Stats Log] "quit"          ""         ["^C"]           "quit, from anywhere"
-                => |_, _| vec![Effect::Quit];
+                => |model, _| model.effects.push(Effect::Quit);
             QuitRoot      View               [List]                          "quit_root"     "quit"     ["q"]            "quit, from the list"
-                => |_, _| vec![Effect::Quit];
+                => |model, _| model.effects.push(Effect::Quit);
         }
     };
 }

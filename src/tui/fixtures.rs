@@ -32,7 +32,7 @@ use crate::{
     domain::{
         alert::{Alert, AlertState, AlertSubject, Rule},
         change::{Change, ChangeKind},
-        filter::{self, Direction, Filter, FilterInput},
+        filter::{self, Direction, Filter, testing::FilterInput},
         fixtures,
         ids::{RowId, TxHash},
         need::Need,
@@ -171,7 +171,7 @@ impl TestDashboard {
         let alerts = |tx: &Transaction| self.alerts.get(&tx.id).map_or(&[][..], Vec::as_slice);
         let candidates = self.transactions.values().map(|tx| FilterInput { tx, alerts: alerts(tx) });
         let mut passing: Vec<_> = candidates.filter(|candidate| filter.matches(candidate, now.wall)).collect();
-        passing.sort_by(|a, b| filter::reference_order::compare(a, b, filter.sort(), now.wall));
+        passing.sort_by(|a, b| filter::testing::compare(a, b, filter.sort(), now.wall));
         passing.iter().map(|candidate| candidate.tx.id).collect()
     }
 

@@ -2,14 +2,37 @@
 //!
 //! Letters that arrive faster than a person types are a paste, too. No control character may get into the line.
 
-use crossterm::event::{Event, KeyEvent};
+use crossterm::event::{Event, KeyCode, KeyEvent};
 use tui_input::{Input, backend::crossterm::EventHandler};
 
 use crate::domain::text;
 
-/// Applies a key to the line. Returns whether its text changed.
-pub(crate) fn edit(input: &mut Input, key: KeyEvent) -> bool {
-    input.handle_event(&Event::Key(key)).is_some_and(|change| change.value)
+/// A key, or a pasted text.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Typed<'a> {
+    Key(KeyEvent),
+    Pasted(&'a str),
+}
+
+impl Typed<'_> {
+    /// Returns the code of the key; `Null`, which no key has, for a pasted text.
+    pub(crate) fn code(self) -> KeyCode {
+        match self {
+            Self::Key(key) => key.code,
+            Self::Pasted(_) => KeyCode::Null,
+        }
+    }
+}
+
+/// Applies a key or a pasted text to the line. Returns whether its text changed.
+pub(crate) fn edit(input: &mut Input, typed: Typed<'_>) -> bool {
+    match typed {
+        Typed::Key(key) => input.handle_event(&Event::Key(key)).is_some_and(|change| change.value),
+        Typed::Pasted(text) => {
+            insert(input, text);
+            true
+        }
+    }
 }
 
 /// Inserts a text at the cursor, as one clean line. The blank that separates it from the text before stays, and a space at

@@ -3,12 +3,13 @@
 
 use std::sync::{Arc, Mutex};
 
+use axum::http::Method;
 use hoptop::internals::{
     api::{self, HttpAnswer},
     clock::Clock,
     domain::{Observation, QuoteObservation, QuoteRequest, TransactionParams},
     poller::ServiceTransport,
-    sim::{RequestMethod, SimulatedRequest, SimulatedService},
+    sim::{SimulatedRequest, SimulatedService},
 };
 
 const ID: &str = "in-process-transport";
@@ -45,7 +46,7 @@ impl ServiceTransport for InProcessTransport {
 
     async fn quote(&self, quote_request: &QuoteRequest) -> QuoteObservation {
         let request = SimulatedRequest {
-            method: RequestMethod::Post,
+            method: Method::POST,
             path: "/v2/route".into(),
             integrator_id: Some(ID.into()),
             body: serde_json::to_vec(quote_request).ok(),

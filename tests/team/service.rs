@@ -12,11 +12,11 @@ use axum::{
     Router,
     body::Body,
     extract::{self, ConnectInfo, Query, State},
-    http::{Method, Response},
+    http::Response,
 };
 use hoptop::internals::{
     clock::{Clock, MonotonicTime},
-    sim::{RequestMethod, Scenario, SimulatedRequest, SimulatedService},
+    sim::{Scenario, SimulatedRequest, SimulatedService},
 };
 use tokio::runtime::Runtime;
 
@@ -142,7 +142,7 @@ async fn answer(
 ) -> Response<Body> {
     let query = Query::<Vec<(String, String)>>::try_from_uri(request.uri()).map(|Query(query)| query);
     let id = request.headers().get("x-integrator-id").map(|id| id.to_str().unwrap().to_owned());
-    let method = if request.method() == Method::GET { RequestMethod::Get } else { RequestMethod::Post };
+    let method = request.method().clone();
     let path = request.uri().path().to_owned();
     let body = axum::body::to_bytes(request.into_body(), 1 << 16).await.ok().map(Vec::from);
     let request = SimulatedRequest { method, path, integrator_id: id, query: query.unwrap_or_default(), body };

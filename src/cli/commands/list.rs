@@ -20,8 +20,10 @@ use crate::{
         },
     },
     domain::{
-        filter::{self, Filter, FilterError, FilterInput},
+        alert::Alert,
+        filter::{self, Filter, FilterError},
         settled_duration, text,
+        transaction::Transaction,
     },
     presentation::{glyphs::Glyphs, row_text, width},
     runtime::exit::Exit,
@@ -94,7 +96,7 @@ pub(crate) fn list(args: &ListArgs, cx: &mut Context) -> color_eyre::Result<Exit
         } else {
             let mut table = TableWriter::new(COLUMNS, &mut out);
             reader.for_each_row(shown, |tx, alerts| {
-                table.push(table_row(&FilterInput { tx, alerts }, now, cx.ellipsis))?;
+                table.push(table_row(tx, alerts, now, cx.ellipsis))?;
                 Ok::<_, color_eyre::Report>(())
             })?;
             table.end()?;
@@ -188,10 +190,9 @@ fn print_filter_error(text: &str, error: &FilterError, err: &mut dyn Write) -> i
     Ok(())
 }
 
-fn table_row(candidate: &FilterInput, now: DateTime<Utc>, ellipsis: &str) -> [String; 8] {
-    let tx = candidate.tx;
+fn table_row(tx: &Transaction, alerts: &[Alert], now: DateTime<Utc>, ellipsis: &str) -> [String; 8] {
     [
-        row_text::urgency_mark(candidate.alerts).into(),
+        row_text::urgency_mark(alerts).into(),
         width::cut(&row_text::list_status_cell(tx, Glyphs::Ascii), MAX_WIDTH, ellipsis),
         tx.params.transaction_id.short(ellipsis),
         row_text::route(tx, Glyphs::Ascii),

@@ -3,13 +3,8 @@
 //! It knows how the results of tests combine, and must never know what a test means. The parser bounds its depth, so
 //! that recursion over it ends.
 
-use chrono::{DateTime, Utc};
-
-use super::{
-    FilterInput,
-    term::{FilterState, FilterTest, StatusTest},
-};
-use crate::domain::{record::RecordView, status::RouterStatus};
+use super::term::{FilterState, FilterTest, StatusTest};
+use crate::domain::status::RouterStatus;
 
 /// A test of a transaction, or a combination of such tests.
 #[derive(Clone, Debug)]
@@ -68,45 +63,12 @@ impl Expression {
         matches!(self, Self::All(expressions) if expressions.is_empty())
     }
 
-    /// Whether the expression holds for this transaction at `now`.
-    pub(super) fn holds<R: RecordView>(&self, candidate: &FilterInput<R>, now: DateTime<Utc>) -> bool {
-        let holds = |expression: &Self| expression.holds(candidate, now);
-        match self {
-            Self::Test(test) => test.holds(candidate, now),
-            Self::Not(negated) => !holds(negated),
-            Self::All(required) => required.iter().all(holds),
-            Self::Any(alternatives) => alternatives.iter().any(holds),
-        }
-    }
-
     /// Whether the time alone can change what matches.
     pub(crate) fn depends_on_time(&self) -> bool {
-        self.has_test(|test| matches!(test, FilterTest::Span(..)))
-    }
-
-    /// Whether a test searches for a text, which only the store finds everywhere.
-    pub(crate) fn searches_texts(&self) -> bool {
-        let searches = |test: &FilterTest| match test {
-            FilterTest::Word(_) | FilterTest::Hashtag(_) | FilterTest::Exact(_) | FilterTest::Pattern(_) => true,
-            FilterTest::Is(_)
-            | FilterTest::Status(_)
-            | FilterTest::Chain(..)
-            | FilterTest::Route { .. }
-            | FilterTest::Span(..)
-            | FilterTest::Label(_)
-            | FilterTest::Ticket(_)
-            | FilterTest::Profile(_)
-            | FilterTest::By(_)
-            | FilterTest::Own(_) => false,
-        };
-        self.has_test(searches)
-    }
-
-    fn has_test(&self, is_wanted: fn(&FilterTest) -> bool) -> bool {
         match self {
-            Self::Test(test) => is_wanted(test),
-            Self::Not(part) => part.has_test(is_wanted),
-            Self::All(parts) | Self::Any(parts) => parts.iter().any(|part| part.has_test(is_wanted)),
+            Self::Test(test) => matches!(test, FilterTest::Span(..)),
+            Self::Not(part) => part.depends_on_time(),
+            Self::All(parts) | Self::Any(parts) => parts.iter().any(Self::depends_on_time),
         }
     }
 

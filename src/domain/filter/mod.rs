@@ -1,32 +1,25 @@
 //! The filter: one grammar for the dashboard, `list`, `watch` and `export` (`mockups.md`, Filter).
 //!
-//! A pure predicate over a transaction and its open alerts, and a sort order. Matching must never fail. Parsing must
+//! An expression over a transaction and its open alerts, and a sort order. The store evaluates both. Parsing must
 //! never drop a term that it doesn't understand: such a term is an error with its position.
 
 pub(crate) mod expression;
 mod parse;
-#[cfg(test)]
-pub(crate) mod reference_order;
 mod sort;
 pub(crate) mod term;
+#[cfg(test)]
+pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
 mod token;
 
 use std::ops::Range;
 
-use chrono::{DateTime, Utc};
 pub(crate) use expression::Expression;
 pub(crate) use parse::{keys, states};
 pub(crate) use sort::{Direction, SortBy, SortKey};
 
-use super::{
-    alert::Alert,
-    chains,
-    record::{RecordView, StatusRecord},
-    text,
-    transaction::Transaction,
-};
+use super::{chains, text};
 
 /// A kind of name in a filter that only the store can complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,15 +41,6 @@ impl NameKind {
             _ => None,
         }
     }
-}
-
-/// The input of a filter: a transaction and its alerts.
-#[derive(Clone, Copy, Debug)]
-pub struct FilterInput<'a, R = StatusRecord> {
-    /// The transaction. `R` is the part of its record that is loaded.
-    pub tx: &'a Transaction<R>,
-    /// The open alerts of the transaction.
-    pub alerts: &'a [Alert],
 }
 
 /// A parsed filter: an expression and a sort order.
@@ -149,12 +133,7 @@ impl Filter {
         Self::all([])
     }
 
-    /// Whether the transaction matches at `now`.
-    pub fn matches<R: RecordView>(&self, candidate: &FilterInput<R>, now: DateTime<Utc>) -> bool {
-        self.expression.holds(candidate, now)
-    }
-
-    /// Returns the expression, for callers that search by other means than [`matches`](Self::matches).
+    /// Returns the expression.
     pub fn expression(&self) -> &Expression {
         &self.expression
     }

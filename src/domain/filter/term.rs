@@ -1,25 +1,14 @@
-//! One test of a filter, and whether it holds.
+//! One test of a filter.
 //!
 //! Expensive work (lower case, patterns, chain names) is done when the test is created. Except for the names of
 //! routes, it must never be repeated for each of ten thousand rows.
 
-use std::{cmp::Ordering, fmt};
+use std::fmt;
 
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::TimeDelta;
 use regex::Regex;
 
-use super::{
-    super::{
-        alert::AlertState,
-        chains,
-        ids::ChainId,
-        people,
-        record::RecordView,
-        status::RouterStatus,
-        transaction::{Tracking, Transaction},
-    },
-    FilterInput,
-};
+use super::super::{chains, ids::ChainId, status::RouterStatus};
 
 /// A test of a transaction.
 #[derive(Clone, Debug)]
@@ -151,83 +140,6 @@ pub(crate) fn hashtag_label(word: &str) -> &str {
     word.strip_prefix('#').unwrap_or(word)
 }
 
-impl FilterTest {
-    /// Whether the test holds for this transaction at `now`.
-    pub(super) fn holds<R: RecordView>(&self, candidate: &FilterInput<R>, now: DateTime<Utc>) -> bool {
-        let tx = candidate.tx;
-        let has_label = |label: &str| tx.labels.iter().any(|own| equals_ignoring_case(own, label));
-        match self {
-            Self::Word(word) => matches_any_text(candidate, |text| contains_ignoring_case(text, word)),
-            Self::Hashtag(word) => {
-                has_label(hashtag_label(word)) || matches_any_text(candidate, |text| contains_ignoring_case(text, word))
-            }
-            Self::Exact(exact) => matches_any_text(candidate, |text| text.contains(exact.as_str())),
-            Self::Pattern(pattern) => matches_any_text(candidate, |text| pattern.is_match(text)),
-            Self::Is(state) => state.holds(candidate, now),
-            Self::Status(wanted) => wanted.iter().any(|wanted| wanted.holds(tx.state.status.as_ref())),
-            Self::Chain(side, chain) => {
-                let from = || chain.holds(&tx.params.from_chain, tx.from_name());
-                let to = || chain.holds(&tx.params.to_chain, tx.to_name());
-                match side {
-                    RouteEnd::Either => from() || to(),
-                    RouteEnd::From => from(),
-                    RouteEnd::To => to(),
-                }
-            }
-            Self::Route { from, to } => {
-                is_chain_called(from, tx.params.from_chain.as_str(), &tx.from_name())
-                    && is_chain_called(to, tx.params.to_chain.as_str(), &tx.to_name())
-            }
-            Self::Span(measure, comparison, limit) => measure.holds(tx, now, |span| comparison.holds(span.cmp(limit))),
-            Self::Label(label) => has_label(label),
-            Self::Ticket(ticket) => tx.params.ticket.as_deref().is_some_and(|own| equals_ignoring_case(own, ticket)),
-            Self::Profile(profile) => equals_ignoring_case(&tx.profile, profile),
-            Self::By(name) => {
-                let handled = candidate.alerts.iter().filter_map(|alert| alert.handling.as_ref()?.author());
-                tx.authors.all().chain(handled).any(|author| people::is_author(author, name))
-            }
-            Self::Own(profile) => tx.profile == *profile,
-        }
-    }
-}
-
-impl FilterState {
-    fn holds<R: RecordView>(self, candidate: &FilterInput<R>, now: DateTime<Utc>) -> bool {
-        let tx = candidate.tx;
-        let has_alert = |state| candidate.alerts.iter().any(|alert| alert.state(now) == state);
-        match self {
-            Self::Attention => !candidate.alerts.is_empty(),
-            Self::Overdue => tx.is_overdue(),
-            Self::Unsettled => !tx.is_settled(),
-            Self::Settled => tx.is_settled(),
-            Self::Firing => has_alert(AlertState::Firing),
-            Self::Acked => has_alert(AlertState::Acknowledged) && !has_alert(AlertState::Firing),
-            Self::Snoozed => has_alert(AlertState::Snoozed) && !has_alert(AlertState::Firing),
-            Self::Active => !tx.is_settled() && tx.tracking != Tracking::Untracked,
-            Self::Parked => tx.is_parked(),
-            Self::Untracked => tx.tracking == Tracking::Untracked,
-            Self::Reverted => has_verdict(tx, "reverted"),
-            Self::Pending => has_verdict(tx, "pending"),
-            Self::WrongChain => has_verdict(tx, "elsewhere"),
-        }
-    }
-}
-
-/// Whether the source chain says this of a transaction: a name of a `ChainVerdict`.
-fn has_verdict<R>(tx: &Transaction<R>, verdict: &str) -> bool {
-    tx.on_chain.as_ref().is_some_and(|known| known.source.verdict.name() == verdict)
-}
-
-impl StatusTest {
-    fn holds(&self, status: Option<&RouterStatus>) -> bool {
-        match (self, status) {
-            (Self::Documented(wanted), Some(status)) => wanted == status,
-            (Self::Unknown, Some(RouterStatus::Unknown(_))) | (Self::NoAnswer, None) => true,
-            _ => false,
-        }
-    }
-}
-
 impl ChainTest {
     /// Reads a chain as a person writes it. Any text is accepted, since the service may have a chain of that name.
     pub(super) fn new(text: &str) -> Self {
@@ -244,32 +156,6 @@ impl ChainTest {
     pub fn name(&self) -> &str {
         &self.lower
     }
-
-    fn holds(&self, id: &ChainId, name: String) -> bool {
-        self.id == *id || self.table_id == Some(id) || equals_ignoring_case(&name, &self.lower)
-    }
-}
-
-impl TimeMeasure {
-    fn holds<R: RecordView>(self, tx: &Transaction<R>, now: DateTime<Utc>, fits: impl Fn(TimeDelta) -> bool) -> bool {
-        let span = match self {
-            Self::Age => Some(TimeDelta::from_std(tx.age(now)).unwrap_or(TimeDelta::MAX)),
-            Self::Due => tx.is_waiting().then(|| tx.deadline().at - now),
-            Self::Checked => Some(tx.state.last_checked_at.map_or(TimeDelta::MAX, |checked| now - checked)),
-        };
-        span.is_some_and(fits)
-    }
-}
-
-impl Comparison {
-    fn holds(self, ordering: Ordering) -> bool {
-        match self {
-            Self::Less => ordering.is_lt(),
-            Self::LessOrEqual => ordering.is_le(),
-            Self::More => ordering.is_gt(),
-            Self::MoreOrEqual => ordering.is_ge(),
-        }
-    }
 }
 
 /// Whether a chain is displayed as `lower`, or has this ID or alias, ignoring case. `lower` must be in lower case.
@@ -279,22 +165,6 @@ pub(crate) fn is_chain_called(lower: &str, id: &str, name: &str) -> bool {
         || equals_ignoring_case(name, lower)
         || equals_ignoring_case(&chains::short_name(&ChainId::new(id), Some(name)), lower)
         || is_shipped()
-}
-
-/// Whether any text that a person would search for fits.
-fn matches_any_text<R: RecordView>(candidate: &FilterInput<R>, fits: impl Fn(&str) -> bool) -> bool {
-    let tx = candidate.tx;
-    let params = &tx.params;
-    let ids = [
-        params.transaction_id.as_str(),
-        params.from_chain.as_str(),
-        params.to_chain.as_str(),
-        params.quote_id.as_str(),
-    ];
-    let given = params.request_id.iter().chain(&params.from_address);
-    let texts = given.chain(&params.ticket).chain(&tx.labels).chain(&tx.notes).map(String::as_str);
-    let notes = candidate.alerts.iter().filter_map(|alert| alert.acknowledged()?.note.as_deref());
-    ids.into_iter().chain(texts).chain(notes).any(&fits) || fits(&tx.from_name()) || fits(&tx.to_name())
 }
 
 /// Whether a text contains `lower`, ignoring case. `lower` must be in lower case. ASCII text isn't copied.

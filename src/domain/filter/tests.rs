@@ -4,13 +4,14 @@ use proptest::prelude::*;
 
 use super::{
     super::{
-        alert::{Acknowledgement, AlertSubject, Handling, Rule, Snooze, Snoozed},
+        alert::{Acknowledgement, Alert, AlertSubject, Handling, Rule, Snooze, Snoozed},
         fixtures::{self, at, says},
         ids::{ChainId, RowId},
         on_chain::{ChainReading, ChainVerdict, Mined, OnChain},
         status::RouterStatus,
-        transaction::Tracking,
+        transaction::{Tracking, Transaction},
     },
+    testing::FilterInput,
     *,
 };
 
@@ -270,7 +271,7 @@ fn sort_keys_are_read_with_their_direction() {
 fn sorted(text: &str, rows: &[(Transaction, Vec<Alert>)]) -> Vec<i64> {
     let filter = Filter::parse(text).unwrap();
     let mut rows: Vec<FilterInput> = rows.iter().map(|(tx, alerts)| FilterInput { tx, alerts }).collect();
-    rows.sort_by(|a, b| reference_order::compare(a, b, filter.sort(), at(5_000)));
+    rows.sort_by(|a, b| testing::compare(a, b, filter.sort(), at(5_000)));
     rows.iter().map(|row| row.tx.id.0).collect()
 }
 
@@ -349,7 +350,7 @@ proptest! {
     fn the_order_is_total(rows in rows(), keys in prop::collection::vec((0..SortBy::ALL.len(), any::<bool>()), 0..4)) {
         let keys: Vec<_> = keys.into_iter().map(|(by, is_reversed)| SortKey { by: SortBy::ALL[by], is_reversed }).collect();
         let row = |index: usize| FilterInput { tx: &rows[index].0, alerts: &rows[index].1 };
-        let order = |a, b| reference_order::compare(&row(a), &row(b), &keys, at(2_000));
+        let order = |a, b| testing::compare(&row(a), &row(b), &keys, at(2_000));
         for (a, b, c) in [(0, 1, 2), (0, 2, 1), (1, 0, 2), (1, 2, 0), (2, 0, 1), (2, 1, 0)] {
             prop_assert!(order(a, a).is_eq() && order(a, b).is_ne());
             prop_assert_eq!(order(a, b), order(b, a).reverse());

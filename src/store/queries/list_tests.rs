@@ -10,7 +10,7 @@ use super::*;
 use crate::{
     domain::{
         alert::Snooze,
-        filter::{self, FilterInput, SortBy},
+        filter::{self, SortBy, testing::FilterInput},
         fixtures,
         ids::ChainId,
         observation::Observation,
@@ -158,7 +158,7 @@ fn in_memory(reader: &Reader, filter: &Filter, now: DateTime<Utc>) -> Vec<RowId>
     let (alerts, _) = fixtures::by_subject(alerts);
     let candidate = |tx| FilterInput { tx, alerts: alerts.get(&tx.id).map_or(&[], Vec::as_slice) };
     let mut passing: Vec<_> = transactions.iter().map(candidate).filter(|item| filter.matches(item, now)).collect();
-    passing.sort_by(|a, b| filter::reference_order::compare(a, b, filter.sort(), now));
+    passing.sort_by(|a, b| filter::testing::compare(a, b, filter.sort(), now));
     passing.iter().map(|candidate| candidate.tx.id).collect()
 }
 

@@ -1,6 +1,6 @@
 //! The order of a list as SQL: the `ORDER BY` clause, and the conditions for the rows after a given row.
 //!
-//! The order equals that of `filter::reference_order`; a test compares both. No sort key is ever NULL.
+//! The order equals that of `filter::testing`; a test compares both. No sort key is ever NULL.
 
 use std::borrow::Cow;
 

@@ -255,7 +255,7 @@ pub(crate) fn set_handling(db: &Connection, id: i64, handling: Option<&Handling>
     ])
 }
 
-/// Writes the severity rank of a transaction, the first key of the default order (`filter::reference_order`). The ranks
+/// Writes the severity rank of a transaction, the first key of the default order (`filter::testing`). The ranks
 /// are: critical alert -3, warning -2, info -1; 0, 1, 2 if all alerts are handled; 3 without alerts.
 pub(crate) fn write_severity_rank(db: &Connection, row: RowId) -> Result<()> {
     let rank = |alert: &Alert| {

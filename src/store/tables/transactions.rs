@@ -1,12 +1,12 @@
 //! The `transactions` table: the columns of a row, and how rows are read and written.
 //!
-//! The row type names every column once, so that selecting, reading and writing a row always agree. `domain` decides
-//! what an answer or an edit means for a transaction; this module must never decide it.
+//! The row type names every column once, so that selecting and reading a row always agree. `domain` decides what an
+//! answer or an edit means for a transaction; this module must never decide it.
 
 use std::sync::{LazyLock, OnceLock};
 
 use chrono::{DateTime, Utc};
-use rusqlite::{Connection, Row, ToSql, params};
+use rusqlite::{Connection, Row, params, params_from_iter, types::Value};
 
 use super::{columns, durations, identifiers::BY_IDENTIFIER, observations, on_chain, records, transaction_keys};
 use crate::{
@@ -61,14 +61,6 @@ macro_rules! row {
                 let mut next = || column.next().unwrap_or_default();
                 Ok(Self { $($field: columns::lenient(row, next())?,)* })
             }
-
-            /// Returns the value of a column; `None` if no field has this name.
-            fn value(&self, column: &str) -> Option<&dyn ToSql> {
-                match column {
-                    $(stringify!($field) => Some(&self.$field),)*
-                    _ => None,
-                }
-            }
         }
     };
 }
@@ -104,7 +96,6 @@ row! {
     gmp: Option<bool> = "gmp",
     from_name: Option<String> = "from_name",
     to_name: Option<String> = "to_name",
-    due: i64 = "due",
     tracked_by: Option<String> = "tracked_by",
     ticket_by: Option<String> = "ticket_by",
     labels: Option<String> = "(SELECT json_group_array(json_array(label, author)) FROM
@@ -140,34 +131,61 @@ enum ColumnGroup {
 impl ColumnGroup {
     const ALL: [Self; 5] = [Self::Poll, Self::Status, Self::Parameters, Self::Tracking, Self::Due];
 
-    fn columns(self) -> &'static str {
+    /// Returns the columns with their values for a transaction and the summary of its record.
+    fn values<R>(self, tx: &Transaction<R>, record: &RecordSummary) -> Vec<(&'static str, Value)> {
+        let moment = |at: Option<DateTime<Utc>>| Value::from(at.map(columns::moment));
+        let text = |text: &Option<String>| Value::from(text.clone());
+        let Transaction { params, state, .. } = tx;
         match self {
-            Self::Poll => "message, last_checked_at, polls, failures, failing_since, last_error, conflict",
-            Self::Status => {
-                "status, status_since, last_changed_at, settled_at, ended_unseen, gmp, from_name, to_name, due"
+            Self::Poll => vec![
+                ("message", text(&state.message)),
+                ("last_checked_at", moment(state.last_checked_at)),
+                ("polls", state.polls.cast_signed().into()),
+                ("failures", state.failures.into()),
+                ("failing_since", moment(state.failing_since)),
+                ("last_error", text(&state.last_error)),
+                ("conflict", text(&state.conflict)),
+            ],
+            Self::Status => vec![
+                ("status", state.status.as_ref().map(|status| status.raw().to_owned()).into()),
+                ("status_since", moment(state.status_since)),
+                ("last_changed_at", moment(state.last_changed_at)),
+                ("settled_at", moment(state.settled_at)),
+                ("ended_unseen", state.ended_unseen.into()),
+                ("gmp", record.is_gmp.into()),
+                ("from_name", text(&record.from_name)),
+                ("to_name", text(&record.to_name)),
+                ("due", due(tx).into()),
+            ],
+            Self::Parameters => vec![
+                ("to_chain", params.to_chain.as_str().to_owned().into()),
+                ("quote_id", params.quote_id.clone().into()),
+                ("request_id", text(&params.request_id)),
+                ("estimate", params.estimate.map(columns::span).into()),
+                ("submitted_at", moment(params.submitted_at)),
+                ("from_address", text(&params.from_address)),
+                ("ticket", text(&params.ticket)),
+                ("ticket_by", text(&tx.authors.ticket)),
+            ],
+            Self::Tracking => {
+                let reason = if let Tracking::Parked(reason) = &tx.tracking { Some(reason.clone()) } else { None };
+                vec![
+                    ("untracked", (tx.tracking == Tracking::Untracked).into()),
+                    ("parked_reason", reason.into()),
+                    ("poll_requested_at", moment(tx.poll_requested_at)),
+                ]
             }
-            Self::Parameters => {
-                "to_chain, quote_id, request_id, estimate, submitted_at, from_address, ticket, ticket_by"
-            }
-            Self::Tracking => "untracked, parked_reason, poll_requested_at",
-            Self::Due => "due",
+            Self::Due => vec![("due", due(tx).into())],
         }
     }
 
-    /// Returns the columns of these groups, in one order whatever the order of the groups.
-    fn columns_of(groups: &[Self]) -> impl Iterator<Item = &'static str> {
-        let sorted = Self::ALL.into_iter().filter(|group| groups.contains(group));
-        sorted.flat_map(|group| group.columns().split(", "))
-    }
-
     /// Returns the SQL that updates these groups in a row; its values are the columns in their order, and then the row.
-    fn update_sql(groups: &[Self]) -> &'static str {
+    fn update_sql(groups: &[Self], columns: &[&str]) -> &'static str {
         static BY_GROUPS: [OnceLock<String>; 1 << ColumnGroup::ALL.len()] =
             [const { OnceLock::new() }; 1 << ColumnGroup::ALL.len()];
         let is_in = |group: Self| usize::from(groups.contains(&group));
         let index = Self::ALL.into_iter().fold(0, |bits, group| bits << 1 | is_in(group));
         let build = || {
-            let columns: Vec<&str> = Self::columns_of(groups).collect();
             let values: Vec<String> = (1..=columns.len()).map(|index| format!("?{index}")).collect();
             let set: Vec<_> = columns.iter().copied().zip(values.iter().map(String::as_str)).collect();
             let set = row_checksum::assignments(CHECKED, &set);
@@ -240,66 +258,15 @@ impl TransactionRow {
             is_damaged: self.is_damaged,
         }
     }
+}
 
-    /// Builds a row from a transaction and the summary of its record. Fields from other tables stay `None`.
-    fn from_transaction<R>(transaction: &Transaction<R>, record: RecordSummary) -> Self {
-        let moment = |at: Option<DateTime<Utc>>| at.map(columns::moment);
-        let Transaction { params, state, .. } = transaction;
-        let (untracked, parked_reason) = match &transaction.tracking {
-            Tracking::Active => (false, None),
-            Tracking::Parked(reason) => (false, Some(reason.clone())),
-            Tracking::Untracked => (true, None),
-        };
-        Self {
-            id: transaction.id.0,
-            profile: transaction.profile.clone(),
-            transaction_id: params.transaction_id.as_str().to_owned(),
-            from_chain: params.from_chain.as_str().to_owned(),
-            to_chain: params.to_chain.as_str().to_owned(),
-            quote_id: params.quote_id.clone(),
-            request_id: params.request_id.clone(),
-            estimate: params.estimate.map(columns::span),
-            submitted_at: moment(params.submitted_at),
-            from_address: params.from_address.clone(),
-            ticket: params.ticket.clone(),
-            first_seen_at: columns::moment(transaction.first_seen_at),
-            untracked,
-            parked_reason,
-            poll_requested_at: moment(transaction.poll_requested_at),
-            status: state.status.as_ref().map(|status| status.raw().to_owned()),
-            status_since: moment(state.status_since),
-            message: state.message.clone(),
-            last_checked_at: moment(state.last_checked_at),
-            last_changed_at: moment(state.last_changed_at),
-            settled_at: moment(state.settled_at),
-            ended_unseen: state.ended_unseen,
-            polls: state.polls,
-            failures: state.failures,
-            failing_since: moment(state.failing_since),
-            last_error: state.last_error.clone(),
-            conflict: state.conflict.clone(),
-            gmp: record.is_gmp,
-            from_name: record.from_name,
-            to_name: record.to_name,
-            due: due(transaction),
-            tracked_by: transaction.authors.tracked.clone(),
-            ticket_by: transaction.authors.ticket.clone(),
-            labels: None,
-            notes: None,
-            from_chain_name: None,
-            to_chain_name: None,
-            indexing: None,
-            is_damaged: false,
-            on_chain: None,
-        }
-    }
-
-    /// Updates these groups of columns in the row.
-    fn update(&self, db: &Connection, groups: &[ColumnGroup]) -> Result<()> {
-        let values = ColumnGroup::columns_of(groups).filter_map(|column| self.value(column));
-        let values: Vec<&dyn ToSql> = values.chain([&self.id as &dyn ToSql]).collect();
-        db.run(ColumnGroup::update_sql(groups), values.as_slice())
-    }
+/// Updates these groups of columns in a transaction's row.
+fn update<R>(db: &Connection, tx: &Transaction<R>, record: &RecordSummary, groups: &[ColumnGroup]) -> Result<()> {
+    // One order whatever the order of the groups: the SQL is kept by the set of groups.
+    let sorted = ColumnGroup::ALL.into_iter().filter(|group| groups.contains(group));
+    let (columns, values): (Vec<_>, Vec<_>) = sorted.flat_map(|group| group.values(tx, record)).unzip();
+    let values = values.into_iter().chain([Value::Integer(tx.id.0)]);
+    db.run(ColumnGroup::update_sql(groups, &columns), params_from_iter(values))
 }
 
 /// Returns texts and their authors; no authors if no text has one.
@@ -448,7 +415,7 @@ pub(crate) fn write_source(db: &Connection, row: RowId, chain: &ChainId, trackin
     )?;
     records::remove(db, row)?;
     let changed = [ColumnGroup::Poll, ColumnGroup::Status, ColumnGroup::Tracking, ColumnGroup::Parameters];
-    TransactionRow::from_transaction(&after, RecordSummary::default()).update(db, &changed)
+    update(db, &after, &RecordSummary::default(), &changed)
 }
 
 /// Writes the changes of an answer, and only the groups of columns that changed.
@@ -466,7 +433,7 @@ pub(crate) fn write_answer(db: &Connection, before: &Transaction, after: &Transa
     if (&before.tracking, before.poll_requested_at) != (&after.tracking, after.poll_requested_at) {
         changed.push(ColumnGroup::Tracking);
     }
-    TransactionRow::from_transaction(after, summary_after).update(db, &changed)
+    update(db, after, &summary_after, &changed)
 }
 
 /// Writes new parameters of a transaction and the columns derived from them; `ticket_author` is the author of the
@@ -491,13 +458,13 @@ pub(crate) fn write_params(
         // The name of the destination chain comes from the record.
         changed.push(ColumnGroup::Status);
         let whole = whole(db, header)?;
-        TransactionRow::from_transaction(&whole, summary(&whole)).update(db, &changed)?;
+        update(db, &whole, &summary(&whole), &changed)?;
         return Ok(params);
     }
     if due(&header) != due(before) {
         changed.push(ColumnGroup::Due);
     }
-    TransactionRow::from_transaction(&header, RecordSummary::default()).update(db, &changed)?;
+    update(db, &header, &RecordSummary::default(), &changed)?;
     Ok(params)
 }
 

@@ -24,6 +24,7 @@ use self::{
 use super::{
     command::KeyContext,
     dialogs::{Dialog, quote::state::QuoteForm},
+    effect::Effect,
     screens::{
         alerts::state::AlertList,
         detail::{history::TransactionHistory, state::DetailState},
@@ -190,6 +191,8 @@ pub struct Model {
     pub deletion_asked: Option<Vec<RowId>>,
     /// The name of the theme of the settings; `None` while colours are off, so that no other theme can be chosen.
     pub configured_theme: Option<String>,
+    /// The effects that `update` returns at its end.
+    pub effects: Vec<Effect>,
     /// The tour of the demo.
     pub tour: Tour,
     /// The terminal's columns and rows.

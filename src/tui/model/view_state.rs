@@ -30,14 +30,8 @@ pub enum Pane {
 }
 
 impl Pane {
-    /// Returns the next place.
-    pub fn next(self) -> Self {
-        match self {
-            Self::Side => Self::Below,
-            Self::Below => Self::Brief,
-            Self::Brief => Self::Side,
-        }
-    }
+    /// All places, in the order of their key.
+    pub const ALL: [Self; 3] = [Self::Side, Self::Below, Self::Brief];
 
     /// Returns the place in words.
     pub fn description(self) -> &'static str {

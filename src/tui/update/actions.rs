@@ -23,9 +23,8 @@ use crate::{
 };
 
 /// Shows why a command does nothing.
-pub(crate) fn refuse(model: &mut Model, reason: impl Into<String>, now: MonotonicTime) -> Vec<Effect> {
+pub(crate) fn refuse(model: &mut Model, reason: impl Into<String>, now: MonotonicTime) {
     model.show_message(MessageTone::Bad, reason, now);
-    Vec::new()
 }
 
 /// Returns the transactions for an action: in the list the marked ones, otherwise the selected one. Returns none, and
@@ -95,9 +94,9 @@ pub(crate) fn confirm_undo(model: &mut Model, import: ImportToUndo) {
 }
 
 /// Stops polling the targets, after a confirmation if there are several.
-pub(crate) fn untrack(model: &mut Model, now: MonotonicTime) -> Vec<Effect> {
+pub(crate) fn untrack(model: &mut Model, now: MonotonicTime) {
     match targets(model, now) {
-        rows if rows.is_empty() => Vec::new(),
+        rows if rows.is_empty() => {}
         rows if rows.len() > 1 => {
             let count = rows.len();
             let title = format!("Stop polling {count} transactions?");
@@ -105,9 +104,8 @@ pub(crate) fn untrack(model: &mut Model, now: MonotonicTime) -> Vec<Effect> {
             let untrack = Effect::Write(Write::Edit(Edit::Untrack { transactions: rows }));
             let yes = (format!("yes, stop polling all {count}"), MenuChoice::Do(untrack));
             model.dialog = Dialog::Menu(Menu::confirm(title, consequences, yes));
-            Vec::new()
         }
-        rows => vec![Effect::Write(Write::Edit(Edit::Untrack { transactions: rows }))],
+        rows => model.effects.push(Effect::Write(Write::Edit(Edit::Untrack { transactions: rows }))),
     }
 }
 
@@ -179,12 +177,14 @@ pub(crate) fn note_prompt(alert: &Alert, targets: Vec<i64>) -> Prompt {
 }
 
 /// Lets acknowledged and snoozed alerts fire again.
-pub(crate) fn unacknowledge(model: &mut Model, now: MonotonicTime) -> Vec<Effect> {
+pub(crate) fn unacknowledge(model: &mut Model, now: MonotonicTime) {
     let alerts = match model.screen {
         Screen::Alerts => model.alert_list.targets().into_iter().map(AlertTarget::Alert).collect(),
         Screen::List | Screen::Detail | Screen::Stats | Screen::Log => AlertTarget::of(&targets(model, now)),
     };
-    if alerts.is_empty() { Vec::new() } else { vec![Effect::Write(Write::Edit(Edit::Unacknowledge { alerts }))] }
+    if !alerts.is_empty() {
+        model.effects.push(Effect::Write(Write::Edit(Edit::Unacknowledge { alerts })));
+    }
 }
 
 /// Opens the menu with the lengths of a snooze.

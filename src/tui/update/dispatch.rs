@@ -16,14 +16,15 @@ use crate::{
             quote, reply,
         },
         effect::{Effect, MarkRequest},
-        model::{MessageTone, Model, Screen},
+        model::{MessageTone, Model, Screen, view_state::Pane},
         screens::{
             alerts, detail,
             list::{
                 tab::{OwnTab, Tab},
                 update::{arrangement, marks, views},
             },
-            log, stats,
+            log,
+            stats::{self, state::RouteOrder},
         },
         tour::Tour,
     },
@@ -32,9 +33,9 @@ use crate::{
 /// The lines by which the detail beside the list scrolls.
 const DETAIL_STEP: isize = 3;
 
-pub(crate) fn dispatch(model: &mut Model, id: CommandId, now: Now) -> Vec<Effect> {
+pub(crate) fn dispatch(model: &mut Model, id: CommandId, now: Now) {
     if advance_tour(model, id) {
-        return Vec::new();
+        return;
     }
     if actions::lacks_target(model, id) {
         let target = if model.screen == Screen::Alerts { "alert" } else { "transaction" };
@@ -63,25 +64,8 @@ fn choose_selected(model: &mut Model) {
 }
 
 /// Calls the function of a command.
-fn call<E: IntoEffects>(perform: impl FnOnce(&mut Model, Now) -> E, model: &mut Model, now: Now) -> Vec<Effect> {
-    perform(model, now).into_effects()
-}
-
-/// The result of a function of `update`: effects, or nothing if it changes the model alone.
-pub(super) trait IntoEffects {
-    fn into_effects(self) -> Vec<Effect>;
-}
-
-impl IntoEffects for Vec<Effect> {
-    fn into_effects(self) -> Self {
-        self
-    }
-}
-
-impl IntoEffects for () {
-    fn into_effects(self) -> Vec<Effect> {
-        Vec::new()
-    }
+fn call(perform: impl FnOnce(&mut Model, Now), model: &mut Model, now: Now) {
+    perform(model, now);
 }
 
 /// Acknowledges the active alerts of the selection.
@@ -114,30 +98,31 @@ fn advance_tour(model: &mut Model, id: CommandId) -> bool {
 }
 
 /// Closes the page of text, or returns to the previous screen.
-fn back(model: &mut Model, now: MonotonicTime) -> Vec<Effect> {
+fn back(model: &mut Model, now: MonotonicTime) {
     if let Dialog::Reply { .. } = model.dialog {
         model.dialog = Dialog::None;
-        return Vec::new();
+        return;
     }
     if model.is_side_screen() { leave_side_screen(model, now) } else { go_back(model, now) }
 }
 
 /// Goes back from the open transaction or from the list of alerts, as Esc does.
-fn go_back(model: &mut Model, now: MonotonicTime) -> Vec<Effect> {
+fn go_back(model: &mut Model, now: MonotonicTime) {
     let opened_from_alerts = std::mem::take(&mut model.alert_list.returns_to_alerts);
     let is_over = model.screen == Screen::List || model.is_at_temporary_target();
     let count = (is_over && model.end_temporary_view()).then_some(Effect::Count);
     if opened_from_alerts && matches!(model.screen, Screen::Detail) {
-        return alerts::update::open(model, now).into_iter().chain(count).collect();
+        alerts::update::open(model, now);
+        return model.effects.extend(count);
     }
     model.screen = Screen::List;
     // The transaction that was open may be filtered out by now.
     model.list.mark_stale();
-    count.into_iter().collect()
+    model.effects.extend(count);
 }
 
 /// Opens the charts or the log, and stores the previous screen for the way back.
-fn open_side_screen(model: &mut Model, screen: Screen, now: MonotonicTime) -> Vec<Effect> {
+fn open_side_screen(model: &mut Model, screen: Screen, now: MonotonicTime) {
     if !model.is_side_screen() {
         model.previous_screen = model.screen;
     }
@@ -146,19 +131,17 @@ fn open_side_screen(model: &mut Model, screen: Screen, now: MonotonicTime) -> Ve
     let of_open = model.selected().filter(|_| model.previous_screen == Screen::Detail).map(RouteKey::of);
     (model.charts.is_stale, model.charts.chosen, model.log.load_requested_at) = (true, of_open, None);
     model.log.go_to_newest();
-    stats::update::read_if_due(model, now).into_iter().chain(log::update::read_if_due(model, now)).collect()
+    stats::update::read_if_due(model, now);
+    log::update::read_if_due(model, now);
 }
 
 /// Returns from the charts or the log to the previous screen.
-fn leave_side_screen(model: &mut Model, now: MonotonicTime) -> Vec<Effect> {
+fn leave_side_screen(model: &mut Model, now: MonotonicTime) {
     model.screen = model.previous_screen;
     match model.screen {
         Screen::Alerts => alerts::update::open(model, now),
-        Screen::List => {
-            model.list.mark_stale();
-            Vec::new()
-        }
-        Screen::Detail | Screen::Stats | Screen::Log => Vec::new(),
+        Screen::List => model.list.mark_stale(),
+        Screen::Detail | Screen::Stats | Screen::Log => {}
     }
 }
 
@@ -173,26 +156,25 @@ fn open(model: &mut Model, now: MonotonicTime) {
 }
 
 /// Shows the detail full screen, or beside the list again.
-fn full_screen(model: &mut Model, now: MonotonicTime) -> Vec<Effect> {
+fn full_screen(model: &mut Model, now: MonotonicTime) {
     if model.screen == Screen::Detail {
         return go_back(model, now);
     }
     open(model, now);
-    Vec::new()
 }
 
 /// Clears the marks. Without marks, leaves the temporary view, or clears the filter.
-fn clear(model: &mut Model, now: MonotonicTime) -> Vec<Effect> {
+fn clear(model: &mut Model, now: MonotonicTime) {
     if !model.marks.is_empty() {
         model.marks.clear();
-        return Vec::new();
+        return;
     }
     if model.temporary_view.is_none() { filter::update::set(model, "") } else { go_back(model, now) }
 }
 
 /// Switches to the next placement of the detail: beside the list, below it, in brief.
 fn next_pane(model: &mut Model, now: MonotonicTime) {
-    model.view_state.pane = model.view_state.pane.next();
+    model.view_state.pane = Direction::Forwards.neighbor(&Pane::ALL, model.view_state.pane);
     model.show_message(MessageTone::Good, model.view_state.pane.description(), now);
 }
 
@@ -232,6 +214,6 @@ pub(crate) fn scroll(model: &mut Model, lines: isize) {
     }
 }
 
-fn find_alert(model: &mut Model, direction: Direction) -> Vec<Effect> {
-    model.list.selected.map(|row| Effect::FindAlert { row, direction }).into_iter().collect()
+fn find_alert(model: &mut Model, direction: Direction) {
+    model.effects.extend(model.list.selected.map(|row| Effect::FindAlert { row, direction }));
 }

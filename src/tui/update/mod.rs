@@ -14,7 +14,6 @@ use std::time::Duration;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
-use self::dispatch::IntoEffects;
 pub(crate) use self::dispatch::dispatch;
 use super::{
     command::{CommandId, KeyContext},
@@ -24,6 +23,7 @@ use super::{
     message::Msg,
     model::{MessageTone, Model, Screen},
     screens::{alerts, detail, list::update::marks, log, stats},
+    text_input::Typed,
 };
 use crate::{
     clock::Now,
@@ -36,7 +36,8 @@ pub(crate) fn update(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
     let before = model.list.selected;
     let had_no_dialog = matches!(model.dialog, Dialog::None);
     let was_held = model.holds_selection();
-    let mut effects = apply(model, message, now);
+    apply(model, message, now);
+    let mut effects = std::mem::take(&mut model.effects);
     model.end_snoozes(now.wall);
     model.dismiss_outdated_message();
     let handles_alerts = |effect: &Effect| matches!(effect, Effect::Write(write) if write.handles_alerts());
@@ -78,72 +79,65 @@ fn note_next_to_handle(model: &mut Model, effects: &[Effect]) {
 }
 
 /// Applies the message itself, without the follow-up work of `update`.
-#[expect(clippy::unit_arg, reason = "a message that changes the model alone takes one line, like the others")]
-fn apply(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
+fn apply(model: &mut Model, message: Msg, now: Now) {
     match message {
         Msg::Key(key) => on_key(model, key, now),
         // Other people may see the screen with the pasted text.
-        Msg::Paste(text) => on_paste(model, &intake::redact_integrator_id(&text), true),
-        Msg::Burst(text) => on_paste(model, &intake::redact_integrator_id(&text), false),
+        Msg::Paste(text) => on_paste(model, &intake::redact_integrator_id(&text), true, now),
+        Msg::Burst(text) => on_paste(model, &intake::redact_integrator_id(&text), false, now),
         Msg::Click(target) => pointer::on_click(model, target, now),
-        Msg::Wheel(lines, pane) => pointer::on_wheel(model, lines, pane).into_effects(),
+        Msg::Wheel(lines, pane) => pointer::on_wheel(model, lines, pane),
         Msg::StoreChanged(update) => store_changes::on_store_changed(model, *update, now),
         Msg::Page(read) => store_changes::on_page(model, &read.0, read.1, now),
-        Msg::Counted(counted) => store_changes::on_counted(model, counted.0, counted.1, now).into_effects(),
-        Msg::Statistics(read) => stats::update::on_statistics(model, *read, now.mono).into_effects(),
-        Msg::Log(read) => log::update::on_log(model, read).into_effects(),
-        Msg::FoundLogged(row) => log::update::on_found(model, row, now.mono).into_effects(),
+        Msg::Counted(counted) => store_changes::on_counted(model, counted.0, counted.1, now),
+        Msg::Statistics(read) => stats::update::on_statistics(model, *read, now.mono),
+        Msg::Log(read) => log::update::on_log(model, read),
+        Msg::FoundLogged(row) => log::update::on_found(model, row, now.mono),
         Msg::Known(known) => add::update::on_known(model, known, now.mono),
         Msg::QuoteAsked(until, asked) => quote::update::on_asked(model, until, asked),
-        Msg::QuoteRead(id, quote) => quote::update::on_read(model, id, quote, now).into_effects(),
+        Msg::QuoteRead(id, quote) => quote::update::on_read(model, id, quote, now),
         Msg::Imported(outcome) => add::update::on_imported(model, outcome, now),
-        Msg::Copied { text, outcome } => copy::update::on_copied(model, text, outcome, now).into_effects(),
+        Msg::Copied { text, outcome } => copy::update::on_copied(model, text, outcome, now),
         Msg::NotOpened { link, reason } => copy::update::not_opened(model, link, &reason, now),
         Msg::Tick => on_tick(model, now),
-        Msg::Resize(..) => on_resize(model).into_effects(),
-        Msg::History(row, read) => store_changes::on_history(model, row, *read, now.mono).into_effects(),
-        Msg::Body(row, body) => detail::update::on_body(model, row, *body).into_effects(),
+        Msg::Resize(..) => on_resize(model),
+        Msg::History(row, read) => store_changes::on_history(model, row, *read, now.mono),
+        Msg::Body(row, body) => detail::update::on_body(model, row, *body),
         Msg::ForTexts(transactions, wanted) => reply::update::on_loaded(model, &transactions, wanted, now),
         // A person has opened a dialog or another screen since.
         Msg::FoundAlert(_)
-            if !matches!((&model.dialog, model.screen), (Dialog::None, Screen::List | Screen::Detail)) =>
-        {
-            Vec::new()
-        }
-        Msg::FoundAlert(Some(row)) => model.list.select_when_loaded(row).into_effects(),
+            if !matches!((&model.dialog, model.screen), (Dialog::None, Screen::List | Screen::Detail)) => {}
+        Msg::FoundAlert(Some(row)) => model.list.select_when_loaded(row),
         Msg::FoundAlert(None) => {
-            model.show_message(MessageTone::Bad, "No other transaction here has an alert.", now.mono).into_effects()
+            model.show_message(MessageTone::Bad, "No other transaction here has an alert.", now.mono);
         }
-        Msg::Alerts(read) => alerts::update::on_loaded(model, read, now.mono).into_effects(),
-        Msg::FoundMarks(found) => marks::on_found(model, found, now.mono).into_effects(),
-        Msg::Names(names) => filter::update::on_names(model, names).into_effects(),
-        Msg::StoreFault(store_fault) => {
-            model.store_fault = store_fault;
-            Vec::new()
-        }
+        Msg::Alerts(read) => alerts::update::on_loaded(model, read, now.mono),
+        Msg::FoundMarks(found) => marks::on_found(model, found, now.mono),
+        Msg::Names(names) => filter::update::on_names(model, names),
+        Msg::StoreFault(store_fault) => model.store_fault = store_fault,
         Msg::Team(status, author) => on_team(model, *status, author, now),
-        Msg::Written(write, outcome) => actions::on_written(model, &write, outcome, now.mono).into_effects(),
-        Msg::UndoesImport(import) => actions::confirm_undo(model, import).into_effects(),
-        Msg::Done(text) => model.show_message(MessageTone::Good, text, now.mono).into_effects(),
-        Msg::Failed(text) | Msg::NotRead(text) => model.show_message(MessageTone::Bad, text, now.mono).into_effects(),
+        Msg::Written(write, outcome) => actions::on_written(model, &write, outcome, now.mono),
+        Msg::UndoesImport(import) => actions::confirm_undo(model, import),
+        Msg::Done(text) => model.show_message(MessageTone::Good, text, now.mono),
+        Msg::Failed(text) | Msg::NotRead(text) => model.show_message(MessageTone::Bad, text, now.mono),
         // The loop copies the text itself, and sends `Copied` instead.
-        Msg::CopyByTerminal(_) => Vec::new(),
+        Msg::CopyByTerminal(_) => {}
     }
 }
 
-fn on_team(model: &mut Model, status: TeamStatus, author: Option<String>, now: Now) -> Vec<Effect> {
+fn on_team(model: &mut Model, status: TeamStatus, author: Option<String>, now: Now) {
     let known_loss = model.team.as_ref().and_then(|team| team.loss.as_deref());
     if let Some(loss) = status.loss.as_ref().filter(|loss| known_loss != Some(loss.as_str())) {
         model.show_message(MessageTone::Bad, loss.clone(), now.mono);
     }
     model.team = Some(status);
     if model.setting.author == author {
-        return Vec::new();
+        return;
     }
     model.setting.author.clone_from(&author);
     model.list.set_person(author);
     model.reload_filters();
-    vec![Effect::Count]
+    model.effects.push(Effect::Count)
 }
 
 fn on_resize(model: &mut Model) {
@@ -170,7 +164,7 @@ fn report_open_transaction(model: &mut Model, now: Now) -> Option<Effect> {
     Some(Effect::MarkOpen(open))
 }
 
-fn on_tick(model: &mut Model, now: Now) -> Vec<Effect> {
+fn on_tick(model: &mut Model, now: Now) {
     if model.status_message.as_ref().is_some_and(|notice| notice.until <= now.mono) {
         model.status_message = None;
     }
@@ -179,48 +173,54 @@ fn on_tick(model: &mut Model, now: Now) -> Vec<Effect> {
     }
     model.list.refresh_by_time(now.mono);
     let count = std::mem::take(&mut model.should_retry_count).then_some(Effect::Count);
-    let quote = quote::update::on_tick(model, now);
-    let due = alerts::update::load_if_due(model, now.mono).into_iter().chain(count);
-    due.chain(stats::update::read_if_due(model, now.mono))
-        .chain(log::update::read_if_due(model, now.mono))
-        .chain(quote)
-        .collect()
+    alerts::update::load_if_due(model, now.mono);
+    model.effects.extend(count);
+    stats::update::read_if_due(model, now.mono);
+    log::update::read_if_due(model, now.mono);
+    quote::update::on_tick(model, now);
 }
 
-/// Applies pasted text: a whole paste, or a part of one.
-#[expect(clippy::unit_arg, reason = "a dialog that changes the model alone takes one line, like the others")]
-fn on_paste(model: &mut Model, text: &str, is_whole: bool) -> Vec<Effect> {
+/// Inserts a pasted text into the open text field; without one, opens the add dialog with it.
+fn on_paste(model: &mut Model, text: &str, is_whole: bool, now: Now) {
     // The message is about an earlier paste.
     model.status_message = None;
-    match &mut model.dialog {
-        Dialog::Filter(_) => filter::update::on_paste(model, text),
-        Dialog::Find { .. } => detail::update::on_paste(model, text).into_effects(),
+    let is_taken = match &model.dialog {
+        Dialog::Help(_) => help::update::is_search_text(text),
+        dialog => dialog.takes_text(),
+    };
+    if !is_taken {
+        model.dialog = Dialog::Add(Box::default());
+    }
+    match &model.dialog {
         Dialog::Add(_) => add::update::on_paste(model, text, is_whole),
-        Dialog::Palette(_) => palette::update::on_paste(model, text).into_effects(),
-        Dialog::Prompt(_) => prompt::update::on_paste(model, text).into_effects(),
-        Dialog::Quote(_) => quote::update::on_paste(model, text).into_effects(),
-        Dialog::Help(page) if help::update::is_search_text(text) => {
-            help::update::on_paste(page, text, &model.setting.keys).into_effects()
-        }
-        Dialog::None | Dialog::Help(_) | Dialog::Reply { .. } | Dialog::Menu(_) | Dialog::CopyMenu(_) => {
-            model.dialog = Dialog::Add(Box::default());
-            add::update::on_paste(model, text, is_whole)
-        }
+        _ => on_text_input(model, Typed::Pasted(text), now),
     }
 }
 
-fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> Vec<Effect> {
+/// Applies a key or a pasted text to a dialog with text fields.
+fn on_text_input(model: &mut Model, typed: Typed<'_>, now: Now) {
+    match &model.dialog {
+        Dialog::Filter(_) => filter::update::on_input(model, typed, now),
+        Dialog::Find { .. } => detail::update::on_input(model, typed),
+        Dialog::Palette(_) => palette::update::on_input(model, typed, now),
+        Dialog::Prompt(_) => prompt::update::on_input(model, typed),
+        Dialog::Quote(_) => quote::update::on_input(model, typed, now),
+        Dialog::Help(_) => help::update::on_input(model, typed, now),
+        Dialog::None | Dialog::Add(_) | Dialog::Reply { .. } | Dialog::Menu(_) | Dialog::CopyMenu(_) => {}
+    }
+}
+
+fn on_key(model: &mut Model, key: KeyEvent, now: Now) {
     if key.kind == KeyEventKind::Release {
-        return Vec::new();
+        return;
     }
     // Esc and a key that follows at once arrive as one key with Alt, for example through tmux. In a text field Alt may be
     // meant.
     if let (KeyCode::Char(_), KeyModifiers::ALT) = (key.code, key.modifiers & !KeyModifiers::SHIFT)
         && (!model.dialog.takes_text() || matches!(model.dialog, Dialog::Help(_)))
     {
-        let mut effects = on_key(model, KeyEvent::from(KeyCode::Esc), now);
-        effects.extend(on_key(model, KeyEvent { modifiers: key.modifiers & KeyModifiers::SHIFT, ..key }, now));
-        return effects;
+        on_key(model, KeyEvent::from(KeyCode::Esc), now);
+        return on_key(model, KeyEvent { modifiers: key.modifiers & KeyModifiers::SHIFT, ..key }, now);
     }
     let name = key_text::name(key);
     // Quitting and suspending work in text fields too, unless their key is a letter.
@@ -230,16 +230,11 @@ fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> Vec<Effect> {
         return dispatch(model, id, now);
     }
     match &model.dialog {
-        Dialog::Filter(_) => return filter::update::on_key(model, key, now),
-        Dialog::Find { .. } => return detail::update::on_key(model, key),
         Dialog::Add(_) => return add::update::on_key(model, key, now),
         Dialog::CopyMenu(_) => return copy::update::on_key(model, key, now),
-        Dialog::Palette(_) => return palette::update::on_key(model, key, now),
-        Dialog::Prompt(_) => return prompt::update::on_key(model, key),
         Dialog::Menu(_) => return menu::update::on_key(model, key, now),
-        Dialog::Quote(_) => return quote::update::on_key(model, key, now),
-        Dialog::Help(_) => return help::update::on_key(model, key, now),
         Dialog::None | Dialog::Reply { .. } => {}
+        _ => return on_text_input(model, Typed::Key(key), now),
     }
     // The frame of the tour names this key on every screen; elsewhere than in the list the key has another command.
     let ends_tour = |name: &str| model.setting.keys.lookup(&[KeyContext::List], name) == Some(CommandId::Clear);
@@ -247,9 +242,8 @@ fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> Vec<Effect> {
         return dispatch(model, CommandId::Clear, now);
     }
     let contexts = model.contexts();
-    match name.and_then(|name| model.setting.keys.lookup(contexts, &name)) {
-        Some(id) => dispatch(model, id, now),
-        None => Vec::new(),
+    if let Some(id) = name.and_then(|name| model.setting.keys.lookup(contexts, &name)) {
+        dispatch(model, id, now);
     }
 }
 

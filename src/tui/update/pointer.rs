@@ -11,7 +11,6 @@ use crate::{
     tui::{
         command::CommandId,
         dialogs::Dialog,
-        effect::Effect,
         model::{
             Model,
             geometry::{ClickTarget, WheelPane},
@@ -42,9 +41,9 @@ pub(crate) fn on_wheel(model: &mut Model, lines: isize, pane: WheelPane) {
 }
 
 /// Applies a click on this target, unless a dialog is open.
-pub(crate) fn on_click(model: &mut Model, target: ClickTarget, now: Now) -> Vec<Effect> {
+pub(crate) fn on_click(model: &mut Model, target: ClickTarget, now: Now) {
     if !matches!(model.dialog, Dialog::None) {
-        return Vec::new();
+        return;
     }
     match target {
         ClickTarget::Row(index) => {
@@ -66,7 +65,7 @@ pub(crate) fn on_click(model: &mut Model, target: ClickTarget, now: Now) -> Vec<
         }
         ClickTarget::AlertTab(tab) => model.alert_list.show_tab(tab),
         ClickTarget::Title(column) => {
-            return column.spec().sort.map_or_else(Vec::new, |by| arrangement::choose_order(model, by, now));
+            column.spec().sort.into_iter().for_each(|by| arrangement::choose_order(model, by, now));
         }
         ClickTarget::Recent(index) => {
             let row = model.overview.recent.get(index).and_then(|recent| recent.change.transaction);
@@ -74,5 +73,4 @@ pub(crate) fn on_click(model: &mut Model, target: ClickTarget, now: Now) -> Vec<
         }
         ClickTarget::Command(id) => return dispatch(model, id, now),
     }
-    Vec::new()
 }

@@ -30,14 +30,14 @@ use crate::{
 pub(crate) const MAX_UNCONFIRMED: usize = 10;
 
 /// Requests a poll of the selected transaction.
-pub(crate) fn poll_selected(model: &mut Model, now: Now) -> Vec<Effect> {
-    model.list.selected.map_or_else(Vec::new, |row| request_polls(model, vec![row], now))
+pub(crate) fn poll_selected(model: &mut Model, now: Now) {
+    model.list.selected.into_iter().for_each(|row| request_polls(model, vec![row], now));
 }
 
 /// Requests polls of the marked transactions, after a confirmation if there are many.
-pub(crate) fn poll_marked(model: &mut Model, now: Now) -> Vec<Effect> {
+pub(crate) fn poll_marked(model: &mut Model, now: Now) {
     if !marks::end_range(model, now.mono) {
-        return Vec::new();
+        return;
     }
     let rows = model.marks.rows();
     match rows.len() {
@@ -51,30 +51,28 @@ pub(crate) fn poll_marked(model: &mut Model, now: Now) -> Vec<Effect> {
             let yes = (format!("yes, poll all {count}"), MenuChoice::PollNow(rows));
             let menu = Menu::confirm(format!("Poll {count} transactions now?"), describe_cost(model, count, now), yes);
             model.dialog = Dialog::Menu(menu);
-            Vec::new()
         }
     }
 }
 
 /// Opens the menu with the lengths of a pause; while polling is paused, resumes it.
-pub(crate) fn pause(model: &mut Model, now: Now) -> Vec<Effect> {
+pub(crate) fn pause(model: &mut Model, now: Now) {
     if model.budgets(now.wall).any(|budget| budget.paused_until.is_some()) {
-        return vec![Effect::Pause(None)];
+        return model.effects.push(Effect::Pause(None));
     }
     let entry = |key, label, minutes| MenuEntry::new(key, label, MenuChoice::Do(Effect::Pause(Some(minutes))));
     let entries = vec![entry("m", "15 minutes", 15), entry("h", "1 hour", 60)];
     let remark =
         "Other programs can use the budget. hoptop does not notice changes, but still polls transactions on request.";
     model.dialog = Dialog::Menu(Menu::new("Pause polling for", remark, entries));
-    Vec::new()
 }
 
 /// Pauses polling for a typed duration: whole minutes, at least one and at most a day.
-pub(crate) fn pause_for(model: &mut Model, typed: &str, now: Now) -> Vec<Effect> {
+pub(crate) fn pause_for(model: &mut Model, typed: &str, now: Now) {
     const MAX_MINUTES: u64 = 24 * 60;
     let minutes = span::parse(typed).map(|duration| duration.as_secs().div_ceil(60));
     match minutes {
-        Ok(minutes @ 1..=MAX_MINUTES) => vec![Effect::Pause(i64::try_from(minutes).ok())],
+        Ok(minutes @ 1..=MAX_MINUTES) => model.effects.push(Effect::Pause(i64::try_from(minutes).ok())),
         Ok(_) => actions::refuse(model, "A pause lasts at least 1m and at most 24h.", now.mono),
         Err(why) => actions::refuse(model, text::clean(&why), now.mono),
     }
@@ -122,7 +120,7 @@ fn obstacle(report: Option<&PollerReport>, now: DateTime<Utc>) -> Option<&'stati
 }
 
 /// Requests polls from the pollers, and shows whether a poller can send them now.
-pub(crate) fn request_polls(model: &mut Model, rows: Vec<RowId>, now: Now) -> Vec<Effect> {
+pub(crate) fn request_polls(model: &mut Model, rows: Vec<RowId>, now: Now) {
     // Marked transactions that aren't loaded may belong to any of the shown profiles.
     let is_loaded = rows.iter().all(|row| model.transactions.contains_key(row));
     let has_row =
@@ -138,5 +136,5 @@ pub(crate) fn request_polls(model: &mut Model, rows: Vec<RowId>, now: Now) -> Ve
         (None, count) => format!("{count} transactions are polled next ({count} requests)."),
     };
     model.show_message(if obstacle.is_some() { MessageTone::Bad } else { MessageTone::Good }, sentence, now.mono);
-    vec![Effect::PollNow(rows)]
+    model.effects.push(Effect::PollNow(rows))
 }

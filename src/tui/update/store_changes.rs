@@ -20,8 +20,8 @@ use crate::{
     },
 };
 
-/// Applies changes of the store. Returns the reads and notifications that follow.
-pub(crate) fn on_store_changed(model: &mut Model, update: StoreUpdate, now: Now) -> Vec<Effect> {
+/// Applies changes of the store, and requests the reads and notifications that follow.
+pub(crate) fn on_store_changed(model: &mut Model, update: StoreUpdate, now: Now) {
     let StoreUpdate { feed, own, other_profiles, mut profile_alerts, notification_errors } = update;
     if let Some(error) = notification_errors.iter().find(|error| !model.notification_errors.contains(error)) {
         model.show_message(MessageTone::Bad, format!("A notification failed: {error}"), now.mono);
@@ -40,7 +40,7 @@ pub(crate) fn on_store_changed(model: &mut Model, update: StoreUpdate, now: Now)
     let notify = raised_notification(model, &feed);
     let touched = feed.rows(true);
     if !has_changes && !touched.iter().any(is_shown) {
-        return quote.into_iter().chain(notify).collect();
+        return model.effects.extend(quote.into_iter().chain(notify));
     }
     forget_deleted(model, &feed, now);
     let has_followed = std::mem::replace(&mut model.follows_store, true);
@@ -54,10 +54,12 @@ pub(crate) fn on_store_changed(model: &mut Model, update: StoreUpdate, now: Now)
     model.list.mark_stale();
     let reload = model.list.selected.filter(|row| feed.needs_resync || touched.contains(row));
     reload.iter().for_each(|_| model.detail.raw.mark_stale());
-    let reload = reload.map(Effect::LoadHistory);
-    let alerts = if has_changes { alerts::update::mark_stale(model, now.mono) } else { Vec::new() };
-    let counted = has_changes.then_some(Effect::Count);
-    reload.into_iter().chain(counted).chain(alerts).chain(quote).chain(notify).chain(known).collect()
+    model.effects.extend(reload.map(Effect::LoadHistory));
+    if has_changes {
+        model.effects.push(Effect::Count);
+        alerts::update::mark_stale(model, now.mono);
+    }
+    model.effects.extend(quote.into_iter().chain(notify).chain(known));
 }
 
 /// Returns the notification about raised alerts of severity warning and critical, in the shown profiles.
@@ -143,14 +145,9 @@ fn leave_detail(model: &mut Model, now: MonotonicTime) {
 
 /// Applies a page of the list, or shows the error. A page of another view is ignored: that read may have been
 /// cancelled.
-pub(crate) fn on_page(
-    model: &mut Model,
-    request: &PageRequest,
-    page: Result<ListPage, String>,
-    now: Now,
-) -> Vec<Effect> {
+pub(crate) fn on_page(model: &mut Model, request: &PageRequest, page: Result<ListPage, String>, now: Now) {
     match page {
-        _ if request.view != model.list.view() => return Vec::new(),
+        _ if request.view != model.list.view() => return,
         Ok(page) => model.apply_page(request, page),
         Err(error) => {
             model.should_retry_page = true;
@@ -158,7 +155,7 @@ pub(crate) fn on_page(
         }
     }
     let uncounted = model.list.before.is_none() || model.list.total.is_none();
-    uncounted.then_some(Effect::Count).into_iter().collect()
+    model.effects.extend(uncounted.then_some(Effect::Count));
 }
 
 /// Applies the counts, or shows the error. An error of another view is ignored: that read may have been cancelled.

@@ -10,7 +10,6 @@ use crate::{
             menu::state::{Menu, MenuChoice},
             palette::state::CONFIGURED,
         },
-        effect::Effect,
         model::{MessageTone, Model, view_state::ChosenTheme},
         theme::ShippedTheme,
     },
@@ -35,7 +34,7 @@ pub(crate) fn open(model: &mut Model) {
 }
 
 /// Chooses the theme with this name, or the theme of the settings. The choice is remembered.
-pub(crate) fn choose(model: &mut Model, name: &str, now: Now) -> Vec<Effect> {
+pub(crate) fn choose(model: &mut Model, name: &str, now: Now) {
     let shipped = ShippedTheme::named(name);
     if shipped.is_none() && name != CONFIGURED {
         let known = ShippedTheme::ALL.map(ShippedTheme::name).join(", ");
@@ -51,5 +50,4 @@ pub(crate) fn choose(model: &mut Model, name: &str, now: Now) -> Vec<Effect> {
         None => "Theme: as in the settings.".to_owned(),
     };
     model.show_message(MessageTone::Good, sentence, now.mono);
-    Vec::new()
 }

@@ -1,7 +1,7 @@
 //! The columns of CSV and of Markdown: the name of each column and the function that returns its cells.
 //!
-//! The first columns of CSV are those that `import` reads, under its names. The name of any other column must be added
-//! to the table of export columns that `import` ignores.
+//! The first columns of CSV are those that `import` reads, under its names. The name of any other column must be in the
+//! schema of a transaction, or among the other export columns in `intake`.
 
 use chrono::{DateTime, FixedOffset, Utc};
 

@@ -6,11 +6,12 @@ use std::{
     cell::Cell,
     collections::{BTreeSet, HashMap, HashSet},
     io::{self, Write},
+    pin::pin,
 };
 
 use chrono::{DateTime, Utc};
 use color_eyre::eyre::{Result, eyre};
-use futures_util::{FutureExt, future::OptionFuture};
+use futures_util::{FutureExt, StreamExt, future::OptionFuture};
 use tokio::{sync::watch as latest, task::spawn_blocking};
 
 use super::{
@@ -21,7 +22,7 @@ use super::{
     profiles::WatchedProfiles,
     snapshot::{self, MissingNames, PipedMatch, SnapshotQuery, WatchSnapshot},
     summary::WatchSummary,
-    team_notices::TeamNotices,
+    team_notices::team_notices,
 };
 use crate::{
     cli::output::json,
@@ -233,7 +234,8 @@ impl<'a> WatchRun<'a> {
         signal: impl Future<Output = Exit> + Clone,
     ) -> Result<Option<Exit>> {
         let mut commits = store.subscribe(WakeKind::AnyCommit)?;
-        let mut team = TeamNotices::new(store.team(), self.profiles.names());
+        let profiles = self.profiles.names();
+        let mut notices = pin!(team_notices(store.team(), &profiles, clock));
         loop {
             // A signal doesn't interrupt this: what was read from the feed would be lost.
             let more = self.process_changes(clock).await?;
@@ -246,7 +248,6 @@ impl<'a> WatchRun<'a> {
                 return Ok(says_nothing.then_some(Exit::Success));
             }
             self.check_store_fault(store.fault())?;
-            team.update(clock.now().mono).iter().for_each(|line| self.print_line(line));
             // A watch without an end goes on probing.
             let gives_up_at = self.profiles.gives_up_at(clock.now().mono).filter(|_| self.args.until_settled);
             if gives_up_at.is_some_and(|at| at <= clock.now().mono) {
@@ -262,7 +263,7 @@ impl<'a> WatchRun<'a> {
             tokio::select! {
                 changed = commits.changed() => changed.map_err(|_| eyre!("the store's watcher has ended"))?,
                 Some(()) = OptionFuture::from(self.piped.as_mut().map(PipedTransactions::next_report)) => {}
-                () = team.wait(clock) => {}
+                Some(line) = notices.next() => self.print_line(&line),
                 () = until(clock, redraw) => {}
                 () = until(clock, gives_up_at) => {}
                 () = until(clock, end) => return Ok(None),

@@ -11,7 +11,7 @@ use crate::{
     domain::{
         alert::Alert,
         duration_stats::DurationStats,
-        filter::{Filter, FilterInput},
+        filter::Filter,
         forecast::Quantile,
         ids::{RowId, TxHash},
         notification,
@@ -86,16 +86,11 @@ impl WatchSnapshot {
                 if *needs_records {
                     snapshot.with_records.extend(reader.list_row(row)?.map(|whole| (row, whole)));
                 }
-                let is_match = |filter: &Filter| {
-                    filter.matches(&FilterInput { tx: &listed.transaction, alerts: &listed.alerts }, *now)
-                };
-                snapshot.matching.extend(filter.as_ref().is_some_and(is_match).then_some(row));
                 snapshot.changed.insert(row, listed);
             }
-            if let Some(filter) = filter.as_ref().filter(|filter| filter.expression().searches_texts()) {
-                let others: Vec<RowId> =
-                    snapshot.changed.keys().filter(|row| !snapshot.matching.contains(row)).copied().collect();
-                snapshot.matching.extend(reader.listing(filter, *now).among(&others)?);
+            let changed: Vec<RowId> = snapshot.changed.keys().copied().collect();
+            if let Some(filter) = filter.as_ref().filter(|_| !changed.is_empty()) {
+                snapshot.matching = reader.listing(filter, *now).among(&changed)?;
             }
             if snapshot.changes.needs_resync {
                 snapshot.profile_alerts = reader.alerts(AlertQuery::OfProfiles)?;

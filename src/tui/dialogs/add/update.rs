@@ -18,7 +18,7 @@ use crate::{
         dialogs::{Dialog, quote},
         effect::{Effect, Write},
         model::{MessageTone, Model, Screen},
-        text_input,
+        text_input::{self, Typed},
         update::{actions, poll},
     },
 };
@@ -26,11 +26,10 @@ use crate::{
 /// The limit of the text in bytes, since the text is parsed on every key. `hoptop import` reads larger files.
 const PASTE_LIMIT: usize = 128 * 1024;
 
-pub(crate) fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> Vec<Effect> {
-    let Dialog::Add(form) = &mut model.dialog else { return Vec::new() };
+pub(crate) fn on_key(model: &mut Model, key: KeyEvent, now: Now) {
+    let Dialog::Add(form) = &mut model.dialog else { return };
     if key.code == KeyCode::Esc {
-        leave(model);
-        return Vec::new();
+        return leave(model);
     }
     form.end_confirmation();
     form.end_paste();
@@ -47,14 +46,15 @@ pub(crate) fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> Vec<Effect> 
         }
         _ => {
             let input = form.focused_input();
-            if input.is_some_and(|input| text_input::edit(input, key)) {
+            if input.is_some_and(|input| text_input::edit(input, Typed::Key(key))) {
                 form.source = TextSource::Typed;
                 form.on_field_changed();
-                return if form.focus == FormFocus::Text { read(model) } else { Vec::new() };
+                if form.focus == FormFocus::Text {
+                    read(model);
+                }
             }
         }
     }
-    Vec::new()
 }
 
 /// Closes the dialog. Typed text needs a second Esc.
@@ -68,8 +68,8 @@ fn leave(model: &mut Model) {
 }
 
 /// Applies a key while the findings have the focus.
-fn on_result_key(model: &mut Model, code: KeyCode, now: Now) -> Vec<Effect> {
-    let Dialog::Add(form) = &mut model.dialog else { return Vec::new() };
+fn on_result_key(model: &mut Model, code: KeyCode, now: Now) {
+    let Dialog::Add(form) = &mut model.dialog else { return };
     match code {
         KeyCode::Char('j') => form.move_by(1),
         KeyCode::Char('k') => form.move_by(-1),
@@ -80,40 +80,35 @@ fn on_result_key(model: &mut Model, code: KeyCode, now: Now) -> Vec<Effect> {
         KeyCode::Char('t') => return ask_for_missing(model, now),
         _ => {}
     }
-    Vec::new()
 }
 
 /// Copies a reply that asks for the missing values of the finding at the cursor, or of the first incomplete finding.
-fn ask_for_missing(model: &mut Model, now: Now) -> Vec<Effect> {
-    let Dialog::Add(form) = &mut model.dialog else { return Vec::new() };
+fn ask_for_missing(model: &mut Model, now: Now) {
+    let Dialog::Add(form) = &mut model.dialog else { return };
     form.go_to_incomplete();
-    let Some(found) = form.at_cursor() else { return Vec::new() };
+    let Some(found) = form.at_cursor() else { return };
     match found.missing().as_slice() {
         [] => actions::refuse(model, "Nothing is missing in this line.", now.mono),
         _ if found.known.is_some() => actions::refuse(model, "Already tracked; Enter opens it.", now.mono),
         missing => {
             let names: Vec<_> = missing.iter().map(|field| field.name()).collect();
-            vec![Effect::Copy(missing_fields::write_request(found.hash(), &names))]
+            model.effects.push(Effect::Copy(missing_fields::write_request(found.hash(), &names)))
         }
     }
 }
 
 /// Applies Enter: goes to the missing values of an incomplete finding, opens a known one, otherwise tracks all marked
 /// ones.
-fn enter(model: &mut Model) -> Vec<Effect> {
-    let Dialog::Add(form) = &mut model.dialog else { return Vec::new() };
+fn enter(model: &mut Model) {
+    let Dialog::Add(form) = &mut model.dialog else { return };
     form.expand_chain_names();
     let missing = form.at_cursor().and_then(Finding::first_missing);
     match (form.focus, form.at_cursor().map(Finding::verdict)) {
         (FormFocus::Results | FormFocus::Cell(_), Some(LineState::NeedsInput)) => {
             form.focus = missing.map_or(FormFocus::Results, FormFocus::Cell);
-            Vec::new()
         }
         // The last value completes the finding. The person sees the result before the next Enter tracks it.
-        (FormFocus::Cell(_), _) => {
-            form.focus = FormFocus::Results;
-            Vec::new()
-        }
+        (FormFocus::Cell(_), _) => form.focus = FormFocus::Results,
         (FormFocus::Results, _) => match form.at_cursor().and_then(Finding::row_to_open) {
             Some(row) => open(model, row),
             None => submit(model),
@@ -122,21 +117,21 @@ fn enter(model: &mut Model) -> Vec<Effect> {
     }
 }
 
-pub(crate) fn on_paste(model: &mut Model, text: &str, is_whole: bool) -> Vec<Effect> {
-    let Dialog::Add(form) = &mut model.dialog else { return Vec::new() };
+pub(crate) fn on_paste(model: &mut Model, text: &str, is_whole: bool) {
+    let Dialog::Add(form) = &mut model.dialog else { return };
     form.end_confirmation();
     if let FormFocus::Cell(_) | FormFocus::Extra(_) = form.focus {
         form.focused_input().into_iter().for_each(|input| text_input::insert(input, text));
         form.source = TextSource::Typed;
         form.on_field_changed();
-        return Vec::new();
+        return;
     }
     form.focus = FormFocus::Text;
     let room = PASTE_LIMIT.saturating_sub(form.text().len());
     form.is_truncated |= text.len() > room;
     if room == 0 {
         // A large paste without brackets arrives in many parts: don't parse the text again for each of them.
-        return Vec::new();
+        return;
     }
     form.begin_paste(is_whole);
     form.paste(text.get(..text.floor_char_boundary(room)).unwrap_or_default());
@@ -144,22 +139,24 @@ pub(crate) fn on_paste(model: &mut Model, text: &str, is_whole: bool) -> Vec<Eff
 }
 
 /// Parses the text again, and looks its hashes up in the store.
-fn read(model: &mut Model) -> Vec<Effect> {
-    let Dialog::Add(form) = &mut model.dialog else { return Vec::new() };
+fn read(model: &mut Model) {
+    let Dialog::Add(form) = &mut model.dialog else { return };
     form.read(model.setting.any_chain);
     let unknown = form.hashes_to_look_up();
-    if unknown.is_empty() { Vec::new() } else { vec![Effect::FindKnown(unknown)] }
+    if !unknown.is_empty() {
+        model.effects.push(Effect::FindKnown(unknown));
+    }
 }
 
 /// Applies the rows of looked-up hashes. A known transaction that was pasted alone is opened at once.
-pub(crate) fn on_known(model: &mut Model, known: HashMap<String, Option<RowId>>, now: MonotonicTime) -> Vec<Effect> {
-    let Dialog::Add(form) = &mut model.dialog else { return Vec::new() };
+pub(crate) fn on_known(model: &mut Model, known: HashMap<String, Option<RowId>>, now: MonotonicTime) {
+    let Dialog::Add(form) = &mut model.dialog else { return };
     if form.apply_known(known) {
         return submit(model);
     }
-    let Some(row) = form.pasted_known() else { return Vec::new() };
+    let Some(row) = form.pasted_known() else { return };
     let named = intake::find_ticket(&form.text());
-    let effects = open(model, row);
+    open(model, row);
     // The ticket in the text is often not the ticket of the transaction.
     let own = model.transactions.get(&row).and_then(|tx| tx.params.ticket.clone());
     let named = named.filter(|named| own.as_ref() != Some(named));
@@ -168,55 +165,54 @@ pub(crate) fn on_known(model: &mut Model, known: HashMap<String, Option<RowId>>,
     });
     model.named_ticket = named.map(|ticket| (row, ticket));
     model.show_message(MessageTone::Good, format!("Already tracked{hint}."), now);
-    effects
 }
 
 /// Tracks all marked and complete transactions. Without any, opens the known transaction at the cursor or else the
 /// only one, or lists several known ones. If other findings are incomplete, only moves the cursor to the known one.
 /// Without known ones, goes to the first missing value. Text without any hash becomes a search of the list.
-fn submit(model: &mut Model) -> Vec<Effect> {
-    let Dialog::Add(form) = &mut model.dialog else { return Vec::new() };
-    let Some(batch) = form.batch() else { return Vec::new() };
+fn submit(model: &mut Model) {
+    let Dialog::Add(form) = &mut model.dialog else { return };
+    let Some(batch) = form.batch() else { return };
     if form.stage == FormStage::Sent {
-        return Vec::new();
+        return;
     }
     if !batch.is_empty() {
         form.stage = FormStage::Sent;
-        return vec![Effect::Import(batch)];
+        return model.effects.push(Effect::Import(batch));
     }
     if form.wait_for_known() {
-        return Vec::new();
+        return;
     }
     let here = form.at_cursor().filter(|_| form.focus == FormFocus::Results).and_then(|found| found.known);
     let known = form.findings.iter().position(|found| found.known.is_some());
     let lacking = form.findings.iter().position(|found| found.verdict() == LineState::NeedsInput);
     match (known, lacking) {
-        (Some(_), _) if here.is_some() => return here.map_or_else(Vec::new, |row| open(model, row)),
+        (Some(_), _) if let Some(row) = here => open(model, row),
         // The incomplete findings must not be lost: the first Enter goes to the known one, the second opens it.
         (Some(index), Some(_)) => (form.cursor, form.focus) = (index, FormFocus::Results),
         (Some(index), None) => {
             if let Some((rows, filter)) = form.several_known() {
                 let writes = write_typed_values(form, rows);
-                return search(model, &filter).into_iter().chain(writes).collect();
+                search(model, &filter);
+                model.effects.extend(writes);
+            } else if let Some(row) = form.findings.get(index).and_then(|found| found.known) {
+                open(model, row);
             }
-            let row = form.findings.get(index).and_then(|found| found.known);
-            return row.map_or_else(Vec::new, |row| open(model, row));
         }
         (None, Some(index)) => {
             form.cursor = index;
             form.focus = form.at_cursor().and_then(Finding::first_missing).map_or(FormFocus::Results, FormFocus::Cell);
         }
-        (None, None) => return form.search_filter().map_or_else(Vec::new, |filter| search(model, &filter)),
+        (None, None) => form.search_filter().into_iter().for_each(|filter| search(model, &filter)),
     }
-    Vec::new()
 }
 
 /// Shows the matches of a filter among all tracked transactions until Esc.
-fn search(model: &mut Model, filter: &str) -> Vec<Effect> {
+fn search(model: &mut Model, filter: &str) {
     model.dialog = Dialog::None;
     model.show_list();
     model.begin_search(filter);
-    vec![Effect::Count]
+    model.effects.push(Effect::Count)
 }
 
 /// Returns the writes of the ticket and the labels that a person typed, which are set although the transactions are known.
@@ -231,28 +227,28 @@ fn write_typed_values(form: &AddForm, transactions: Vec<RowId>) -> Vec<Effect> {
     ticket.into_iter().chain(labels).map(|edit| Effect::Write(Write::Edit(edit))).collect()
 }
 
-fn open(model: &mut Model, row: RowId) -> Vec<Effect> {
+fn open(model: &mut Model, row: RowId) {
     let is_from_alerts = model.screen == Screen::Alerts || model.alert_list.returns_to_alerts;
     let writes = match &model.dialog {
         Dialog::Add(form) => write_typed_values(form, vec![row]),
         _ => Vec::new(),
     };
     model.dialog = Dialog::None;
-    let effects = show_in_list(model, row);
+    show_in_list(model, row);
     model.open_detail(is_from_alerts);
-    effects.into_iter().chain(writes).collect()
+    model.effects.extend(writes);
 }
 
 /// Selects a transaction in the list. If the view or the filter hides it, a temporary view shows it until Esc. A
 /// transaction that is not read yet is selected when its page arrives.
-fn show_in_list(model: &mut Model, row: RowId) -> Vec<Effect> {
+fn show_in_list(model: &mut Model, row: RowId) {
     let hidden = !model.list.part.rows.contains(&row);
     model.alert_list.returns_to_alerts = false;
     if hidden || model.temporary_view.is_some() {
         model.begin_temporary_view(row);
     }
     model.list.select_when_loaded(row);
-    if hidden { vec![Effect::Count] } else { Vec::new() }
+    model.effects.extend(hidden.then_some(Effect::Count));
 }
 
 /// Returns what an import left out, as the end of a sentence.
@@ -265,7 +261,7 @@ fn left_out(form: &AddForm) -> String {
     }
 }
 
-pub(crate) fn on_imported(model: &mut Model, outcome: Result<ImportReport, String>, now: Now) -> Vec<Effect> {
+pub(crate) fn on_imported(model: &mut Model, outcome: Result<ImportReport, String>, now: Now) {
     match outcome {
         Ok(report) => {
             let ImportReport { added, updated, unchanged, .. } = &report;
@@ -281,22 +277,20 @@ pub(crate) fn on_imported(model: &mut Model, outcome: Result<ImportReport, Strin
             let was_sent = matches!(&model.dialog, Dialog::Add(form) if form.stage == FormStage::Sent);
             let is_done = quote::update::on_tracked(model) || was_sent;
             // A person waits for the first answer about a few new transactions; a batch waits for its turn.
-            let mut effects = match new {
-                1..=poll::MAX_UNCONFIRMED => vec![Effect::PollNow(added.listed.clone())],
-                _ => Vec::new(),
-            };
+            if let 1..=poll::MAX_UNCONFIRMED = new {
+                model.effects.push(Effect::PollNow(added.listed.clone()));
+            }
             if let Dialog::Add(form) = &mut model.dialog
                 && was_sent
                 && form.counts().needs_input > 0
             {
-                effects.push(Effect::FindKnown(form.keep_incomplete()));
+                model.effects.push(Effect::FindKnown(form.keep_incomplete()));
             } else if let (true, Some(row)) = (is_done, report.first()) {
                 // A single transaction that was already tracked is opened, to show its verdict.
                 let is_known = (new + changed, known) == (0, 1);
                 model.dialog = Dialog::None;
-                effects.extend(if is_known { open(model, row) } else { show_in_list(model, row) });
+                if is_known { open(model, row) } else { show_in_list(model, row) }
             }
-            return effects;
         }
         Err(error) if quote::update::on_not_tracked(model, &error) => {}
         Err(error) => {
@@ -306,5 +300,4 @@ pub(crate) fn on_imported(model: &mut Model, outcome: Result<ImportReport, Strin
             model.show_message(MessageTone::Bad, format!("Nothing was tracked: {error}"), now.mono);
         }
     }
-    Vec::new()
 }

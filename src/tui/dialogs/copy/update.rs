@@ -18,18 +18,17 @@ use crate::{
 };
 
 /// Opens the menu of links.
-pub(crate) fn links(model: &mut Model, now: Now) -> Vec<Effect> {
-    let Some(menu) = model.selected().map(CopyMenu::links) else { return Vec::new() };
+pub(crate) fn links(model: &mut Model, now: Now) {
+    let Some(menu) = model.selected().map(CopyMenu::links) else { return };
     match menu.items.is_empty() {
         true => model.show_message(MessageTone::Bad, NO_LINK, now.mono),
         false => model.dialog = Dialog::CopyMenu(menu),
     }
-    Vec::new()
 }
 
 /// Opens the best link.
-pub(crate) fn browse(model: &mut Model, now: Now) -> Vec<Effect> {
-    let Some(tx) = model.selected() else { return Vec::new() };
+pub(crate) fn browse(model: &mut Model, now: Now) {
+    let Some(tx) = model.selected() else { return };
     let link = copy::state::best_link(tx);
     match link {
         Some(link) => open(model, link, now),
@@ -38,24 +37,24 @@ pub(crate) fn browse(model: &mut Model, now: Now) -> Vec<Effect> {
 }
 
 /// Copies a link that could not be opened, and shows the reason.
-pub(crate) fn not_opened(model: &mut Model, link: String, reason: &str, now: Now) -> Vec<Effect> {
+pub(crate) fn not_opened(model: &mut Model, link: String, reason: &str, now: Now) {
     model.show_message(MessageTone::Bad, format!("Not opened: {reason}; the link is copied instead."), now.mono);
     model.status_message.iter_mut().for_each(|message| message.is_refused_link = true);
-    vec![Effect::Copy(link)]
+    model.effects.push(Effect::Copy(link))
 }
 
 const NO_LINK: &str = "The service has sent no link yet.";
 
-fn open(model: &mut Model, link: String, now: Now) -> Vec<Effect> {
+fn open(model: &mut Model, link: String, now: Now) {
     match link::check(&link) {
-        Ok(_) => vec![Effect::Open(link)],
+        Ok(_) => model.effects.push(Effect::Open(link)),
         Err(error) => not_opened(model, link, &error.to_string(), now),
     }
 }
 
 /// Applies a key while the menu is open.
-pub(crate) fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> Vec<Effect> {
-    let Dialog::CopyMenu(menu) = &mut model.dialog else { return Vec::new() };
+pub(crate) fn on_key(model: &mut Model, key: KeyEvent, now: Now) {
+    let Dialog::CopyMenu(menu) = &mut model.dialog else { return };
     let opens = menu.purpose == LinkAction::Open;
     match key.code {
         KeyCode::Esc | KeyCode::Char('q') => model.dialog = Dialog::None,
@@ -76,17 +75,16 @@ pub(crate) fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> Vec<Effect> 
         }
         _ => {}
     }
-    Vec::new()
 }
 
-fn choose(model: &mut Model, chosen: Option<CopyItem>, opens: bool, now: Now) -> Vec<Effect> {
-    let Some(item) = chosen else { return Vec::new() };
+fn choose(model: &mut Model, chosen: Option<CopyItem>, opens: bool, now: Now) {
+    let Some(item) = chosen else { return };
     if item.asks_for_customer() {
         return reply::update::open(model, Audience::Customer, now);
     }
     let text = item.text;
     (model.dialog, model.copied) = (Dialog::None, None);
-    if opens { open(model, text, now) } else { vec![Effect::Copy(text)] }
+    if opens { open(model, text, now) } else { model.effects.push(Effect::Copy(text)) }
 }
 
 /// Returns the beginning of a copied text, so that a person recognises the text.

@@ -2,7 +2,6 @@
 //!
 //! Recalling earlier filters must never lose the typed text.
 
-use crossterm::event::KeyEvent;
 use tui_input::Input;
 
 use crate::{
@@ -11,7 +10,7 @@ use crate::{
         ids::RowId,
     },
     presentation::filter_completion::{Completion, NameMatches, complete, requested_names},
-    tui::text_input,
+    tui::text_input::{self, Typed},
 };
 
 /// The state of the filter line.
@@ -49,9 +48,9 @@ impl FilterLine {
         self.used.first().filter(|_| self.input.value().is_empty() && self.recalled.is_none()).map(String::as_str)
     }
 
-    /// Applies a key to the text. Returns whether the text changed.
-    pub fn edit(&mut self, key: KeyEvent) -> bool {
-        let is_changed = text_input::edit(&mut self.input, key);
+    /// Applies a key or a pasted text. Returns whether the text changed.
+    pub(crate) fn edit(&mut self, typed: Typed<'_>) -> bool {
+        let is_changed = text_input::edit(&mut self.input, typed);
         if is_changed {
             // A changed filter counts as typed, even if it was recalled.
             self.recalled = None;
@@ -62,12 +61,6 @@ impl FilterLine {
     /// Replaces the text, as if a person had typed the new one.
     pub fn set_text(&mut self, text: String) {
         (self.input, self.recalled) = (Input::new(text), None);
-    }
-
-    /// Inserts a pasted text.
-    pub fn paste(&mut self, pasted: &str) {
-        text_input::insert(&mut self.input, pasted);
-        self.recalled = None;
     }
 
     /// Returns the kind and the beginning of the names to read from the store, if the known names don't suffice. Drops
@@ -235,7 +228,7 @@ mod tests {
     fn a_changed_recalled_filter_counts_as_typed() {
         let mut line = FilterLine { used: used(), ..line("chain:ba") };
         line.recall(1);
-        assert!(line.edit(crossterm::event::KeyCode::Char('x').into()));
+        assert!(line.edit(Typed::Key(crossterm::event::KeyCode::Char('x').into())));
         line.recall(1);
         line.recall(-1);
         assert_eq!(line.input.value(), "is:overduex");

@@ -1,6 +1,6 @@
 //! The keys of the filter line. Typed text filters at once; Enter keeps the filter, Esc restores the previous one.
 
-use crossterm::event::{KeyCode, KeyEvent};
+use crossterm::event::KeyCode;
 
 use super::state::FilterLine;
 use crate::{
@@ -11,18 +11,21 @@ use crate::{
         dialogs::Dialog,
         effect::Effect,
         model::{MessageTone, Model},
+        text_input::Typed,
         update::actions,
     },
 };
 
-pub(crate) fn open(model: &mut Model) -> Vec<Effect> {
+pub(crate) fn open(model: &mut Model) {
     let line = FilterLine::new(model.list.filter_text.clone(), model.list.selected, &model.view_state.used);
     let is_filtered = !line.before.is_empty();
     model.dialog = Dialog::Filter(Box::new(line));
-    if is_filtered { apply_change(model) } else { Vec::new() }
+    if is_filtered {
+        apply_change(model);
+    }
 }
 
-pub(crate) fn set(model: &mut Model, text: &str) -> Vec<Effect> {
+pub(crate) fn set(model: &mut Model, text: &str) {
     match &model.dialog {
         Dialog::Filter(line) => {
             model.list.set_filter(text, &line.before);
@@ -30,18 +33,17 @@ pub(crate) fn set(model: &mut Model, text: &str) -> Vec<Effect> {
         }
         _ => model.list.set_filter(text, ""),
     }
-    vec![Effect::Count]
+    model.effects.push(Effect::Count)
 }
 
 /// Sets the filter of the command line, if it is valid.
-pub(crate) fn set_typed(model: &mut Model, text: &str, now: Now) -> Vec<Effect> {
+pub(crate) fn set_typed(model: &mut Model, text: &str, now: Now) {
     match Filter::parse_for_person(text, model.setting.author.as_deref()) {
         Ok(_) => {
             model.temporary_view = None;
             model.view_state.record_filter(text);
-            let effects = set(model, text);
+            set(model, text);
             warn_of_unknown_chain(model, now);
-            effects
         }
         Err(error) => actions::refuse(model, error.message, now.mono),
     }
@@ -54,15 +56,14 @@ fn warn_of_unknown_chain(model: &mut Model, now: Now) {
     }
 }
 
-pub(crate) fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> Vec<Effect> {
-    let Dialog::Filter(line) = &mut model.dialog else { return Vec::new() };
-    match key.code {
+pub(crate) fn on_input(model: &mut Model, typed: Typed<'_>, now: Now) {
+    let Dialog::Filter(line) = &mut model.dialog else { return };
+    match typed.code() {
         KeyCode::Esc => {
             let before = std::mem::take(&mut line.before);
             // The previous selection is wanted until the list shows it again.
-            let effects = set(model, &before);
+            set(model, &before);
             model.dialog = Dialog::None;
-            return effects;
         }
         // An invalid filter stays open, with the error beside it.
         KeyCode::Enter if model.list.filter_error.is_none() => {
@@ -79,24 +80,24 @@ pub(crate) fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> Vec<Effect> 
         KeyCode::Tab => {
             if let Some(text) = line.completed() {
                 line.set_text(text);
-                return apply_change(model);
+                apply_change(model);
             }
         }
-        KeyCode::Up if line.recall(1) => return apply_change(model),
-        KeyCode::Down if line.recall(-1) => return apply_change(model),
+        KeyCode::Up if line.recall(1) => apply_change(model),
+        KeyCode::Down if line.recall(-1) => apply_change(model),
         KeyCode::Up | KeyCode::Down => {}
-        _ if line.edit(key) => return apply_change(model),
+        _ if line.edit(typed) => apply_change(model),
         _ => {}
     }
-    Vec::new()
 }
 
 /// Filters by the changed text, and reads names from the store if the completion needs them.
-fn apply_change(model: &mut Model) -> Vec<Effect> {
-    let Dialog::Filter(line) = &mut model.dialog else { return Vec::new() };
+fn apply_change(model: &mut Model) {
+    let Dialog::Filter(line) = &mut model.dialog else { return };
     let names_to_read = line.names_to_read().map(|(of, beginning)| Effect::FindNames(of, beginning));
     let text = line.filter_text();
-    set(model, &text).into_iter().chain(names_to_read).collect()
+    set(model, &text);
+    model.effects.extend(names_to_read);
 }
 
 /// Applies names from the store.
@@ -104,10 +105,4 @@ pub(crate) fn on_names(model: &mut Model, names: NameMatches) {
     if let Dialog::Filter(line) = &mut model.dialog {
         line.apply_names(names);
     }
-}
-
-pub(crate) fn on_paste(model: &mut Model, pasted: &str) -> Vec<Effect> {
-    let Dialog::Filter(line) = &mut model.dialog else { return Vec::new() };
-    line.paste(pasted);
-    apply_change(model)
 }

@@ -3,33 +3,31 @@
 
 use crossterm::event::{KeyCode, KeyEvent};
 
-use super::state::HelpPage;
 use crate::{
     clock::Now,
     tui::{
         command::{CommandId, KeyContext},
         dialogs::Dialog,
-        effect::Effect,
         key_text,
-        keys::Keys,
         model::Model,
-        text_input,
+        text_input::{self, Typed},
         update::dispatch,
     },
 };
 
-pub(crate) fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> Vec<Effect> {
-    if let Some(id) = scroll_command(model, key) {
+pub(crate) fn on_input(model: &mut Model, typed: Typed<'_>, now: Now) {
+    if let Typed::Key(key) = typed
+        && let Some(id) = scroll_command(model, key)
+    {
         return dispatch(model, id, now);
     }
-    let Dialog::Help(page) = &mut model.dialog else { return Vec::new() };
-    let is_end = matches!(key.code, KeyCode::Backspace | KeyCode::Char('?')) && page.input.value().is_empty();
-    if key.code == KeyCode::Esc && !page.clear() || is_end {
+    let Dialog::Help(page) = &mut model.dialog else { return };
+    let is_end = matches!(typed.code(), KeyCode::Backspace | KeyCode::Char('?')) && page.input.value().is_empty();
+    if typed.code() == KeyCode::Esc && !page.clear() || is_end {
         model.dialog = Dialog::None;
-    } else if text_input::edit(&mut page.input, key) {
+    } else if text_input::edit(&mut page.input, typed) {
         page.search(&model.setting.keys);
     }
-    Vec::new()
 }
 
 /// Whether a paste belongs to the search. A short line does, since fast typing also arrives as a paste; other pastes
@@ -37,11 +35,6 @@ pub(crate) fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> Vec<Effect> 
 pub(crate) fn is_search_text(pasted: &str) -> bool {
     const MAX_LENGTH: usize = 24;
     pasted.chars().count() <= MAX_LENGTH && !pasted.contains(char::is_control)
-}
-
-pub(crate) fn on_paste(page: &mut HelpPage, pasted: &str, keys: &Keys) {
-    text_input::insert(&mut page.input, pasted);
-    page.search(keys);
 }
 
 /// Returns the scroll command of a key that types no letter. Arrow and page keys always scroll, also if the settings

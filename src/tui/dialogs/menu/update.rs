@@ -16,8 +16,8 @@ use crate::{
     },
 };
 
-pub(crate) fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> Vec<Effect> {
-    let Dialog::Menu(menu) = &mut model.dialog else { return Vec::new() };
+pub(crate) fn on_key(model: &mut Model, key: KeyEvent, now: Now) {
+    let Dialog::Menu(menu) = &mut model.dialog else { return };
     let by_key = key_text::name(key).and_then(|name| menu.with_key(&name).cloned());
     let choice = match (by_key, key.code) {
         (Some(choice), _) => Some(choice),
@@ -27,35 +27,28 @@ pub(crate) fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> Vec<Effect> 
         (None, KeyCode::Up | KeyCode::Char('k')) => return move_cursor(model, -1),
         (None, _) => None,
     };
-    choice.map_or_else(Vec::new, |choice| choose(model, choice, now))
+    choice.into_iter().for_each(|choice| choose(model, choice, now));
 }
 
-fn move_cursor(model: &mut Model, entries: isize) -> Vec<Effect> {
+fn move_cursor(model: &mut Model, entries: isize) {
     if let Dialog::Menu(menu) = &mut model.dialog {
         menu.move_by(entries);
     }
-    Vec::new()
 }
 
-fn choose(model: &mut Model, choice: MenuChoice, now: Now) -> Vec<Effect> {
+fn choose(model: &mut Model, choice: MenuChoice, now: Now) {
     model.dialog = Dialog::None;
     match choice {
         MenuChoice::Snooze(alerts, length) => {
-            vec![Effect::Write(Write::Edit(Edit::Snooze { alerts, until: length.from(now.wall) }))]
+            model.effects.push(Effect::Write(Write::Edit(Edit::Snooze { alerts, until: length.from(now.wall) })))
         }
         MenuChoice::ReplyFor(audience) => reply::update::open(model, audience, now),
         MenuChoice::PollNow(rows) => poll::request_polls(model, rows, now),
-        MenuChoice::Column(column) => {
-            arrangement::toggle_column(model, column);
-            Vec::new()
-        }
+        MenuChoice::Column(column) => arrangement::toggle_column(model, column),
         MenuChoice::Order(by) => arrangement::choose_order(model, by, now),
         MenuChoice::Theme(name) => theme::choose(model, name, now),
-        MenuChoice::GoTo(row) => {
-            model.go_to_row(row);
-            Vec::new()
-        }
-        MenuChoice::Do(effect) => vec![effect],
-        MenuChoice::Close => Vec::new(),
+        MenuChoice::GoTo(row) => model.go_to_row(row),
+        MenuChoice::Do(effect) => model.effects.push(effect),
+        MenuChoice::Close => {}
     }
 }

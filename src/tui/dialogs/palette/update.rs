@@ -1,6 +1,6 @@
 //! The keys of the command line: typing matches commands, Enter runs the chosen one with its argument.
 
-use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use crossterm::event::{KeyCode, KeyModifiers};
 
 use super::state::{CommandPalette, Suggestion};
 use crate::{
@@ -12,15 +12,15 @@ use crate::{
         effect::Effect,
         model::{MessageTone, Model},
         screens::list::update::{arrangement, views},
-        text_input,
+        text_input::{self, Typed},
         update::{actions, dispatch, poll, theme},
     },
 };
 
-pub(crate) fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> Vec<Effect> {
-    let Dialog::Palette(palette) = &mut model.dialog else { return Vec::new() };
-    let control = key.modifiers.contains(KeyModifiers::CONTROL);
-    match key.code {
+pub(crate) fn on_input(model: &mut Model, typed: Typed<'_>, now: Now) {
+    let Dialog::Palette(palette) = &mut model.dialog else { return };
+    let control = matches!(typed, Typed::Key(key) if key.modifiers.contains(KeyModifiers::CONTROL));
+    match typed.code() {
         KeyCode::Esc => model.dialog = Dialog::None,
         KeyCode::Enter => return run(model, now),
         KeyCode::Tab => palette.complete(),
@@ -31,32 +31,22 @@ pub(crate) fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> Vec<Effect> 
         // Backspace on an empty line closes the command line, as in vi.
         KeyCode::Backspace if palette.input.value().is_empty() => model.dialog = Dialog::None,
         _ => {
-            if text_input::edit(&mut palette.input, key) {
+            if text_input::edit(&mut palette.input, typed) {
                 palette.update_matches();
             }
         }
     }
-    Vec::new()
 }
 
-pub(crate) fn on_paste(model: &mut Model, pasted: &str) {
-    if let Dialog::Palette(palette) = &mut model.dialog {
-        text_input::insert(&mut palette.input, pasted);
-        palette.update_matches();
-    }
-}
-
-fn run(model: &mut Model, now: Now) -> Vec<Effect> {
-    let Dialog::Palette(palette) = &mut model.dialog else { return Vec::new() };
+fn run(model: &mut Model, now: Now) {
+    let Dialog::Palette(palette) = &mut model.dialog else { return };
     if palette.is_risky_guess() {
         // The first Enter only shows the full name. The second Enter runs the command.
-        palette.complete();
-        return Vec::new();
+        return palette.complete();
     }
     let Some(Suggestion { command, argument }) = palette.suggestions.get(palette.chosen).cloned() else {
         let text = no_command_text(palette);
-        model.show_message(MessageTone::Bad, text, now.mono);
-        return Vec::new();
+        return model.show_message(MessageTone::Bad, text, now.mono);
     };
     // The message is about an earlier command.
     (model.dialog, model.status_message) = (Dialog::None, None);
@@ -79,35 +69,25 @@ fn no_command_text(palette: &CommandPalette) -> String {
     }
 }
 
-fn run_with_argument(
-    model: &mut Model,
-    of: CommandWithArgument,
-    command: &KeyCommand,
-    argument: &str,
-    now: Now,
-) -> Vec<Effect> {
+fn run_with_argument(model: &mut Model, of: CommandWithArgument, command: &KeyCommand, argument: &str, now: Now) {
     match of {
         CommandWithArgument::Filter => filter::update::set_typed(model, argument, now),
         CommandWithArgument::Sort => arrangement::set_typed_order(model, argument, now),
-        CommandWithArgument::Columns => {
-            arrangement::set_columns(model, argument, now.mono);
-            Vec::new()
-        }
+        CommandWithArgument::Columns => arrangement::set_columns(model, argument, now.mono),
         CommandWithArgument::Acknowledge
         | CommandWithArgument::Note
         | CommandWithArgument::Ticket
         | CommandWithArgument::Labels
         | CommandWithArgument::Export => {
-            let mut effects = dispatch(model, command.id, now);
+            dispatch(model, command.id, now);
             match model.dialog {
-                Dialog::Prompt(_) => effects.extend(prompt::update::submit_text(model, argument)),
+                Dialog::Prompt(_) => prompt::update::submit_text(model, argument),
                 // The command was refused with a message: what was typed isn't lost.
                 _ => {
                     let typed = format!("{} {argument}", command.name);
                     model.dialog = Dialog::Palette(CommandPalette::new(model.contexts(), &typed));
                 }
             }
-            effects
         }
         CommandWithArgument::Delete => delete(model, argument, now),
         CommandWithArgument::Pause => poll::pause_for(model, argument, now),
@@ -119,17 +99,17 @@ fn run_with_argument(
 
 /// Deletes the targets permanently if the argument is `yes`; otherwise asks for this confirmation. Asks again if the question
 /// was about other transactions: the selection may have moved since.
-fn delete(model: &mut Model, confirmation: &str, now: Now) -> Vec<Effect> {
+fn delete(model: &mut Model, confirmation: &str, now: Now) {
     let rows = actions::targets(model, now.mono);
     let subject = match rows.as_slice() {
-        [] => return Vec::new(),
+        [] => return,
         [row] => model.transactions.get(row).map(|tx| tx.params.transaction_id.short("…")),
         rows => Some(format!("the {} marked transactions", rows.len())),
     };
     let subject = subject.unwrap_or_else(|| "the marked transaction".into());
     let asked = model.deletion_asked.take();
     if confirmation == "yes" && asked.is_none_or(|asked| asked == rows) {
-        return vec![Effect::Delete(rows)];
+        return model.effects.push(Effect::Delete(rows));
     }
     model.deletion_asked = Some(rows);
     let [colon, untrack] = [CommandId::CommandLine, CommandId::Untrack].map(|id| model.setting.keys.shown(id));

@@ -1,7 +1,7 @@
 //! The keys of a prompt. Enter checks the text and sends the write; the prompt closes only when the write has
 //! succeeded.
 
-use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use crossterm::event::{KeyCode, KeyModifiers};
 use tui_input::Input;
 
 use super::state::Prompt;
@@ -9,54 +9,48 @@ use crate::tui::{
     dialogs::Dialog,
     effect::{Effect, Write},
     model::Model,
-    text_input,
+    text_input::{self, Typed},
 };
 
-pub(crate) fn on_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
-    let Dialog::Prompt(prompt) = &mut model.dialog else { return Vec::new() };
-    match key.code {
+pub(crate) fn on_input(model: &mut Model, typed: Typed<'_>) {
+    let Dialog::Prompt(prompt) = &mut model.dialog else { return };
+    match typed.code() {
         KeyCode::Esc => model.dialog = Dialog::None,
         // The prompt waits for the result of the write.
         _ if prompt.sent.is_some() => {}
-        KeyCode::Enter => return submit(prompt),
+        KeyCode::Enter => model.effects.extend(submit(prompt)),
         _ => {
-            let types = !key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT);
-            let is_letter = matches!(key.code, KeyCode::Char(_)) && types;
-            prompt.end_selection(is_letter || matches!(key.code, KeyCode::Backspace | KeyCode::Delete));
-            if text_input::edit(&mut prompt.input, key) {
+            prompt.end_selection(match typed {
+                Typed::Pasted(_) => true,
+                Typed::Key(key) => match key.code {
+                    KeyCode::Char(_) => !key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT),
+                    code => matches!(code, KeyCode::Backspace | KeyCode::Delete),
+                },
+            });
+            if text_input::edit(&mut prompt.input, typed) {
                 prompt.error = None;
             }
         }
     }
-    Vec::new()
-}
-
-pub(crate) fn on_paste(model: &mut Model, pasted: &str) {
-    let Dialog::Prompt(prompt) = &mut model.dialog else { return };
-    if prompt.sent.is_none() {
-        prompt.end_selection(true);
-        text_input::insert(&mut prompt.input, pasted);
-        prompt.error = None;
-    }
 }
 
 /// Replaces the text of the open prompt, if one is open, and submits it.
-pub(crate) fn submit_text(model: &mut Model, text: &str) -> Vec<Effect> {
-    let Dialog::Prompt(prompt) = &mut model.dialog else { return Vec::new() };
+pub(crate) fn submit_text(model: &mut Model, text: &str) {
+    let Dialog::Prompt(prompt) = &mut model.dialog else { return };
     prompt.input = Input::new(text.to_owned());
     prompt.is_selected = false;
-    submit(prompt)
+    model.effects.extend(submit(prompt));
 }
 
-fn submit(prompt: &mut Prompt) -> Vec<Effect> {
+fn submit(prompt: &mut Prompt) -> Option<Effect> {
     match prompt.completed() {
         Ok(write) => {
             prompt.sent = Some(write.clone());
-            vec![Effect::Write(write)]
+            Some(Effect::Write(write))
         }
         Err(wrong) => {
             prompt.error = Some(wrong.to_owned());
-            Vec::new()
+            None
         }
     }
 }

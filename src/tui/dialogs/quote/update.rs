@@ -3,7 +3,7 @@
 //! Invalid values must never be sent. A request is withdrawn when the wait ends or the person leaves.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use crossterm::event::{KeyCode, KeyEvent};
+use crossterm::event::KeyCode;
 use tui_input::Input;
 
 use super::state::{QuoteForm, QuoteOutcome, QuoteStage};
@@ -16,7 +16,7 @@ use crate::{
         dialogs::Dialog,
         effect::{Effect, QuoteWork},
         model::{MessageTone, Model},
-        text_input,
+        text_input::{self, Typed},
     },
 };
 
@@ -30,53 +30,45 @@ pub(crate) fn open(model: &mut Model) {
     model.dialog = Dialog::Quote(model.quote.take().unwrap_or_default());
 }
 
-pub(crate) fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> Vec<Effect> {
-    let Dialog::Quote(form) = &mut model.dialog else { return Vec::new() };
-    match (&mut form.stage, key.code) {
+pub(crate) fn on_input(model: &mut Model, typed: Typed<'_>, now: Now) {
+    let Dialog::Quote(form) = &mut model.dialog else { return };
+    match (&mut form.stage, typed.code()) {
         (_, KeyCode::Esc) => back(model, now),
         // While a request or an import is under way, only Esc works.
-        (QuoteStage::Asking { .. } | QuoteStage::Waiting { .. } | QuoteStage::Tracking { is_sent: true, .. }, _) => {
-            Vec::new()
-        }
-        (QuoteStage::Tracking { .. }, KeyCode::Enter) => track(form),
+        (QuoteStage::Asking { .. } | QuoteStage::Waiting { .. } | QuoteStage::Tracking { is_sent: true, .. }, _) => {}
+        (QuoteStage::Tracking { .. }, KeyCode::Enter) => model.effects.extend(track(form)),
         (QuoteStage::Tracking { hash, error, .. }, _) => {
-            if text_input::edit(hash, key) {
+            if text_input::edit(hash, typed) {
                 *error = None;
             }
-            Vec::new()
         }
         // An answer is asked for again after a change of the values.
-        (QuoteStage::Answered(answer), KeyCode::Enter) if answer.quote_id().is_some() => Vec::new(),
+        (QuoteStage::Answered(answer), KeyCode::Enter) if answer.quote_id().is_some() => {}
         (_, KeyCode::Enter) => ask(model, now),
-        (_, KeyCode::Tab | KeyCode::Down) => move_focus(form, 1),
-        (_, KeyCode::BackTab | KeyCode::Up) => move_focus(form, -1),
-        (QuoteStage::Answered(answer), code) => {
+        (_, KeyCode::Tab | KeyCode::Down) => form.move_by(1),
+        (_, KeyCode::BackTab | KeyCode::Up) => form.move_by(-1),
+        (QuoteStage::Answered(answer), code) if code != KeyCode::Null || answer.quote_id().is_some() => {
             let answer = answer.clone();
-            on_answer_key(model, answer, code, now)
+            on_answer_input(model, answer, typed, now)
         }
         (_, _) => {
             let input = form.inputs.get_mut(form.cursor);
-            if input.is_some_and(|input| text_input::edit(input, key)) {
+            if input.is_some_and(|input| text_input::edit(input, typed)) {
                 form.on_value_changed();
             }
-            Vec::new()
         }
     }
 }
 
-fn move_focus(form: &mut QuoteForm, values: isize) -> Vec<Effect> {
-    form.move_by(values);
-    Vec::new()
-}
-
-/// Applies a key while the answer takes the keys.
-fn on_answer_key(model: &mut Model, answer: QuoteOutcome, code: KeyCode, now: Now) -> Vec<Effect> {
+/// Applies a key, or a pasted hash to track, while the answer takes the keys.
+fn on_answer_input(model: &mut Model, answer: QuoteOutcome, typed: Typed<'_>, now: Now) {
     let id = answer.quote_id().map(str::to_owned);
-    match (code, id) {
-        (KeyCode::Char('y'), Some(id)) => return vec![Effect::Copy(id)],
-        (KeyCode::Char('T' | 't'), Some(_)) => {
+    match (typed.code(), id) {
+        (KeyCode::Char('y'), Some(id)) => model.effects.push(Effect::Copy(id)),
+        (KeyCode::Char('T' | 't') | KeyCode::Null, Some(_)) => {
             if let Dialog::Quote(form) = &mut model.dialog {
-                form.stage = QuoteStage::Tracking { answer, hash: Input::default(), error: None, is_sent: false };
+                let hash = if let Typed::Pasted(hash) = typed { text::clean(hash) } else { String::new() };
+                form.stage = QuoteStage::Tracking { answer, hash: Input::new(hash), error: None, is_sent: false };
             }
         }
         (KeyCode::Char('y' | 'T' | 't'), None) => {
@@ -85,34 +77,11 @@ fn on_answer_key(model: &mut Model, answer: QuoteOutcome, code: KeyCode, now: No
         (KeyCode::Char('q'), _) => close(model),
         _ => {}
     }
-    Vec::new()
-}
-
-pub(crate) fn on_paste(model: &mut Model, pasted: &str) {
-    let Dialog::Quote(form) = &mut model.dialog else { return };
-    match &mut form.stage {
-        QuoteStage::Asking { .. } | QuoteStage::Waiting { .. } | QuoteStage::Tracking { is_sent: true, .. } => {}
-        QuoteStage::Tracking { hash, error, .. } => {
-            text_input::insert(hash, pasted);
-            *error = None;
-        }
-        // A hash that is pasted while an answer is shown is the hash to track.
-        QuoteStage::Answered(answer) if answer.quote_id().is_some() => {
-            let (answer, hash) = (answer.clone(), Input::new(text::clean(pasted)));
-            form.stage = QuoteStage::Tracking { answer, hash, error: None, is_sent: false };
-        }
-        _ => {
-            if let Some(input) = form.inputs.get_mut(form.cursor) {
-                text_input::insert(input, pasted);
-                form.on_value_changed();
-            }
-        }
-    }
 }
 
 /// Goes back a step: from the hash to the answer, from the wait to the values, from the values to the previous screen.
-fn back(model: &mut Model, now: Now) -> Vec<Effect> {
-    let Dialog::Quote(form) = &mut model.dialog else { return Vec::new() };
+fn back(model: &mut Model, now: Now) {
+    let Dialog::Quote(form) = &mut model.dialog else { return };
     match std::mem::take(&mut form.stage) {
         QuoteStage::Tracking { answer, .. } => form.stage = QuoteStage::Answered(answer),
         // The request is withdrawn when its number arrives.
@@ -120,14 +89,13 @@ fn back(model: &mut Model, now: Now) -> Vec<Effect> {
         QuoteStage::Waiting { id, until } => {
             let text = "Cancelled. A request that was not sent yet will not be sent.";
             model.show_message(MessageTone::Good, text, now.mono);
-            return vec![Effect::Quote(QuoteWork::Withdraw { id, until })];
+            model.effects.push(Effect::Quote(QuoteWork::Withdraw { id, until }));
         }
         stage => {
             form.stage = stage;
             close(model);
         }
     }
-    Vec::new()
 }
 
 /// Closes the form, and keeps the typed values.
@@ -137,39 +105,38 @@ fn close(model: &mut Model) {
     }
 }
 
-fn ask(model: &mut Model, now: Now) -> Vec<Effect> {
+fn ask(model: &mut Model, now: Now) {
     let is_polled = model.setting.is_polling || model.live_poller(now.wall).is_some();
-    let Dialog::Quote(form) = &mut model.dialog else { return Vec::new() };
-    let Some(request) = form.request(model.setting.any_chain) else { return Vec::new() };
+    let Dialog::Quote(form) = &mut model.dialog else { return };
+    let Some(request) = form.request(model.setting.any_chain) else { return };
     form.errors.clear();
     if !is_polled {
         form.stage = QuoteStage::NoAnswer(NO_POLLER.into());
-        return Vec::new();
+        return;
     }
     let until = now.wall + ANSWER_TIMEOUT;
     form.stage = QuoteStage::Asking { until };
-    vec![Effect::Quote(QuoteWork::Ask { request, until })]
+    model.effects.push(Effect::Quote(QuoteWork::Ask { request, until }))
 }
 
 /// Applies the result of writing the request to the store, which may be an earlier answer.
-pub(crate) fn on_asked(model: &mut Model, until: DateTime<Utc>, asked: Result<QuoteSubmission, String>) -> Vec<Effect> {
+pub(crate) fn on_asked(model: &mut Model, until: DateTime<Utc>, asked: Result<QuoteSubmission, String>) {
     let form = match &mut model.dialog {
         // The form may wait for another request by now.
         Dialog::Quote(form) if matches!(form.stage, QuoteStage::Asking { until: own } if own == until) => form,
         // The person has left this request.
-        _ => return asked.ok().and_then(|asked| withdrawn(&asked, until)).into_iter().collect(),
+        _ => return model.effects.extend(asked.ok().and_then(|asked| withdrawn(&asked, until))),
     };
     form.stage = match asked {
         // The answer may have arrived before the number of the request.
         Ok(QuoteSubmission::Pending { id, .. }) => {
             form.stage = QuoteStage::Waiting { id, until };
-            return vec![Effect::Quote(QuoteWork::Read(id))];
+            return model.effects.push(Effect::Quote(QuoteWork::Read(id)));
         }
         Ok(QuoteSubmission::Reused(quote)) => QuoteStage::Answered(QuoteOutcome { quote, is_stored: true }),
         Ok(QuoteSubmission::WalletLimited { until, message }) => QuoteStage::WalletLimited { until, message },
         Err(error) => QuoteStage::NoAnswer(error),
     };
-    Vec::new()
 }
 
 fn withdrawn(asked: &QuoteSubmission, until: DateTime<Utc>) -> Option<Effect> {
@@ -189,10 +156,12 @@ pub(crate) fn on_store_changed(model: &Model, feed: &Changes) -> Option<Effect> 
 }
 
 /// Withdraws and reads the request when the wait is over.
-pub(crate) fn on_tick(model: &Model, now: Now) -> Option<Effect> {
-    let Dialog::Quote(form) = &model.dialog else { return None };
-    let QuoteStage::Waiting { id, until } = form.stage else { return None };
-    (until <= now.wall).then_some(Effect::Quote(QuoteWork::Withdraw { id, until }))
+pub(crate) fn on_tick(model: &mut Model, now: Now) {
+    let Dialog::Quote(form) = &model.dialog else { return };
+    let QuoteStage::Waiting { id, until } = form.stage else { return };
+    if until <= now.wall {
+        model.effects.push(Effect::Quote(QuoteWork::Withdraw { id, until }));
+    }
 }
 
 /// Applies the request as read from the store, with its answer if there is one.
@@ -214,22 +183,22 @@ pub(crate) fn on_read(model: &mut Model, id: i64, quote: Option<Box<StoredQuote>
 }
 
 /// Tracks the transaction whose hash was typed.
-fn track(form: &mut QuoteForm) -> Vec<Effect> {
-    let QuoteStage::Tracking { answer, hash, error, is_sent } = &mut form.stage else { return Vec::new() };
+fn track(form: &mut QuoteForm) -> Option<Effect> {
+    let QuoteStage::Tracking { answer, hash, error, is_sent } = &mut form.stage else { return None };
     match answer.transaction(hash.value()) {
         Ok(new) => {
             let doubt = intake::length_warning(&new.params.transaction_id, &new.params.from_chain);
             let doubt = doubt.map(|doubt| format!("{doubt}; Enter again tracks it"));
             if doubt.is_some() && *error != doubt {
                 *error = doubt;
-                return Vec::new();
+                return None;
             }
             *is_sent = true;
-            vec![Effect::Import(vec![new])]
+            Some(Effect::Import(vec![new]))
         }
         Err(reason) => {
             *error = Some(reason);
-            Vec::new()
+            None
         }
     }
 }

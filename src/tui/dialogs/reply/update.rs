@@ -29,12 +29,12 @@ use crate::{
 const MAX_TRANSACTIONS: usize = 100;
 
 /// Shows and copies the text for a reader.
-pub(crate) fn open(model: &mut Model, audience: Audience, now: Now) -> Vec<Effect> {
+pub(crate) fn open(model: &mut Model, audience: Audience, now: Now) {
     load(model, TextUse::Show(audience), now)
 }
 
 /// Opens the menu of texts to copy.
-pub(crate) fn open_menu(model: &mut Model, now: Now) -> Vec<Effect> {
+pub(crate) fn open_menu(model: &mut Model, now: Now) {
     load(model, TextUse::Menu, now)
 }
 
@@ -62,9 +62,9 @@ fn marked(model: &Model) -> usize {
 }
 
 /// Uses the selected transaction at once, and reads the marked ones first: they may be in another view.
-fn load(model: &mut Model, wanted: TextUse, now: Now) -> Vec<Effect> {
+fn load(model: &mut Model, wanted: TextUse, now: Now) {
     if model.screen == Screen::List && !marks::end_range(model, now.mono) {
-        return Vec::new();
+        return;
     }
     match marked(model) {
         0 => match model.current_transaction().cloned() {
@@ -73,10 +73,10 @@ fn load(model: &mut Model, wanted: TextUse, now: Now) -> Vec<Effect> {
                 actions::refuse(model, reason, now.mono)
             }
             // The alerts' transactions aren't read again after a poll without changes.
-            Some(tx) if model.screen == Screen::Alerts => vec![Effect::LoadForTexts(vec![tx.id], wanted)],
+            Some(tx) if model.screen == Screen::Alerts => model.effects.push(Effect::LoadForTexts(vec![tx.id], wanted)),
             Some(tx) => on_loaded(model, &[tx], wanted, now),
         },
-        1..=MAX_TRANSACTIONS => vec![Effect::LoadForTexts(model.marks.rows(), wanted)],
+        1..=MAX_TRANSACTIONS => model.effects.push(Effect::LoadForTexts(model.marks.rows(), wanted)),
         count => {
             let text = format!("{count} transactions are marked; a text can have at most {MAX_TRANSACTIONS}.");
             actions::refuse(model, text, now.mono)
@@ -85,29 +85,25 @@ fn load(model: &mut Model, wanted: TextUse, now: Now) -> Vec<Effect> {
 }
 
 /// Uses the transactions that were read. A dialog that was opened meanwhile stays open.
-pub(crate) fn on_loaded(model: &mut Model, read: &[Transaction], wanted: TextUse, now: Now) -> Vec<Effect> {
+pub(crate) fn on_loaded(model: &mut Model, read: &[Transaction], wanted: TextUse, now: Now) {
     if read.is_empty() || !matches!(model.dialog, Dialog::None | Dialog::CopyMenu(_)) {
-        return Vec::new();
+        return;
     }
     let (zone, own) = (model.setting.zone, &model.setting.templates);
     let transactions: Vec<&Transaction> = read.iter().collect();
     let groups = reply_groups(&transactions);
-    let (dialog, effects) = match wanted {
-        TextUse::Menu => {
-            let menu = CopyMenu::texts(&transactions, groups.len(), now.wall, zone, own);
-            (Dialog::CopyMenu(menu), Vec::new())
-        }
-        TextUse::Show(Audience::Customer) if groups.len() > 1 => (Dialog::Menu(customers(&groups)), Vec::new()),
+    model.dialog = match wanted {
+        TextUse::Menu => Dialog::CopyMenu(CopyMenu::texts(&transactions, groups.len(), now.wall, zone, own)),
+        TextUse::Show(Audience::Customer) if groups.len() > 1 => Dialog::Menu(customers(&groups)),
         TextUse::Show(audience) => {
             let text = reply::write_reply(&transactions, audience, now.wall, zone, own);
             model.copied = None;
             let title = title(&transactions, audience, &groups);
             let warning = if audience == Audience::Customer { warning(&groups) } else { String::new() };
-            (Dialog::Reply { title, warning, text: text.clone(), scroll: 0 }, vec![Effect::Copy(text)])
+            model.effects.push(Effect::Copy(text.clone()));
+            Dialog::Reply { title, warning, text, scroll: 0 }
         }
     };
-    model.dialog = dialog;
-    effects
 }
 
 /// Returns the menu of the customers of the marked transactions: each gets a text of their own.

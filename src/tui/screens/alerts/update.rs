@@ -21,34 +21,36 @@ use crate::{
 const MIN_LOAD_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Opens the list with the tab of active alerts: an alert that fires may be in another tab than the last open one.
-pub(crate) fn open_active_tab(model: &mut Model, now: MonotonicTime) -> Vec<Effect> {
+pub(crate) fn open_active_tab(model: &mut Model, now: MonotonicTime) {
     model.alert_list.tab = AlertTab::Active;
     open(model, now)
 }
 
 /// Opens the list with the last open tab.
-pub(crate) fn open(model: &mut Model, now: MonotonicTime) -> Vec<Effect> {
+pub(crate) fn open(model: &mut Model, now: MonotonicTime) {
     model.screen = Screen::Alerts;
     load(model, now)
 }
 
-fn load(model: &mut Model, now: MonotonicTime) -> Vec<Effect> {
+fn load(model: &mut Model, now: MonotonicTime) {
     (model.alert_list.is_stale, model.alert_list.load_requested_at) = (false, Some(now));
-    vec![Effect::LoadAlerts]
+    model.effects.push(Effect::LoadAlerts)
 }
 
 /// Marks the alerts as stale after a change of the store, and loads the alerts if a load is due.
-pub(crate) fn mark_stale(model: &mut Model, now: MonotonicTime) -> Vec<Effect> {
+pub(crate) fn mark_stale(model: &mut Model, now: MonotonicTime) {
     model.alert_list.is_stale = true;
     load_if_due(model, now)
 }
 
 /// Loads the alerts if the list is shown and stale, and wasn't loaded in the last second.
-pub(crate) fn load_if_due(model: &mut Model, now: MonotonicTime) -> Vec<Effect> {
+pub(crate) fn load_if_due(model: &mut Model, now: MonotonicTime) {
     let list = &model.alert_list;
     let may_load = list.load_requested_at.is_none_or(|at| now.since(at) >= MIN_LOAD_INTERVAL);
     let due = list.is_stale && may_load && model.screen == Screen::Alerts;
-    if due { load(model, now) } else { Vec::new() }
+    if due {
+        load(model, now);
+    }
 }
 
 /// Shows the loaded alerts, or the error.

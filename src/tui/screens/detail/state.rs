@@ -3,7 +3,7 @@
 //! The transaction and its history are elsewhere in the model; this module must never hold these.
 
 use super::raw::RawTabState;
-use crate::{domain::filter::Direction, tui::command::KeyContext};
+use crate::tui::command::KeyContext;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DetailTab {
@@ -35,11 +35,6 @@ impl DetailTab {
             Self::Raw => "Raw",
             Self::Notes => "Notes",
         }
-    }
-
-    /// Returns the next or the previous tab; the first comes after the last.
-    pub fn neighbor(self, direction: Direction) -> Self {
-        direction.neighbor(&Self::ALL, self)
     }
 
     /// Returns the contexts of the tab's keys. The tab's own keys come before those of the detail.
@@ -120,13 +115,15 @@ impl DetailState {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::filter::Direction;
 
     #[test]
     fn the_first_tab_comes_after_the_last() {
-        let next_and_back: Vec<_> =
-            DetailTab::ALL.iter().map(|tab| tab.neighbor(Direction::Forwards).neighbor(Direction::Backwards)).collect();
-        assert_eq!(next_and_back, DetailTab::ALL);
-        assert_eq!(DetailTab::Notes.neighbor(Direction::Forwards), DetailTab::Summary);
+        let go = |tab: DetailTab, direction: Direction| direction.neighbor(&DetailTab::ALL, tab);
+        for tab in DetailTab::ALL {
+            assert_eq!(go(go(tab, Direction::Forwards), Direction::Backwards), tab);
+        }
+        assert_eq!(go(DetailTab::Notes, Direction::Forwards), DetailTab::Summary);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! The body is loaded only while its tab is open.
 
-use crossterm::event::{KeyCode, KeyEvent};
+use crossterm::event::KeyCode;
 use tui_input::Input;
 
 use super::{raw::ResponseBody, state::DetailTab};
@@ -14,7 +14,7 @@ use crate::{
         dialogs::Dialog,
         effect::Effect,
         model::{MessageTone, Model, Screen},
-        text_input,
+        text_input::{self, Typed},
         update::actions,
     },
 };
@@ -66,9 +66,9 @@ fn search(model: &mut Model, text: &str) {
 }
 
 /// Searches while a person types. Enter keeps the search text, Esc restores the previous one.
-pub(crate) fn on_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
-    let Dialog::Find { input, before, tab } = &mut model.dialog else { return Vec::new() };
-    match key.code {
+pub(crate) fn on_input(model: &mut Model, typed: Typed<'_>) {
+    let Dialog::Find { input, before, tab } = &mut model.dialog else { return };
+    match typed.code() {
         KeyCode::Esc => {
             let (before, tab) = (std::mem::take(before), *tab);
             search(model, &before);
@@ -77,18 +77,17 @@ pub(crate) fn on_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
         }
         KeyCode::Enter => model.dialog = Dialog::None,
         _ => {
-            if text_input::edit(input, key) {
-                let typed = input.value().to_owned();
-                search(model, &typed);
+            if text_input::edit(input, typed) {
+                let text = input.value().to_owned();
+                search(model, &text);
             }
         }
     }
-    Vec::new()
 }
 
 /// Shows the tab beside the shown one.
 pub(crate) fn show_neighbor_tab(model: &mut Model, direction: Direction) {
-    model.detail.tab = model.detail.tab.neighbor(direction);
+    model.detail.tab = direction.neighbor(&DetailTab::ALL, model.detail.tab);
 }
 
 /// Scrolls the detail beside the list.
@@ -96,22 +95,14 @@ pub(crate) fn scroll_beside_list(model: &mut Model, lines: isize) {
     model.detail.move_by(lines, model.geometry.scroll_end);
 }
 
-/// Inserts a pasted text into the search text.
-pub(crate) fn on_paste(model: &mut Model, pasted: &str) {
-    let Dialog::Find { input, .. } = &mut model.dialog else { return };
-    text_input::insert(input, pasted);
-    let typed = input.value().to_owned();
-    search(model, &typed);
-}
-
 /// Copies the item under the cursor: a step's hash, or a value of the body.
-pub(crate) fn copy(model: &mut Model, now: Now) -> Vec<Effect> {
+pub(crate) fn copy(model: &mut Model, now: Now) {
     let Some(part) = under_cursor(model) else {
         return actions::refuse(model, "There is nothing to copy here.", now.mono);
     };
     let shown = width::cut_middle(&text::clean(&part), 40, "..");
     model.show_message(MessageTone::Good, format!("Sent to the clipboard: {shown}"), now.mono);
-    vec![Effect::Copy(part)]
+    model.effects.push(Effect::Copy(part))
 }
 
 fn under_cursor(model: &Model) -> Option<String> {

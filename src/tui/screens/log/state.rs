@@ -5,7 +5,10 @@
 
 use chrono::{DateTime, Utc};
 
-use crate::{clock::MonotonicTime, domain::text};
+use crate::{
+    clock::MonotonicTime,
+    domain::{filter::Direction, text},
+};
 
 /// The level of a line, the most severe first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -20,6 +23,8 @@ pub enum LogLevel {
 }
 
 impl LogLevel {
+    const ALL: [Self; 3] = [Self::Error, Self::Warn, Self::Info];
+
     /// Returns the level's word in the log.
     pub fn name(self) -> &'static str {
         match self {
@@ -30,16 +35,7 @@ impl LogLevel {
     }
 
     fn of(word: &str) -> Option<Self> {
-        [Self::Error, Self::Warn, Self::Info].into_iter().find(|level| level.name() == word)
-    }
-
-    /// Returns the next more severe level; after `Error`, `Info`.
-    pub fn narrower(self) -> Self {
-        match self {
-            Self::Info => Self::Warn,
-            Self::Warn => Self::Error,
-            Self::Error => Self::Info,
-        }
+        Self::ALL.into_iter().find(|level| level.name() == word)
     }
 }
 
@@ -181,7 +177,7 @@ impl LogPane {
 
     /// Shows only more severe lines, or all lines again.
     pub fn narrow(&mut self) {
-        (self.least, self.cursor, self.top) = (self.least.narrower(), 0, 0);
+        (self.least, self.cursor, self.top) = (Direction::Backwards.neighbor(&LogLevel::ALL, self.least), 0, 0);
     }
 
     /// Shows only lines that contain this text.

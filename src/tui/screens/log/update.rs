@@ -24,12 +24,12 @@ const READ_INTERVAL: Duration = Duration::from_secs(1);
 const REPORTED: usize = 50;
 
 /// Reads the log if it is shown and wasn't read in the last second.
-pub(crate) fn read_if_due(model: &mut Model, now: MonotonicTime) -> Option<Effect> {
+pub(crate) fn read_if_due(model: &mut Model, now: MonotonicTime) {
     if model.screen != Screen::Log || model.log.load_requested_at.is_some_and(|at| now.since(at) < READ_INTERVAL) {
-        return None;
+        return;
     }
     model.log.load_requested_at = Some(now);
-    Some(Effect::LoadLog(model.log.length()))
+    model.effects.push(Effect::LoadLog(model.log.length()));
 }
 
 /// Shows the end of the log that was read; `None` if the log has nothing new.
@@ -40,11 +40,11 @@ pub(crate) fn on_log(model: &mut Model, read: Result<Option<LogTail>, String>) {
 }
 
 /// Looks for the transaction that the line at the cursor is about.
-pub(crate) fn find_transaction(model: &mut Model, now: MonotonicTime) -> Vec<Effect> {
+pub(crate) fn find_transaction(model: &mut Model, now: MonotonicTime) {
     match model.log.line().map(|line| line.about.as_str()) {
-        None => Vec::new(),
+        None => {}
         Some("") => actions::refuse(model, "This line is about no single transaction.", now),
-        Some(about) => vec![Effect::FindLogged(TxHash::new(about))],
+        Some(about) => model.effects.push(Effect::FindLogged(TxHash::new(about))),
     }
 }
 
@@ -58,7 +58,7 @@ pub(crate) fn on_found(model: &mut Model, row: Option<RowId>, now: MonotonicTime
 }
 
 /// Copies an error report for a maintainer. The report must never contain the ID or a response body.
-pub(crate) fn report(model: &Model, now: Now) -> Vec<Effect> {
+pub(crate) fn report(model: &mut Model, now: Now) {
     let stamp = |at| span::stamp(at, model.setting.zone);
     let (columns, rows) = model.size;
     let [critical, warning, info] = model.overview.alerts;
@@ -93,7 +93,7 @@ pub(crate) fn report(model: &Model, now: Now) -> Vec<Effect> {
     lines.extend(model.store_fault.iter().map(|store_fault| format!("store: {store_fault}")));
     lines.push(format!("the last lines of the log, newest first, without response bodies (at most {REPORTED}):"));
     lines.extend(log_lines(model).map(|line| format!("  {line}")));
-    vec![Effect::Copy(lines.join("\n"))]
+    model.effects.push(Effect::Copy(lines.join("\n")))
 }
 
 fn log_lines(model: &Model) -> impl Iterator<Item = String> {

@@ -134,15 +134,8 @@ pub enum ChartRange {
 }
 
 impl ChartRange {
-    /// Returns the next range; the first comes after the last.
-    pub fn next(self) -> Self {
-        match self {
-            Self::All => Self::Week,
-            Self::Week => Self::Day,
-            Self::Day => Self::Hour,
-            Self::Hour => Self::All,
-        }
-    }
+    /// All ranges, in the order of their key.
+    pub const ALL: [Self; 4] = [Self::All, Self::Week, Self::Day, Self::Hour];
 
     /// Returns the length; `None` for everything.
     pub fn length(self) -> Option<TimeDelta> {
@@ -178,14 +171,8 @@ pub enum RouteOrder {
 }
 
 impl RouteOrder {
-    /// Returns the next order; the first comes after the last.
-    pub fn next(self) -> Self {
-        match self {
-            Self::Number => Self::Slowest,
-            Self::Slowest => Self::Worst,
-            Self::Worst => Self::Number,
-        }
-    }
+    /// All orders, in the order of their key.
+    pub const ALL: [Self; 3] = [Self::Number, Self::Slowest, Self::Worst];
 
     /// Returns the order in words.
     pub fn label(self) -> &'static str {

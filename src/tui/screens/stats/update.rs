@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::state::{ChartRange, Statistics};
 use crate::{
     clock::MonotonicTime,
+    domain::filter::Direction,
     tui::{
         effect::Effect,
         model::{MessageTone, Model, Screen},
@@ -22,25 +23,25 @@ const PAUSE_FACTOR: u32 = 50;
 const MAX_PAUSE: Duration = Duration::from_secs(5 * 60);
 
 /// Reads the charts if they are shown and stale, and the pause since the last read is over.
-pub(crate) fn read_if_due(model: &mut Model, now: MonotonicTime) -> Option<Effect> {
+pub(crate) fn read_if_due(model: &mut Model, now: MonotonicTime) {
     let charts = &mut model.charts;
     if model.screen != Screen::Stats || !charts.is_stale || charts.is_reading || now < charts.next_read_at {
-        return None;
+        return;
     }
     (charts.is_stale, charts.is_reading) = (false, true);
-    Some(Effect::LoadStatistics(charts.range))
+    model.effects.push(Effect::LoadStatistics(charts.range));
 }
 
 /// Chooses the next time for the charts, and reads its statistics at once.
-pub(crate) fn next_range(model: &mut Model) -> Vec<Effect> {
-    model.charts.range = model.charts.range.next();
+pub(crate) fn next_range(model: &mut Model) {
+    model.charts.range = Direction::Forwards.neighbor(&ChartRange::ALL, model.charts.range);
     (model.charts.is_stale, model.charts.is_reading) = (false, true);
-    vec![Effect::LoadStatistics(model.charts.range)]
+    model.effects.push(Effect::LoadStatistics(model.charts.range))
 }
 
 /// Shows the transfers of the chosen route in the list, in a temporary view.
-pub(crate) fn open_route(model: &mut Model) -> Vec<Effect> {
-    let Some(route) = model.charts.summary().map(|summary| summary.route.clone()) else { return Vec::new() };
+pub(crate) fn open_route(model: &mut Model) {
+    let Some(route) = model.charts.summary().map(|summary| summary.route.clone()) else { return };
     let Some(route) = route else { return views::show_tab(model, Tab::All) };
     let mut filter = format!("from:{} to:{}", quoted(route.from.as_str()), quoted(route.to.as_str()));
     // The charts are those of the active profile.
@@ -49,7 +50,7 @@ pub(crate) fn open_route(model: &mut Model) -> Vec<Effect> {
     }
     model.begin_search(&filter);
     model.show_list();
-    vec![Effect::Count]
+    model.effects.push(Effect::Count)
 }
 
 /// Returns the value of a filter's term, in quotation marks unless it consists of letters and digits.

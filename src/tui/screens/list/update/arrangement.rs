@@ -11,7 +11,6 @@ use crate::{
             filter::update::set_typed,
             menu::state::{Menu, MenuChoice},
         },
-        effect::Effect,
         model::{MessageTone, Model},
         screens::list::columns::{ListColumn, ListColumns},
         update::actions,
@@ -36,7 +35,7 @@ pub(crate) fn open_orders(model: &mut Model) {
 }
 
 /// Sorts the list by this key; reverses the order if the list is sorted by this key already.
-pub(crate) fn choose_order(model: &mut Model, by: SortBy, now: Now) -> Vec<Effect> {
+pub(crate) fn choose_order(model: &mut Model, by: SortBy, now: Now) {
     if first_key(model).by == by {
         return reverse_order(model, now);
     }
@@ -47,7 +46,7 @@ pub(crate) fn choose_order(model: &mut Model, by: SortBy, now: Now) -> Vec<Effec
 }
 
 /// Sorts the list by the typed keys, which are separated by commas or blanks.
-pub(crate) fn set_typed_order(model: &mut Model, keys: &str, now: Now) -> Vec<Effect> {
+pub(crate) fn set_typed_order(model: &mut Model, keys: &str, now: Now) {
     let keys: Vec<_> = keys.split([',', ' ']).filter(|key| !key.is_empty()).collect();
     match Filter::parse(&format!("sort:{}", keys.join(","))) {
         Ok(order) => set_order(model, order.sort(), now),
@@ -55,7 +54,7 @@ pub(crate) fn set_typed_order(model: &mut Model, keys: &str, now: Now) -> Vec<Ef
     }
 }
 
-pub(crate) fn reverse_order(model: &mut Model, now: Now) -> Vec<Effect> {
+pub(crate) fn reverse_order(model: &mut Model, now: Now) {
     let reversed: Vec<_> = model.list.combined_filter().sort().iter().map(|key| key.reversed()).collect();
     set_order(model, &reversed, now)
 }
@@ -64,7 +63,7 @@ fn first_key(model: &Model) -> SortKey {
     model.list.combined_filter().sort().first().copied().unwrap_or(SortKey { by: SortBy::Severity, is_reversed: false })
 }
 
-fn set_order(model: &mut Model, keys: &[SortKey], now: Now) -> Vec<Effect> {
+fn set_order(model: &mut Model, keys: &[SortKey], now: Now) {
     let base = model.view_state.base_filter(model.list.tab);
     match filter::with_order(&model.list.filter_text, keys, base) {
         Ok(text) => set_typed(model, &text, now),

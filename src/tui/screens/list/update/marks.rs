@@ -22,19 +22,18 @@ pub(crate) fn toggle(model: &mut Model) {
 }
 
 /// Opens a range at the selected transaction, or marks the open range up to the selected transaction.
-pub(crate) fn range(model: &mut Model, now: MonotonicTime) -> Vec<Effect> {
-    let Some(here) = model.list.selected else { return Vec::new() };
+pub(crate) fn range(model: &mut Model, now: MonotonicTime) {
+    let Some(here) = model.list.selected else { return };
     if model.marks.range.is_none() {
         model.marks.range = Some(here);
-        return Vec::new();
+        return;
     }
     let rows = model.range().to_vec();
     let begin = model.marks.range.take();
     if !rows.is_empty() {
-        add(model, &rows, now);
-        return Vec::new();
+        return add(model, &rows, now);
     }
-    begin.map(|begin| Effect::FindMarks(MarkRequest::Between(begin, here))).into_iter().collect()
+    model.effects.extend(begin.map(|begin| Effect::FindMarks(MarkRequest::Between(begin, here))));
 }
 
 /// Marks the open range up to the selected transaction. Returns whether no range is open then. A range that reaches

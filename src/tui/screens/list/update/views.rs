@@ -19,18 +19,17 @@ use crate::{
 const NAME_WIDTH: usize = 16;
 
 /// Saves the list's filter and columns as a view with this name, and shows the view. A view with this name is replaced.
-pub(crate) fn save(model: &mut Model, name: &str, now: Now) -> Vec<Effect> {
+pub(crate) fn save(model: &mut Model, name: &str, now: Now) {
     match try_save(model, name) {
         Ok(own) => {
             let number = Tab::Own(own).number();
             // What was typed is now the saved view's filter: neither view has it on top.
-            let mut effects = set_typed(model, &filter::with_order_of("", &model.list.filter_text), now);
-            effects.extend(show_tab(model, Tab::Own(own)));
+            set_typed(model, &filter::with_order_of("", &model.list.filter_text), now);
+            show_tab(model, Tab::Own(own));
             // The view may have been the shown one, with another filter.
             model.reload_filters();
             let text = format!("Saved as view {number}: press {number} to show it.");
             model.show_message(MessageTone::Good, text, now.mono);
-            effects
         }
         Err(reason) => actions::refuse(model, reason, now.mono),
     }
@@ -54,7 +53,7 @@ fn try_save(model: &mut Model, name: &str) -> Result<OwnTab, String> {
 }
 
 /// Forgets the view with this name, and shows all transactions if that view is shown.
-pub(crate) fn forget(model: &mut Model, name: &str, now: Now) -> Vec<Effect> {
+pub(crate) fn forget(model: &mut Model, name: &str, now: Now) {
     let name = text::clean(name);
     let Some(own) = model.view_state.own_view_named(&name) else {
         let known = model.view_state.own_views().map(|(_, view)| view.name.as_str()).collect::<Vec<_>>().join(", ");
@@ -62,14 +61,15 @@ pub(crate) fn forget(model: &mut Model, name: &str, now: Now) -> Vec<Effect> {
         return actions::refuse(model, format!("No saved view is called {name}: {known}."), now.mono);
     };
     let shown = model.temporary_view.as_ref().map_or(model.list.tab, |view| view.previous.tab());
-    let effects = if shown == Tab::Own(own) { show_tab(model, Tab::All) } else { Vec::new() };
+    if shown == Tab::Own(own) {
+        show_tab(model, Tab::All);
+    }
     model.view_state.forget_view(own);
     model.show_message(MessageTone::Good, format!("View {name} is forgotten."), now.mono);
-    effects
 }
 
 /// Shows a view of the person's own. Explains how to save a view if there is none at this place.
-pub(crate) fn show(model: &mut Model, own: OwnTab, now: Now) -> Vec<Effect> {
+pub(crate) fn show(model: &mut Model, own: OwnTab, now: Now) {
     let tab = Tab::Own(own);
     if model.view_state.own_view(own).is_some() {
         return show_tab(model, tab);
@@ -79,7 +79,7 @@ pub(crate) fn show(model: &mut Model, own: OwnTab, now: Now) -> Vec<Effect> {
 }
 
 /// Shows a saved view. The most urgent transaction is selected, unless the view contains the chosen one.
-pub(crate) fn show_tab(model: &mut Model, tab: Tab) -> Vec<Effect> {
+pub(crate) fn show_tab(model: &mut Model, tab: Tab) {
     model.show_list();
     if model.end_temporary_view() {
         // The transaction of the temporary view is no longer wanted.
@@ -87,5 +87,5 @@ pub(crate) fn show_tab(model: &mut Model, tab: Tab) -> Vec<Effect> {
     }
     model.show_tab(tab);
     model.list.mark_stale();
-    vec![Effect::Count]
+    model.effects.push(Effect::Count)
 }
