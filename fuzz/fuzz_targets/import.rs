@@ -13,7 +13,7 @@ fuzz_target!(|input: &[u8]| {
     let any_chain = input.first() == Some(&b'!');
     let bytes = if any_chain { &input[1..] } else { input };
     for format in [InputFormat::Auto, InputFormat::Csv, InputFormat::Json, InputFormat::Ndjson] {
-        invariants::assert_import(&read(bytes, &ReadOptions { format, allows_any_chain: any_chain }));
+        invariants::assert_import(&read(bytes, &ReadOptions { format, allows_any_chain: any_chain, ..ReadOptions::default() }));
     }
     let options = ReadOptions { allows_any_chain: any_chain, ..ReadOptions::default() };
     invariants::assert_paste(&parse_paste(&String::from_utf8_lossy(bytes), &options));

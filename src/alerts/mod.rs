@@ -58,11 +58,12 @@ pub(crate) fn evaluate_answer(tx: &Transaction, active: &[Alert], at: DateTime<U
             steps.extend(end_of_handling(alert, at, has_changed));
         }
         steps.extend(next);
-        // The service refuses the corrected parameters for another reason, which nobody has seen yet.
-        if alert.rule == Rule::Rejected && conditions.contains(&alert.rule) && alert.message != message(tx, alert.rule)
-        {
+        // Another reason, such as that of a refusal of the corrected parameters, is one that nobody has seen yet.
+        let tells_reason = matches!(alert.rule, Rule::Rejected | Rule::Regressed) && conditions.contains(&alert.rule);
+        let message = message(tx, alert.rule);
+        if tells_reason && alert.message != message {
             steps.push(AlertStep::Clear { id: alert.id, rule: alert.rule });
-            steps.push(AlertStep::Raise { rule: alert.rule, message: message(tx, alert.rule) });
+            steps.push(AlertStep::Raise { rule: alert.rule, message });
         }
     }
     steps.extend(new.into_iter().map(|rule| AlertStep::Raise { rule, message: message(tx, rule) }));
@@ -121,6 +122,7 @@ fn message(tx: &Transaction, rule: Rule) -> String {
         (Rule::PollFailing, _) => state.last_error.clone().unwrap_or_default(),
         (Rule::Regressed, _) => match (&state.conflict, &state.status) {
             (Some(conflict), _) => conflict.clone(),
+            (None, Some(status)) if status.raw().is_empty() => "the answer has no status".into(),
             (None, Some(status)) => format!("the service says `{}`, which isn't documented", status.raw()),
             (None, None) => String::new(),
         },

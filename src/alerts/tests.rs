@@ -48,9 +48,25 @@ fn each_status_raises_its_alert_once() {
     for (status, minutes, rules) in table {
         let (tx, at) = after_answer(status, minutes);
         assert_eq!(raised(&evaluate_answer(&tx, &[], at)), rules, "{:?}", tx.state.status);
-        let active: Vec<_> = rules.iter().map(|rule| alert(1, *rule, AlertSubject::Transaction(tx.id), 0)).collect();
+        let raised = |rule: &Rule| Alert {
+            message: message(&tx, *rule),
+            ..alert(1, *rule, AlertSubject::Transaction(tx.id), 0)
+        };
+        let active: Vec<_> = rules.iter().map(raised).collect();
         assert_eq!(evaluate_answer(&tx, &active, at), [], "{:?}", tx.state.status);
     }
+}
+
+#[test]
+fn another_undocumented_status_raises_its_alert_again() {
+    let (mut tx, at) = after_answer(RouterStatus::Unknown("settling".into()), 1);
+    let subject = AlertSubject::Transaction(tx.id);
+    let active = Alert { message: message(&tx, Rule::Regressed), ..alert(7, Rule::Regressed, subject, 0) };
+    let later = at + TimeDelta::minutes(1);
+    tx.apply(&fixtures::says(RouterStatus::Unknown(String::new())), later);
+    let steps = evaluate_answer(&tx, &[active], later);
+    let [AlertStep::Clear { id: 7, .. }, AlertStep::Raise { message, .. }] = &steps[..] else { panic!("{steps:?}") };
+    assert_eq!(message, "the answer has no status");
 }
 
 /// Returns a transaction for which the rule holds, and the moment; `None` for a rule about a profile.

@@ -6,6 +6,9 @@ use std::{fmt, net::IpAddr};
 
 use reqwest::Url;
 
+/// The paths below the base URL that people copy together with it (`service.md` 4, 8).
+const ENDPOINTS: [&str; 3] = ["/v2", "/v2/status", "/v2/route"];
+
 /// The base URL of the service (`service.md`, Base address).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct BaseUrl(Url);
@@ -30,6 +33,9 @@ pub enum BaseUrlError {
     /// The URL has a query.
     #[error("the base URL contains a query; remove `?` and everything after it")]
     Query,
+    /// The URL is that of an endpoint.
+    #[error("the base URL ends with {0}, which hoptop adds itself; leave it out")]
+    Endpoint(&'static str),
     /// The URL has a fragment.
     #[error("the base URL contains a fragment; remove `#` and everything after it")]
     Fragment,
@@ -39,7 +45,8 @@ impl BaseUrl {
     /// Parses a base URL.
     ///
     /// # Errors
-    /// If the URL isn't https (or http to a loopback address), or if it has user info, a query or a fragment.
+    /// If the URL isn't https (or http to a loopback address), or if it has user info, a query, a fragment or the path of
+    /// an endpoint.
     pub fn parse(text: &str) -> Result<Self, BaseUrlError> {
         let mut url = Url::parse(text).map_err(|error| BaseUrlError::NotAUrl(error.to_string()))?;
         if !matches!(url.scheme(), "http" | "https") {
@@ -59,6 +66,9 @@ impl BaseUrl {
             return Err(BaseUrlError::Unencrypted(host.into()));
         }
         let path = url.path().trim_end_matches('/').to_owned();
+        if let Some(endpoint) = ENDPOINTS.into_iter().find(|endpoint| path.ends_with(endpoint)) {
+            return Err(BaseUrlError::Endpoint(endpoint));
+        }
         url.set_path(&path);
         Ok(Self(url))
     }
@@ -132,7 +142,7 @@ mod tests {
                 &["http://127.0.0.1/api", "http://[::1]:80/api/", "HTTP://LOCALHOST:80/api//"][..],
             ),
             ("http://localhost:8080", &["http://127.0.0.1:8080", "http://[0:0::1]:8080/", "http://127.1:8080"]),
-            ("https://api.example/v2", &["https://API.example:443/v2/", "https://api.example./v2"]),
+            ("https://api.example/v1", &["https://API.example:443/v1/", "https://api.example./v1"]),
         ];
         for (name, spellings) in table {
             for text in spellings.iter().chain([&name]) {
@@ -143,8 +153,8 @@ mod tests {
             "http://localhost:81",
             "http://localhost",
             "https://localhost",
-            "https://api.example/V2",
-            "https://api.example/v2",
+            "https://api.example/V1",
+            "https://api.example/v1",
         ];
         let distinct: std::collections::BTreeSet<_> =
             names.into_iter().map(|text| BaseUrl::parse(text).unwrap().budget_name()).collect();

@@ -8,7 +8,7 @@ use color_eyre::eyre::Result;
 
 use crate::{
     cli::context::Context,
-    domain::{operation::LocalEdit, text},
+    domain::{operation::LocalEdit, text, transaction::Transaction},
     runtime::exit::Exit,
     store::AlertQuery,
 };
@@ -38,24 +38,34 @@ pub(crate) fn handle_alerts(
     Ok(Exit::Success)
 }
 
-/// Returns the numbers of the named alerts. A name is an alert's number, or a transaction, which means all its active
-/// alerts. If one can't be found, prints the reason and returns the exit code of the command.
+/// Returns the numbers of the named alerts. A name is an alert's number, or a transaction or a ticket, which means all
+/// active alerts of the transaction. If one can't be found, prints the reason and returns the exit code of the command.
 fn find_alerts(named: &[String], cx: &mut Context) -> Result<Result<Vec<i64>, Exit>> {
     let reader = cx.store.reader()?;
     let active = reader.alerts(AlertQuery::Active)?;
     let mut numbers = BTreeSet::new();
     for name in named {
-        // A name that fits in an `i64` is always a number, never a part of a hash: its alert may just have been
+        let has_ticket =
+            |tx: &Transaction| tx.params.ticket.as_deref().is_some_and(|own| own.eq_ignore_ascii_case(name));
+        let is_ticket = reader.find(name)?.iter().any(has_ticket);
+        // A name that fits in an `i64` is a number or a ticket, never a part of a hash: its alert may just have been
         // cleared.
-        if let Ok(alert) = name.parse::<i64>() {
-            if active.iter().all(|active| active.id != alert) {
+        match name.parse::<i64>().map(|alert| (alert, active.iter().any(|active| active.id == alert))) {
+            Ok((_, true)) if is_ticket => {
+                writeln!(cx.err, "`{name}` is an alert's number and a ticket; name the transaction by its hash")?;
+                return Ok(Err(Exit::Usage));
+            }
+            Ok((alert, true)) => {
+                numbers.insert(alert);
+                continue;
+            }
+            Ok((alert, false)) if !is_ticket => {
                 writeln!(cx.err, "no active alert has the number {alert}; `hoptop alerts` lists the numbers")?;
                 return Ok(Err(Exit::Error));
             }
-            numbers.insert(alert);
-            continue;
+            Ok((_, false)) | Err(_) => {}
         }
-        if name.chars().count() < 6 {
+        if name.chars().count() < 6 && !is_ticket {
             let name = text::clean(name);
             writeln!(
                 cx.err,
@@ -107,6 +117,15 @@ mod tests {
         assert!(err.starts_with("no active alert has the number 4000") && exit == Exit::Error, "{err}");
         let (_, err, exit) = acknowledge(&mut fixture, &["foo"]);
         assert!(err.starts_with("`foo` is neither an alert number") && exit == Exit::Usage, "{err}");
+        let ticket = |ticket: &str| Edit::SetTicket {
+            transactions: vec![fixtures::transaction(1).key()],
+            ticket: Some(ticket.to_owned()),
+        };
+        fixture.run(|cx| cx.edit(ticket("48")).unwrap());
+        assert_eq!(acknowledge(&mut fixture, &["48"]).2, Exit::Success, "a ticket");
+        fixture.run(|cx| cx.edit(ticket("1")).unwrap());
+        let (_, err, exit) = acknowledge(&mut fixture, &["1"]);
+        assert!(err.starts_with("`1` is an alert's number and a ticket") && exit == Exit::Usage, "{err}");
         fixture.observe(row, fixtures::says(RouterStatus::Success), 20);
         let (out, err, exit) = acknowledge(&mut fixture, &[&hash]);
         assert_eq!((out.as_str(), exit), ("", Exit::Error));

@@ -11,7 +11,7 @@ use std::{collections::BTreeMap, fs, io, path::PathBuf};
 
 pub(crate) use self::inputs::check_rps_flag;
 use self::inputs::{
-    DEFAULT_PROFILE, DEFAULT_RPS, RPS_LIMIT, SettingInputs, SettingValue, entry, from_file, from_flag, from_variable,
+    DEFAULT_PROFILE, DEFAULT_RPS, SettingInputs, SettingValue, entry, from_file, from_flag, from_variable,
 };
 use super::{
     CommandLineSettings, chain_nodes,
@@ -129,9 +129,10 @@ fn load_with(
 /// # Errors
 /// If a value of the command line or the environment is invalid nevertheless.
 pub(crate) fn load_without_file(flags: CommandLineSettings, env: &Environment) -> Result<Settings, ConfigError> {
-    let rps = Some(flags.rps.filter(|rps| *rps > 0.0 && *rps <= RPS_LIMIT).unwrap_or(DEFAULT_RPS));
     let profile = Some(DEFAULT_PROFILE.to_owned());
-    load_with(CommandLineSettings { profile, beside: Vec::new(), rps, ..flags }, env, |_| Ok(ConfigFile::default()))
+    let flags = CommandLineSettings { profile, beside: Vec::new(), ..flags };
+    let load = |flags| load_with(flags, env, |_| Ok(ConfigFile::default()));
+    load(flags.clone()).or_else(|_| load(CommandLineSettings { rps: Some(DEFAULT_RPS), ..flags }))
 }
 
 /// Returns a URL without its user info and its query, which may be secret.

@@ -13,6 +13,7 @@ use super::{
     ids::ChainId,
     on_chain::ChainVerdict,
     record::chain_name,
+    route,
     settled_duration::SettledDuration,
     span,
     status::RouterStatus,
@@ -263,7 +264,7 @@ pub(crate) fn advise_with(
     let value = |name: &str| match name {
         "deadline" => write_time(tx.deadline().at),
         "source" => tx.from_name(),
-        "destination" => tx.to_name(),
+        "destination" => route::other_destination(tx).map_or_else(|| tx.to_name(), |chain| route::name_of(tx, chain)),
         "bridge" => bridge_link(tx).unwrap_or_default().to_owned(),
         "found" => found_elsewhere(tx).map_or_else(String::new, |chain| chain_name(None, None, chain)),
         "found_id" => found_elsewhere(tx).map_or_else(String::new, ToString::to_string),
@@ -274,6 +275,9 @@ pub(crate) fn advise_with(
     let carries_error = tx.record.as_ref().is_some_and(|record| record.error.is_some());
     let act = match situation {
         Situation::Waiting if carries_error => "nothing yet; read the error that the service reports",
+        Situation::Completed if route::other_destination(tx).is_some() => {
+            "compare the quote: the service reports {destination} as the destination, not the chain that was given"
+        }
         _ => act,
     };
     let act = format!("{}{}", fill(act, value), failure_warning(tx, situation));

@@ -64,7 +64,7 @@ pub enum DurationSample {
 /// Returns the samples that the answer at `at` yields. `before` is the transaction's state before the answer, `tx` the
 /// transaction after the answer.
 pub(crate) fn duration_samples(before: &TransactionState, tx: &Transaction, at: DateTime<Utc>) -> Vec<DurationSample> {
-    let Some(submitted) = tx.params.submitted_at else { return Vec::new() };
+    let Some(submitted) = tx.params.submitted_at.filter(|submitted| *submitted <= at) else { return Vec::new() };
     let Some(status) = tx.state.status.as_ref().filter(|status| before.status.as_ref() != Some(status)) else {
         return Vec::new();
     };

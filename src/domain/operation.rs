@@ -34,7 +34,8 @@ use super::{
 /// edit changed, removes what two people had set after both undo, and stops at an edit that can't be undone. 10: a new note
 /// replaces that of all acknowledged alerts of one transaction, the summary of a removed ticket says so, and a new reason
 /// why a chain can't be asked replaces the old one. 11: the end of a transfer counts as unseen if no answer came in the second
-/// half of its duration.
+/// half of its duration, a time of submission after the end counts as unknown, another contradiction raises `regressed`
+/// again, and labels are compared without case.
 pub(crate) const FORMAT: u16 = 11;
 
 /// The key of an alert in every store.

@@ -64,12 +64,16 @@ pub(crate) fn kind(tx: &Transaction) -> Option<RouteKind> {
     }
 }
 
-/// Returns a sentence if the answer contradicts the kind of the route, or the given source chain.
+/// Returns a sentence if the answer contradicts the kind of the route, or a given chain.
 pub(crate) fn contradiction(tx: &Transaction) -> Option<String> {
     let reported = tx.record.as_ref().and_then(|record| record.from.chain_id.as_ref());
     if let Some(reported) = reported.filter(|reported| **reported != tx.params.from_chain) {
         let given = &tx.params.from_chain;
         return Some(format!("source chain given as {given}, but the service reports {reported}"));
+    }
+    if let Some(reached) = other_destination(tx) {
+        let given = &tx.params.to_chain;
+        return Some(format!("destination chain given as {given}, but the service reports {reached}"));
     }
     match (tx.state.status.as_ref()?, kind(tx)?) {
         (RouterStatus::NeedsGas, RouteKind::SameChain) => {
@@ -80,6 +84,15 @@ pub(crate) fn contradiction(tx: &Transaction) -> Option<String> {
         }
         _ => None,
     }
+}
+
+/// Returns the chain on which a transfer ended according to the service, if both `toChain` and the last step name another
+/// chain than the given destination: a hop alone has a last step on the destination.
+pub(crate) fn other_destination(tx: &Transaction) -> Option<&ChainId> {
+    let has_ended = matches!(tx.state.status, Some(RouterStatus::Success | RouterStatus::PartialSuccess));
+    let record = tx.record.as_ref().filter(|_| has_ended)?;
+    let named = [record.to.chain_id.as_ref()?, record.steps.last()?.chain_id.as_ref()?];
+    named.iter().all(|chain| **chain != tx.params.to_chain).then_some(named[1])
 }
 
 /// One end of a transfer, as far as known.
@@ -183,6 +196,15 @@ mod tests {
         assert_eq!(contradiction(&polled(|_| {}, Refund)), None);
         let elsewhere = polled(|record| record.from.chain_id = Some(ChainId::new("1")), Ongoing);
         assert_eq!(contradiction(&elsewhere).unwrap(), "source chain given as 42161, but the service reports 1");
+        let ended_on = |last: &str, status| {
+            let step = RouteStep { chain_id: Some(ChainId::new(last)), ..RouteStep::default() };
+            let end = |record: &mut StatusRecord| {
+                (record.to.chain_id, record.steps) = (Some(ChainId::new("10")), vec![step]);
+            };
+            contradiction(&polled(end, status))
+        };
+        assert_eq!(ended_on("10", Success).unwrap(), "destination chain given as 8453, but the service reports 10");
+        assert_eq!([ended_on("8453", Success), ended_on("10", Ongoing)], [None, None], "a hop");
     }
 
     #[test]

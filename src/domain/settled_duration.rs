@@ -16,7 +16,7 @@ pub(crate) enum SettledDuration {
     Measured(Duration),
     /// The same, but no answer came in the second half of this time: the transfer may have ended much earlier.
     AtMost(Duration),
-    /// From the moment when hoptop first saw the transfer, because its submission isn't known.
+    /// From the moment when hoptop first saw the transfer, because its submission isn't known, or is given as after its end.
     SinceFirstSeen(Duration),
 }
 
@@ -27,7 +27,8 @@ impl SettledDuration {
         const FIRST_ANSWERS: Duration = Duration::from_secs(10);
         let ended = tx.state.settled_at.and(tx.ended_at())?;
         let first_seen = tx.first_seen_at;
-        let Some(submitted) = tx.params.submitted_at else {
+        // A local time written as UTC is in the future.
+        let Some(submitted) = tx.params.submitted_at.filter(|submitted| *submitted <= ended) else {
             return Some(Self::SinceFirstSeen(span::between(first_seen, ended)));
         };
         let duration = span::between(submitted, ended);
@@ -64,10 +65,9 @@ impl SettledDuration {
 
 /// Returns the age of a transaction for a narrow column: `38m`, or `<38m` if it took at most that long.
 pub(crate) fn short_age<R>(tx: &Transaction<R>, now: DateTime<Utc>) -> String {
-    let age = span::short(tx.age(now));
     match SettledDuration::of(tx) {
-        Some(SettledDuration::AtMost(_)) => format!("<{age}"),
-        Some(SettledDuration::Measured(_) | SettledDuration::SinceFirstSeen(_)) | None => age,
+        Some(SettledDuration::AtMost(time)) => format!("<{}", span::short_at_most(time)),
+        Some(SettledDuration::Measured(_) | SettledDuration::SinceFirstSeen(_)) | None => span::short(tx.age(now)),
     }
 }
 

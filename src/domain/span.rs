@@ -28,13 +28,22 @@ pub(crate) fn short(span: Duration) -> String {
 
 /// Returns a duration in one unit, rounded to the nearest: for a measured duration. Ages are rounded down ([`short`]).
 pub(crate) fn nearest(span: Duration) -> String {
-    let unit = match span.as_secs() {
-        seconds if seconds < MINUTE => 0,
+    short(span.saturating_add(Duration::from_secs(unit(span) / 2)))
+}
+
+/// Returns a duration in one unit, rounded up: for an upper bound.
+pub(crate) fn short_at_most(span: Duration) -> String {
+    short(span.saturating_add(Duration::from_secs(unit(span).saturating_sub(1))))
+}
+
+/// Returns the seconds of the unit in which [`short`] writes a duration.
+fn unit(span: Duration) -> u64 {
+    match span.as_secs() {
+        seconds if seconds < MINUTE => 1,
         seconds if seconds < HOUR => MINUTE,
         seconds if seconds < 2 * DAY => HOUR,
         _ => DAY,
-    };
-    short(span.saturating_add(Duration::from_secs(unit / 2)))
+    }
 }
 
 /// Returns a duration in two units, for a sentence: `12s`, `8m 02s`, `1h 05m`, `3d 04h`.

@@ -6,7 +6,9 @@ use std::collections::{BTreeMap, HashSet};
 
 use crate::domain::transaction::NewTransaction;
 
-use super::{FileFindings, InputPosition, LineError, ParseEvent, ReadError, ReadStop, fields, spool::Duplicate};
+use super::{
+    FileFindings, InputPosition, LineError, ParseEvent, ReadError, ReadOptions, ReadStop, fields, spool::Duplicate,
+};
 
 /// The most bad lines that are listed. A file with more bad lines usually has the same mistake in all of them.
 pub(super) const ERROR_LIMIT: usize = 100_000;
@@ -43,7 +45,7 @@ impl<const LIMIT: usize> RowWarnings<LIMIT> {
 
 /// Consumes a reader's events: passes good rows to `on_transaction`, and collects errors and warnings.
 pub(super) struct RowCollector<'a, E> {
-    allows_any_chain: bool,
+    options: &'a ReadOptions,
     on_transaction: &'a mut dyn FnMut(InputPosition, NewTransaction) -> Result<(), E>,
     callback_error: Option<E>,
     is_empty: bool,
@@ -58,11 +60,11 @@ pub(super) struct RowCollector<'a, E> {
 impl<'a, E> RowCollector<'a, E> {
     /// Returns a collector without events.
     pub(super) fn new(
-        allows_any_chain: bool,
+        options: &'a ReadOptions,
         on_transaction: &'a mut dyn FnMut(InputPosition, NewTransaction) -> Result<(), E>,
     ) -> Self {
         Self {
-            allows_any_chain,
+            options,
             on_transaction,
             callback_error: None,
             is_empty: true,
@@ -78,7 +80,7 @@ impl<'a, E> RowCollector<'a, E> {
     /// Handles one event of a reader. Returns [`ReadStop`] if `on_transaction` fails.
     pub(super) fn handle_event(&mut self, event: ParseEvent) -> Result<(), ReadStop> {
         match event {
-            ParseEvent::Row(position, row) => match fields::parse_transaction(row, self.allows_any_chain) {
+            ParseEvent::Row(position, row) => match fields::parse_transaction(row, self.options) {
                 Ok(parsed) => {
                     for warning in parsed.warnings {
                         self.value_warnings.push(|| format!("{position}: {warning}"));

@@ -4,7 +4,7 @@
 
 use std::{borrow::Cow, collections::HashSet, sync::LazyLock, time::Duration};
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::{Map, Value};
 
 use crate::domain::{
@@ -16,7 +16,7 @@ use crate::domain::{
     transaction::{NewTransaction, TransactionParams},
 };
 
-use super::hashes;
+use super::{ReadOptions, hashes};
 
 /// The fewest characters of a hash. The `TX` argument of the command line needs as many to find the transaction.
 const MIN_HASH_LENGTH: usize = 6;
@@ -49,8 +49,8 @@ fields! {
     RequestId "requestId",
     EstimatedRouteDuration "estimatedRouteDuration",
     SubmittedAt "submittedAt",
-    Ticket "ticket",
     FromAddress "fromAddress",
+    Ticket "ticket",
     Labels "labels",
     Note "note",
     Notes "notes",
@@ -178,8 +178,8 @@ impl RowErrors {
 }
 
 /// Builds the transaction of a row, or returns all errors of the row.
-pub(super) fn parse_transaction(row: &RawRow, allows_any_chain: bool) -> Result<ParsedRow, Box<RowErrors>> {
-    let mut reader = RowReader { row, allows_any_chain, errors: Box::default(), warnings: Vec::new() };
+pub(super) fn parse_transaction(row: &RawRow, options: &ReadOptions) -> Result<ParsedRow, Box<RowErrors>> {
+    let mut reader = RowReader { row, options, errors: Box::default(), warnings: Vec::new() };
     let hash = reader.parse_hash();
     let from_chain = reader.parse_chain(Field::FromChainId);
     let to_chain = reader.parse_chain(Field::ToChainId);
@@ -232,7 +232,7 @@ fn parse_labels(row: &RawRow) -> Vec<String> {
 /// Parses the values of one row and collects their errors.
 struct RowReader<'a> {
     row: &'a RawRow<'a>,
-    allows_any_chain: bool,
+    options: &'a ReadOptions,
     errors: Box<RowErrors>,
     warnings: Vec<String>,
 }
@@ -306,7 +306,8 @@ impl<'a> RowReader<'a> {
 
     fn parse_chain(&mut self, field: Field) -> Option<ChainId> {
         let raw = self.required_value(field)?;
-        chains::parse(raw, self.allows_any_chain).map_or_else(|error| self.add_error(field, &error.to_string()), Some)
+        chains::parse(raw, self.options.allows_any_chain)
+            .map_or_else(|error| self.add_error(field, &error.to_string()), Some)
     }
 
     fn parse_estimate(&mut self) -> Option<Duration> {
@@ -345,8 +346,21 @@ impl<'a> RowReader<'a> {
         let (submitted, seen) = (self.parse_time_field(Field::SubmittedAt), self.parse_time_field(Field::FirstSeenAt));
         match self.parse_flag(Field::SubmittedAtIsFirstSeen) {
             true => (None, seen.into_iter().chain(submitted).min()),
-            false => (submitted, seen),
+            false => (submitted.filter(|submitted| !self.is_future(*submitted)), seen),
         }
+    }
+
+    /// Whether a time of submission is in the future; then a warning is added. The clocks of two machines may differ.
+    fn is_future(&mut self, submitted: DateTime<Utc>) -> bool {
+        const MAX_AHEAD: TimeDelta = TimeDelta::minutes(10);
+        let is_future = self.options.now.is_some_and(|now| submitted > now + MAX_AHEAD);
+        if is_future {
+            let (name, written) = (Field::SubmittedAt.name(), span::rfc3339(submitted));
+            let warning =
+                format!("{name} {written} is in the future and isn't used; is it a local time written as UTC?");
+            self.warnings.push(warning);
+        }
+        is_future
     }
 
     fn parse_flag(&mut self, field: Field) -> bool {

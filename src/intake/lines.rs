@@ -133,12 +133,11 @@ impl LineReader {
 
     fn read_row(&mut self, line: &[u8]) -> Vec<LineResult> {
         let position = InputPosition::Line(self.line_number);
-        let (allows_any_chain, unknown_columns, profiles) =
-            (self.options.allows_any_chain, &mut self.unknown_columns, &mut self.profiles);
+        let (options, unknown_columns, profiles) = (&self.options, &mut self.unknown_columns, &mut self.profiles);
         let mut found = Vec::new();
         let sink = &mut |event: ParseEvent| {
             match event {
-                ParseEvent::Row(position, row) => match fields::parse_transaction(row, allows_any_chain) {
+                ParseEvent::Row(position, row) => match fields::parse_transaction(row, options) {
                     Ok(parsed) => {
                         let warning = |warning| LineResult::Warning(format!("{position}: {warning}"));
                         found.extend(parsed.warnings.into_iter().map(warning));

@@ -31,6 +31,8 @@ use std::{
     ops::ControlFlow,
 };
 
+use chrono::{DateTime, Utc};
+
 use crate::domain::{
     batch::{Batch, SpoolError},
     transaction::NewTransaction,
@@ -72,6 +74,8 @@ pub struct ReadOptions {
     pub format: InputFormat,
     /// Whether any text that can be a chain ID is accepted, known or not (`--any-chain`).
     pub allows_any_chain: bool,
+    /// The present, if a time of submission may not be far in the future.
+    pub now: Option<DateTime<Utc>>,
 }
 
 /// The contents of a file, in the order of the file.
@@ -190,7 +194,7 @@ pub(crate) fn stream<E>(
     let Some(first) = head.iter().find(|byte| !byte.is_ascii_whitespace()) else {
         return refuse("the file is empty; it needs a header row and rows of CSV, a JSON array, or JSON lines");
     };
-    let mut collector = batch::RowCollector::new(options.allows_any_chain, on_transaction);
+    let mut collector = batch::RowCollector::new(options, on_transaction);
     let sink = &mut |event: ParseEvent| collector.handle_event(event);
     let read = match (options.format, first) {
         (InputFormat::Csv, _) => csv::read(&source, sink),
@@ -243,19 +247,19 @@ pub fn read(bytes: &[u8], options: &ReadOptions) -> Result<ParsedFile, Vec<LineE
 }
 
 /// Builds one transaction from single values, by the rules for a row of a file. Also returns a warning for each value
-/// that is kept only in part. If a field is given twice, its first value is used.
+/// that isn't used, or kept only in part. If a field is given twice, its first value is used.
 ///
 /// # Errors
 /// If required fields are missing or values are invalid: one or more errors, each with its field.
 pub(crate) fn parse_one(
     values: &[(Field, &str)],
-    allows_any_chain: bool,
+    options: &ReadOptions,
 ) -> Result<(NewTransaction, Vec<String>), Vec<FieldError>> {
     let mut row = RawRow::default();
     for (field, value) in values {
         row.set(*field, *value);
     }
-    match fields::parse_transaction(&row, allows_any_chain) {
+    match fields::parse_transaction(&row, options) {
         Ok(parsed) => Ok((parsed.transaction, parsed.warnings)),
         Err(row_errors) => Err(row_errors.into_field_errors()),
     }

@@ -271,8 +271,8 @@ fn parse_row(line: &str, options: &ReadOptions) -> Option<RawRow<'static>> {
         .find(|values| is_row(values, options.allows_any_chain))
         .or_else(|| Some(blanks).filter(|words| is_row_of_words(words)))?;
     let mut row = RawRow::default();
-    // A row without a header ends with the ticket; later values are ignored.
-    for (field, value) in Field::ALL.iter().take_while(|field| **field != Field::FromAddress).zip(values) {
+    // The columns of an export begin so; it has other columns after the note.
+    for (field, value) in Field::ALL.iter().take_while(|field| **field != Field::Notes).zip(values) {
         // Each field occurs once, so no value is set twice.
         row.set(*field, value);
     }
@@ -305,7 +305,7 @@ fn is_row(values: &[String], allows_any_chain: bool) -> bool {
 /// Converts a row to content. The content is `Partial` if a person can complete the row: if only required fields are
 /// missing or chain IDs are invalid.
 fn content_of_row(row: &RawRow, options: &ReadOptions) -> PastedContent {
-    let row_errors = match fields::parse_transaction(row, options.allows_any_chain) {
+    let row_errors = match fields::parse_transaction(row, options) {
         Ok(reading) => return PastedContent::Complete(reading.transaction),
         Err(row_errors) => row_errors,
     };

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use chrono::{DateTime, Offset, Utc};
+use chrono::{DateTime, Offset, TimeDelta, Utc};
 use proptest::prelude::*;
 
 use crate::domain::{
@@ -224,6 +224,21 @@ fn unknown_chain_is_accepted_only_with_any_chain() {
 fn a_large_file_is_read_in_linear_time() {
     let rows: String = (0..20_000).map(|number| format!("0x{number:064x},42161,8453,q\n")).collect();
     assert_eq!(batch(format!("{HEADER}\n{rows}")).transactions.len(), 20_000);
+}
+
+#[test]
+fn submission_far_in_the_future_is_not_used() {
+    let now = DateTime::from_timestamp(1_700_000_000, 0).unwrap();
+    let options = ReadOptions { now: Some(now), ..ReadOptions::default() };
+    let submitted = |seconds: i64| {
+        let text = format!("{HEADER},submittedAt\n0xabcdef,42161,8453,q,{}\n", now.timestamp() + seconds);
+        let parsed = read(text.as_bytes(), &options).unwrap();
+        (parsed.transactions[0].params.submitted_at, parsed.warnings)
+    };
+    assert_eq!(submitted(60), (Some(now + TimeDelta::minutes(1)), Vec::new()));
+    let (time, warnings) = submitted(3_600);
+    assert_eq!(time, None);
+    assert!(warnings[0].contains("2023-11-14T23:13:20.000Z is in the future and isn't used"), "{warnings:?}");
 }
 
 /// An input that never ends.
@@ -485,7 +500,7 @@ proptest! {
     #[test]
     fn arbitrary_bytes_never_panic_and_read_sizes_do_not_matter(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
         for format in [InputFormat::Auto, InputFormat::Csv, InputFormat::Json, InputFormat::Ndjson] {
-            let options = ReadOptions { format, allows_any_chain: true };
+            let options = ReadOptions { format, allows_any_chain: true, ..ReadOptions::default() };
             let whole = read(&bytes, &options);
             if let Err(errors) = &whole {
                 prop_assert!(!errors.is_empty());

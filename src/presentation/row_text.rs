@@ -189,15 +189,15 @@ pub(crate) fn row_in_words(tx: &Transaction, alerts: &[Alert], now: DateTime<Utc
         None => "not checked yet".to_owned(),
     };
     let status = text::clean(&full_status_name(tx.state.status.as_ref()));
-    let (urgency, name, age) = (urgency_in_words(alerts), name_in_words(tx), span::short(tx.age(now)));
-    let age = match &tx.state.status {
-        _ if !tx.is_settled() => format!("{age} old"),
-        Some(RouterStatus::Refund) => "not watched any more".to_owned(),
-        _ if tx.params.submitted_at.is_none() => format!("settled {age} after it was first seen"),
-        _ if SettledDuration::of(tx).and_then(SettledDuration::is_upper_bound) == Some(true) => {
-            format!("took at most {age}")
+    let (urgency, name) = (urgency_in_words(alerts), name_in_words(tx));
+    let age = match (&tx.state.status, SettledDuration::of(tx)) {
+        (_, None) => format!("{} old", span::short(tx.age(now))),
+        (Some(RouterStatus::Refund), Some(_)) => "not watched any more".to_owned(),
+        (_, Some(SettledDuration::SinceFirstSeen(time))) => {
+            format!("settled {} after it was first seen", span::short(time))
         }
-        _ => format!("took {age}"),
+        (_, Some(SettledDuration::AtMost(time))) => format!("took at most {}", span::short_at_most(time)),
+        (_, Some(SettledDuration::Measured(time))) => format!("took {}", span::short(time)),
     };
     let parked = if tx.is_parked() { ", rejected by the service" } else { "" };
     format!("{urgency}: {status}{parked}, {name}, {age}{due}, {checked}")

@@ -292,7 +292,7 @@ fn rate_limited_wallet_sends_no_further_request() {
     let limited = call_data("25000001");
     limited.assert_exit(1, &["Too many quote requests for this address", "without --with-transaction-data"]);
     let held = call_data("25000002");
-    held.assert_exit(1, &["has to wait until", "no request was sent", "other wallets are not affected"]);
+    held.assert_exit(1, &["has to wait", "no request was sent", "other wallets are not affected"]);
     // A request for a price only isn't held back.
     assert_eq!(fixture.quote(&["--from-amount", "25000003"]).code, Some(0));
     let held = fixture.quote(&["--with-transaction-data", "--from-amount", "25000004", "--json"]);

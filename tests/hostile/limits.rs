@@ -154,7 +154,7 @@ fn files_of_any_shape_stay_within_time_and_memory() {
     for (name, text) in files() {
         let mut figures = Figures::default();
         for format in [InputFormat::Auto, InputFormat::Csv, InputFormat::Json, InputFormat::Ndjson] {
-            let options = ReadOptions { format, allows_any_chain: false };
+            let options = ReadOptions { format, allows_any_chain: false, ..ReadOptions::default() };
             invariants::assert_import(&figures.measure(|| read(text.as_bytes(), &options)));
         }
         invariants::assert_paste(&figures.measure(|| parse_paste(&text, &ReadOptions::default())));

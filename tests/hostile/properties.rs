@@ -303,8 +303,12 @@ impl PropertyRun {
             (files::file(), files::random_bytes(), any::<bool>()),
             |(file, random_bytes, any_chain)| {
                 let (bytes, bad) = file.encode();
-                let found =
-                    self.measure(|| read(&bytes, &ReadOptions { format: file.format(), allows_any_chain: any_chain }));
+                let found = self.measure(|| {
+                    read(
+                        &bytes,
+                        &ReadOptions { format: file.format(), allows_any_chain: any_chain, ..ReadOptions::default() },
+                    )
+                });
                 invariants::assert_import(&found);
                 match found {
                     Ok(batch) => {
@@ -317,7 +321,7 @@ impl PropertyRun {
                     }
                 }
                 for format in [InputFormat::Auto, InputFormat::Csv, InputFormat::Json, InputFormat::Ndjson] {
-                    let options = ReadOptions { format, allows_any_chain: any_chain };
+                    let options = ReadOptions { format, allows_any_chain: any_chain, ..ReadOptions::default() };
                     invariants::assert_import(&self.measure(|| read(&random_bytes, &options)));
                 }
                 for bytes in [&bytes, &random_bytes] {

@@ -164,6 +164,10 @@ fn unreachable_database_leaves_everything_readable_and_edits_give_the_reason() {
         assert_eq!(edit.code, Some(1), "{edit:?}");
         assert!(edit.err.contains("nothing was saved: "), "{edit:?}");
         assert!(!edit.err.contains("panicked") && edit.err.lines().count() <= 3, "{edit:?}");
+        // The copy may lack what others have tracked, so that it can't show that all is settled.
+        let words = ["watch", "ticket:none", "--until-settled", "--allow-empty", "--timeout", "2s"];
+        let watch = ProcessOutput::new(home.polling_command("http://127.0.0.1:1", &words).output().unwrap());
+        watch.assert_exit(3, &["the team's store can't be reached: "]);
         proxy.set_mode(ProxyMode::Pass);
         assert_eq!(hashes(&home), BTreeSet::from([hash(1)]));
     }

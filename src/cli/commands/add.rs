@@ -14,7 +14,7 @@ use crate::{
         span,
         transaction::{NewTransaction, Transaction},
     },
-    intake::{self, Field},
+    intake::{self, Field, ReadOptions},
     runtime::exit::Exit,
     store::ImportReport,
 };
@@ -72,7 +72,7 @@ pub(crate) struct AddArgs {
 /// Tracks the transaction, or updates it if it is already tracked, and prints whether it was added or updated.
 pub(crate) fn add(args: &AddArgs, cx: &mut Context) -> color_eyre::Result<Exit> {
     let labels = args.labels.join(";");
-    let Some(new) = read(&values(args, &labels), args.any_chain, cx.err)? else { return Ok(Exit::Usage) };
+    let Some(new) = read(&values(args, &labels), args.any_chain, cx)? else { return Ok(Exit::Usage) };
     let operation = Operation::Track { profile: cx.profile.clone(), transactions: vec![new] };
     let report = cx.store.apply(operation, cx.now.wall).wait()?.tracked()?;
     if let Some(notice) = report.other_profiles_notice() {
@@ -127,9 +127,11 @@ fn values<'a>(args: &'a AddArgs, labels: &'a str) -> Vec<(Field, &'a str)> {
 pub(super) fn read(
     values: &[(Field, &str)],
     any_chain: bool,
-    err: &mut dyn Write,
+    cx: &mut Context<'_>,
 ) -> io::Result<Option<NewTransaction>> {
-    match intake::parse_one(values, any_chain) {
+    let options = ReadOptions { allows_any_chain: any_chain, now: Some(cx.now.wall), ..ReadOptions::default() };
+    let err = &mut cx.err;
+    match intake::parse_one(values, &options) {
         Ok((new, warnings)) => {
             let length = intake::length_warning(&new.params.transaction_id, &new.params.from_chain);
             for warning in warnings.into_iter().chain(length) {

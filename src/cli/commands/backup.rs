@@ -18,7 +18,10 @@ use crate::{
     cli::{completers, context::Context, output::target::OutputTarget},
     clock::Clock,
     domain::text,
-    runtime::{exit::Exit, signals},
+    runtime::{
+        exit::{Exit, UsageError},
+        signals,
+    },
     store::{self, BackupDue, BackupReport, ExistingFilePolicy, Store},
 };
 
@@ -56,6 +59,12 @@ pub(crate) struct BackupArgs {
 pub(crate) fn backup(args: &BackupArgs, cx: &mut Context) -> Result<Exit> {
     let Some(file) = &args.file else { bail!("choose a file to write") };
     let shown = text::clean_path(file);
+    if file.as_os_str() == "-" {
+        return Err(UsageError(
+            "a backup can't go through a pipe; name a file (`./-` for a file of that name)".to_owned(),
+        )
+        .into());
+    }
     let target = match OutputTarget::of_backup(file, cx.store.path()) {
         Ok(OutputTarget::File { path, .. }) => path,
         Ok(OutputTarget::Device(_)) => bail!("{shown} can't be written: it is a device; choose another name"),

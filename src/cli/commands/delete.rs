@@ -20,10 +20,10 @@ Examples:
 
 This can't be undone; `hoptop untrack` stops the polling without deleting. Earlier backups still contain the \
 transaction; hoptop keeps the last seven daily backups. A team's database keeps it until its next snapshot, which the \
-machine that polls writes within seconds.";
+machine that polls writes within seconds; while no machine polls, it stays.";
 
 /// What a deletion in a team's store leaves for a while.
-const KEPT_BY_DATABASE: &str = "the team's database keeps a deleted transaction until its next snapshot: the machine that polls writes one within seconds";
+const KEPT_BY_DATABASE: &str = "the team's database keeps a deleted transaction until its next snapshot: the machine that polls writes one within seconds; while no machine polls, it stays";
 
 /// The arguments of `hoptop delete`.
 #[derive(Args, Clone, Debug)]

@@ -31,7 +31,7 @@ Examples:
   # Undo it, if it was the last change
   hoptop undo
 
-A note is one line of at most 512 characters: the lines of a longer text are joined. It is kept with the transaction; `hoptop show` prints it.";
+A note is one line of at most 512 characters: several lines are joined. It is kept with the transaction; `hoptop show` prints it.";
 
 /// The arguments of `hoptop note`.
 #[derive(Args, Clone, Debug)]

@@ -98,7 +98,7 @@ pub(crate) fn quote(args: &QuoteArgs, loaded: &LoadedSettings, cx: &mut Context)
             return Ok(Exit::Usage);
         }
     };
-    if let Some(warning) = request.address_warning() {
+    for warning in request.address_warnings() {
         writeln!(cx.err, "warning: {warning}")?;
     }
     // Everything that can fail comes first: after a failure no other process must send this request.
@@ -189,8 +189,8 @@ fn print_outcome(outcome: &QuoteResult, cx: &mut Context) -> io::Result<()> {
     match outcome {
         QuoteResult::NoAnswer(reason, _) => writeln!(cx.err, "no quote: {reason}"),
         QuoteResult::WalletLimited { until, message } => {
-            let until = span::clock_time(*until, cx.now.wall, cx.zone);
-            writeln!(cx.err, "no quote: {message}; this wallet has to wait until {until}; no request was sent")?;
+            let wait = span::long(span::between(cx.now.wall, *until));
+            writeln!(cx.err, "no quote: {message}; this wallet has to wait {wait}; no request was sent")?;
             writeln!(cx.err, "{LIMIT_HINT}")
         }
         QuoteResult::Answered { quote, is_reused } => match &quote.answer {

@@ -17,7 +17,7 @@ use crate::{
     clock::Clock,
     config::Settings,
     domain::text,
-    runtime::exit::Exit,
+    runtime::exit::{Exit, UsageError},
     store::{RestoreReport, Store},
 };
 
@@ -44,6 +44,9 @@ pub(crate) struct RestoreArgs {
 
 /// Restores the backup at the path of the settings' store, and prints the contents.
 pub(crate) fn restore(args: &RestoreArgs, settings: &Settings) -> Result<Exit> {
+    if args.file.as_os_str() == "-" {
+        return Err(UsageError("a backup can't come through a pipe; name a file".to_owned()).into());
+    }
     if settings.store.is_some() {
         bail!("the store is a team's, and its content is in PostgreSQL: restore the database from its own backup")
     }

@@ -219,7 +219,11 @@ impl TransactionPage<'_> {
         // An intermediate hop must not be shown as the destination.
         let Some(hop) = hop else { return Ok(()) };
         self.write_end("HOP", &hop)?;
-        self.write_field("  note", "the service gives this as the destination; the last step is the real end")
+        let note = match route::other_destination(tx) {
+            None => "the service gives this as the destination; the last step is the real end",
+            Some(_) => "the service gives this as the destination, and no later step",
+        };
+        self.write_field("  note", note)
     }
 
     fn write_end(&mut self, label: &str, end: &TransferEnd<'_>) -> io::Result<()> {

@@ -8,7 +8,7 @@ use color_eyre::eyre::Result;
 
 use crate::{
     cli::{completers, context::Context},
-    domain::{operation::Edit, text},
+    domain::{ids::TxHash, operation::Edit, text},
     intake,
     runtime::exit::Exit,
 };
@@ -41,12 +41,18 @@ pub(crate) struct TicketArgs {
     pub remove: bool,
 }
 
+/// Whether a word is six or more characters of a hash, as people name transactions: `0x9f3c41`, `0x60db…c20d`.
+fn is_part_of_hash(word: &str) -> bool {
+    let is_start = |digits: &str| digits.len() >= 6 && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+    TxHash::parse_short(word).is_some() || word.strip_prefix("0x").is_some_and(is_start)
+}
+
 /// Sets or removes the ticket of all named transactions, or of none if one of them can't be found.
 pub(crate) fn ticket(args: &TicketArgs, cx: &mut Context) -> Result<Exit> {
     let (transactions, ticket) = match args.words.split_last() {
         _ if args.remove => (args.words.as_slice(), None),
         Some((ticket, transactions)) if !transactions.is_empty() => {
-            if intake::is_hash(ticket) {
+            if intake::is_hash(ticket) || is_part_of_hash(ticket) {
                 writeln!(
                     cx.err,
                     "the last word is a hash; give the ticket after the transactions, or remove it with --remove"

@@ -5,7 +5,7 @@
 use chrono::{DateTime, Utc};
 
 use super::{Amount, Quote, QuoteRequest};
-use crate::domain::{chains, deadline::Deadline, span, text};
+use crate::domain::{chains, deadline::Deadline, ids::ChainId, span, text};
 
 macro_rules! parts {
     ($($field:ident $name:literal,)*) => {
@@ -92,6 +92,13 @@ impl QuoteRequest {
             Some(_) => address_of(&mut errors, QuoteField::ToAddress),
             None => from_address.clone(),
         };
+        if let (None, Some(from), Some(to)) = (value(QuoteField::ToAddress), &from_chain, &to_chain)
+            && has_evm_addresses(from) != has_evm_addresses(to)
+        {
+            let reason =
+                format!("an address on chain {from} isn't one on chain {to}; give the recipient's address there");
+            errors.push(QuoteFieldError { field: QuoteField::ToAddress, reason });
+        }
         match (from_chain, to_chain, amount) {
             (Some(from_chain), Some(to_chain), Some(from_amount)) if errors.is_empty() => Ok(Self {
                 from_address,
@@ -107,17 +114,26 @@ impl QuoteRequest {
         }
     }
 
-    /// Returns a warning if the user's address doesn't look like an address of the source chain: a refund would be paid
-    /// to it.
-    pub fn address_warning(&self) -> Option<String> {
-        let is_evm_chain = self.from_chain.as_str().bytes().all(|byte| byte.is_ascii_digit());
-        let digits = self.from_address.strip_prefix("0x").unwrap_or_default();
-        let is_evm = digits.len() == 40 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
-        (is_evm_chain && !is_evm).then(|| {
-            let (address, chain) = (&self.from_address, &self.from_chain);
-            format!("`{address}` doesn't look like an address on chain {chain}; a refund would be paid to it")
-        })
+    /// Returns a warning for each address that doesn't look like an address of its chain: a refund would be paid to the
+    /// user's, the tokens to the recipient's.
+    pub fn address_warnings(&self) -> Vec<String> {
+        let ends =
+            [(&self.from_address, &self.from_chain, "a refund"), (&self.to_address, &self.to_chain, "the transfer")];
+        let is_odd = |(address, chain, _): &(&String, &ChainId, _)| {
+            let digits = address.strip_prefix("0x").unwrap_or_default();
+            let is_evm = digits.len() == 40 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+            is_evm != has_evm_addresses(chain)
+        };
+        let warn = |(address, chain, payment)| {
+            format!("`{address}` doesn't look like an address on chain {chain}; {payment} would be paid to it")
+        };
+        ends.into_iter().filter(is_odd).map(warn).collect()
     }
+}
+
+/// Whether a chain's addresses are those of EVM chains: its ID is a number.
+fn has_evm_addresses(chain: &ChainId) -> bool {
+    chain.as_str().bytes().all(|byte| byte.is_ascii_digit())
 }
 
 impl Quote {
@@ -146,7 +162,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::domain::{fixtures, ids::ChainId};
+    use crate::domain::fixtures;
 
     fn valid(field: QuoteField) -> Option<&'static str> {
         match field {
@@ -187,13 +203,35 @@ mod tests {
     #[test]
     fn an_address_unlike_its_chain_gets_a_warning() {
         let wallet = "0xAbc0000000000000000000000000000000000abc";
-        let table =
-            [("1", wallet, false), ("1", "nonsense", true), ("1", "0xabc", true), ("osmosis-1", "osmo1", false)];
-        for (chain, from_address, odd) in table {
-            let from_chain = ChainId::new(chain);
-            let request = QuoteRequest { from_chain, ..fixtures::quote_request(from_address) };
-            assert_eq!(request.address_warning().is_some(), odd, "{chain} {from_address}");
+        let table = [
+            ("1", wallet, false),
+            ("1", "nonsense", true),
+            ("1", "0xabc", true),
+            ("osmosis-1", "osmo1", false),
+            ("osmosis-1", wallet, true),
+        ];
+        for (chain, address, odd) in table {
+            let (from_chain, to_address) = (ChainId::new(chain), wallet.to_owned());
+            let request = QuoteRequest { from_chain, to_address, ..fixtures::quote_request(address) };
+            assert_eq!(request.address_warnings().len(), usize::from(odd), "{chain} {address}");
+            let (to_chain, to_address) = (ChainId::new(chain), address.to_owned());
+            let request = QuoteRequest { to_chain, to_address, ..fixtures::quote_request(wallet) };
+            assert_eq!(request.address_warnings().len(), usize::from(odd), "to {chain} {address}");
         }
+    }
+
+    #[test]
+    fn recipient_on_a_chain_with_other_addresses_must_be_given() {
+        let to_solana = |recipient| {
+            let value = move |field| match field {
+                QuoteField::ToChain => Some("solana-mainnet-beta"),
+                QuoteField::ToAddress => recipient,
+                other => valid(other),
+            };
+            QuoteRequest::parse(value, true, true).map_err(|errors| errors[0].field)
+        };
+        assert_eq!(to_solana(None), Err(QuoteField::ToAddress));
+        assert_eq!(to_solana(Some("7VFU")).unwrap().to_address, "7VFU");
     }
 
     #[test]

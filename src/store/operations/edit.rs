@@ -112,7 +112,11 @@ fn plan(db: &Connection, edit: &Edit, stamp: &Stamp) -> Result<Vec<EditStep>> {
 
 /// Returns the steps that add labels and remove others. A label that the author has added already gets no step.
 fn plan_labels(tx: &TransactionHeader, add: &[String], remove: &[String], author: Option<&str>) -> Vec<EditStep> {
-    let present = |label: &String| tx.labels.iter().position(|present| present == label);
+    // As a filter compares labels.
+    let present = |label: &String| {
+        let lower = label.to_lowercase();
+        tx.labels.iter().enumerate().find(|(_, present)| present.to_lowercase() == lower)
+    };
     let author_of = |index: usize| tx.authors.labels.get(index).cloned().flatten();
     let step = |label: &String, is_added, is_repeated, by| EditStep::Label {
         row: tx.id.0,
@@ -123,10 +127,10 @@ fn plan_labels(tx: &TransactionHeader, add: &[String], remove: &[String], author
     };
     let added = add.iter().filter_map(|label| match present(label) {
         None => Some(step(label, true, false, None)),
-        Some(index) => (author_of(index).as_deref() != author).then(|| step(label, true, true, None)),
+        Some((index, own)) => (author_of(index).as_deref() != author).then(|| step(own, true, true, None)),
     });
     let removed =
-        remove.iter().filter_map(|label| present(label).map(|index| step(label, false, false, author_of(index))));
+        remove.iter().filter_map(|label| present(label).map(|(index, own)| step(own, false, false, author_of(index))));
     added.chain(removed).collect()
 }
 

@@ -250,7 +250,7 @@ pub(super) fn carry_out(db: &Connection, step: &mut EditStep, pass: EditPass<'_>
         EditStep::Note { row, note, is_removed } => {
             let (_, is_gone) = pass.in_direction(!*is_removed, *is_removed);
             let done = notes::set_withdrawn(db, *note, is_gone.then_some(pass.stamp.at))?;
-            record_edit(db, done, *row, if *is_removed { REMOVED_NOTE_FIELD } else { NOTE_FIELD }, pass)
+            record_edit(db, done, *row, if is_gone { REMOVED_NOTE_FIELD } else { NOTE_FIELD }, pass)
         }
         EditStep::Source { row, before, after, was_stopped } => {
             let (from, to) = pass.in_direction(&*before, &*after);

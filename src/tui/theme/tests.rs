@@ -47,6 +47,18 @@ fn themes_with_their_own_background_have_enough_contrast() {
 }
 
 #[test]
+fn what_needs_somebody_never_looks_dim() {
+    for shipped in ShippedTheme::ALL.into_iter().filter(|shipped| *shipped != ShippedTheme::Mono) {
+        for depth in [ColorDepth::True, ColorDepth::Indexed, ColorDepth::Sixteen] {
+            let Palette { critical, warning, dim, .. } = palette(shipped, depth);
+            for (one, other) in [(critical, warning), (critical, dim), (warning, dim)] {
+                assert_ne!(one.fg, other.fg, "{} {depth:?}", shipped.name());
+            }
+        }
+    }
+}
+
+#[test]
 fn every_meaning_is_legible_in_the_selected_row_and_in_a_tinted_row() {
     for shipped in [ShippedTheme::Light, ShippedTheme::Dark, ShippedTheme::ColorBlind] {
         for depth in [ColorDepth::True, ColorDepth::Indexed] {

@@ -109,7 +109,7 @@ pub(crate) fn untrack(model: &mut Model, now: MonotonicTime) {
     }
 }
 
-/// Returns what happens to these transactions once they are untracked, as far as they are loaded.
+/// Returns what happens to these transactions once they are untracked: in detail for those in the present view.
 fn consequences_of_untrack(model: &Model, rows: &[RowId]) -> String {
     let loaded = rows.iter().filter_map(|row| model.transactions.get(row));
     let settled = loaded.filter(|tx| tx.is_settled()).count();
@@ -124,7 +124,12 @@ fn consequences_of_untrack(model: &Model, rows: &[RowId]) -> String {
         1 => " Their alert ends.".to_owned(),
         many => format!(" Their {many} alerts end."),
     };
-    format!("They are kept, but no longer polled.{settled}{alerts}")
+    let hidden = match rows.iter().filter(|row| !model.transactions.contains_key(row)).count() {
+        0 => String::new(),
+        1 => " One is not in this view; its alerts end too.".to_owned(),
+        many => format!(" {many} are not in this view; their alerts end too."),
+    };
+    format!("They are kept, but no longer polled.{settled}{alerts}{hidden}")
 }
 
 /// Opens the prompt for a note.

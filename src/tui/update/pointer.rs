@@ -58,7 +58,7 @@ pub(crate) fn on_click(model: &mut Model, target: ClickTarget, now: Now) {
             }
             model.clicked = row.map(|row| (row, now.mono));
         }
-        ClickTarget::Tab(tab) => return show_tab(model, tab),
+        ClickTarget::Tab(tab) => show_tab(model, tab),
         ClickTarget::DetailTab(tab) => {
             model.list.choose();
             model.detail.tab = tab;
@@ -71,6 +71,6 @@ pub(crate) fn on_click(model: &mut Model, target: ClickTarget, now: Now) {
             let row = model.overview.recent.get(index).and_then(|recent| recent.change.transaction);
             row.into_iter().for_each(|row| model.go_to_row(row));
         }
-        ClickTarget::Command(id) => return dispatch(model, id, now),
+        ClickTarget::Command(id) => dispatch(model, id, now),
     }
 }

@@ -39,6 +39,17 @@ pub(crate) fn is_wide(width: u16) -> bool {
 
 /// Returns the header's line, for a screen of this width.
 pub(crate) fn line(context: &DrawContext<'_>, width: u16) -> Line<'static> {
+    // The number of the most severe alerts comes before whole titles.
+    let long = is_wide(width).then(|| build_line(context, width, true));
+    match long {
+        Some((line, true)) => line,
+        Some((_, false)) | None => build_line(context, width, false).0,
+    }
+}
+
+/// Returns the header's line, and whether it has the number of the most severe alerts. With `is_long`, the saved views
+/// have their whole titles, and the team its number of machines.
+fn build_line(context: &DrawContext<'_>, width: u16, is_long: bool) -> (Line<'static>, bool) {
     let wide = is_wide(width);
     let theme = context.theme;
     let mut spans = vec![Span::styled(" hoptop ", theme.accent())];
@@ -63,7 +74,7 @@ pub(crate) fn line(context: &DrawContext<'_>, width: u16) -> Line<'static> {
             continue;
         }
         let (long, short) = context.model.view_state.titles(tab);
-        let title = format!("{} {} {count}", tab.number(), if wide { long } else { short });
+        let title = format!("{} {} {count}", tab.number(), if is_long { long } else { short });
         // A wide screen has the numbers of alerts before the views.
         let needs_somebody = !is_open && tab == Tab::Attention && count > 0 && !wide;
         spans.push(match needs_somebody {
@@ -71,7 +82,7 @@ pub(crate) fn line(context: &DrawContext<'_>, width: u16) -> Line<'static> {
             false => tab::title(theme, &title, is_open && is_list),
         });
     }
-    if let Some(team) = context.model.team.as_ref().filter(|_| wide) {
+    if let Some(team) = context.model.team.as_ref().filter(|team| is_long && team.link == TeamLink::Live) {
         spans.push(Span::styled(format!("  TEAM {} online", team.online_count()), theme.dim()));
     }
     let local = context.now.wall.with_timezone(&context.model.setting.zone);
@@ -91,9 +102,11 @@ pub(crate) fn line(context: &DrawContext<'_>, width: u16) -> Line<'static> {
         }
     }
     let room = room(&spans);
+    let badge_count = badges.len();
     while !badges.is_empty() && used(&badges) + 1 + width::display_width(&time) >= room {
         badges.pop();
     }
+    let has_badges = badge_count == 0 || !badges.is_empty();
     if room > width::display_width(&time) {
         let gap = room - used(&badges) - usize::from(!badges.is_empty()) - width::display_width(&time);
         spans.push(Span::raw(" ".repeat(gap)));
@@ -104,7 +117,7 @@ pub(crate) fn line(context: &DrawContext<'_>, width: u16) -> Line<'static> {
         }
         spans.splice(before_tabs..before_tabs, badges);
     }
-    Line::from(spans)
+    (Line::from(spans), has_badges)
 }
 
 /// Returns the numbers of firing alerts by severity, and of handled alerts.

@@ -36,7 +36,7 @@ pub(crate) fn check(args: &CheckArgs, loaded: &LoadedSettings, cx: &mut Context)
         (Field::ToChainId, args.to.as_deref().unwrap_or_default()),
         (Field::QuoteId, args.quote_id.as_deref().unwrap_or_default()),
     ];
-    let Some(new) = add::read(&values, args.any_chain, cx.err)? else { return Ok(Exit::Usage) };
+    let Some(new) = add::read(&values, args.any_chain, cx)? else { return Ok(Exit::Usage) };
     if team.is_none() && opening::is_replica(&settings.db) {
         return Err(StoreError::ReplicaAlone.into());
     }

@@ -73,7 +73,7 @@ pub(super) fn probe(settings: &Settings, team: Option<&TeamAccess>, cx: &mut Con
         (Field::ToChainId, "10"),
         (Field::QuoteId, "hoptop-doctor-probe"),
     ];
-    let Some(new) = add::read(&values, false, cx.err)? else {
+    let Some(new) = add::read(&values, false, cx)? else {
         return Ok(Diagnosis::Warning("not sent: the request can't be built".into()));
     };
     let temporary = team.is_none().then(opening::open_temporary).transpose()?;

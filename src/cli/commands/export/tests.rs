@@ -333,7 +333,7 @@ prop_compose! {
         quote_id in hostile_text(60),
         others in prop::collection::vec(prop::option::of(hostile_text(60)), 3),
         (labels, notes) in (prop::collection::vec(hostile_text(20), 0..4), prop::collection::vec(hostile_text(60), 0..4)),
-        (estimate, submitted, seen) in (prop::option::of(0..600_000_000_u64), prop::option::of(0..4_000_000_000_000_i64), prop::option::of(-90_000..0_i64)),
+        (estimate, submitted, seen) in (prop::option::of(0..600_000_000_u64), prop::option::of(0..1_700_000_000_000_i64), prop::option::of(-90_000..0_i64)),
         untracked in any::<bool>(),
     ) -> NewTransaction {
         let mut new = fixtures::new(number.into());

@@ -12,6 +12,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use chrono::{DateTime, Utc};
 use clap::{Args, ValueEnum};
 use clap_complete::ArgValueCompleter;
 
@@ -79,7 +80,7 @@ impl ImportArgs {
     }
 
     fn read_options(&self) -> ReadOptions {
-        ReadOptions { format: self.format.into(), allows_any_chain: self.any_chain }
+        ReadOptions { format: self.format.into(), allows_any_chain: self.any_chain, now: None }
     }
 }
 
@@ -111,7 +112,7 @@ impl From<FormatArg> for InputFormat {
 /// Tracks the transactions of the file, and prints the changes. `input` is read if the file is `-`.
 pub(crate) fn import(args: &ImportArgs, input: &mut dyn Read, cx: &mut Context) -> color_eyre::Result<Exit> {
     let name = args.file_name();
-    let (batch, found) = match spool(args, input) {
+    let (batch, found) = match spool(args, input, cx.now.wall) {
         Ok(spooled) => spooled,
         Err(ReadError::Bad { errors, lines }) => {
             print_line_errors(&errors, &name, cx.err)?;
@@ -168,7 +169,11 @@ fn refuse(args: &ImportArgs, error: &str, cx: &mut Context) -> color_eyre::Resul
 }
 
 /// Reads the whole file into a spool, so that the store is written only after every line was found valid.
-fn spool(args: &ImportArgs, input: &mut dyn Read) -> Result<(Box<dyn Batch>, FileFindings), ReadError<SpoolError>> {
+fn spool(
+    args: &ImportArgs,
+    input: &mut dyn Read,
+    now: DateTime<Utc>,
+) -> Result<(Box<dyn Batch>, FileFindings), ReadError<SpoolError>> {
     let mut opened;
     let input = match args.is_standard_input() {
         true => input,
@@ -178,7 +183,7 @@ fn spool(args: &ImportArgs, input: &mut dyn Read) -> Result<(Box<dyn Batch>, Fil
         }
     };
     let mut input = intake::unpacking_reader(input).map_err(ReadError::Input)?;
-    intake::read_batch(&mut input, &args.read_options())
+    intake::read_batch(&mut input, &ReadOptions { now: Some(now), ..args.read_options() })
 }
 
 /// Returns a warning about rows that name another profile than the current one.

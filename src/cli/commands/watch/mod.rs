@@ -98,6 +98,12 @@ pub(crate) fn watch(args: &WatchArgs, settings: &Settings, flags: &CommandLineSe
             watching.bar.handle.clone(),
             reports,
         );
+        if let Some(exit) = watching.wait_for_team(&store, &clock, ends_at, signal.clone()).await {
+            if args.json {
+                watching.print_summary(clock.now())?;
+            }
+            return Ok(exit);
+        }
         while watching.process_changes(&clock).await? {}
         if let Some(exit) = watching.check_filter(clock.now())? {
             return Ok(exit);

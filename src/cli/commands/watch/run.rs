@@ -33,6 +33,7 @@ use crate::{
         change::{Change, ChangeKind, OutageChange},
         filter::Filter,
         ids::RowId,
+        team::TeamLink,
         text,
         transaction::TransactionHeader,
     },
@@ -95,6 +96,27 @@ impl<'a> WatchRun<'a> {
             fault: None,
             channels,
         })
+    }
+
+    /// Waits until this machine has what its team has written, if the watch ends once all is settled, which an older copy
+    /// can't show. Returns the exit code if the watch ends before.
+    pub(super) async fn wait_for_team(
+        &self,
+        store: &Store,
+        clock: &Clock,
+        end: Option<MonotonicTime>,
+        signal: impl Future<Output = Exit>,
+    ) -> Option<Exit> {
+        let mut status = store.team().filter(|_| self.args.until_settled)?;
+        tokio::select! {
+            status = status.wait_for(|status| matches!(status.link, TeamLink::Live | TeamLink::Refused { .. })) => {
+                let TeamLink::Refused { reason } = &status.ok()?.link else { return None };
+                self.print_line(&text::clean(reason));
+                Some(Exit::Error)
+            }
+            () = until(clock, end) => Some(Exit::NotSettled),
+            exit = signal => Some(exit),
+        }
     }
 
     /// Warns of what the filter names and no transaction has. Returns the exit code if a transaction is missing that
@@ -411,7 +433,7 @@ impl<'a> WatchRun<'a> {
         }
     }
 
-    fn print_summary(&self, now: Now) -> Result<()> {
+    pub(super) fn print_summary(&self, now: Now) -> Result<()> {
         let seconds = now.mono.since(self.started.mono);
         let summary = WatchSummary::new(self.chosen.values(), now.wall, self.requests, seconds);
         let summary = if self.args.json { serde_json::to_string(&summary)? } else { summary.to_string() };

@@ -11,7 +11,7 @@ use crate::{
         ids::{ChainId, RowId, TxHash},
         transaction::NewTransaction,
     },
-    intake::{self, Field, FieldError, PasteFinding, PastedContent},
+    intake::{self, Field, FieldError, PasteFinding, PastedContent, ReadOptions},
 };
 
 /// The finding in a line, with its state in the form.
@@ -215,8 +215,9 @@ impl Finding {
                 // Filled-in values come first, since the first value of a field counts.
                 let is_open = |field: &Field| self.cells.iter().any(|cell| cell.field == *field);
                 let given = given.filter(|(field, _)| !is_open(field));
+                let options = ReadOptions { allows_any_chain: self.any_chain, ..ReadOptions::default() };
                 let values: Vec<_> = filled.chain(hash).chain(given).collect();
-                intake::parse_one(&values, self.any_chain).map(|(new, _)| Box::new(new))
+                intake::parse_one(&values, &options).map(|(new, _)| Box::new(new))
             }
         };
     }

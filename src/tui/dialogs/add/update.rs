@@ -34,15 +34,15 @@ pub(crate) fn on_key(model: &mut Model, key: KeyEvent, now: Now) {
     form.end_confirmation();
     form.end_paste();
     match (key.code, form.focus) {
-        (KeyCode::Enter, _) => return enter(model),
+        (KeyCode::Enter, _) => enter(model),
         (KeyCode::Tab, _) => form.move_focus(Direction::Forwards),
         (KeyCode::BackTab, _) => form.move_focus(Direction::Backwards),
         (KeyCode::Down, _) => form.move_by(1),
         (KeyCode::Up, _) => form.move_by(-1),
-        (_, FormFocus::Results) => return on_result_key(model, key.code, now),
+        (_, FormFocus::Results) => on_result_key(model, key.code, now),
         (KeyCode::Backspace, FormFocus::Text) if form.input.value().is_empty() => {
             form.input = Input::new(form.lines.pop().unwrap_or_default());
-            return read(model);
+            read(model);
         }
         _ => {
             let input = form.focused_input();
@@ -77,7 +77,7 @@ fn on_result_key(model: &mut Model, code: KeyCode, now: Now) {
             form.at_cursor_mut().into_iter().for_each(|found| found.is_marked = !found.is_marked);
             form.move_by(1);
         }
-        KeyCode::Char('t') => return ask_for_missing(model, now),
+        KeyCode::Char('t') => ask_for_missing(model, now),
         _ => {}
     }
 }

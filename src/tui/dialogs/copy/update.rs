@@ -62,16 +62,16 @@ pub(crate) fn on_key(model: &mut Model, key: KeyEvent, now: Now) {
         KeyCode::Up | KeyCode::Char('k') => menu.move_by(-1),
         KeyCode::Enter => {
             let chosen = menu.chosen().cloned();
-            return choose(model, chosen, opens, now);
+            choose(model, chosen, opens, now);
         }
         // The menu of links can copy a link, too.
         KeyCode::Char('y') if opens => {
             let chosen = menu.chosen().cloned();
-            return choose(model, chosen, false, now);
+            choose(model, chosen, false, now);
         }
         KeyCode::Char(letter) => {
             let chosen = menu.items.iter().find(|item| item.key == letter).cloned();
-            return choose(model, chosen, opens, now);
+            choose(model, chosen, opens, now);
         }
         _ => {}
     }

@@ -22,7 +22,7 @@ pub(crate) fn on_input(model: &mut Model, typed: Typed<'_>, now: Now) {
     let control = matches!(typed, Typed::Key(key) if key.modifiers.contains(KeyModifiers::CONTROL));
     match typed.code() {
         KeyCode::Esc => model.dialog = Dialog::None,
-        KeyCode::Enter => return run(model, now),
+        KeyCode::Enter => run(model, now),
         KeyCode::Tab => palette.complete(),
         KeyCode::Down => palette.move_by(1),
         KeyCode::Up => palette.move_by(-1),
@@ -104,7 +104,10 @@ fn delete(model: &mut Model, confirmation: &str, now: Now) {
     let subject = match rows.as_slice() {
         [] => return,
         [row] => model.transactions.get(row).map(|tx| tx.params.transaction_id.short("…")),
-        rows => Some(format!("the {} marked transactions", rows.len())),
+        rows => Some(match rows.iter().filter(|row| !model.transactions.contains_key(row)).count() {
+            0 => format!("the {} marked transactions", rows.len()),
+            hidden => format!("the {} marked transactions, {hidden} of them not in this view,", rows.len()),
+        }),
     };
     let subject = subject.unwrap_or_else(|| "the marked transaction".into());
     let asked = model.deletion_asked.take();

@@ -14,7 +14,7 @@ use crate::{
         },
         transaction::NewTransaction,
     },
-    intake::{self, Field},
+    intake::{self, Field, ReadOptions},
     store::StoredQuote,
 };
 
@@ -131,7 +131,7 @@ impl QuoteOutcome {
             (Field::FromAddress, request.from_address.as_str()),
         ];
         // The service has accepted the chains, so any chain passes here.
-        let (new, _) = intake::parse_one(&values, true)
+        let (new, _) = intake::parse_one(&values, &ReadOptions { allows_any_chain: true, ..ReadOptions::default() })
             .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>().join(". "))?;
         Ok(new)
     }

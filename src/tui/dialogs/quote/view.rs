@@ -189,7 +189,7 @@ fn answered(context: &DrawContext<'_>, answer: &QuoteOutcome, columns: usize) ->
         let spent = if answer.is_stored { ": stored answer, no request was sent" } else { "" };
         say(Style::new(), ("age", &format!("{}{spent}", span::long(age))));
         route.warnings.iter().for_each(|warning| say(context.theme.warning(), ("! warning", warning)));
-        quote.request.address_warning().iter().for_each(|odd| say(context.theme.warning(), ("! warning", odd)));
+        quote.request.address_warnings().iter().for_each(|odd| say(context.theme.warning(), ("! warning", odd)));
         return lines;
     }
     let refusal = quote.answer.as_ref().and_then(QuoteAnswer::refusal).unwrap_or_default();

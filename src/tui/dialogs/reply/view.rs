@@ -32,7 +32,12 @@ pub(crate) fn draw(
 ) {
     let room = usize::from(pane.width).saturating_sub(4);
     let close = context.key(CommandId::Back);
-    let foot = format!(" {close} closes   no clipboard? select the text with the mouse ");
+    let hidden = scroll_end(text, pane);
+    let more = match hidden {
+        0 => String::new(),
+        _ => format!("   {} {} {hidden} more lines", context.key(CommandId::Down), context.key(CommandId::Up)),
+    };
+    let foot = format!(" {close} closes{more}   no clipboard? select the text with the mouse ");
     // A doubt matters more than the way in which the text was copied, which then is at the bottom.
     let ((after, style), (below, below_style)) = match (warning, copied(context)) {
         ("", copied) => (copied, Default::default()),
@@ -60,7 +65,7 @@ pub(crate) fn draw(
         .title_bottom(Span::styled(foot, context.theme.dim()))
         .title_bottom(Line::styled(below, below_style).right_aligned());
     let inner = put_dialog(block, pane, frame);
-    let scroll = scroll.min(scroll_end(text, pane));
+    let scroll = scroll.min(hidden);
     let lines: Vec<_> = lines(text, pane).into_iter().skip(scroll).map(Line::raw).collect();
     put_lines(lines, inner, frame);
 }

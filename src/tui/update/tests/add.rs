@@ -258,7 +258,7 @@ fn space_removes_the_mark_and_enter_tracks_the_others() {
 
 #[test]
 fn values_for_all_transactions_do_not_replace_the_values_of_a_line() {
-    let own = format!("{},,1200,,SUP-OWN", row(98));
+    let own = format!("{},,1200,,,SUP-OWN", row(98));
     let mut model = pasted(&format!("{own}\n{}", row(99)));
     press(&mut model, &["Tab", "Tab"], now());
     assert_eq!(form(&model).focus, FormFocus::Extra(ExtraField::Ticket));

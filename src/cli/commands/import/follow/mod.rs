@@ -147,7 +147,7 @@ pub(crate) async fn track_until_end(
         stream.restart(args);
     };
     if !stream.partial.is_empty() {
-        writeln!(target.err, "the last line has no line end yet and was not tracked")?;
+        stream.lose("the last line has no line end yet and was not tracked".to_owned(), target)?;
     }
     stream.totals.imported = stream.totals.errors.is_empty();
     Ok((stream.totals, ended.unwrap_or(Exit::Success)))
@@ -295,6 +295,13 @@ impl ImportStream {
         Ok(())
     }
 
+    /// Prints that lines were lost at the end, and keeps it for the totals.
+    fn lose(&mut self, loss: String, target: &mut ImportTarget<'_>) -> std::io::Result<()> {
+        writeln!(target.err, "{loss}")?;
+        self.totals.errors.push(loss);
+        Ok(())
+    }
+
     /// Prints a warning, and keeps the first ones for the totals.
     fn warn(&mut self, warning: String, target: &mut ImportTarget<'_>) -> std::io::Result<()> {
         /// An input without an end may have any number of warnings.
@@ -332,7 +339,7 @@ impl ImportStream {
             report = retry(attempt, clock, target.err) => report?.wrap_err(context)?,
             exit = signal => {
                 // A write that has begun may still succeed.
-                writeln!(target.err, "line {first_line} and the lines after it may not have been saved")?;
+                self.lose(format!("line {first_line} and the lines after it may not have been saved"), target)?;
                 return Ok(Some(exit));
             }
         };

@@ -6,6 +6,7 @@ use crate::{
     domain::{
         ids::TxHash,
         route::{self, RouteKind, TransferEnd, TransferEnds},
+        settled_duration::SettledDuration,
         span,
         transaction::Transaction,
     },
@@ -47,7 +48,7 @@ fn side_by_side(
 ) -> Vec<Line<'static>> {
     let half = columns.saturating_sub(BETWEEN) / 2;
     let kind = route::kind(tx).map_or("", RouteKind::label);
-    let elapsed = span::long(tx.age(context.now.wall));
+    let elapsed = elapsed(context, tx);
     let arrow = context.theme.glyphs().choose("━━━━━━▶", "------>");
     let between = ["", "", kind, arrow, &elapsed, ""];
     let boxes = boxed(context, "SOURCE", from, half).into_iter().zip(boxed(context, "DESTINATION", to, half));
@@ -59,6 +60,16 @@ fn side_by_side(
         line
     };
     boxes.zip(between).map(line).collect()
+}
+
+/// Returns the time between the source and the destination; `<` marks an upper bound.
+fn elapsed(context: &DrawContext<'_>, tx: &Transaction) -> String {
+    match SettledDuration::of(tx) {
+        Some(SettledDuration::AtMost(time)) => format!("< {}", span::long(time)),
+        Some(SettledDuration::Measured(_) | SettledDuration::SinceFirstSeen(_)) | None => {
+            span::long(tx.age(context.now.wall))
+        }
+    }
 }
 
 fn boxed(context: &DrawContext<'_>, title: &str, text: &[LabelledText; 4], columns: usize) -> Vec<Line<'static>> {
@@ -95,7 +106,7 @@ fn stacked(
     let text = |text: &LabelledText| Line::raw(format!("  {}", cut(context, text, columns.saturating_sub(2))));
     let mut lines = vec![Line::styled("SOURCE", context.theme.label())];
     lines.extend(from.iter().map(text));
-    let elapsed = span::long(tx.age(context.now.wall));
+    let elapsed = elapsed(context, tx);
     let arrow = context.theme.glyphs().choose("▼", "v");
     lines.push(Line::styled(width::cut(&format!("  {arrow} {elapsed}"), columns, ""), context.theme.info()));
     lines.push(Line::styled("DESTINATION", context.theme.label()));

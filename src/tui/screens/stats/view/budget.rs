@@ -161,12 +161,15 @@ fn draw_area(
     lines: &[(f64, Style)],
     frame: &mut Frame<'_>,
 ) {
-    let (marker, dots_per_cell) = context.theme.glyphs().choose((Marker::Braille, 2), (Marker::Custom('#'), 1));
+    let (marker, line_marker, dots_per_cell) = context
+        .theme
+        .glyphs()
+        .choose((Marker::Braille, Marker::Braille, 2), (Marker::Custom('#'), Marker::Custom('.'), 1));
     let count = usize::from(pane.width) * dots_per_cell;
     let dots = dots_of(minutes, axis, count);
     let color = |style: Style| style.fg.unwrap_or(Color::Reset);
     let canvas = Canvas::default()
-        .marker(marker)
+        .marker(line_marker)
         .x_bounds([0.0, (count.max(2) - 1) as f64])
         .y_bounds([0.0, if greatest > 0.0 { greatest } else { 1.0 }])
         .paint(|painter| {
@@ -177,7 +180,7 @@ fn draw_area(
                     painter.draw(&CanvasLine { x1: x, y1: *height, x2: x, y2: *height, color: color(*style) });
                 }
             }
-            painter.layer();
+            painter.marker(marker);
             for (x, dot) in dots.iter().enumerate() {
                 if let Some((height, style)) = dot.as_ref().and_then(&value).filter(|(height, _)| *height > 0.0) {
                     let x = x as f64;
@@ -233,7 +236,11 @@ fn draw_age(
         Some((age.as_secs_f64(), style))
     };
     let lines = [(need::TARGET.as_secs_f64(), context.theme.dim())];
-    let chart = draw_scale(context, span::short(greatest), "0", pane, frame);
+    let top = match greatest.as_secs() {
+        seconds @ ..120 => format!("{seconds}s"),
+        _ => span::nearest(greatest),
+    };
+    let chart = draw_scale(context, top, "0", pane, frame);
     draw_area(context, minutes, axis, chart, greatest.as_secs_f64(), value, &lines, frame);
 }
 
