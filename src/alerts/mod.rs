@@ -59,7 +59,8 @@ pub(crate) fn evaluate_answer(tx: &Transaction, active: &[Alert], at: DateTime<U
         }
         steps.extend(next);
         // Another reason, such as that of a refusal of the corrected parameters, is one that nobody has seen yet.
-        let tells_reason = matches!(alert.rule, Rule::Rejected | Rule::Regressed) && conditions.contains(&alert.rule);
+        let has_reason = alert.rule == Rule::Rejected || alert.rule == Rule::Regressed && has_status;
+        let tells_reason = has_reason && conditions.contains(&alert.rule);
         let message = message(tx, alert.rule);
         if tells_reason && alert.message != message {
             steps.push(AlertStep::Clear { id: alert.id, rule: alert.rule });

@@ -176,6 +176,9 @@ mod tests {
             ("https://:hunter2@api.example", "user name"),
             ("https://api.example/?key=hunter2", "query"),
             ("https://api.example/#hunter2", "fragment"),
+            ("https://api.example/v2/", "ends with /v2,"),
+            ("https://api.example/base/v2/status", "ends with /v2/status,"),
+            ("https://api.example/v2/route", "ends with /v2/route,"),
         ];
         for (text, part) in table {
             let error = BaseUrl::parse(text).unwrap_err().to_string();

@@ -4,10 +4,7 @@
 //! the integrator ID to a host other than the base URL's. For https the proxies of the environment (`HTTPS_PROXY`,
 //! `ALL_PROXY`, `NO_PROXY`) apply, as a tunnel that hides the request. Plain http to this machine never uses a proxy.
 
-use std::{
-    fmt::{self, Write as _},
-    time::Duration,
-};
+use std::{fmt, time::Duration};
 
 use chrono::{DateTime, Utc};
 use reqwest::{
@@ -73,7 +70,7 @@ pub struct Client {
     http: reqwest::Client,
     base: BaseUrl,
     endpoint: Url,
-    /// The service's host for people, with the proxy on the way.
+    /// The host to which connections are made, for people: the service's, or that of the proxy on the way to it.
     host: String,
     id: IntegratorId,
     header: HeaderValue,
@@ -138,7 +135,7 @@ impl Client {
         let http = builder(base.is_plain(), timeouts).build().map_err(tls)?;
         let mut host = endpoint.host_str().unwrap_or("the service").to_owned();
         if let Some(proxy) = Endpoint::of_url(&endpoint, "the base URL").proxy() {
-            write!(host, " (through the proxy {proxy})").unwrap_or_default();
+            host = format!("the proxy {proxy} on the way to {host}");
         }
         Ok(Self { http, base, endpoint, host, id, header, timeouts })
     }

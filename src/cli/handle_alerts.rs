@@ -8,10 +8,18 @@ use color_eyre::eyre::Result;
 
 use crate::{
     cli::context::Context,
-    domain::{operation::LocalEdit, text, transaction::Transaction},
+    domain::{
+        alert::{Alert, RESOLVED_FOR},
+        operation::LocalEdit,
+        text,
+        transaction::Transaction,
+    },
     runtime::exit::Exit,
     store::AlertQuery,
 };
+
+/// The most alerts that were cleared recently and whose numbers are told from tickets.
+const MAX_CLEARED: usize = 10_000;
 
 /// Applies the edit to all named alerts, and prints the number of changed alerts; `done` is their new state in words.
 /// Changes nothing if one of the alerts can't be found.
@@ -43,27 +51,24 @@ pub(crate) fn handle_alerts(
 fn find_alerts(named: &[String], cx: &mut Context) -> Result<Result<Vec<i64>, Exit>> {
     let reader = cx.store.reader()?;
     let active = reader.alerts(AlertQuery::Active)?;
+    let cleared = reader.alerts(AlertQuery::ClearedSince(cx.now.wall - RESOLVED_FOR, MAX_CLEARED))?;
     let mut numbers = BTreeSet::new();
     for name in named {
         let has_ticket =
             |tx: &Transaction| tx.params.ticket.as_deref().is_some_and(|own| own.eq_ignore_ascii_case(name));
         let is_ticket = reader.find(name)?.iter().any(has_ticket);
-        // A name that fits in an `i64` is a number or a ticket, never a part of a hash: its alert may just have been
-        // cleared.
-        match name.parse::<i64>().map(|alert| (alert, active.iter().any(|active| active.id == alert))) {
-            Ok((_, true)) if is_ticket => {
-                writeln!(cx.err, "`{name}` is an alert's number and a ticket; name the transaction by its hash")?;
-                return Ok(Err(Exit::Usage));
-            }
-            Ok((alert, true)) => {
-                numbers.insert(alert);
-                continue;
-            }
-            Ok((alert, false)) if !is_ticket => {
+        // A name that fits in an `i64` is a number, never a part of a hash. It is a ticket only if no alert has the number,
+        // nor had it recently: a script may name an alert that has just been cleared.
+        let has_number = |alerts: &[Alert], number| alerts.iter().any(|alert| alert.id == number);
+        if let Ok(alert) = name.parse::<i64>()
+            && (!is_ticket || has_number(&active, alert) || has_number(&cleared, alert))
+        {
+            if !has_number(&active, alert) {
                 writeln!(cx.err, "no active alert has the number {alert}; `hoptop alerts` lists the numbers")?;
                 return Ok(Err(Exit::Error));
             }
-            Ok((_, false)) | Err(_) => {}
+            numbers.insert(alert);
+            continue;
         }
         if name.chars().count() < 6 && !is_ticket {
             let name = text::clean(name);
@@ -124,11 +129,14 @@ mod tests {
         fixture.run(|cx| cx.edit(ticket("48")).unwrap());
         assert_eq!(acknowledge(&mut fixture, &["48"]).2, Exit::Success, "a ticket");
         fixture.run(|cx| cx.edit(ticket("1")).unwrap());
-        let (_, err, exit) = acknowledge(&mut fixture, &["1"]);
-        assert!(err.starts_with("`1` is an alert's number and a ticket") && exit == Exit::Usage, "{err}");
         fixture.observe(row, fixtures::says(RouterStatus::Success), 20);
         let (out, err, exit) = acknowledge(&mut fixture, &[&hash]);
         assert_eq!((out.as_str(), exit), ("", Exit::Error));
         assert_eq!(err, "no active alert for 0x0000…0001\nnothing was changed\n");
+        let (_, err, _) = acknowledge(&mut fixture, &["1"]);
+        assert!(
+            err.starts_with("no active alert has the number 1"),
+            "a ticket, and an alert that was just cleared: {err}"
+        );
     }
 }

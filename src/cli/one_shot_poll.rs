@@ -6,7 +6,7 @@
 
 use std::{slice, time::Duration};
 
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, SubsecRound, TimeDelta, Utc};
 use color_eyre::eyre::{Result, eyre};
 use futures_util::future::OptionFuture;
 use tokio::task::spawn_blocking;
@@ -18,7 +18,7 @@ use crate::{
         alert::Outage,
         change::{Change, OutageChange},
         observation::Observation,
-        operation::Operation,
+        operation::{Operation, StatusRequestKey},
         poller::{PollerHealth, PollerReport, UNRESPONSIVE},
         team::NOBODY_POLLS,
         transaction::TransactionParams,
@@ -33,7 +33,7 @@ use crate::{
         team_store::{TeamAccess, wait_until_unpolled},
         tokio_runtime,
     },
-    store::{Changes, Reader, StatusRequest, Store, StoreError, WakeKind},
+    store::{Changes, Reader, Store, StoreError, WakeKind},
     team::budget_key,
 };
 
@@ -73,10 +73,12 @@ impl OneShotPoll<'_> {
         params: TransactionParams,
         client: ServiceClient,
     ) -> Result<(OneShotOutcome, StatusAnswer)> {
-        let at = Clock::system().now().wall;
+        // An operation is made at a whole millisecond.
+        let at = Clock::system().now().wall.trunc_subsecs(3);
         let wanted_until = at + TimeDelta::from_std(self.timeout)?;
-        let request = Operation::RequestStatus { profile: self.settings.profile.clone(), params, wanted_until };
-        let StatusRequest { key, .. } = *self.store.apply(request, at).wait()?.status_requested()?;
+        let profile = self.settings.profile.clone();
+        let key = StatusRequestKey { profile: profile.clone(), params: params.clone(), asked_at: at };
+        self.store.apply(Operation::RequestStatus { profile, params, wanted_until }, at).wait()?;
         let wanted = key.clone();
         let ended = self.run(client, move |reader| Ok(reader.status_answer(&wanted)?.is_some()));
         let answer = self.store.reader().and_then(|reader| reader.status_answer(&key));

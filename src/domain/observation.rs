@@ -97,7 +97,7 @@ pub enum RequestFailure {
 /// Returns advice on an HTTP status that the service doesn't document.
 fn hint(status: u16) -> &'static str {
     match status {
-        300..=499 => "; check the base URL",
+        300..=399 | 401..=405 | 410 => "; check the base URL",
         _ => "",
     }
 }

@@ -35,7 +35,7 @@ use super::{
 /// replaces that of all acknowledged alerts of one transaction, the summary of a removed ticket says so, and a new reason
 /// why a chain can't be asked replaces the old one. 11: the end of a transfer counts as unseen if no answer came in the second
 /// half of its duration, a time of submission after the end counts as unknown, another contradiction raises `regressed`
-/// again, and labels are compared without case.
+/// again, and an edit finds labels in any case.
 pub(crate) const FORMAT: u16 = 11;
 
 /// The key of an alert in every store.

@@ -7,7 +7,10 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-use super::{span, transaction::Transaction};
+use super::{
+    span,
+    transaction::{SHORT_DURATION, Transaction},
+};
 
 /// How long a settled transfer took.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,8 +26,6 @@ pub(crate) enum SettledDuration {
 impl SettledDuration {
     /// Returns how long a transaction took; `None` before it is settled.
     pub(crate) fn of<R>(tx: &Transaction<R>) -> Option<Self> {
-        /// Within this time after tracking began only the first answers come.
-        const FIRST_ANSWERS: Duration = Duration::from_secs(10);
         let ended = tx.state.settled_at.and(tx.ended_at())?;
         let first_seen = tx.first_seen_at;
         // A local time written as UTC is in the future.
@@ -35,7 +36,8 @@ impl SettledDuration {
         let untracked = span::between(submitted, first_seen);
         let watched = span::between(first_seen, ended);
         let ended_unseen = tx.state.ended_unseen.unwrap_or(tx.state.polls <= 1);
-        let is_bound = ended_unseen || (untracked * 2 > duration && watched <= FIRST_ANSWERS);
+        let is_bound =
+            ended_unseen && duration > SHORT_DURATION || untracked * 2 > duration && watched <= SHORT_DURATION;
         Some(if is_bound { Self::AtMost(duration) } else { Self::Measured(duration) })
     }
 
@@ -67,7 +69,8 @@ impl SettledDuration {
 pub(crate) fn short_age<R>(tx: &Transaction<R>, now: DateTime<Utc>) -> String {
     match SettledDuration::of(tx) {
         Some(SettledDuration::AtMost(time)) => format!("<{}", span::short_at_most(time)),
-        Some(SettledDuration::Measured(_) | SettledDuration::SinceFirstSeen(_)) | None => span::short(tx.age(now)),
+        Some(SettledDuration::Measured(time) | SettledDuration::SinceFirstSeen(time)) => span::short(time),
+        None => span::short(tx.age(now)),
     }
 }
 

@@ -26,7 +26,7 @@ use super::{
 pub(crate) const REFUND_WATCH: Duration = Duration::from_secs(30 * 60);
 
 /// The end of a transfer that took at most this long counts as seen: the first answers come within this time.
-const SHORT_DURATION: Duration = Duration::from_secs(10);
+pub(crate) const SHORT_DURATION: Duration = Duration::from_secs(10);
 
 /// The parameters of a transaction, given when it was added. The service requires the first four (`service.md` 4.1).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -143,7 +143,8 @@ pub struct TransactionState {
     pub last_changed_at: Option<DateTime<Utc>>,
     pub settled_at: Option<DateTime<Utc>>,
     /// Whether no answer came in the second half of the time until the answer that showed the end, so that the transfer
-    /// may have ended much earlier. `None` before the end, and for what an earlier version stored.
+    /// may have ended much earlier. `None` before the end. Earlier versions stored whether the first answer showed the end,
+    /// or nothing.
     pub ended_unseen: Option<bool>,
     /// The number of requests sent for the transaction.
     pub polls: u64,
@@ -161,8 +162,9 @@ impl TransactionState {
     /// Returns the interval after the submission in which a change happened that the answer at `at` is the first to show.
     pub(crate) fn interval_of_change(&self, submitted: DateTime<Utc>, at: DateTime<Utc>) -> SettledWithin {
         let by = span::between(submitted, at);
-        // Answers that no longer find the transaction don't say whether it was still under way.
-        let last = if self.conflict.is_some() { self.status_since } else { self.last_checked_at };
+        // Answers that no longer find the transaction don't say whether it was still under way; they count as no failure.
+        let is_lost = self.conflict.is_some() && self.failures == 0;
+        let last = if is_lost { self.status_since } else { self.last_checked_at };
         let after = last.map_or(Duration::ZERO, |last| span::between(submitted, last)).min(by);
         SettledWithin { after, by }
     }
@@ -204,7 +206,7 @@ pub struct Transaction<R = StatusRecord> {
     pub tracking: Tracking,
     /// The state according to the service.
     pub state: TransactionState,
-    /// The last record. A later answer that says less doesn't replace it.
+    /// The last record. A later answer without a record doesn't replace it.
     pub record: Option<R>,
     /// What the chain itself says, if it was asked.
     pub on_chain: Option<OnChain>,
@@ -436,7 +438,7 @@ impl Transaction {
 
     /// Applies the status of a successful answer, which ends earlier failures.
     fn apply_status(&mut self, status: &RouterStatus, at: DateTime<Utc>) -> Vec<ChangeKind> {
-        let submitted = self.params.submitted_at.unwrap_or(self.first_seen_at);
+        let submitted = self.params.submitted_at.filter(|submitted| *submitted <= at).unwrap_or(self.first_seen_at);
         let state = &mut self.state;
         let interval = state.interval_of_change(submitted, at);
         state.last_checked_at = Some(at);

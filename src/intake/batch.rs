@@ -169,9 +169,9 @@ impl Duplicates {
     pub(super) fn push(&mut self, Duplicate { earlier, later, hash, is_same }: &Duplicate) {
         match is_same {
             true => self.identical.push(|| format!("{earlier} and {later} are identical; one of them is used")),
-            false => self
-                .replaced
-                .push(|| format!("{earlier} and {later} have the same transaction {hash}; {later} is used")),
+            false => self.replaced.push(|| {
+                format!("{earlier} and {later} have the same transaction {hash}; only the values of {later} are used")
+            }),
         }
     }
 

@@ -74,7 +74,7 @@ pub struct ReadOptions {
     pub format: InputFormat,
     /// Whether any text that can be a chain ID is accepted, known or not (`--any-chain`).
     pub allows_any_chain: bool,
-    /// The present, if a time of submission may not be far in the future.
+    /// The present, after which no transfer was submitted; `None` accepts any time.
     pub now: Option<DateTime<Utc>>,
 }
 

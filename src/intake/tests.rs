@@ -198,7 +198,7 @@ fn later_duplicate_replaces_the_earlier_and_warnings_are_limited() {
         [
             "unknown column `colour` ignored",
             "line 4 and line 5 are identical; one of them is used",
-            "line 2 and line 3 have the same transaction 0xABCDEF; line 3 is used",
+            "line 2 and line 3 have the same transaction 0xABCDEF; only the values of line 3 are used",
         ]
     );
     let many = batch(format!("{HEADER}\n{}", "0xabcdef,42161,8453,q\n".repeat(50)));

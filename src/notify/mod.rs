@@ -133,15 +133,19 @@ impl Notifier {
         Ok(Self { tasks, stop, clock: setup.clock.clone() })
     }
 
-    /// Attempts once to send the remaining events, and stops. Stops after `grace` even if events remain.
-    pub async fn finish(mut self, grace: Duration) {
+    /// Attempts once to send the remaining events, and stops. Stops after `grace` even if events remain; then returns
+    /// `false`.
+    pub async fn finish(mut self, grace: Duration) -> bool {
         self.stop.send_replace(true);
         let deadline = self.clock.now().mono + grace;
         let all_tasks = async { while self.tasks.join_next().await.is_some() {} };
         tokio::select! {
             biased;
-            () = all_tasks => {}
-            () = self.clock.sleep_until(deadline) => tracing::warn!("hoptop stopped before all alerts were sent"),
+            () = all_tasks => true,
+            () = self.clock.sleep_until(deadline) => {
+                tracing::warn!("hoptop stopped before all alerts were sent");
+                false
+            }
         }
     }
 }

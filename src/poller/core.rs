@@ -11,7 +11,13 @@ use super::health::ProfileHealth;
 use crate::{
     budget::{Budget, RequestEnd, SlotPermit, SlotRefusal},
     clock::{MonotonicTime, Now},
-    domain::{ids::RowId, need::Need, observation::RequestFailure, operation::ProfileEvent, poller::PollerHealth},
+    domain::{
+        ids::RowId,
+        need::Need,
+        observation::RequestFailure,
+        operation::{ProfileEvent, QuoteKey, StatusRequestKey},
+        poller::PollerHealth,
+    },
     schedule::{NextPoll, PollResult, Scheduler},
 };
 
@@ -23,14 +29,13 @@ const INITIAL_ROUND_TRIP: f64 = 0.2;
 const ROUND_TRIP_WEIGHT: f64 = 0.05;
 
 /// The subject of one request to the service.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ServiceRequest {
     Status(RowId),
-    /// A quote that a person asked for, by its number in the store.
-    Quote(i64),
-    /// The status of a transaction that isn't tracked, which a person asked for, by the number of the person's request
-    /// in the store.
-    UntrackedStatus(i64),
+    /// A quote that a person asked for.
+    Quote(Box<QuoteKey>),
+    /// The status of a transaction that isn't tracked, which a person asked for.
+    UntrackedStatus(Box<StatusRequestKey>),
 }
 
 /// An action of the driver.
@@ -152,7 +157,7 @@ impl PollerCore {
         let request = match (self.scheduler.next_poll(now), self.single_requests.front()) {
             (NextPoll::Poll(id), None) => ServiceRequest::Status(id),
             (NextPoll::Poll(id), Some(_)) if self.scheduler.was_last_request() => ServiceRequest::Status(id),
-            (_, Some(request)) => *request,
+            (_, Some(request)) => request.clone(),
             (NextPoll::Idle, None) => return PollerAction::WaitForEvent,
             (NextPoll::WaitUntil(moment), None) => return PollerAction::WaitUntil(moment.max(gate)),
         };
@@ -161,8 +166,8 @@ impl PollerCore {
         }
         match self.budget.take(now.mono) {
             Ok(permit) => {
-                match request {
-                    ServiceRequest::Status(id) => self.scheduler.record_sent(id, now),
+                match &request {
+                    ServiceRequest::Status(id) => self.scheduler.record_sent(*id, now),
                     ServiceRequest::Quote(_) | ServiceRequest::UntrackedStatus(_) => {
                         self.single_requests.pop_front();
                         self.scheduler.record_user_request();
@@ -270,7 +275,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        domain::forecast::Forecast,
+        domain::{fixtures, forecast::Forecast},
         schedule::{Expectation, PollContext},
     };
 
@@ -279,6 +284,14 @@ mod tests {
             mono: MonotonicTime(Duration::from_millis(milliseconds)),
             wall: DateTime::UNIX_EPOCH + TimeDelta::milliseconds(milliseconds as i64),
         }
+    }
+
+    fn quote(second: i64) -> ServiceRequest {
+        ServiceRequest::Quote(Box::new(QuoteKey {
+            profile: "default".into(),
+            request: fixtures::quote_request("0xAb"),
+            asked_at: fixtures::at(second),
+        }))
     }
 
     fn core(rps: f64, transactions: i64) -> PollerCore {
@@ -346,16 +359,16 @@ mod tests {
         core.scheduler.set_open(vec![RowId(1)]);
         assert_eq!(core.next(at(0)), PollerAction::WaitForEvent);
         core.scheduler.request(RowId(2), at(0));
-        core.request_once(ServiceRequest::Quote(7));
+        core.request_once(quote(7));
         let asked: Vec<_> = [0, 1_000]
             .map(|moment| {
                 let sent = send(&mut core, at(moment));
-                let request = sent.0;
+                let request = sent.0.clone();
                 end(&mut core, sent, None, at(moment));
                 request
             })
             .into();
-        assert_eq!(asked, [ServiceRequest::Quote(7), ServiceRequest::Status(RowId(2))]);
+        assert_eq!(asked, [quote(7), ServiceRequest::Status(RowId(2))]);
         assert_eq!(core.next(at(59_999)), PollerAction::WaitForEvent);
         assert!(matches!(core.next(at(60_000)), PollerAction::Send(..)), "the pause is over");
     }
@@ -363,18 +376,20 @@ mod tests {
     #[test]
     fn quotes_go_ahead_of_polling_and_take_at_most_every_second_request() {
         let mut core = core(10.0, 20);
-        for quote in [7, 8, 7] {
-            core.request_once(ServiceRequest::Quote(quote));
+        for number in [7, 8, 7] {
+            core.request_once(quote(number));
         }
         let requests: Vec<_> = (0..4)
             .map(|turn| {
                 let sent = send(&mut core, at(1_000 * turn));
-                end(&mut core, (sent.0, sent.1), None, at(1_000 * turn));
-                sent.0
+                let request = sent.0.clone();
+                end(&mut core, sent, None, at(1_000 * turn));
+                request
             })
             .collect();
         let polls = [ServiceRequest::Status(RowId(1)), ServiceRequest::Status(RowId(2))];
-        assert_eq!(requests, [ServiceRequest::Quote(7), polls[0], ServiceRequest::Quote(8), polls[1]]);
+        let [first, second] = polls;
+        assert_eq!(requests, [quote(7), first, quote(8), second]);
     }
 
     #[test]
@@ -405,7 +420,7 @@ mod tests {
         let mut core = core(10.0, 40);
         let mut polls = 0;
         for turn in 0..20 {
-            core.request_once(ServiceRequest::Quote(turn));
+            core.request_once(quote(turn));
             core.scheduler.request(RowId(40 - turn), at(0));
         }
         for turn in 0..20 {
@@ -443,7 +458,7 @@ mod tests {
     #[test]
     fn without_transactions_a_refused_id_stays_refused_until_its_probe_is_due() {
         let mut core = core(10.0, 0);
-        core.request_once(ServiceRequest::Quote(7));
+        core.request_once(quote(7));
         let quote = send(&mut core, at(0));
         let refused = RequestFailure::Unauthorized("invalid".into());
         assert!(end(&mut core, quote, Some(&refused), at(100)).is_some());

@@ -5,12 +5,7 @@
 //! slot. A stopped driver sends no more requests and waits for those in flight. After another process stopped the
 //! polling of a transaction, one more request may go out before the driver reads that change.
 
-use std::{
-    collections::{HashMap, HashSet, hash_map::Entry},
-    pin::pin,
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::HashMap, pin::pin, sync::Arc, time::Duration};
 
 use chrono::{DateTime, TimeDelta, Utc};
 use futures_util::FutureExt;
@@ -48,7 +43,7 @@ use crate::{
     },
     process::lock::KernelLock,
     schedule,
-    store::{AlertQuery, AppliedObservation, FeedReader, Reader, StatusRequest, StoreError, WakeKind},
+    store::{AlertQuery, AppliedObservation, FeedReader, Reader, StoreError, WakeKind},
 };
 
 /// How long a stopped poller waits for the answers that are in flight.
@@ -148,11 +143,8 @@ struct PollerDriver<T> {
     targets: HashMap<RowId, PollTarget>,
     /// The transactions with a request in flight, each with whether the feed changed the transaction since the send.
     in_flight: HashMap<RowId, bool>,
-    /// The quotes to ask for, by their number in the store.
-    quotes: HashMap<i64, QuoteKey>,
-    /// The requests for the status of transactions that aren't tracked, by their number in the store; `None` for a
-    /// request that was sent.
-    untracked: HashMap<i64, Option<StatusRequestKey>>,
+    /// The wanted requests for the status of transactions that aren't tracked, queued or sent.
+    status_requests: Vec<StatusRequestKey>,
     /// The inputs of every poll plan.
     context: PlanContext,
     shortage: Shortage,
@@ -185,8 +177,7 @@ impl<T: ServiceTransport> PollerDriver<T> {
             feed,
             targets: HashMap::new(),
             in_flight: HashMap::new(),
-            quotes: HashMap::new(),
-            untracked: HashMap::new(),
+            status_requests: Vec::new(),
             context: PlanContext {
                 profile: setup.profile.clone(),
                 scope: setup.scope,
@@ -273,17 +264,14 @@ impl<T: ServiceTransport> PollerDriver<T> {
             }
         }
         for quote in read.requests.quotes {
-            self.core.request_once(ServiceRequest::Quote(quote.id));
-            self.quotes.insert(quote.id, quote.key());
+            self.core.request_once(ServiceRequest::Quote(Box::new(quote.key())));
         }
-        let wanted: HashSet<i64> = read.requests.status_requests.iter().map(|request| request.id).collect();
-        self.untracked.retain(|id, _| wanted.contains(id));
-        for StatusRequest { id, key } in read.requests.status_requests {
-            if let Entry::Vacant(entry) = self.untracked.entry(id) {
-                entry.insert(Some(key));
-                self.core.request_once(ServiceRequest::UntrackedStatus(id));
+        for key in &read.requests.status_requests {
+            if !self.status_requests.contains(key) {
+                self.core.request_once(ServiceRequest::UntrackedStatus(Box::new(key.clone())));
             }
         }
+        self.status_requests = read.requests.status_requests;
         let own = changes.changes.iter().filter(|change| change.profile == self.setup.profile);
         for change in own {
             if let (ChangeKind::PollRequested, Some(id)) = (&change.kind, change.transaction) {
@@ -298,25 +286,20 @@ impl<T: ServiceTransport> PollerDriver<T> {
         let PollerSetup { store, transport, clock, profile, .. } = &self.setup;
         let (store, clock, profile) = (store.clone(), clock.clone(), profile.clone());
         let sender = RequestSender { store, transport: Arc::clone(transport), clock, profile };
-        let sending = match request {
-            ServiceRequest::Status(id) => {
-                self.targets.get(&id).cloned().map(|PollTarget { params, status, .. }| {
-                    self.in_flight.insert(id, false);
-                    sender.ask_status(params, status).boxed()
-                })
+        let sending = match &request {
+            ServiceRequest::Status(id) => self.targets.get(id).cloned().map(|PollTarget { params, status, .. }| {
+                self.in_flight.insert(*id, false);
+                sender.ask_status(params, status).boxed()
+            }),
+            ServiceRequest::UntrackedStatus(key) => self
+                .status_requests
+                .contains(key)
+                .then(|| sender.ask_untracked_status(StatusRequestKey::clone(key)).boxed()),
+            ServiceRequest::Quote(quote) => {
+                let claimed = requests::claim_quote(&self.setup, quote, self.setup.clock.now()).await;
+                let claimed = claimed.or_else(|error| self.handle_write_error(error).map(|()| false))?;
+                claimed.then(|| sender.ask_quote(QuoteKey::clone(quote)).boxed())
             }
-            ServiceRequest::UntrackedStatus(id) => {
-                let key = self.untracked.get_mut(&id).and_then(Option::take);
-                key.map(|key| sender.ask_untracked_status(key).boxed())
-            }
-            ServiceRequest::Quote(id) => match self.quotes.remove(&id) {
-                Some(quote) => {
-                    let claimed = requests::claim_quote(&self.setup, &quote, self.setup.clock.now()).await;
-                    let claimed = claimed.or_else(|error| self.handle_write_error(error).map(|()| false))?;
-                    claimed.then(|| sender.ask_quote(quote).boxed())
-                }
-                None => None,
-            },
         };
         match sending {
             Some(sending) => drop(self.requests.spawn(async move { (request, permit, sending.await) })),
@@ -327,11 +310,12 @@ impl<T: ServiceTransport> PollerDriver<T> {
 
     async fn finish_request(&mut self, done: EndedTask) -> Result<(), PollerError> {
         let (request, permit, RequestResult { at, failure, stored }) = done;
-        let has_changed = match request {
-            ServiceRequest::Status(id) => self.in_flight.remove(&id).unwrap_or(false),
-            ServiceRequest::Quote(_) | ServiceRequest::UntrackedStatus(_) => false,
+        let polled = match &request {
+            ServiceRequest::Status(id) => Some(*id),
+            ServiceRequest::Quote(_) | ServiceRequest::UntrackedStatus(_) => None,
         };
-        if let ServiceRequest::Status(_) = request {
+        let has_changed = polled.and_then(|id| self.in_flight.remove(&id)).unwrap_or(false);
+        if polled.is_some() {
             if failure.is_some() || stored.is_err() {
                 self.unrecorded.add(at.mono);
             }
@@ -355,7 +339,7 @@ impl<T: ServiceTransport> PollerDriver<T> {
             let ledger = self.core.budget.ledger();
             journal::log_throttling(&self.setup.profile, &ledger.pace, ledger.limit(), at.mono);
         }
-        if let ServiceRequest::Status(id) = request {
+        if let Some(id) = polled {
             self.replan(id, observed.map(|observed| *observed), has_changed || !is_stored).await?;
         }
         match event {

@@ -28,8 +28,7 @@ impl CommitContent {
             | OperationResult::Reversed(_)
             | OperationResult::Dropped(_)
             | OperationResult::Asked(_)
-            | OperationResult::Claimed(_)
-            | OperationResult::StatusRequested(_) => Self::Everything,
+            | OperationResult::Claimed(_) => Self::Everything,
             OperationResult::Replicated(applied) => {
                 // The replica's position is written even where no operation changed anything.
                 let of_entry = |(_, results): &(_, Vec<_>)| {

@@ -63,7 +63,6 @@ pub(crate) use self::{
         open_transactions::OpenMark,
         pollers::PollerRequests,
         quotes::StoredQuote,
-        status_requests::StatusRequest,
     },
 };
 use self::{

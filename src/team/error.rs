@@ -93,7 +93,9 @@ pub enum TeamError {
     #[error("the TLS connection to {server} failed: {reason}")]
     Tls { server: String, reason: String },
     /// The database has no tables of hoptop.
-    #[error("the database is not a team's store yet; its owner must run `hoptop store init` once")]
+    #[error(
+        "the database is not a team's store yet; its owner must run `hoptop store init` once, or restore the database if it was one"
+    )]
     NotInitialised,
     /// Other members write a format that this hoptop doesn't know.
     #[error(

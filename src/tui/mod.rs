@@ -4,7 +4,6 @@
 //! `step` combines both, and `run` is the loop that performs effects. Each screen and dialog has a folder. The
 //! dashboard uses the store alone, and must never wait for the network.
 
-mod bounded_backend;
 mod burst;
 pub(crate) mod command;
 pub(crate) mod dialogs;

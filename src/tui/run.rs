@@ -28,7 +28,6 @@ use self::{
     frame_pacer::{CountPacer, FrameCause, FramePacer},
 };
 use super::{
-    bounded_backend::bound,
     burst::{BurstDetector, SortedInput},
     dialogs::Dialog,
     effect::Effect,
@@ -41,6 +40,7 @@ use super::{
         System,
         suspension::{SuspendScope, Suspension},
     },
+    terminal::drawn_size,
     theme::Theme,
     view::view,
     view_state_file::ViewStateFile,
@@ -112,7 +112,7 @@ where
         }
         if std::mem::take(&mut dashboard.needs_redraw) {
             // `clear` would ask the terminal for the cursor's position, wait for the reply, and fail without one.
-            let size = terminal.size().map_err(terminal_error)?;
+            let size = drawn_size(terminal.size().map_err(terminal_error)?);
             terminal.resize(size.into()).map_err(terminal_error)?;
         }
     }
@@ -128,9 +128,11 @@ impl Drop for Dashboard {
 }
 
 impl Dashboard {
-    fn start<B: Backend>(terminal: &Terminal<B>, parts: DashboardInputs) -> Result<Self, RunError> {
+    fn start<B: Backend>(terminal: &mut Terminal<B>, parts: DashboardInputs) -> Result<Self, RunError> {
         let DashboardInputs { store, clock, setting, theme, system, export, view_state_path, log } = parts;
-        let size = terminal.size().map_err(terminal_error)?;
+        let size = drawn_size(terminal.size().map_err(terminal_error)?);
+        // The size may have changed since the terminal was taken over.
+        terminal.resize(size.into()).map_err(terminal_error)?;
         let view_state_file = view_state_path.map(ViewStateFile::read);
         let team = store.team();
         let mut model = Model::new(setting, (size.width, size.height));
@@ -260,7 +262,7 @@ impl Dashboard {
                 // Also if the size is unchanged: the terminal may have had another size in between, and lost the
                 // content.
                 self.needs_redraw = true;
-                let size = bound(Size::new(columns, rows));
+                let size = drawn_size(Size::new(columns, rows));
                 self.handle_message(Msg::Resize(size.width, size.height));
             }
             Event::FocusGained => self.system_state.set_focus(true),

@@ -21,9 +21,11 @@ use crossterm::{
         disable_raw_mode, enable_raw_mode,
     },
 };
-use ratatui::{Terminal, backend::CrosstermBackend};
-
-use super::bounded_backend::BoundedBackend;
+use ratatui::{
+    Terminal, TerminalOptions, Viewport,
+    backend::{Backend, CrosstermBackend},
+    layout::Size,
+};
 
 /// Saves the previous title, and restores it (xterm's title stack; other terminals ignore it).
 const KEEP_TITLE: &str = "\x1b[22;2t";
@@ -58,12 +60,18 @@ fn owner() -> MutexGuard<'static, Option<ThreadId>> {
     OWNER.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Returns the part of a terminal that is drawn: a terminal may claim 65535 columns and rows, and a buffer for these
+/// would need all memory.
+pub(super) fn drawn_size(size: Size) -> Size {
+    Size { width: size.width.min(1_500), height: size.height.min(500) }
+}
+
 /// The terminal, while the dashboard has it.
 #[derive(Debug)]
 pub struct TerminalGuard {
     /// The terminal for drawing. It is never dropped: ratatui's `drop` prints to standard error if the terminal is
     /// gone, and panics if standard error is gone too. `restore` restores the cursor instead.
-    pub terminal: ManuallyDrop<Terminal<BoundedBackend<CrosstermBackend<Stdout>>>>,
+    pub terminal: ManuallyDrop<Terminal<CrosstermBackend<Stdout>>>,
 }
 
 impl TerminalGuard {
@@ -72,7 +80,10 @@ impl TerminalGuard {
         // With NO_COLOR crossterm omits bold and reverse too, so the theme handles the variable.
         force_color_output(true);
         take()?;
-        let terminal = Terminal::new(BoundedBackend(CrosstermBackend::new(io::stdout()))).inspect_err(|_| restore())?;
+        let backend = CrosstermBackend::new(io::stdout());
+        let area = backend.size().inspect_err(|_| restore()).map(drawn_size)?.into();
+        let terminal = Terminal::with_options(backend, TerminalOptions { viewport: Viewport::Fixed(area) })
+            .inspect_err(|_| restore())?;
         Ok(Self { terminal: ManuallyDrop::new(terminal) })
     }
 }

@@ -15,7 +15,7 @@ pub(crate) enum Typed<'a> {
 }
 
 impl Typed<'_> {
-    /// Returns the code of the key; `Null`, which no key has, for a pasted text.
+    /// Returns the code of the key; `Null`, which no terminal sends for a key, for a pasted text.
     pub(crate) fn code(self) -> KeyCode {
         match self {
             Self::Key(key) => key.code,

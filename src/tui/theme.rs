@@ -103,9 +103,16 @@ impl Theme {
         self.glyphs().choose(" · ", "  ")
     }
 
-    /// Returns a shipped theme. Without colours it looks like mono, under its own name.
+    /// Returns a shipped theme. Without colours it looks like mono, with 16 like default, under its own name.
     pub fn shipped(shipped: ShippedTheme, display: DisplayOptions) -> Self {
-        let shown = if display.color { shipped } else { ShippedTheme::Mono };
+        let shown = match (display.color, display.depth, shipped) {
+            (false, ..) => ShippedTheme::Mono,
+            // The nearest of so few colours would be the same for different meanings.
+            (true, ColorDepth::Sixteen, ShippedTheme::Light | ShippedTheme::Dark | ShippedTheme::ColorBlind) => {
+                ShippedTheme::Default
+            }
+            (true, _, shipped) => shipped,
+        };
         Self::of(shipped.name(), Palette::shipped(shown, display.depth), display)
     }
 

@@ -50,7 +50,14 @@ impl OneShotFixture {
 
     fn quote(&self, flags: &[&str]) -> ProcessOutput {
         let mut words = vec!["quote", "--from-chain", "42161", "--from-token", "0xaf88", "--to-chain", "8453"];
-        words.extend(["--to-token", "0x8335", "--from-address", WALLET, "--to-address", "0xdef"]);
+        words.extend([
+            "--to-token",
+            "0x8335",
+            "--from-address",
+            WALLET,
+            "--to-address",
+            "0xDef0000000000000000000000000000000000def",
+        ]);
         if !flags.contains(&"--from-amount") {
             words.extend(["--from-amount", "25000000"]);
         }
@@ -237,7 +244,7 @@ fn failure_on_the_way_names_the_proxy_without_its_credentials() {
     command.env("HTTPS_PROXY", "http://me:canary@127.0.0.1:1").env_remove("NO_PROXY").env_remove("no_proxy");
     let checked = ProcessOutput::new(command.output().unwrap());
     checked.assert_exit(6, &[]);
-    let reason = "service.invalid (through the proxy 127.0.0.1:1) refuses the connection";
+    let reason = "the proxy 127.0.0.1:1 on the way to service.invalid refuses the connection";
     assert!(checked.out.contains(reason) && !checked.out.contains("canary"), "{checked:?}");
 }
 

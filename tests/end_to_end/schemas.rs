@@ -91,7 +91,7 @@ fn each_json_output_conforms_to_its_schema() {
     let wallet = "0xAbc0000000000000000000000000000000000abc";
     let quote =
         ["quote", "--from-chain", "42161", "--from-token", "0xaf88", "--to-chain", "8453", "--to-token", "0x8335"];
-    let more = ["--from-address", wallet, "--to-address", "0xdef", "--from-amount", "25000000", "--json"];
+    let more = ["--from-address", wallet, "--to-address", wallet, "--from-amount", "25000000", "--json"];
     check("quote", &[&quote[..], &more].concat());
 }
 

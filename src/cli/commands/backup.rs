@@ -167,9 +167,11 @@ mod tests {
     #[test]
     fn backup_refuses_the_store_and_a_folder_as_target() {
         let mut fixture = CommandFixture::new();
-        for (file, word) in
-            [(fixture.store.path().to_owned(), "belongs to the store"), (fixture.folder.path().to_owned(), "folder")]
-        {
+        for (file, word) in [
+            (fixture.store.path().to_owned(), "belongs to the store"),
+            (fixture.folder.path().to_owned(), "folder"),
+            ("-".into(), "can't go through a pipe"),
+        ] {
             let refused = fixture
                 .run(|cx| backup(&BackupArgs { file: Some(file), force: true, daily: false }, cx))
                 .2

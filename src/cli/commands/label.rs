@@ -142,6 +142,13 @@ mod tests {
         assert_eq!(run(&mut fixture, &words).0, "no change: the labels are already as you want them\n");
         fixture.run(|cx| undo::undo(&Default::default(), cx).unwrap());
         assert_eq!(labels(&fixture), [vec!["old", "vip"], vec!["old"]]);
+        // A filter can't tell these apart.
+        assert_eq!(
+            run(&mut fixture, &[&first, "--add", "VIP"]).0,
+            "no change: the labels are already as you want them\n"
+        );
+        run(&mut fixture, &[&first, "--remove", "Vip"]);
+        assert_eq!(labels(&fixture), [["old"], ["old"]]);
     }
 
     #[test]

@@ -72,7 +72,7 @@ pub(crate) struct QuoteArgs {
     /// The user's address on the source chain, which receives a refund
     #[arg(long, value_name = "ADDRESS")]
     from_address: String,
-    /// The recipient's address on the destination chain [default: the same as --from-address]
+    /// The recipient's address on the destination chain [default: the same as --from-address, on EVM chains]
     #[arg(long, value_name = "ADDRESS")]
     to_address: Option<String>,
     /// Request call data too (quoteOnly: false); the service limits such requests for each wallet

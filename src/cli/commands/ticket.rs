@@ -132,6 +132,16 @@ mod tests {
     }
 
     #[test]
+    fn part_of_a_hash_is_no_ticket() {
+        let (mut fixture, [first, second]) = tracked();
+        for word in [&second, &second[..8], "0x0000…0002"] {
+            let (_, err, exit) = run(&mut fixture, &[&first, word], false);
+            assert!(err.starts_with("the last word is a hash") && exit == Exit::Usage, "{word}: {err}");
+        }
+        assert_eq!(run(&mut fixture, &[&first, "0xabc"], false).2, Exit::Success, "too short for a hash");
+    }
+
+    #[test]
     fn ticket_is_removed() {
         let (mut fixture, [first, second]) = tracked();
         run(&mut fixture, &[&first, &second, "SUP-1"], false);

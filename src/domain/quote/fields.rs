@@ -93,7 +93,8 @@ impl QuoteRequest {
             None => from_address.clone(),
         };
         if let (None, Some(from), Some(to)) = (value(QuoteField::ToAddress), &from_chain, &to_chain)
-            && has_evm_addresses(from) != has_evm_addresses(to)
+            && from != to
+            && !(has_evm_addresses(from) && has_evm_addresses(to))
         {
             let reason =
                 format!("an address on chain {from} isn't one on chain {to}; give the recipient's address there");

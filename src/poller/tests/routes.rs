@@ -1,6 +1,9 @@
 //! Tests of requests that people ask for and that poll no tracked transaction, through the real driver.
 
+use chrono::SubsecRound;
+
 use super::*;
+use crate::domain::operation::StatusRequestKey;
 
 impl PollerFixture {
     async fn ask_quote(&self, from_address: &'static str, seconds: i64) -> i64 {
@@ -89,8 +92,9 @@ async fn status_of_an_untracked_transaction_is_asked_for_once() {
     let poller = fixture.start(|_| ConnectionBehavior::Fine);
     poller.wait_for_requests(1).await;
     let wanted_until = fixture.clock.now().wall + TimeDelta::seconds(30);
-    let request = Operation::RequestStatus { profile: "default".into(), params: params.clone(), wanted_until };
-    let key = fixture.apply(request).await.status_requested().unwrap().key;
+    let (profile, asked_at) = ("default".to_owned(), fixture.clock.now().wall.trunc_subsecs(3));
+    let key = StatusRequestKey { profile: profile.clone(), params: params.clone(), asked_at };
+    fixture.apply(Operation::RequestStatus { profile, params: params.clone(), wanted_until }).await;
     // The request is still pending at each of these changes.
     for _ in 0..4 {
         fixture.advance(Duration::from_millis(200)).await;

@@ -112,10 +112,11 @@ fn plan(db: &Connection, edit: &Edit, stamp: &Stamp) -> Result<Vec<EditStep>> {
 
 /// Returns the steps that add labels and remove others. A label that the author has added already gets no step.
 fn plan_labels(tx: &TransactionHeader, add: &[String], remove: &[String], author: Option<&str>) -> Vec<EditStep> {
-    // As a filter compares labels.
+    // The same spelling, or else one that a filter doesn't tell apart.
     let present = |label: &String| {
         let lower = label.to_lowercase();
-        tx.labels.iter().enumerate().find(|(_, present)| present.to_lowercase() == lower)
+        let same = tx.labels.iter().enumerate().find(|(_, present)| *present == label);
+        same.or_else(|| tx.labels.iter().enumerate().find(|(_, present)| present.to_lowercase() == lower))
     };
     let author_of = |index: usize| tx.authors.labels.get(index).cloned().flatten();
     let step = |label: &String, is_added, is_repeated, by| EditStep::Label {

@@ -29,8 +29,7 @@ use super::{
     body_storage::BodyStorage,
     error::{Result, StoreError},
     tables::{
-        changes, identifiers, notification_cursors, pollers, quotes as quotes_table, search_index,
-        status_requests::{self, StatusRequest},
+        changes, identifiers, notification_cursors, pollers, quotes as quotes_table, search_index, status_requests,
     },
 };
 use crate::domain::{
@@ -66,8 +65,6 @@ pub enum OperationResult {
     Asked(QuoteSubmission),
     /// The result of [`Operation::ClaimQuote`]: whether the request is to be sent.
     Claimed(bool),
-    /// The result of [`Operation::RequestStatus`].
-    StatusRequested(Box<StatusRequest>),
     /// The result of applying entries of a team's log.
     Replicated(Box<AppliedEntries>),
     /// The body of an answer that a light replica read from the team's log; `None` if the log no longer has it.
@@ -109,8 +106,6 @@ outcomes! {
     asked Asked QuoteSubmission;
     /// Whether a claimed request is to be sent.
     claimed Claimed bool;
-    /// The request for a status.
-    status_requested StatusRequested Box<StatusRequest>;
     /// The result of applying entries.
     replicated Replicated Box<AppliedEntries>;
     /// The body of an answer.
@@ -149,8 +144,7 @@ pub(crate) fn apply(db: &Transaction<'_>, envelope: &Envelope, storage: BodyStor
         Operation::AnswerQuote { quote, observation } => quotes::answer(db, quote, observation, at).map(done),
         Operation::RequestStatus { profile, params, wanted_until } => {
             let key = StatusRequestKey { profile: profile.clone(), params: params.clone(), asked_at: at };
-            let request = status_requests::insert(db, key, *wanted_until)?;
-            Ok(OperationResult::StatusRequested(Box::new(request)))
+            status_requests::insert(db, &key, *wanted_until).map(done)
         }
         Operation::AnswerStatus { request, observation } => {
             status_requests::set_answer(db, request, observation, at).map(done)

@@ -6,11 +6,10 @@ use rusqlite::{Connection, params};
 use super::{
     columns, open_transactions,
     quotes::{self, StoredQuote},
-    status_requests::{self, StatusRequest},
-    transactions,
+    status_requests, transactions,
 };
 use crate::{
-    domain::{ids::RowId, poller::PollerReport, polling::PollingState},
+    domain::{ids::RowId, operation::StatusRequestKey, poller::PollerReport, polling::PollingState},
     store::{error::Result, reader::Reader, statement::CachedStatements},
 };
 
@@ -27,7 +26,7 @@ pub struct PollerRequests {
     /// The quote requests that are still wanted and not claimed, oldest first.
     pub quotes: Vec<StoredQuote>,
     /// The requests for the status of transactions that aren't tracked, still wanted and not answered, oldest first.
-    pub status_requests: Vec<StatusRequest>,
+    pub status_requests: Vec<StatusRequestKey>,
 }
 
 impl Reader {

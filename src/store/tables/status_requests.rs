@@ -18,15 +18,6 @@ use crate::{
 /// How long a request is kept after the moment until which its answer was wanted: the clocks of a team's machines differ.
 const MAX_KEPT: Duration = Duration::from_secs(5 * 60);
 
-/// A request for the status of a transaction that isn't tracked.
-#[derive(Clone, Debug, PartialEq)]
-pub struct StatusRequest {
-    /// The number of the request in this store.
-    pub id: i64,
-    /// The key of the request, which is valid in every store.
-    pub key: StatusRequestKey,
-}
-
 impl Reader {
     /// Returns the answer to a request for a status, and when it arrived; `None` without one.
     pub fn status_answer(&self, request: &StatusRequestKey) -> Result<Option<(Observation, DateTime<Utc>)>> {
@@ -41,13 +32,12 @@ impl Reader {
 
 /// Returns the requests of a profile that may still be wanted at `at` and aren't answered, oldest first. The clock of the
 /// machine that made a request may be slow. A process that no longer waits deletes its request.
-pub(crate) fn pending(db: &Connection, profile: &str, at: DateTime<Utc>) -> Result<Vec<StatusRequest>> {
-    let sql = "SELECT id, params, asked_at FROM status_requests
+pub(crate) fn pending(db: &Connection, profile: &str, at: DateTime<Utc>) -> Result<Vec<StatusRequestKey>> {
+    let sql = "SELECT params, asked_at FROM status_requests
                WHERE profile = ? AND answered_at IS NULL AND wanted_until > ? ORDER BY id";
     let read = |row: &Row<'_>| {
-        let asked_at = columns::moment_from(row.get(2)?);
-        let key = StatusRequestKey { profile: profile.to_owned(), params: columns::from_json(row, 1)?, asked_at };
-        Ok(StatusRequest { id: row.get(0)?, key })
+        let asked_at = columns::moment_from(row.get(1)?);
+        Ok(StatusRequestKey { profile: profile.to_owned(), params: columns::from_json(row, 0)?, asked_at })
     };
     let mut statement = db.prepare_cached(sql)?;
     let after = columns::moment(at) - columns::span(MAX_KEPT);
@@ -55,13 +45,12 @@ pub(crate) fn pending(db: &Connection, profile: &str, at: DateTime<Utc>) -> Resu
 }
 
 /// Inserts a request.
-pub(crate) fn insert(db: &Connection, key: StatusRequestKey, wanted_until: DateTime<Utc>) -> Result<StatusRequest> {
+pub(crate) fn insert(db: &Connection, key: &StatusRequestKey, wanted_until: DateTime<Utc>) -> Result<()> {
     let [asked_at, wanted_until] = [key.asked_at, wanted_until].map(columns::moment);
     db.run(
         "INSERT INTO status_requests (profile, params, asked_at, wanted_until) VALUES (?, ?, ?, ?)",
         params![key.profile, columns::to_json(&key.params)?, asked_at, wanted_until],
-    )?;
-    Ok(StatusRequest { id: db.last_insert_rowid(), key })
+    )
 }
 
 /// Deletes the requests that nobody waits for at `at`: their process was killed, or couldn't reach the team's database.

@@ -430,10 +430,12 @@ fn apply_each(store: &Store, drafts: &[TimedOperation]) -> Vec<(Operation, DateT
             }
         };
         let outcome = testing::apply(&as_someone(store, millis(now)), operation.clone(), millis(now));
-        match &outcome {
-            Ok(OperationResult::Asked(QuoteSubmission::Pending { quote, .. })) => quotes.push(QuoteKey::clone(quote)),
-            Ok(OperationResult::StatusRequested(request)) => statuses.push(request.key.clone()),
-            _ => {}
+        if let Ok(OperationResult::Asked(QuoteSubmission::Pending { quote, .. })) = &outcome {
+            quotes.push(QuoteKey::clone(quote));
+        }
+        if let (Operation::RequestStatus { profile, params, .. }, Ok(_)) = (&operation, &outcome) {
+            let (profile, params) = (profile.clone(), params.clone());
+            statuses.push(StatusRequestKey { profile, params, asked_at: millis(now) });
         }
         applied.push((operation, millis(now), outcome.is_ok()));
     }
@@ -441,9 +443,10 @@ fn apply_each(store: &Store, drafts: &[TimedOperation]) -> Vec<(Operation, DateT
 }
 
 fn request_status(store: &Store, number: i64, seconds: i64) -> StatusRequestKey {
-    let profile = "default".to_owned();
-    let request = Operation::RequestStatus { profile, params: fixtures::params(number), wanted_until: at(60) };
-    testing::apply(store, request, at(seconds)).unwrap().status_requested().unwrap().key
+    let (profile, params) = ("default".to_owned(), fixtures::params(number));
+    let request = Operation::RequestStatus { profile: profile.clone(), params: params.clone(), wanted_until: at(60) };
+    testing::apply(store, request, at(seconds)).unwrap();
+    StatusRequestKey { profile, params, asked_at: at(seconds) }
 }
 
 fn alert_key(reader: &Reader, id: i64) -> AlertKey {
@@ -809,7 +812,7 @@ fn status_request_lasts_until_it_is_read_or_nobody_waits_or_its_transaction_is_d
     }
     let deleted = Operation::Delete { transactions: vec![testing::key(&store, row)] };
     testing::apply(&store, deleted, at(12)).unwrap();
-    assert_eq!(pending(13).iter().map(|request| request.key.params.clone()).collect::<Vec<_>>(), [fixtures::params(2)]);
+    assert_eq!(pending(13).iter().map(|request| request.params.clone()).collect::<Vec<_>>(), [fixtures::params(2)]);
     let report = || Operation::ReportPolling { profile: "default".into(), report: Box::new(PollerReport::default()) };
     testing::apply(&store, report(), at(60 + 300)).unwrap();
     assert_eq!(count(), 1, "the clocks of machines differ");
@@ -827,7 +830,7 @@ fn damaged_request_hides_no_other_request() {
     let damage = "UPDATE status_requests SET params = '{' WHERE id = 1; UPDATE quotes SET request = CAST(x'ff' AS TEXT) WHERE id = 1";
     Connection::open(store.path()).unwrap().execute_batch(damage).unwrap();
     let wanted = store.reader().unwrap().poller_requests("default", at(9)).unwrap();
-    assert_eq!(wanted.status_requests.iter().map(|request| &request.key).collect::<Vec<_>>(), [&second]);
+    assert_eq!(wanted.status_requests, std::slice::from_ref(&second));
     assert_eq!(wanted.quotes.iter().map(|quote| quote.id).collect::<Vec<_>>(), [sound]);
     testing::apply(&store, Operation::Delete { transactions: vec![testing::key(&store, row)] }, at(10)).unwrap();
 }

@@ -191,7 +191,7 @@ pub struct Model {
     pub deletion_asked: Option<Vec<RowId>>,
     /// The name of the theme of the settings; `None` while colours are off, so that no other theme can be chosen.
     pub configured_theme: Option<String>,
-    /// The effects that `update` returns at its end.
+    /// The effects of the present message; empty between two messages.
     pub effects: Vec<Effect>,
     /// The tour of the demo.
     pub tour: Tour,
@@ -382,6 +382,16 @@ impl Model {
     pub fn is_open(&self) -> bool {
         let screen = if self.is_side_screen() { self.previous_screen } else { self.screen };
         screen == Screen::Detail
+    }
+
+    /// Returns the number of marked transactions that the present view doesn't show; 0 while only a part of a long view is
+    /// loaded, so that the number isn't known.
+    pub(crate) fn marks_outside_view(&self) -> usize {
+        let part = &self.list.part;
+        match part.has_more_before || part.has_more_after {
+            true => 0,
+            false => self.marks.count() - part.rows.iter().filter(|row| self.marks.contains(**row)).count(),
+        }
     }
 
     /// Returns the active alerts of a transaction.

@@ -20,7 +20,7 @@ use crate::{
             clipboard::{CopyMethod, TERMINAL_LIMIT},
             suspension::SuspendScope,
         },
-        terminal::TerminalRequest,
+        terminal::{TerminalRequest, drawn_size},
     },
 };
 
@@ -131,7 +131,7 @@ impl Dashboard {
         // Title, mouse mode, size and focus may have changed in the meantime.
         (self.system_state.title, self.system_state.has_mouse, self.system_state.is_focused) =
             (String::new(), false, true);
-        let size = terminal.size().map_err(terminal_error)?;
+        let size = drawn_size(terminal.size().map_err(terminal_error)?);
         self.needs_redraw = true;
         self.pace.request(FrameCause::Input);
         self.handle_message(Msg::Resize(size.width, size.height));

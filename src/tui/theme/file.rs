@@ -136,13 +136,6 @@ static SHIPPED_FILES: [OnceLock<Option<ThemeFile>>; ShippedTheme::ALL.len()] =
 impl Palette {
     /// Returns a shipped theme's styles.
     pub(super) fn shipped(shipped: ShippedTheme, depth: ColorDepth) -> Self {
-        let shipped = match (shipped, depth) {
-            // The nearest of so few colours would be the same for different meanings.
-            (ShippedTheme::Light | ShippedTheme::Dark | ShippedTheme::ColorBlind, ColorDepth::Sixteen) => {
-                ShippedTheme::Default
-            }
-            (shipped, _) => shipped,
-        };
         let file = SHIPPED_FILES.get(shipped as usize);
         // A test checks that each can be read.
         let file = file.and_then(|file| file.get_or_init(|| toml_text::parse(shipped.text()).ok()).as_ref());

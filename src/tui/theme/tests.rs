@@ -47,10 +47,11 @@ fn themes_with_their_own_background_have_enough_contrast() {
 }
 
 #[test]
-fn what_needs_somebody_never_looks_dim() {
+fn severities_differ_from_each_other_and_from_dim_text() {
     for shipped in ShippedTheme::ALL.into_iter().filter(|shipped| *shipped != ShippedTheme::Mono) {
         for depth in [ColorDepth::True, ColorDepth::Indexed, ColorDepth::Sixteen] {
-            let Palette { critical, warning, dim, .. } = palette(shipped, depth);
+            let theme = Theme::shipped(shipped, DisplayOptions { color: true, depth, ..DisplayOptions::default() });
+            let [critical, warning, dim] = [theme.critical(), theme.warning(), theme.dim()];
             for (one, other) in [(critical, warning), (critical, dim), (warning, dim)] {
                 assert_ne!(one.fg, other.fg, "{} {depth:?}", shipped.name());
             }

@@ -4,7 +4,7 @@
 
 use crate::{
     clock::{MonotonicTime, Now},
-    domain::{alert::Alert, ids::RowId, operation::Edit},
+    domain::{alert::Alert, ids::RowId, operation::Edit, text},
     store::ImportToUndo,
     tui::{
         command::{CommandId, TargetKind},
@@ -93,13 +93,13 @@ pub(crate) fn confirm_undo(model: &mut Model, import: ImportToUndo) {
         Dialog::Menu(Menu::confirm(title, "They are kept, but no longer polled. Redo polls them again.", yes));
 }
 
-/// Stops polling the targets, after a confirmation if there are several.
+/// Stops polling the targets, after a confirmation if there are several or hidden ones.
 pub(crate) fn untrack(model: &mut Model, now: MonotonicTime) {
     match targets(model, now) {
         rows if rows.is_empty() => {}
-        rows if rows.len() > 1 => {
+        rows if rows.len() > 1 || model.marks_outside_view() > 0 => {
             let count = rows.len();
-            let title = format!("Stop polling {count} transactions?");
+            let title = format!("Stop polling {}?", text::counted(count, "transaction"));
             let consequences = consequences_of_untrack(model, &rows);
             let untrack = Effect::Write(Write::Edit(Edit::Untrack { transactions: rows }));
             let yes = (format!("yes, stop polling all {count}"), MenuChoice::Do(untrack));
@@ -109,7 +109,7 @@ pub(crate) fn untrack(model: &mut Model, now: MonotonicTime) {
     }
 }
 
-/// Returns what happens to these transactions once they are untracked: in detail for those in the present view.
+/// Returns what happens to these transactions once they are untracked, as far as they are loaded.
 fn consequences_of_untrack(model: &Model, rows: &[RowId]) -> String {
     let loaded = rows.iter().filter_map(|row| model.transactions.get(row));
     let settled = loaded.filter(|tx| tx.is_settled()).count();
@@ -124,10 +124,10 @@ fn consequences_of_untrack(model: &Model, rows: &[RowId]) -> String {
         1 => " Their alert ends.".to_owned(),
         many => format!(" Their {many} alerts end."),
     };
-    let hidden = match rows.iter().filter(|row| !model.transactions.contains_key(row)).count() {
+    let hidden = match model.marks_outside_view() {
         0 => String::new(),
-        1 => " One is not in this view; its alerts end too.".to_owned(),
-        many => format!(" {many} are not in this view; their alerts end too."),
+        1 => " One is not in this view; any alerts of it end too.".to_owned(),
+        many => format!(" {many} are not in this view; any alerts of theirs end too."),
     };
     format!("They are kept, but no longer polled.{settled}{alerts}{hidden}")
 }

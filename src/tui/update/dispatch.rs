@@ -63,7 +63,7 @@ fn choose_selected(model: &mut Model) {
     }
 }
 
-/// Calls the function of a command.
+/// Calls the function of a command. The table's closures get the types of their parameters from it.
 fn call(perform: impl FnOnce(&mut Model, Now), model: &mut Model, now: Now) {
     perform(model, now);
 }

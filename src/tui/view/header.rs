@@ -86,7 +86,7 @@ fn build_line(context: &DrawContext<'_>, width: u16, is_long: bool) -> (Line<'st
         spans.push(Span::styled(format!("  TEAM {} online", team.online_count()), theme.dim()));
     }
     let local = context.now.wall.with_timezone(&context.model.setting.zone);
-    let time = local.format(if wide { "%H:%M:%S %:z " } else { "%H:%M:%S " }).to_string().replace("+00:00", "UTC");
+    let mut time = local.format(if wide { "%H:%M:%S %:z " } else { "%H:%M:%S " }).to_string().replace("+00:00", "UTC");
     let mut badges = if wide { alert_badges(context) } else { Vec::new() };
     let used = |spans: &[Span<'_>]| spans.iter().map(|span| width::display_width(&span.content)).sum::<usize>();
     let room = |spans: &[Span<'_>]| usize::from(width).saturating_sub(used(spans));
@@ -102,11 +102,18 @@ fn build_line(context: &DrawContext<'_>, width: u16, is_long: bool) -> (Line<'st
         }
     }
     let room = room(&spans);
-    let badge_count = badges.len();
+    let is_firing = !badges.is_empty() && firing > 0;
     while !badges.is_empty() && used(&badges) + 1 + width::display_width(&time) >= room {
         badges.pop();
     }
-    let has_badges = badge_count == 0 || !badges.is_empty();
+    let lacks_alerts = is_firing && badges.is_empty();
+    // The time goes last: it is on every screen, the number of alerts only here.
+    if let (true, Some(first)) = (lacks_alerts && !is_long, alert_badges(context).into_iter().next())
+        && width::display_width(&first.content) + 1 < room
+    {
+        badges.push(first);
+        time.clear();
+    }
     if room > width::display_width(&time) {
         let gap = room - used(&badges) - usize::from(!badges.is_empty()) - width::display_width(&time);
         spans.push(Span::raw(" ".repeat(gap)));
@@ -117,7 +124,7 @@ fn build_line(context: &DrawContext<'_>, width: u16, is_long: bool) -> (Line<'st
         }
         spans.splice(before_tabs..before_tabs, badges);
     }
-    (Line::from(spans), has_badges)
+    (Line::from(spans), !lacks_alerts)
 }
 
 /// Returns the numbers of firing alerts by severity, and of handled alerts.

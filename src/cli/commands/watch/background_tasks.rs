@@ -139,7 +139,12 @@ impl TaskContext<'_> {
             ServiceManager::of_process().report_stopping();
         }
         let stopped = poller.stop().await;
-        join_all(started.into_iter().map(|notifier| notifier.finish(notifiers::COMMAND_GRACE))).await;
+        let all_sent = join_all(started.into_iter().map(|notifier| notifier.finish(notifiers::COMMAND_GRACE))).await;
+        if all_sent.contains(&false) {
+            self.print(
+                "the watch ended before all events were sent; a webhook gets the rest later, `on_event` doesn't",
+            );
+        }
         stopped.map(|()| next)
     }
 

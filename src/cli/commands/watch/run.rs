@@ -98,8 +98,8 @@ impl<'a> WatchRun<'a> {
         })
     }
 
-    /// Waits until this machine has what its team has written, if the watch ends once all is settled, which an older copy
-    /// can't show. Returns the exit code if the watch ends before.
+    /// Waits until this machine has what its team has written, if the watch ends once all is settled. The input of a watch
+    /// waits for the team by itself. Returns the exit code if the watch ends before.
     pub(super) async fn wait_for_team(
         &self,
         store: &Store,
@@ -107,7 +107,10 @@ impl<'a> WatchRun<'a> {
         end: Option<MonotonicTime>,
         signal: impl Future<Output = Exit>,
     ) -> Option<Exit> {
-        let mut status = store.team().filter(|_| self.args.until_settled)?;
+        let mut status = store.team().filter(|_| self.args.until_settled && !self.args.is_piped())?;
+        if status.borrow().link != TeamLink::Live {
+            self.print_line("waiting for the team's store: an older copy can't show that all is settled");
+        }
         tokio::select! {
             status = status.wait_for(|status| matches!(status.link, TeamLink::Live | TeamLink::Refused { .. })) => {
                 let TeamLink::Refused { reason } = &status.ok()?.link else { return None };
@@ -294,7 +297,8 @@ impl<'a> WatchRun<'a> {
         }
     }
 
-    /// Prints once that answers can't be stored, with the reason. Returns an error if the fault is lasting.
+    /// Prints once that answers can't be stored, with the reason, and once that they can again. Returns an error if the
+    /// fault is lasting.
     fn check_store_fault(&mut self, fault: Option<StoreFault>) -> Result<()> {
         if let Some(fault) = fault.as_ref().filter(|fault| self.fault.as_ref() != Some(*fault)) {
             let error = StoreError::from(fault.clone());
@@ -302,6 +306,8 @@ impl<'a> WatchRun<'a> {
                 return Err(error.into());
             }
             self.print_line(&text::clean(&fault.to_string()));
+        } else if fault.is_none() && self.fault.is_some() {
+            self.print_line("the store can be written again");
         }
         self.fault = fault;
         Ok(())
@@ -325,7 +331,8 @@ impl<'a> WatchRun<'a> {
                 // Another process that polls doesn't report again what was active before the watch. The own poller finds
                 // out anew, but doesn't send a request during the rest after a 429.
                 let outage = own.find_map(|alert| alert.rule.outage());
-                profile.outage = outage.filter(|outage| profile.is_other_polling || *outage == Outage::Throttled);
+                profile.outage = outage
+                    .filter(|outage| profile.is_other_polling || *outage == Outage::Throttled && profile.is_resting);
             }
             // Transactions that were chosen before stay chosen.
             self.chosen.extend(std::mem::take(&mut snapshot.chosen));

@@ -104,20 +104,22 @@ fn delete(model: &mut Model, confirmation: &str, now: Now) {
     let subject = match rows.as_slice() {
         [] => return,
         [row] => model.transactions.get(row).map(|tx| tx.params.transaction_id.short("…")),
-        rows => Some(match rows.iter().filter(|row| !model.transactions.contains_key(row)).count() {
-            0 => format!("the {} marked transactions", rows.len()),
-            hidden => format!("the {} marked transactions, {hidden} of them not in this view,", rows.len()),
-        }),
+        rows => Some(format!("the {} marked transactions", rows.len())),
     };
     let subject = subject.unwrap_or_else(|| "the marked transaction".into());
+    let hidden = model.marks_outside_view();
     let asked = model.deletion_asked.take();
-    if confirmation == "yes" && asked.is_none_or(|asked| asked == rows) {
+    if confirmation == "yes" && asked.map_or(hidden == 0, |asked| asked == rows) {
         return model.effects.push(Effect::Delete(rows));
     }
     model.deletion_asked = Some(rows);
     let [colon, untrack] = [CommandId::CommandLine, CommandId::Untrack].map(|id| model.setting.keys.shown(id));
+    let hidden = match hidden {
+        0 => String::new(),
+        hidden => format!(" Not in this view: {hidden}."),
+    };
     let ask = format!(
-        "This deletes {subject} permanently, with all history: type {colon}delete yes to confirm. {untrack} only stops polling."
+        "This deletes {subject} permanently, with all history: type {colon}delete yes to confirm.{hidden} {untrack} only stops polling."
     );
     actions::refuse(model, ask, now.mono)
 }

@@ -47,9 +47,15 @@ pub(crate) fn on_input(model: &mut Model, typed: Typed<'_>, now: Now) {
         (_, KeyCode::Enter) => ask(model, now),
         (_, KeyCode::Tab | KeyCode::Down) => form.move_by(1),
         (_, KeyCode::BackTab | KeyCode::Up) => form.move_by(-1),
-        (QuoteStage::Answered(answer), code) if code != KeyCode::Null || answer.quote_id().is_some() => {
+        (QuoteStage::Answered(answer), _)
+            if let Typed::Pasted(hash) = typed
+                && answer.quote_id().is_some() =>
+        {
+            form.stage = tracking(answer.clone(), text::clean(hash));
+        }
+        (QuoteStage::Answered(answer), code) if matches!(typed, Typed::Key(_)) => {
             let answer = answer.clone();
-            on_answer_input(model, answer, typed, now)
+            on_answer_key(model, answer, code, now)
         }
         (_, _) => {
             let input = form.inputs.get_mut(form.cursor);
@@ -60,15 +66,19 @@ pub(crate) fn on_input(model: &mut Model, typed: Typed<'_>, now: Now) {
     }
 }
 
-/// Applies a key, or a pasted hash to track, while the answer takes the keys.
-fn on_answer_input(model: &mut Model, answer: QuoteOutcome, typed: Typed<'_>, now: Now) {
+/// Returns the stage in which a transfer of this quote with this hash is tracked.
+fn tracking(answer: QuoteOutcome, hash: String) -> QuoteStage {
+    QuoteStage::Tracking { answer, hash: Input::new(hash), error: None, is_sent: false }
+}
+
+/// Applies a key while the answer takes the keys.
+fn on_answer_key(model: &mut Model, answer: QuoteOutcome, code: KeyCode, now: Now) {
     let id = answer.quote_id().map(str::to_owned);
-    match (typed.code(), id) {
+    match (code, id) {
         (KeyCode::Char('y'), Some(id)) => model.effects.push(Effect::Copy(id)),
-        (KeyCode::Char('T' | 't') | KeyCode::Null, Some(_)) => {
+        (KeyCode::Char('T' | 't'), Some(_)) => {
             if let Dialog::Quote(form) = &mut model.dialog {
-                let hash = if let Typed::Pasted(hash) = typed { text::clean(hash) } else { String::new() };
-                form.stage = QuoteStage::Tracking { answer, hash: Input::new(hash), error: None, is_sent: false };
+                form.stage = tracking(answer, String::new());
             }
         }
         (KeyCode::Char('y' | 'T' | 't'), None) => {

@@ -12,6 +12,7 @@ use ratatui::{
 };
 
 use crate::{
+    domain::text::counted,
     presentation::width,
     tui::{
         command::CommandId,
@@ -32,17 +33,21 @@ pub(crate) fn draw(
 ) {
     let room = usize::from(pane.width).saturating_sub(4);
     let close = context.key(CommandId::Back);
-    let hidden = scroll_end(text, pane);
-    let more = match hidden {
-        0 => String::new(),
-        _ => format!("   {} {} {hidden} more lines", context.key(CommandId::Down), context.key(CommandId::Up)),
-    };
-    let foot = format!(" {close} closes{more}   no clipboard? select the text with the mouse ");
+    let scroll = scroll.min(scroll_end(text, pane));
+    let following = scroll_end(text, pane) - scroll;
     // A doubt matters more than the way in which the text was copied, which then is at the bottom.
     let ((after, style), (below, below_style)) = match (warning, copied(context)) {
         ("", copied) => (copied, Default::default()),
         (warning, copied) => ((warning.to_owned(), context.theme.warning()), copied),
     };
+    let hint = match (following, below.is_empty()) {
+        (0, _) => "   no clipboard? select the text with the mouse".to_owned(),
+        (lines, is_short) => {
+            let more = format!("   {} {}", context.key(CommandId::Down), counted(lines, "more line"));
+            if is_short { format!("{more}   no clipboard? use the mouse") } else { more }
+        }
+    };
+    let foot = format!(" {close} closes{hint} ");
     let below = width::cut(&below, room.saturating_sub(width::display_width(&foot)), context.theme.ellipsis);
     let below = if below.is_empty() { below } else { format!(" {below} ") };
     // A warning must be read whole. The beginning of the title names the reader, which is enough then.
@@ -65,7 +70,6 @@ pub(crate) fn draw(
         .title_bottom(Span::styled(foot, context.theme.dim()))
         .title_bottom(Line::styled(below, below_style).right_aligned());
     let inner = put_dialog(block, pane, frame);
-    let scroll = scroll.min(hidden);
     let lines: Vec<_> = lines(text, pane).into_iter().skip(scroll).map(Line::raw).collect();
     put_lines(lines, inner, frame);
 }

@@ -66,9 +66,8 @@ fn side_by_side(
 fn elapsed(context: &DrawContext<'_>, tx: &Transaction) -> String {
     match SettledDuration::of(tx) {
         Some(SettledDuration::AtMost(time)) => format!("< {}", span::long(time)),
-        Some(SettledDuration::Measured(_) | SettledDuration::SinceFirstSeen(_)) | None => {
-            span::long(tx.age(context.now.wall))
-        }
+        Some(SettledDuration::Measured(time) | SettledDuration::SinceFirstSeen(time)) => span::long(time),
+        None => span::long(tx.age(context.now.wall)),
     }
 }
 

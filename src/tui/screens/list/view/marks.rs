@@ -40,13 +40,10 @@ pub(super) fn people_viewing<'a, R>(
 /// Returns the number of marked transactions and the open range, in words; `None` if there is neither.
 pub(crate) fn marks_text(context: &DrawContext<'_>) -> Option<String> {
     let marks = &context.model.marks;
-    let part = &context.model.list.part;
-    let is_whole = !part.has_more_before && !part.has_more_after;
-    let hidden = marks.count() - part.rows.iter().filter(|row| marks.contains(**row)).count();
-    let marked = match (marks.count(), hidden) {
+    let marked = match (marks.count(), context.model.marks_outside_view()) {
         (0, _) => None,
-        (count, hidden) if hidden > 0 && is_whole => Some(format!("{count} marked (*), {hidden} not in this view")),
-        (count, _) => Some(format!("{count} marked (*)")),
+        (count, 0) => Some(format!("{count} marked (*)")),
+        (count, hidden) => Some(format!("{count} marked (*), {hidden} not in this view")),
     };
     let range = marks.range.map(|_| match context.model.range().len() {
         0 => format!("range to here ({} to mark)", context.key(CommandId::MarkRange)),
