@@ -7,6 +7,7 @@ use std::{
     collections::{BTreeSet, HashMap, HashSet},
     io::{self, Write},
     pin::pin,
+    sync::Arc,
 };
 
 use chrono::{DateTime, Utc};
@@ -53,7 +54,7 @@ pub(super) struct WatchRun<'a> {
     feed: FeedReader,
     /// Every transaction that has matched the filter once, and its progress. A transaction stays watched when it no
     /// longer matches a filter such as `is:unsettled`.
-    chosen: HashMap<RowId, TransactionOutcome>,
+    chosen: Arc<HashMap<RowId, TransactionOutcome>>,
     requests: u64,
     /// Whether standard error is a terminal.
     pub(super) is_terminal: bool,
@@ -87,7 +88,7 @@ impl<'a> WatchRun<'a> {
             piped: None,
             started: clock.now(),
             feed: FeedReader::new(store.reader()?),
-            chosen: HashMap::new(),
+            chosen: Arc::default(),
             requests: 0,
             is_terminal: false,
             deleted_open: 0,
@@ -163,6 +164,7 @@ impl<'a> WatchRun<'a> {
             profiles: self.profiles.names(),
             // Transactions from standard input are chosen as they arrive.
             filter: (!self.args.is_piped()).then(|| self.filter.clone()),
+            chosen: Arc::clone(&self.chosen),
             needs_forecasts: self.bar.is_drawn(),
             needs_records: self.args.json,
             channels: self.channels.borrow().clone(),
@@ -218,7 +220,7 @@ impl<'a> WatchRun<'a> {
             let (feed, query) = (self.feed.clone(), self.query(now));
             for found in spawn_blocking(move || PipedMatch::read(&feed, &query, &params)).await?? {
                 self.bar.set_expected(found.row, found.expected);
-                self.chosen.insert(found.row, found.progress);
+                Arc::make_mut(&mut self.chosen).insert(found.row, found.progress);
             }
         }
         // Without a terminal the totals are printed only if a line was bad.
@@ -335,14 +337,14 @@ impl<'a> WatchRun<'a> {
                     .filter(|outage| profile.is_other_polling || *outage == Outage::Throttled && profile.is_resting);
             }
             // Transactions that were chosen before stay chosen.
-            self.chosen.extend(std::mem::take(&mut snapshot.chosen));
+            Arc::make_mut(&mut self.chosen).extend(std::mem::take(&mut snapshot.chosen));
         }
         for listed in snapshot.changed.values() {
             let tx = &listed.transaction;
             let is_own = self.profiles.contains(&tx.profile);
             self.has_answer |= is_own && tx.state.last_checked_at.is_some_and(|checked| checked >= self.started.wall);
             if self.chosen.contains_key(&tx.id) || self.is_wanted(tx, &snapshot.matching) {
-                self.chosen.insert(tx.id, TransactionOutcome::from(tx));
+                Arc::make_mut(&mut self.chosen).insert(tx.id, TransactionOutcome::from(tx));
             }
         }
         for (row, at) in snapshot.expected.iter().filter(|(row, _)| self.chosen.contains_key(row)) {
@@ -372,7 +374,7 @@ impl<'a> WatchRun<'a> {
 
     /// Ends the watch of a deleted transaction.
     fn forget(&mut self, row: RowId) {
-        let deleted = self.chosen.remove(&row);
+        let deleted = Arc::make_mut(&mut self.chosen).remove(&row);
         self.deleted_open += u64::from(deleted.is_some_and(|progress| !ending::is_success(&progress)));
         self.bar.set_expected(row, None);
     }
@@ -382,7 +384,7 @@ impl<'a> WatchRun<'a> {
         let feed = self.feed.clone();
         for (row, progress) in spawn_blocking(move || snapshot::read_progress(&feed, rows)).await?? {
             match progress {
-                Some(progress) => drop(self.chosen.insert(row, progress)),
+                Some(progress) => drop(Arc::make_mut(&mut self.chosen).insert(row, progress)),
                 None => self.forget(row),
             }
         }

@@ -3,7 +3,10 @@
 //! A snapshot must never hold a whole unchanged transaction: of a million watched transactions only the progress is
 //! needed.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    sync::Arc,
+};
 
 use chrono::{DateTime, TimeDelta, Utc};
 
@@ -29,6 +32,8 @@ pub(crate) struct SnapshotQuery {
     pub(crate) profiles: Vec<String>,
     /// The filter of the watched transactions; `None` if they come through standard input.
     pub(crate) filter: Option<Filter>,
+    /// The transactions that are watched already, whether they still match or not.
+    pub(crate) chosen: Arc<HashMap<RowId, TransactionOutcome>>,
     /// Whether to read when transactions should be settled.
     pub(crate) needs_forecasts: bool,
     /// Whether to read the records of changed transactions.
@@ -56,7 +61,7 @@ pub(crate) struct WatchSnapshot {
     pub(crate) chosen: Vec<(RowId, TransactionOutcome)>,
     /// The active alerts of profiles, after a resync.
     pub(crate) profile_alerts: Vec<Alert>,
-    /// The changed transactions that match the filter, if the query has one.
+    /// The changed transactions that match the filter and are not watched yet, if the query has a filter.
     pub(crate) matching: BTreeSet<RowId>,
     /// The current state of changed transactions.
     pub(crate) changed: BTreeMap<RowId, ListRow<RecordSummary>>,
@@ -70,7 +75,7 @@ pub(crate) struct WatchSnapshot {
 impl WatchSnapshot {
     /// Reads the next changes and the data that belongs to them.
     pub(crate) fn read(feed: &FeedReader, query: &SnapshotQuery) -> Result<Self, StoreError> {
-        let SnapshotQuery { profiles, filter, needs_forecasts, needs_records, channels, now } = query;
+        let SnapshotQuery { profiles, filter, chosen, needs_forecasts, needs_records, channels, now } = query;
         feed.changes_with(|changes, reader| {
             let mut snapshot = Self { changes, ..Self::default() };
             for profile in profiles {
@@ -88,9 +93,9 @@ impl WatchSnapshot {
                 }
                 snapshot.changed.insert(row, listed);
             }
-            let changed: Vec<RowId> = snapshot.changed.keys().copied().collect();
-            if let Some(filter) = filter.as_ref().filter(|_| !changed.is_empty()) {
-                snapshot.matching = reader.listing(filter, *now).among(&changed)?;
+            let new: Vec<RowId> = snapshot.changed.keys().filter(|row| !chosen.contains_key(row)).copied().collect();
+            if let Some(filter) = filter.as_ref().filter(|_| !new.is_empty()) {
+                snapshot.matching = reader.listing(filter, *now).among(&new)?;
             }
             if snapshot.changes.needs_resync {
                 snapshot.profile_alerts = reader.alerts(AlertQuery::OfProfiles)?;
@@ -249,6 +254,7 @@ mod tests {
         let query = |filter: &str| SnapshotQuery {
             profiles: vec!["default".to_owned()],
             filter: Some(Filter::parse(filter).unwrap()),
+            chosen: Arc::default(),
             needs_forecasts: false,
             needs_records: false,
             channels: Vec::new(),
