@@ -15,7 +15,7 @@ use crate::{
         transaction::Transaction,
     },
     runtime::exit::Exit,
-    store::AlertQuery,
+    store::{AlertQuery, StoreError},
 };
 
 /// The most alerts that were cleared recently and whose numbers are told from tickets.
@@ -56,12 +56,12 @@ fn find_alerts(named: &[String], cx: &mut Context) -> Result<Result<Vec<i64>, Ex
     for name in named {
         let has_ticket =
             |tx: &Transaction| tx.params.ticket.as_deref().is_some_and(|own| own.eq_ignore_ascii_case(name));
-        let is_ticket = reader.find(name)?.iter().any(has_ticket);
+        let is_ticket = || Ok::<_, StoreError>(reader.find(name)?.iter().any(has_ticket));
         // A name that fits in an `i64` is a number, never a part of a hash. It is a ticket only if no alert has the number,
         // nor had it recently: a script may name an alert that has just been cleared.
         let has_number = |alerts: &[Alert], number| alerts.iter().any(|alert| alert.id == number);
         if let Ok(alert) = name.parse::<i64>()
-            && (!is_ticket || has_number(&active, alert) || has_number(&cleared, alert))
+            && (has_number(&active, alert) || has_number(&cleared, alert) || !is_ticket()?)
         {
             if !has_number(&active, alert) {
                 writeln!(cx.err, "no active alert has the number {alert}; `hoptop alerts` lists the numbers")?;
@@ -70,7 +70,7 @@ fn find_alerts(named: &[String], cx: &mut Context) -> Result<Result<Vec<i64>, Ex
             numbers.insert(alert);
             continue;
         }
-        if name.chars().count() < 6 && !is_ticket {
+        if name.chars().count() < 6 && !is_ticket()? {
             let name = text::clean(name);
             writeln!(
                 cx.err,
