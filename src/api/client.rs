@@ -243,7 +243,8 @@ impl Client {
         if transport::is_out_of_descriptors(error) {
             return RequestFailure::Local(transport::OUT_OF_DESCRIPTORS.to_owned());
         }
-        RequestFailure::Transport(transport::describe(error, &self.host, self.timeouts.connect))
+        let service = self.endpoint.host_str().unwrap_or("the service");
+        RequestFailure::Transport(transport::describe(error, service, &self.host, self.timeouts.connect))
     }
 }
 
@@ -438,7 +439,7 @@ mod tests {
         // `.invalid` never resolves (RFC 2606); without a network the resolver fails as well.
         let client = client("https://service.invalid", Duration::from_secs(30));
         let error = client.http.get("https://service.invalid").send().await.unwrap_err();
-        let message = transport::describe(&error, "service.invalid", Duration::from_secs(5));
+        let message = transport::describe(&error, "service.invalid", "service.invalid", Duration::from_secs(5));
         assert!(message.contains("service.invalid"), "{message}");
     }
 

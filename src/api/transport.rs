@@ -22,15 +22,16 @@ pub(crate) fn is_out_of_descriptors(error: &reqwest::Error) -> bool {
     error.is_connect() && (is_named() || files::lacks_descriptors(1))
 }
 
-/// Describes a failure of the connection to `host`. `connect` is the time limit for connecting.
-pub(crate) fn describe(error: &reqwest::Error, host: &str, connect: Duration) -> String {
+/// Describes a failure of a connection to `host`: to the service, or to the proxy on the way to it. The TLS handshake is
+/// with `service` in any case. `connect` is the time limit for connecting.
+pub(crate) fn describe(error: &reqwest::Error, service: &str, host: &str, connect: Duration) -> String {
     if error.is_dns() {
         return format!("{host} can't be resolved; check its name and the network");
     }
     let causes = causes(error);
     let tls = causes.iter().find_map(|cause| cause.downcast_ref::<rustls::Error>());
     if let Some(error) = tls {
-        return text::clean(&describe_tls(error, host));
+        return text::clean(&describe_tls(error, service));
     }
     if error.is_connect() && error.is_timeout() {
         return format!("{host} did not accept the connection within {} s", connect.as_secs_f64());

@@ -181,7 +181,7 @@ impl NodeClient {
         let request = self.http.post(url).header(CONTENT_TYPE, "application/json").body(encode(calls));
         // The description names the host itself.
         let failed = |error: &reqwest::Error| {
-            let described = describe(error, self.host(), self.timeouts.connect);
+            let described = describe(error, self.host(), self.host(), self.timeouts.connect);
             if described.starts_with(self.host()) {
                 self.address.redact(&described)
             } else {

@@ -162,9 +162,8 @@ impl TransactionState {
     /// Returns the interval after the submission in which a change happened that the answer at `at` is the first to show.
     pub(crate) fn interval_of_change(&self, submitted: DateTime<Utc>, at: DateTime<Utc>) -> SettledWithin {
         let by = span::between(submitted, at);
-        // Answers that no longer find the transaction don't say whether it was still under way; they count as no failure.
-        let is_lost = self.conflict.is_some() && self.failures == 0;
-        let last = if is_lost { self.status_since } else { self.last_checked_at };
+        // Answers that no longer find the transaction don't say whether it was still under way.
+        let last = if self.conflict.is_some() { self.status_since } else { self.last_checked_at };
         let after = last.map_or(Duration::ZERO, |last| span::between(submitted, last)).min(by);
         SettledWithin { after, by }
     }

@@ -147,6 +147,8 @@ mod tests {
             run(&mut fixture, &[&first, "--add", "VIP"]).0,
             "no change: the labels are already as you want them\n"
         );
+        run(&mut fixture, &[&first, "--add", "VIP", "--remove", "vip"]);
+        assert_eq!(labels(&fixture), [vec!["VIP", "old"], vec!["old"]]);
         run(&mut fixture, &[&first, "--remove", "Vip"]);
         assert_eq!(labels(&fixture), [["old"], ["old"]]);
     }

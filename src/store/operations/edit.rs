@@ -126,7 +126,10 @@ fn plan_labels(tx: &TransactionHeader, add: &[String], remove: &[String], author
         is_repeated,
         by,
     };
-    let added = add.iter().filter_map(|label| match present(label) {
+    // A label whose case changes is removed and added.
+    let is_removed =
+        |own: &String| remove.iter().any(|label| present(label).is_some_and(|(_, removed)| removed == own));
+    let added = add.iter().filter_map(|label| match present(label).filter(|(_, own)| !is_removed(own)) {
         None => Some(step(label, true, false, None)),
         Some((index, own)) => (author_of(index).as_deref() != author).then(|| step(own, true, true, None)),
     });

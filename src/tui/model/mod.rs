@@ -384,11 +384,11 @@ impl Model {
         screen == Screen::Detail
     }
 
-    /// Returns the number of marked transactions that the present view doesn't show; 0 while only a part of a long view is
-    /// loaded, so that the number isn't known.
+    /// Returns the number of marked transactions that the list's present view doesn't show; 0 while only a part of a long
+    /// view is loaded, so that the number isn't known, and on other screens, where marks aren't targets.
     pub(crate) fn marks_outside_view(&self) -> usize {
         let part = &self.list.part;
-        match part.has_more_before || part.has_more_after {
+        match self.screen != Screen::List || part.has_more_before || part.has_more_after {
             true => 0,
             false => self.marks.count() - part.rows.iter().filter(|row| self.marks.contains(**row)).count(),
         }

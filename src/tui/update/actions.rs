@@ -102,7 +102,8 @@ pub(crate) fn untrack(model: &mut Model, now: MonotonicTime) {
             let title = format!("Stop polling {}?", text::counted(count, "transaction"));
             let consequences = consequences_of_untrack(model, &rows);
             let untrack = Effect::Write(Write::Edit(Edit::Untrack { transactions: rows }));
-            let yes = (format!("yes, stop polling all {count}"), MenuChoice::Do(untrack));
+            let all = if count == 1 { "it".to_owned() } else { format!("all {count}") };
+            let yes = (format!("yes, stop polling {all}"), MenuChoice::Do(untrack));
             model.dialog = Dialog::Menu(Menu::confirm(title, consequences, yes));
         }
         rows => model.effects.push(Effect::Write(Write::Edit(Edit::Untrack { transactions: rows }))),
