@@ -51,17 +51,17 @@ pub(crate) fn handle_alerts(
 fn find_alerts(named: &[String], cx: &mut Context) -> Result<Result<Vec<i64>, Exit>> {
     let reader = cx.store.reader()?;
     let active = reader.alerts(AlertQuery::Active)?;
-    let cleared = reader.alerts(AlertQuery::ClearedSince(cx.now.wall - RESOLVED_FOR, MAX_CLEARED))?;
     let mut numbers = BTreeSet::new();
     for name in named {
         let has_ticket =
             |tx: &Transaction| tx.params.ticket.as_deref().is_some_and(|own| own.eq_ignore_ascii_case(name));
         let is_ticket = || Ok::<_, StoreError>(reader.find(name)?.iter().any(has_ticket));
+        let cleared = AlertQuery::ClearedSince(cx.now.wall - RESOLVED_FOR, MAX_CLEARED);
         // A name that fits in an `i64` is a number, never a part of a hash. It is a ticket only if no alert has the number,
         // nor had it recently: a script may name an alert that has just been cleared.
         let has_number = |alerts: &[Alert], number| alerts.iter().any(|alert| alert.id == number);
         if let Ok(alert) = name.parse::<i64>()
-            && (has_number(&active, alert) || has_number(&cleared, alert) || !is_ticket()?)
+            && (has_number(&active, alert) || !is_ticket()? || has_number(&reader.alerts(cleared)?, alert))
         {
             if !has_number(&active, alert) {
                 writeln!(cx.err, "no active alert has the number {alert}; `hoptop alerts` lists the numbers")?;
