@@ -35,7 +35,7 @@ pub mod domain {
         alert::{Alert, Rule},
         change::Change,
         duration_stats::{DurationSample, DurationStats, RouteKey},
-        evidence::{Evidence, SettledWithin, indexing},
+        evidence::{Evidence, SettledWithin, indexing_forecast},
         filter::Filter,
         forecast::{Forecast, Lognormal},
         ids::{ChainId, RowId, TransactionKey, TxHash},

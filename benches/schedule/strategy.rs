@@ -11,7 +11,7 @@ use hoptop::internals::{
     clock::{MonotonicTime, Now},
     domain::{
         ChainId, DurationSample, DurationStats, Evidence, Forecast, Lognormal, RouteKey, RouterStatus, RowId,
-        SettledWithin, indexing,
+        SettledWithin, indexing_forecast,
     },
     schedule::{Expectation, NextPoll, PollContext, PollResult, Scheduler},
 };
@@ -92,7 +92,7 @@ impl HoptopStrategy {
             expectation: Expectation {
                 since,
                 forecast: Forecast::Lognormal(forecast),
-                first_answer: is_unseen.then(|| indexing(&Evidence::default())),
+                first_answer: is_unseen.then(|| indexing_forecast(&Evidence::default())),
                 weight: 1.0,
             },
             young_until: None,

@@ -5,11 +5,11 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::domain::{
-    alert::{Acknowledgement, AlertState, Handling, Snooze, Snoozed},
+    alert::{Acknowledgement, AlertState, Handling, SnoozeEnd, Snoozed},
     fixtures,
     ids::ChainId,
     observation::{Observation, RequestFailure},
-    on_chain::{ChainReading, ChainVerdict, Mined, OnChain},
+    on_chain::{ChainReading, ChainVerdict, Mined, OnChainState},
     status::RouterStatus,
 };
 
@@ -88,7 +88,7 @@ fn transaction_that_raises(rule: Rule) -> Option<(Transaction, DateTime<Utc>)> {
         Rule::Regressed => after_answer(RouterStatus::Unknown("settling".into()), 1),
         Rule::ChainDisagrees => {
             let reverted = ChainReading::without_node(ChainVerdict::Reverted(Mined::default()));
-            ongoing.on_chain = Some(OnChain::after(None, reverted, None, at));
+            ongoing.on_chain = Some(OnChainState::after(None, reverted, None, at));
             (ongoing, at)
         }
         Rule::Rejected => {
@@ -122,7 +122,7 @@ fn each_rule_about_a_transaction_holds_for_one_and_says_why_and_what_to_do() {
 #[test]
 fn chain_verdict_raises_and_clears_only_its_own_rule_and_an_agreeing_status_clears_it() {
     let (mut tx, at) = after_answer(RouterStatus::Ongoing, 20);
-    let says = |verdict| Some(OnChain::after(None, ChainReading::without_node(verdict), None, at));
+    let says = |verdict| Some(OnChainState::after(None, ChainReading::without_node(verdict), None, at));
     tx.on_chain = says(ChainVerdict::Reverted(Mined::default()));
     // Overdue needs an answer of the service.
     assert_eq!(raised(&evaluate_chain_answer(&tx, &[], at)), [Rule::ChainDisagrees]);
@@ -151,7 +151,7 @@ fn chain_verdict_raises_and_clears_only_its_own_rule_and_an_agreeing_status_clea
 fn transaction_that_failed_on_its_source_chain_needs_somebody_at_once() {
     let (mut tx, at) = after_answer(RouterStatus::NotFound, 1);
     assert_eq!(raised(&evaluate_answer(&tx, &[], at)), []);
-    let says = |verdict| Some(OnChain::after(None, ChainReading::without_node(verdict), None, at));
+    let says = |verdict| Some(OnChainState::after(None, ChainReading::without_node(verdict), None, at));
     for (verdict, expected) in [
         (ChainVerdict::Reverted(Mined::default()), "reverted on Arbitrum"),
         (ChainVerdict::Elsewhere(ChainId::new("8453")), "found on Base, not on Arbitrum"),
@@ -292,7 +292,7 @@ fn acknowledged() -> Option<Handling> {
     Some(Handling::Acknowledged(Acknowledgement { at: DateTime::UNIX_EPOCH, note: None, author: None }))
 }
 
-fn snoozed(until: Snooze) -> Option<Handling> {
+fn snoozed(until: SnoozeEnd) -> Option<Handling> {
     Some(Handling::Snoozed(Snoozed { at: DateTime::UNIX_EPOCH, until, author: None }))
 }
 
@@ -306,9 +306,9 @@ fn acknowledgement_ends_with_a_change_and_snooze_with_a_change_or_at_its_moment(
     // The handling, and the steps at the same status and at a new status.
     let table = [
         (acknowledged(), &[][..], &end[..]),
-        (snoozed(Snooze::Change), &[], &end),
-        (snoozed(Snooze::Until(at + TimeDelta::seconds(1))), &[], &[]),
-        (snoozed(Snooze::Until(at)), &end, &end),
+        (snoozed(SnoozeEnd::Change), &[], &end),
+        (snoozed(SnoozeEnd::Until(at + TimeDelta::seconds(1))), &[], &[]),
+        (snoozed(SnoozeEnd::Until(at)), &end, &end),
         (None, &[], &[]),
     ];
     for (handling, same, other) in table {
@@ -354,7 +354,7 @@ struct AlertModel {
 enum ModelEvent {
     Answered(RouterStatus),
     Failed,
-    Handled(Option<Snooze>),
+    Handled(Option<SnoozeEnd>),
 }
 
 fn event() -> impl Strategy<Value = ModelEvent> {
@@ -364,8 +364,8 @@ fn event() -> impl Strategy<Value = ModelEvent> {
         6 => prop::sample::select(statuses).prop_map(ModelEvent::Answered),
         2 => Just(ModelEvent::Failed),
         1 => Just(ModelEvent::Handled(None)),
-        1 => Just(ModelEvent::Handled(Some(Snooze::Change))),
-        1 => (0_i64..8_000).prop_map(|second| ModelEvent::Handled(Some(Snooze::Until(moment(second))))),
+        1 => Just(ModelEvent::Handled(Some(SnoozeEnd::Change))),
+        1 => (0_i64..8_000).prop_map(|second| ModelEvent::Handled(Some(SnoozeEnd::Until(moment(second))))),
     ]
 }
 
@@ -378,7 +378,7 @@ impl AlertModel {
         self.alerts.iter().filter(|alert| alert.cleared_at.is_none()).cloned().collect()
     }
 
-    fn handle_active(&mut self, until: Option<Snooze>, at: DateTime<Utc>) {
+    fn handle_active(&mut self, until: Option<SnoozeEnd>, at: DateTime<Utc>) {
         let handling = match until {
             None => Handling::Acknowledged(Acknowledgement { at, note: None, author: None }),
             Some(until) => Handling::Snoozed(Snoozed { at, until, author: None }),

@@ -9,7 +9,7 @@ use std::{fmt, time::Duration};
 use chrono::{DateTime, Utc};
 use reqwest::{
     RequestBuilder, Url,
-    header::{HeaderName, HeaderValue, RETRY_AFTER},
+    header::{DATE, HeaderName, HeaderValue, RETRY_AFTER},
 };
 use tokio::time::timeout;
 
@@ -18,6 +18,7 @@ use super::{
     base_url::BaseUrl,
     reach::Endpoint,
     redact,
+    retry_after::parse_http_date,
     transport::{self, BodyTruncation},
 };
 use crate::{
@@ -87,6 +88,7 @@ impl fmt::Debug for Client {
 struct RawAnswer {
     status: u16,
     retry_after: Option<String>,
+    date: Option<DateTime<Utc>>,
     response_id: Option<String>,
     body: Vec<u8>,
     cut: Option<RequestFailure>,
@@ -96,7 +98,7 @@ struct RawAnswer {
 pub(super) struct Exchange {
     /// The time from sending the request to the last byte, or to giving up.
     pub(super) latency: Duration,
-    /// The time when the exchange ended.
+    /// The time when the exchange ended, by the clock of the service if the answer has the time (`Date`).
     pub(super) wall: DateTime<Utc>,
     /// The answer, or the reason why there is none.
     pub(super) result: Result<RedactedAnswer, RequestFailure>,
@@ -184,8 +186,9 @@ impl Client {
         let sent = clock.now();
         let answer = self.send(request, clock).await;
         let now = clock.now();
+        let date = answer.as_ref().ok().and_then(|answer| answer.date);
         let result = answer.map(|answer| self.redact_answer(answer));
-        Exchange { latency: now.mono.since(sent.mono), wall: now.wall, result }
+        Exchange { latency: now.mono.since(sent.mono), wall: date.unwrap_or(now.wall), result }
     }
 
     fn redact_answer(&self, answer: RawAnswer) -> RedactedAnswer {
@@ -212,20 +215,21 @@ impl Client {
         let request = request.header("x-integrator-id", self.header.clone());
         let response = timeout(total, request.send()).await.map_err(|_| timed_out())?;
         let mut response = response.map_err(|error| self.transport_failure(&error))?;
-        let retry_after = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()).map(str::to_owned);
+        let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
+        let (retry_after, response_id) = (header(RETRY_AFTER), header(RESPONSE_ID));
+        let date = header(DATE).and_then(|date| parse_http_date(&date));
         let status = response.status().as_u16();
-        let response_id = response.headers().get(RESPONSE_ID).and_then(|value| value.to_str().ok()).map(str::to_owned);
         let left = total.saturating_sub(clock.now().mono.since(sent));
         let read = timeout(left, transport::read_body(&mut response, BODY_LIMIT)).await;
         // The status counts, even if the body doesn't end.
         let Ok((body, cut)) = read else {
-            return Ok(RawAnswer { status, retry_after, response_id, body: Vec::new(), cut: Some(timed_out()) });
+            return Ok(RawAnswer { status, retry_after, date, response_id, body: Vec::new(), cut: Some(timed_out()) });
         };
         let cut = cut.map(|cut| match cut {
             BodyTruncation::TooLarge => RequestFailure::Unreadable("the body is larger than 1 MiB".into()),
             BodyTruncation::Broken(error) => self.transport_failure(&error),
         });
-        Ok(RawAnswer { status, retry_after, response_id, body, cut })
+        Ok(RawAnswer { status, retry_after, date, response_id, body, cut })
     }
 
     fn status_url(&self, params: &TransactionParams) -> Url {
@@ -506,6 +510,13 @@ mod tests {
             matches!(&observation.outcome, StatusOutcome::Failed(RequestFailure::Throttled { retry_after, .. }) if *retry_after == rest),
             "{observation:?}"
         );
+    }
+
+    #[tokio::test]
+    async fn wait_until_a_date_is_measured_by_the_clock_of_the_service() {
+        let head = "429 Slow down\r\ndate: Sun, 06 Nov 1994 08:49:00 GMT\r\nretry-after: Sun, 06 Nov 1994 08:49:37 GMT";
+        let (observation, _) = ask(answer(head, ""), &params(1)).await;
+        assert_eq!(failure(&observation), "the service throttled the integrator ID; it asks for a rest of 37 s");
     }
 
     #[tokio::test]

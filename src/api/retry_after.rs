@@ -9,7 +9,8 @@ use chrono::{DateTime, NaiveDateTime, Utc};
 /// The longest wait that is accepted from the service.
 pub(super) const LIMIT: Duration = Duration::from_secs(10 * 60);
 
-/// Returns the wait that a header asks for at time `wall`, as seconds or an HTTP date. Returns `None` for a past date,
+/// Returns the wait that a header asks for, as seconds or an HTTP date. `wall` is the time of the answer, by the clock of
+/// the service where that is known. Returns `None` for a past date,
 /// zero, a negative number and any other text.
 pub(crate) fn parse_header(text: &str, wall: DateTime<Utc>) -> Option<Duration> {
     let text = text.trim();
@@ -27,7 +28,7 @@ pub(super) fn from_seconds(seconds: f64) -> Option<Duration> {
 }
 
 /// Parses a date in one of the three forms of RFC 9110, 5.6.7.
-fn parse_http_date(text: &str) -> Option<DateTime<Utc>> {
+pub(crate) fn parse_http_date(text: &str) -> Option<DateTime<Utc>> {
     let obsolete = ["%A, %d-%b-%y %H:%M:%S GMT", "%a %b %e %H:%M:%S %Y"];
     let naive = || obsolete.iter().find_map(|form| NaiveDateTime::parse_from_str(text, form).ok());
     let preferred = DateTime::parse_from_rfc2822(text).ok().map(|date| date.to_utc());

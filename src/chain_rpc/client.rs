@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use reqwest::header::{CONTENT_TYPE, RETRY_AFTER};
+use reqwest::header::{CONTENT_TYPE, DATE, RETRY_AFTER};
 
 use super::{
     address::NodeAddress,
@@ -16,7 +16,10 @@ use super::{
     pace::HostPace,
 };
 use crate::{
-    api::{BODY_LIMIT, BodyTruncation, Timeouts, describe, http_builder, innermost, read_body, retry_after},
+    api::{
+        BODY_LIMIT, BodyTruncation, Timeouts, describe, http_builder, innermost, parse_http_date, read_body,
+        retry_after,
+    },
     clock::Clock,
     domain::{
         ids::{ChainId, TxHash},
@@ -191,8 +194,9 @@ impl NodeClient {
         let mut response = request.send().await.map_err(|error| failed(&error))?;
         let status = response.status().as_u16();
         let asked = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
-        let asked = asked.and_then(|asked| retry_after(asked, self.clock.now().wall));
-        let rest = || self.with_pace(|pace| pace.rest(self.clock.now().mono, asked));
+        let date = response.headers().get(DATE).and_then(|value| parse_http_date(value.to_str().ok()?));
+        let asked = asked.and_then(|asked| retry_after(asked, date.unwrap_or_else(|| self.clock.now().wall)));
+        let rest = || self.with_pace(|pace| pace.apply_throttled(asked, self.clock.now().mono));
         if status == 429 {
             rest();
             return Err(self.refusal(RpcError::Throttled));
@@ -212,7 +216,7 @@ impl NodeClient {
             rest();
             return Err(self.refusal(RpcError::Throttled));
         }
-        self.with_pace(HostPace::answered);
+        self.with_pace(HostPace::apply_answered);
         Ok(answers)
     }
 

@@ -19,7 +19,7 @@ use crate::{
     domain::{
         chain_check,
         ids::{ChainId, TxHash},
-        on_chain::{ChainReading, ChainVerdict, OnChain, is_evm_hash},
+        on_chain::{ChainReading, ChainVerdict, OnChainState, is_evm_hash},
         transaction::{Transaction, TransactionParams},
     },
 };
@@ -34,7 +34,7 @@ pub(crate) struct ChainQuestion {
     /// The transaction on the destination chain or that of the refund, if its hash is known and it matters.
     pub second_transaction: Option<(ChainId, TxHash)>,
     /// The chain's previous answer.
-    pub previous: Option<OnChain>,
+    pub previous: Option<OnChainState>,
     /// Whether a person asks, so that all chains are asked again.
     pub is_requested: bool,
 }
@@ -112,7 +112,7 @@ impl ChainNodes {
     ///
     /// # Errors
     /// If the source chain's node doesn't answer: a sentence with its host.
-    pub(crate) async fn ask(&self, question: &ChainQuestion) -> Result<OnChain, String> {
+    pub(crate) async fn ask(&self, question: &ChainQuestion) -> Result<OnChainState, String> {
         let source = match self.obstacle(&question.chain, &question.hash) {
             Some(obstacle) => ChainReading::without_node(ChainVerdict::CannotBeAsked(obstacle)),
             None => self.node(&question.chain)?.read(&question.hash, previous_source(question)).await?,
@@ -122,7 +122,7 @@ impl ChainNodes {
 
     /// Asks the chains about several transfers from one source chain. Returns the answers in the order of the
     /// questions.
-    pub(crate) async fn ask_all(&self, questions: &[ChainQuestion]) -> Vec<Result<OnChain, String>> {
+    pub(crate) async fn ask_all(&self, questions: &[ChainQuestion]) -> Vec<Result<OnChainState, String>> {
         let mut sources = self.read_sources(questions).await.into_iter();
         let mut answers = Vec::with_capacity(questions.len());
         for question in questions {
@@ -157,7 +157,7 @@ impl ChainNodes {
 
     /// Completes the reading of the source chain by the other chains, if the source chain doesn't know the transaction,
     /// and by the second transaction.
-    async fn complete(&self, question: &ChainQuestion, source: ChainReading) -> OnChain {
+    async fn complete(&self, question: &ChainQuestion, source: ChainReading) -> OnChainState {
         let ChainQuestion { second_transaction, previous, .. } = question;
         let source = match source.verdict {
             ChainVerdict::Unknown(_) => self.ask_others(question, source).await,
@@ -175,7 +175,7 @@ impl ChainNodes {
             let read = read.inspect_err(|reason| tracing::warn!("chain {chain} can't be asked: {reason}"));
             second_reading = read.ok().map(|reading| ((chain.clone(), hash.clone()), reading));
         }
-        OnChain::after(previous.as_ref(), source, second_reading, self.clock.now().wall)
+        OnChainState::after(previous.as_ref(), source, second_reading, self.clock.now().wall)
     }
 
     /// Asks the other chains about a transaction that the source chain doesn't know: once, unless a person asks.

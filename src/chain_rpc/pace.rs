@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::clock::MonotonicTime;
 
-/// The first rest after a refusal that names none; each further refusal doubles it.
+/// The first rest without a requested duration. Each further 429 in a row doubles the rest.
 const FIRST_REST: Duration = Duration::from_secs(1);
 /// The longest rest.
 const MAX_REST: Duration = Duration::from_secs(60);
@@ -16,12 +16,12 @@ const MAX_REST: Duration = Duration::from_secs(60);
 pub(super) struct HostPace {
     interval: Duration,
     next: MonotonicTime,
-    /// The number of refusals in a row.
-    refusals: u32,
+    /// The number of 429s in a row.
+    rests: u32,
 }
 
 impl HostPace {
-    /// Limits the host to so many requests per second. Of several limits the lowest holds, since chains may share a host.
+    /// Limits the host to `rps` requests per second. The lowest of several limits holds, since chains may share a host.
     pub(super) fn limit(&mut self, rps: f64) {
         let interval = Duration::try_from_secs_f64(1.0 / rps).unwrap_or(MAX_REST).min(MAX_REST);
         self.interval = self.interval.max(interval);
@@ -34,21 +34,21 @@ impl HostPace {
         at
     }
 
-    /// Lets the host rest: for as long as it asked, or else longer each time.
-    pub(super) fn rest(&mut self, now: MonotonicTime, asked: Option<Duration>) {
-        let usual = FIRST_REST.saturating_mul(1 << self.refusals.min(6));
-        self.refusals = self.refusals.saturating_add(1);
-        self.next = self.next.max(now + asked.unwrap_or(usual).min(MAX_REST));
+    /// Lets the host rest after a 429: for as long as it asked, or else longer each time.
+    pub(super) fn apply_throttled(&mut self, retry_after: Option<Duration>, now: MonotonicTime) {
+        let usual = FIRST_REST.saturating_mul(1 << self.rests.min(6));
+        self.rests = self.rests.saturating_add(1);
+        self.next = self.next.max(now + retry_after.unwrap_or(usual).min(MAX_REST));
     }
 
-    /// The host answered.
-    pub(super) fn answered(&mut self) {
-        self.refusals = 0;
+    /// Records an answer: the next rest is short again.
+    pub(super) fn apply_answered(&mut self) {
+        self.rests = 0;
     }
 
-    /// Whether the host rests after a refusal.
+    /// Whether the next request must wait and the host hasn't answered since its last 429.
     pub(super) fn is_resting(&self, now: MonotonicTime) -> bool {
-        self.refusals > 0 && self.next > now
+        self.rests > 0 && self.next > now
     }
 
     /// Returns how long a request would wait now.
@@ -71,14 +71,14 @@ mod tests {
         [20.0, 5.0, 10.0].into_iter().for_each(|rps| pace.limit(rps));
         assert_eq!([0, 0, 0].map(|now| pace.take(at(now))), [at(0), at(200), at(400)]);
         assert_eq!(pace.take(at(5_000)), at(5_000));
-        pace.rest(at(5_000), None);
+        pace.apply_throttled(None, at(5_000));
         assert_eq!(pace.take(at(5_100)), at(6_000));
-        pace.rest(at(6_000), None);
+        pace.apply_throttled(None, at(6_000));
         assert_eq!(pace.wait(at(6_000)), Duration::from_secs(2));
-        pace.rest(at(6_000), Some(Duration::from_secs(3_600)));
+        pace.apply_throttled(Some(Duration::from_secs(3_600)), at(6_000));
         assert_eq!(pace.wait(at(6_000)), MAX_REST);
-        pace.answered();
-        pace.rest(at(100_000), None);
+        pace.apply_answered();
+        pace.apply_throttled(None, at(100_000));
         assert_eq!(pace.take(at(100_000)), at(101_000));
     }
 }

@@ -143,7 +143,7 @@ pub(crate) enum Command {
     /// Snooze alerts for a while, or until the status changes
     Snooze(snooze::SnoozeArgs),
     #[command(after_help = alerts::EXAMPLES)]
-    /// Undo an acknowledgement or a snooze
+    /// End an acknowledgement or a snooze, so that the alert fires again
     Unack(unack::UnackArgs),
     #[command(after_help = ticket::EXAMPLES, override_usage = ticket::USAGE)]
     /// Set the ticket of transactions, or remove it

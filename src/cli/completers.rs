@@ -185,7 +185,7 @@ fn starts_with(text: &OsStr, typed: &OsStr) -> bool {
 /// Reads the store that the command line names. Returns `None` if the store is missing or can't be read.
 fn read_store<T>(work: impl FnOnce(&Reader) -> Option<T>) -> Option<T> {
     let settings = config::load(store_flags(std::env::args_os()), &Environment::process()).ok()?;
-    work(&Reader::quick(&settings.db).ok()?)
+    work(&Reader::open_for_short_read(&settings.db).ok()?)
 }
 
 /// Returns the flags of a command line that say which store it uses.

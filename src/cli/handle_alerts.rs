@@ -10,6 +10,7 @@ use crate::{
     cli::context::Context,
     domain::{
         alert::{Alert, RESOLVED_FOR},
+        filter::term::equals_ignoring_case,
         operation::LocalEdit,
         text,
         transaction::Transaction,
@@ -53,8 +54,9 @@ fn find_alerts(named: &[String], cx: &mut Context) -> Result<Result<Vec<i64>, Ex
     let active = reader.alerts(AlertQuery::Active)?;
     let mut numbers = BTreeSet::new();
     for name in named {
+        let lower = name.to_lowercase();
         let has_ticket =
-            |tx: &Transaction| tx.params.ticket.as_deref().is_some_and(|own| own.eq_ignore_ascii_case(name));
+            |tx: &Transaction| tx.params.ticket.as_deref().is_some_and(|own| equals_ignoring_case(own, &lower));
         let is_ticket = || Ok::<_, StoreError>(reader.find(name)?.iter().any(has_ticket));
         let cleared = AlertQuery::ClearedSince(cx.now.wall - RESOLVED_FOR, MAX_CLEARED);
         // A name that fits in an `i64` is a number, never a part of a hash. It is a ticket only if no alert has the number,

@@ -24,7 +24,7 @@ use crate::{
         stderr::{IgnoreClosedPipe, error_line, print_at_once, print_line},
         team_store::{self, TeamAccess},
     },
-    store::{LockAnnouncement, Reader, Store, StoreError},
+    store::{LockAnnouncement, Reader, Store, StoreError, StoreFault},
 };
 
 /// The settings, and the access to the team's store if the settings name one.
@@ -121,14 +121,16 @@ pub(crate) fn open_temporary() -> Result<(Store, TempDir)> {
 /// Opens the store. Prints a notice if the store was recovered or if a part of it is missing.
 pub(crate) fn open_store(settings: &Settings, team: Option<&TeamAccess>) -> Result<Store> {
     let _announcement = LockAnnouncement::start(&settings.db, print_at_once);
-    let store = Store::open_lasting(&settings.db, Clock::system().now().wall)?.with_author(settings.author.clone());
+    let store = Store::open_permanent(&settings.db, Clock::system().now().wall)?.with_author(settings.author.clone());
     if let Some(notice) = store.notice() {
         print_line(&text::clean(&notice));
     }
     match team {
         Some(team) => team.follow(store),
-        // Its entries would be in no log.
-        None if store.reader()?.replica()?.is_some() => Err(StoreError::ReplicaAlone.into()),
+        // Its entries would be in no log. Nothing is written to a backup.
+        None if !matches!(store.fault(), Some(StoreFault::IsBackup(_))) && store.reader()?.replica()?.is_some() => {
+            Err(StoreError::ReplicaAlone.into())
+        }
         None => Ok(store),
     }
 }
@@ -180,7 +182,7 @@ pub(crate) fn report_damage(store: &Store, report: &Report) {
 /// replica.
 pub(crate) fn is_replica(db: &Path) -> bool {
     !Store::has_no_store_at(db)
-        && Reader::quick(db).and_then(|reader| reader.replica()).map_or(true, |replica| replica.is_some())
+        && Reader::open_for_short_read(db).and_then(|reader| reader.replica()).map_or(true, |replica| replica.is_some())
 }
 
 #[cfg(test)]

@@ -263,20 +263,20 @@ impl<'de> Visitor<'de> for TextOrArrayVisitor {
 
 /// Parses the text of the config file, or returns the line of an error and the reason.
 pub(super) fn parse(text: &str) -> Result<ConfigFile, TomlError> {
-    toml_text::parse(text).map_err(|mut wrong: TomlError| {
-        let refused = match wrong.unknown_key.as_deref() {
-            Some("integrator_id") => Some(
+    toml_text::parse(text).map_err(|mut error: TomlError| {
+        let reason = match error.unknown_key.as_deref() {
+            Some("integrator_id") => {
                 "integrator_id: an ID is never written into this file; use integrator_id_env, integrator_id_file or \
-                 integrator_id_command",
-            ),
-            Some("store_password") => Some(
+                 integrator_id_command"
+            }
+            Some("store_password") => {
                 "store_password: a password is never written into this file; use store_password_env, \
-                 store_password_file or store_password_command",
-            ),
-            Some(_) | None => None,
+                 store_password_file or store_password_command"
+            }
+            Some(_) | None => return error,
         };
-        refused.iter().for_each(|reason| wrong.reason = (*reason).to_owned());
-        wrong
+        error.reason = reason.to_owned();
+        error
     })
 }
 

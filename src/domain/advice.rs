@@ -540,7 +540,7 @@ mod tests {
     use crate::domain::{
         alert::{AlertSubject, RuleKind},
         observation::{RequestFailure, StatusOutcome},
-        on_chain::{ChainReading, Mined, OnChain},
+        on_chain::{ChainReading, Mined, OnChainState},
         record::StatusRecord,
         transaction::Tracking,
     };
@@ -629,11 +629,11 @@ mod tests {
                 tx.apply(&fixtures::says(status), now);
             }
             let reading = ChainReading::without_node(verdict);
-            tx.on_chain = Some(OnChain::after(None, reading.clone(), None, now));
+            tx.on_chain = Some(OnChainState::after(None, reading.clone(), None, now));
             if reading.verdict == ChainVerdict::Dropped {
                 let first = advise(&tx, now, Utc.fix()).verdict;
                 assert!(first.starts_with("INDEXING"), "one question may miss a block: {first}");
-                tx.on_chain = Some(OnChain::after(tx.on_chain.as_ref(), reading, None, now));
+                tx.on_chain = Some(OnChainState::after(tx.on_chain.as_ref(), reading, None, now));
             }
             let advice = advise(&tx, now, Utc.fix());
             assert!(advice.verdict.starts_with(title), "{}", advice.verdict);
@@ -648,9 +648,9 @@ mod tests {
         let mut tx = fixtures::transaction(1);
         let at = |seconds| tx.first_seen_at + TimeDelta::seconds(seconds);
         let unknown = || ChainReading::without_node(ChainVerdict::Unknown(Vec::new()));
-        let first = OnChain::after(None, unknown(), None, at(20));
-        let again = OnChain::after(Some(&first), unknown(), None, at(50));
-        let later = OnChain::after(Some(&again), unknown(), None, at(80));
+        let first = OnChainState::after(None, unknown(), None, at(20));
+        let again = OnChainState::after(Some(&first), unknown(), None, at(50));
+        let later = OnChainState::after(Some(&again), unknown(), None, at(80));
         let now = at(80);
         tx.apply(&fixtures::says(RouterStatus::NotFound), now);
         for (known, expected) in

@@ -11,7 +11,7 @@ use super::ids::RowId;
 
 mod life;
 
-pub(crate) use life::{Acknowledgement, AlertState, Handling, Snooze, Snoozed};
+pub(crate) use life::{Acknowledgement, AlertState, Handling, SnoozeEnd, Snoozed};
 pub(crate) use life::{FLAPPING_RAISES, FLAPPING_WITHIN, RESOLVED_FOR};
 
 /// How soon a person should react.

@@ -10,7 +10,7 @@ use super::{
     evidence,
     forecast::Quantile,
     ids::{ChainId, TxHash},
-    on_chain::{ChainReading, ChainVerdict, Mined, OnChain},
+    on_chain::{ChainReading, ChainVerdict, Mined, OnChainState},
     record::{RecordView, chain_name},
     route,
     status::RouterStatus,
@@ -62,14 +62,16 @@ pub(crate) fn next_source_check<R>(tx: &Transaction<R>) -> Option<DateTime<Utc>>
     }
     let deadline = tx.deadline();
     let is_known = !matches!(tx.state.status, None | Some(RouterStatus::NotFound));
-    let usual = evidence::indexing(&tx.indexing).quantile(Quantile::P95).min(MAX_ESTIMATE);
+    let usual = evidence::indexing_forecast(&tx.indexing).quantile(Quantile::P95).min(MAX_ESTIMATE);
     let missed = (!is_known).then(|| deadline.submitted + usual);
     let overdue = tx.is_waiting().then_some(deadline.at);
     let submission = tx.params.submitted_at.is_none().then_some(tx.first_seen_at);
     let because = [submission, missed, overdue].into_iter().flatten().min()?;
     match &tx.on_chain {
         None => Some(because),
-        Some(OnChain { source: ChainReading { verdict: ChainVerdict::CannotBeAsked(_), .. }, .. }) => Some(because),
+        Some(OnChainState { source: ChainReading { verdict: ChainVerdict::CannotBeAsked(_), .. }, .. }) => {
+            Some(because)
+        }
         Some(known) if known.is_final() => None,
         Some(known) => {
             // A block's time answers the first reason for good.
@@ -99,7 +101,7 @@ pub(crate) fn next_second_check(tx: &Transaction) -> Option<DateTime<Utc>> {
 
 /// Returns the chain's reading of the second transaction of the present status: a refund on the source chain, else the
 /// transaction on the destination chain.
-fn present_second<'a, R>(tx: &Transaction<R>, known: &'a OnChain) -> Option<&'a ChainReading> {
+fn present_second<'a, R>(tx: &Transaction<R>, known: &'a OnChainState) -> Option<&'a ChainReading> {
     let (from, to) = (&tx.params.from_chain, &tx.params.to_chain);
     let is_refund = tx.state.status == Some(RouterStatus::Refund);
     let is_present = |(chain, _): &(ChainId, TxHash)| chain == if is_refund { from } else { to };

@@ -43,21 +43,21 @@ impl RouteKey {
 pub enum DurationSample {
     /// A transfer on this route ended.
     Ended {
-        /// The route.
+        /// The route of the transfer.
         route: RouteKey,
         /// The status with which the transfer ended.
         outcome: RouterStatus,
-        /// When it ended, after its submission.
+        /// The interval that contains the end, as time since the submission.
         settled: SettledWithin,
         /// The estimated duration, if it is known.
         estimate: Option<Duration>,
     },
     /// A transaction on this source chain was indexed, this long after its submission.
     Indexed {
-        /// The source chain.
+        /// The source chain of the transaction.
         chain: ChainId,
-        /// The duration.
-        delay: Duration,
+        /// The time from the submission to the first answer other than "not found".
+        duration: Duration,
     },
 }
 
@@ -72,20 +72,20 @@ pub(crate) fn duration_samples(before: &TransactionState, tx: &Transaction, at: 
     let was_unindexed = before.status.as_ref().is_none_or(|status| *status == RouterStatus::NotFound);
     let is_indexed = was_unindexed && *status != RouterStatus::NotFound;
     let is_end = |status: &RouterStatus| status.is_final() || *status == RouterStatus::Refund;
-    let ended = is_end(status) && !before.status.as_ref().is_some_and(is_end);
-    let mut duration_samples = Vec::new();
-    if is_indexed && let Some(delay) = change.duration_or_within(PRECISE_INDEXING_AGE) {
-        duration_samples.push(DurationSample::Indexed { chain: tx.params.from_chain.clone(), delay });
+    let has_ended = is_end(status) && !before.status.as_ref().is_some_and(is_end);
+    let mut samples = Vec::new();
+    if is_indexed && let Some(duration) = change.duration_or_within(PRECISE_INDEXING_AGE) {
+        samples.push(DurationSample::Indexed { chain: tx.params.from_chain.clone(), duration });
     }
-    if ended {
-        duration_samples.push(DurationSample::Ended {
+    if has_ended {
+        samples.push(DurationSample::Ended {
             route: RouteKey::of(tx),
             outcome: status.clone(),
             settled: change,
             estimate: tx.params.estimate,
         });
     }
-    duration_samples
+    samples
 }
 
 /// The duration statistics of a profile, for all routes and source chains.
@@ -109,12 +109,12 @@ impl DurationStats {
                 self.pooled = evidence.pooled;
                 self.routes.insert(route.clone(), evidence.route);
             }
-            DurationSample::Indexed { chain, delay } => self.chains.entry(chain.clone()).or_default().add(*delay),
+            DurationSample::Indexed { chain, duration } => self.chains.entry(chain.clone()).or_default().add(*duration),
         }
     }
 
     /// Returns the forecast of the time until this transfer settles.
-    pub fn settling<R: RecordView>(&self, tx: &Transaction<R>) -> Lognormal {
+    pub fn settling_forecast<R: RecordView>(&self, tx: &Transaction<R>) -> Lognormal {
         self.evidence(&RouteKey::of(tx)).forecast(tx.params.estimate)
     }
 
@@ -131,7 +131,7 @@ pub(crate) fn indexing_sentence(tx: &Transaction) -> Option<String> {
     if !is_unseen || tx.is_settled() {
         return None;
     }
-    let forecast = evidence::indexing(&tx.indexing);
+    let forecast = evidence::indexing_forecast(&tx.indexing);
     let [half, most] = [Quantile::P50, Quantile::P95].map(|quantile| forecast.in_words(quantile));
     let basis = match tx.indexing.is_enough() {
         true => format!("from {} on its source chain", tx.indexing.count),
@@ -198,7 +198,7 @@ mod tests {
     }
 
     fn indexed(seconds: u64) -> DurationSample {
-        DurationSample::Indexed { chain: ChainId::new("42161"), delay: Duration::from_secs(seconds) }
+        DurationSample::Indexed { chain: ChainId::new("42161"), duration: Duration::from_secs(seconds) }
     }
 
     fn ended(outcome: RouterStatus, after: u64, by: u64) -> DurationSample {

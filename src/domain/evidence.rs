@@ -266,7 +266,7 @@ fn valid_estimate(estimate: Option<Duration>) -> Option<Duration> {
 }
 
 /// Returns the forecast from submission to indexing, by the evidence of the source chain.
-pub fn indexing(observed: &Evidence) -> Lognormal {
+pub fn indexing_forecast(observed: &Evidence) -> Lognormal {
     Belief::new(INDEXING_MEDIAN, INDEXING_SIGMA, INDEXING_STRENGTH).after(observed).forecast()
 }
 

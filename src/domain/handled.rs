@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 
 use super::{
-    alert::{Alert, AlertState, Handling, Snooze},
+    alert::{Alert, AlertState, Handling, SnoozeEnd},
     people, span, text,
 };
 
@@ -35,8 +35,8 @@ pub(crate) fn handling_sentence(
         }
         Handling::Snoozed(snoozed) => {
             let until = match snoozed.until {
-                Snooze::Until(moment) => write_time(moment),
-                Snooze::Change => "the status changes".to_owned(),
+                SnoozeEnd::Until(moment) => write_time(moment),
+                SnoozeEnd::Change => "the status changes".to_owned(),
             };
             format!("{} until {until}.", verb("snoozed", "Snoozed"))
         }
@@ -75,8 +75,8 @@ mod tests {
             (acknowledged(Some("Zoë"), Some("asked\u{7} them")), "Zoë acknowledged this 9m ago: \"asked them\"."),
             (acknowledged(Some("Ana via support"), None), "You acknowledged this 9m ago."),
             (acknowledged(None, Some("asked")), "Acknowledged 9m ago: \"asked\"."),
-            (snoozed(Snooze::Change), "You snoozed this until the status changes."),
-            (snoozed(Snooze::Until(at(3_600))), "You snoozed this until 3600."),
+            (snoozed(SnoozeEnd::Change), "You snoozed this until the status changes."),
+            (snoozed(SnoozeEnd::Until(at(3_600))), "You snoozed this until 3600."),
         ];
         let words =
             |alerts: &[Alert]| handling_sentence(alerts, Some("Ana"), at(600), &|at| at.timestamp().to_string());

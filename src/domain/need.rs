@@ -53,7 +53,7 @@ impl Need {
     }
 
     /// Whether the budget is short even when no transaction is young any more.
-    pub fn is_lasting(&self) -> bool {
+    pub fn is_always_short(&self) -> bool {
         self.is_short() && self.unsettled as f64 / TARGET.as_secs_f64() > SHORT * self.allowed
     }
 
@@ -71,7 +71,7 @@ impl Need {
 
     /// Returns one word on whether the budget is large enough.
     pub fn label(&self) -> &'static str {
-        match (self.is_short(), self.is_lasting()) {
+        match (self.is_short(), self.is_always_short()) {
             (false, _) => "ok",
             (true, false) => "short now",
             (true, true) => "short",
@@ -96,7 +96,7 @@ impl Need {
             return format!("{state}; polling each once takes {sweep} (target {target})");
         }
         // The higher need of young transactions passes, so the sentence proposes no remedy.
-        if !self.is_lasting() {
+        if !self.is_always_short() {
             return format!(
                 "{state}; some are new and need more for a short time; polling each once takes {sweep} (target {target})"
             );

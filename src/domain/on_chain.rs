@@ -132,7 +132,7 @@ impl ChainReading {
 
 /// What the chains say about a transfer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct OnChain {
+pub struct OnChainState {
     pub source: ChainReading,
     /// The reading of the transaction on the destination chain or of the refund, if a chain was asked.
     #[serde(default)]
@@ -151,7 +151,7 @@ pub struct OnChain {
     pub is_submission_given: bool,
 }
 
-impl OnChain {
+impl OnChainState {
     /// Returns the state after another question at `at`. `second` is the chain and the hash of the second transaction
     /// with its reading; without one the previous reading is kept.
     pub fn after(

@@ -8,11 +8,11 @@ use chrono::{DateTime, SubsecRound, Utc};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    alert::{Rule, Snooze},
+    alert::{Rule, SnoozeEnd},
     ids::{ChainId, TransactionKey},
     notification::NotificationCursor,
     observation::Observation,
-    on_chain::OnChain,
+    on_chain::OnChainState,
     poller::PollerReport,
     quote::{QuoteObservation, QuoteRequest},
     text,
@@ -99,7 +99,7 @@ pub enum Operation {
     ObserveChain {
         transaction: TransactionKey,
         /// What the chain says.
-        on_chain: Box<OnChain>,
+        on_chain: Box<OnChainState>,
     },
     /// Asks the poller to ask the chains about these transactions now.
     #[serde(rename = "request_chain")]
@@ -257,7 +257,7 @@ pub enum Edit<T = TransactionKey, A = AlertKey> {
     Snooze {
         alerts: Vec<A>,
         /// The end of the snooze.
-        until: Snooze,
+        until: SnoozeEnd,
     },
     /// Ends acknowledgements and snoozes, so that the alerts fire again.
     Unacknowledge { alerts: Vec<A> },

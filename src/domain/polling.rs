@@ -120,7 +120,7 @@ impl PollingVerdict {
                 }
             },
         };
-        let is_short = report.and_then(|report| report.need).is_some_and(|need| need.is_lasting());
+        let is_short = report.and_then(|report| report.need).is_some_and(|need| need.is_always_short());
         Self { obstacle, freshness: Freshness::of(oldest, report), is_short }
     }
 

@@ -35,7 +35,7 @@ pub struct QuoteRequest {
     pub to_token: String,
     /// The recipient's address on the destination chain.
     pub to_address: String,
-    /// Whether only a price is wanted: no call data, and no limit per wallet.
+    /// Whether only a price is wanted: no transaction data, and no limit per wallet.
     #[serde(rename = "quoteOnly")]
     pub is_quote_only: bool,
 }

@@ -15,7 +15,7 @@ use super::{
     forecast::Quantile,
     ids::{ChainId, RowId, TransactionKey, TxHash},
     observation::{Observation, RequestFailure, StatusOutcome},
-    on_chain::{ChainVerdict, OnChain},
+    on_chain::{ChainVerdict, OnChainState},
     people::{self, Authors},
     record::{RecordSummary, RecordView, StatusRecord, chain_name},
     span,
@@ -208,7 +208,7 @@ pub struct Transaction<R = StatusRecord> {
     /// The last record. A later answer without a record doesn't replace it.
     pub record: Option<R>,
     /// What the chain itself says, if it was asked.
-    pub on_chain: Option<OnChain>,
+    pub on_chain: Option<OnChainState>,
     /// The service's IDs of its answers that are stored, oldest first; empty in a header.
     pub response_ids: Vec<String>,
     /// Whether a stored value changed on the disk, so that the shown data may be wrong.
@@ -268,7 +268,7 @@ impl<R> Transaction<R> {
     /// Whether the submission time is the time of the transaction's block, because no other was given.
     pub fn is_submission_from_chain(&self) -> bool {
         let known = self.on_chain.as_ref().filter(|known| !known.is_submission_given);
-        let from_chain = known.and_then(OnChain::submitted_at);
+        let from_chain = known.and_then(OnChainState::submitted_at);
         self.params.submitted_at.is_some() && self.params.submitted_at == from_chain
     }
 
@@ -300,7 +300,7 @@ impl<R> Transaction<R> {
     /// three times the 95th percentile of the source chain's indexing times, at least three minutes.
     pub fn not_found_limit(&self) -> Duration {
         const MIN_LIMIT: Duration = Duration::from_secs(3 * 60);
-        evidence::indexing(&self.indexing).quantile(Quantile::P95).saturating_mul(3).max(MIN_LIMIT)
+        evidence::indexing_forecast(&self.indexing).quantile(Quantile::P95).saturating_mul(3).max(MIN_LIMIT)
     }
 
     /// Returns when the transfer ended: a refund when it was first seen, although it is watched for longer, and any

@@ -4,6 +4,8 @@
 
 use std::{collections::HashSet, iter};
 
+use chrono::{DateTime, Utc};
+
 use crate::domain::transaction::NewTransaction;
 
 use super::{
@@ -73,6 +75,11 @@ impl LineReader {
     pub(crate) fn next_file(self, options: ReadOptions) -> Self {
         let own = self.columns.map(|columns| (self.delimiter, columns));
         Self { previous: own.or(self.previous), ..Self::new(options) }
+    }
+
+    /// Sets the present, after which no transfer was submitted, for the next lines.
+    pub(crate) fn set_now(&mut self, now: DateTime<Utc>) {
+        self.options.now = Some(now);
     }
 
     /// Reads the next complete line, with or without its line end.

@@ -73,7 +73,12 @@ impl PasteOrigin {
 #[derive(Clone, Debug, PartialEq)]
 pub enum PastedContent {
     /// A transaction with all fields that the service requires.
-    Complete(NewTransaction),
+    Complete {
+        /// The transaction.
+        new: NewTransaction,
+        /// One sentence for each value that isn't used, or kept only in part.
+        warnings: Vec<String>,
+    },
     /// A transaction that lacks required fields.
     Partial {
         /// The hash, unless the hash is missing.
@@ -306,7 +311,7 @@ fn is_row(values: &[String], allows_any_chain: bool) -> bool {
 /// missing or chain IDs are invalid.
 fn content_of_row(row: &RawRow, options: &ReadOptions) -> PastedContent {
     let row_errors = match fields::parse_transaction(row, options) {
-        Ok(reading) => return PastedContent::Complete(reading.transaction),
+        Ok(fields::ParsedRow { transaction: new, warnings, .. }) => return PastedContent::Complete { new, warnings },
         Err(row_errors) => row_errors,
     };
     let mut missing: Vec<Field> = row_errors.missing.iter().filter_map(|name| Field::from_name(name)).collect();
@@ -353,7 +358,7 @@ fn fill_labelled(found: &mut Vec<PasteFinding>, text: &str, options: &ReadOption
             let guess_to = named(Field::ToChainId);
             pasted.content = PastedContent::Partial { hash, missing, given, guess, guess_to };
         }
-        PastedContent::Complete(new) => pasted.content = PastedContent::Complete(new),
+        complete @ PastedContent::Complete { .. } => pasted.content = complete,
         PastedContent::Duplicate { .. } | PastedContent::Nothing { .. } => return,
     }
     let is_label = |pasted: &PasteFinding| {
@@ -393,7 +398,7 @@ fn mark_duplicates(found: &mut [PasteFinding], is_chosen: impl Fn(PasteOrigin) -
     let mut complete: HashMap<(String, ChainId), usize> = HashMap::new();
     let mut by_hash: HashMap<String, usize> = HashMap::new();
     for pasted in found.iter_mut() {
-        let PastedContent::Complete(new) = &pasted.content else { continue };
+        let PastedContent::Complete { new, .. } = &pasted.content else { continue };
         let hash = new.params.transaction_id.clone();
         match complete.get(&(hash.key(), new.params.from_chain.clone())) {
             Some(line) => pasted.content = PastedContent::Duplicate { hash, line: *line },

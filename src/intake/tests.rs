@@ -359,7 +359,7 @@ fn pasted_rows_need_no_header() {
         let found =
             parse_paste(&text, &ReadOptions { allows_any_chain: text.contains("solana"), ..ReadOptions::default() });
         let contents: Vec<_> = found.iter().map(|pasted| &pasted.content).collect();
-        assert!(matches!(&contents[..], [PastedContent::Complete(_)]), "{text}: {found:?}");
+        assert!(matches!(&contents[..], [PastedContent::Complete { .. }]), "{text}: {found:?}");
     }
 }
 
@@ -528,7 +528,7 @@ proptest! {
             }
             for pasted in parse_paste(&text, &options) {
                 match pasted.content {
-                    PastedContent::Complete(new) => prop_assert!(is_clean(&new)),
+                    PastedContent::Complete { new, .. } => prop_assert!(is_clean(&new)),
                     PastedContent::Duplicate { hash, .. } => prop_assert!(clean(hash.as_str()) == hash.as_str()),
                     PastedContent::Partial { hash, given, .. } => {
                         prop_assert!(hash.is_none_or(|hash| clean(hash.as_str()) == hash.as_str()));
@@ -568,7 +568,7 @@ fn each_kind_of_paste_is_recognised() {
         let found = parse_paste(&text, &ReadOptions::default());
         let [pasted] = &found[..] else { panic!("{text}: {found:?}") };
         let (missing, guess) = match &pasted.content {
-            PastedContent::Complete(_) => (0, None),
+            PastedContent::Complete { .. } => (0, None),
             PastedContent::Partial { missing, guess, .. } => (missing.len(), guess.as_ref().map(ChainId::as_str)),
             other => panic!("{text}: {other:?}"),
         };
@@ -584,7 +584,7 @@ fn most_complete_line_about_a_transaction_wins() {
     let again = |at: usize| matches!(&found[at], (_, PastedContent::Duplicate { line: 2, .. }));
     assert!(again(0) && again(2), "{found:?}");
     assert!(
-        matches!((&found[1].1, &found[3].1), (PastedContent::Complete(_), PastedContent::Complete(_))),
+        matches!((&found[1].1, &found[3].1), (PastedContent::Complete { .. }, PastedContent::Complete { .. })),
         "{found:?}"
     );
 }
@@ -596,7 +596,7 @@ fn text_that_repeats_its_hash_keeps_its_values_and_the_chain_of_its_link() {
         "Hash: {hash}\nExplorer: https://arbiscan.io/tx/{hash}\nFrom chain: Arbitrum (42161)\nTo chain: Base (8453)\nquoteId: 5f2a90aa"
     );
     let found = pasted(&ticket);
-    let complete: Vec<_> = found.iter().filter(|(_, found)| matches!(found, PastedContent::Complete(_))).collect();
+    let complete: Vec<_> = found.iter().filter(|(_, found)| matches!(found, PastedContent::Complete { .. })).collect();
     assert!(complete.len() == 1 && found.len() == 2, "{found:?}");
     for text in [format!("[{hash}](https://arbiscan.io/tx/{hash})"), format!("{hash}\nhttps://arbiscan.io/tx/{hash}")] {
         let found = pasted(&text);
@@ -607,7 +607,7 @@ fn text_that_repeats_its_hash_keeps_its_values_and_the_chain_of_its_link() {
         "https://api.example/v2/status?transactionId={hash}&fromChainId=42161&toChainId=8453\nTx: {hash}\nFrom chain: 42161\nTo chain: 8453\nQuote ID: 5f2a90aa"
     );
     let found = pasted(&request);
-    assert!(found.iter().any(|(_, found)| matches!(found, PastedContent::Complete(_))), "{found:?}");
+    assert!(found.iter().any(|(_, found)| matches!(found, PastedContent::Complete { .. })), "{found:?}");
 }
 
 #[test]
@@ -629,7 +629,7 @@ fn labelled_values_complete_the_only_hash_of_a_text() {
     let complete = |text: &str| {
         let found: Vec<_> = pasted(text).into_iter().map(|(_, content)| content).collect();
         found.into_iter().find_map(|content| match content {
-            PastedContent::Complete(new) => Some(new.params),
+            PastedContent::Complete { new, .. } => Some(new.params),
             _ => None,
         })
     };

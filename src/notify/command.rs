@@ -72,10 +72,9 @@ impl CommandCalls {
 
 /// Runs the command once. Dropping the future kills the command.
 async fn run_command(argv: &[String], text: &str) -> io::Result<()> {
-    let mut command = program::input_command(argv)?;
+    let command = program::input_command(argv)?;
     // The command gets its own process group, so that Ctrl-C in this terminal doesn't end the command.
-    std::os::unix::process::CommandExt::process_group(&mut command, 0);
-    let mut child = tokio::process::Command::from(command).kill_on_drop(true).spawn()?;
+    let mut child = tokio::process::Command::from(command).process_group(0).kill_on_drop(true).spawn()?;
     let input = child.stdin.take();
     let write_input = async {
         if let Some(mut input) = input {

@@ -212,7 +212,7 @@ impl ChannelTask {
                 delay = FIRST_RETRY_DELAY;
             }
             tracing::error!("{name}: alerts can't be sent: {error}");
-            if matches!(&error, NotifierError::Store(error) if error.is_lasting()) {
+            if matches!(&error, NotifierError::Store(error) if error.is_permanent()) {
                 return;
             }
             tokio::select! {

@@ -28,7 +28,7 @@ use crate::{
         change::{Change, ChangeKind},
         filter::{Expression, Filter, term::FilterState},
         ids::{RowId, TransactionKey},
-        on_chain::{ChainReading, ChainVerdict, OnChain, is_evm_hash},
+        on_chain::{ChainReading, ChainVerdict, OnChainState, is_evm_hash},
         operation::Operation,
         status::RouterStatus,
         transaction::Transaction,
@@ -72,7 +72,7 @@ struct DueQuestion {
 }
 
 /// A question with its answer, or the reason why there is none.
-type AnsweredQuestion = (DueQuestion, Result<OnChain, String>);
+type AnsweredQuestion = (DueQuestion, Result<OnChainState, String>);
 
 /// When each transaction's chain is asked next.
 #[derive(Default)]
@@ -150,7 +150,7 @@ impl ChainPoller {
         let mut task = JoinSet::new();
         task.spawn(async move {
             while let Err(error) = self.run().await {
-                if matches!(&error, PollerError::Store(error) if error.is_lasting()) {
+                if matches!(&error, PollerError::Store(error) if error.is_permanent()) {
                     return tracing::error!("the chains are no longer asked: {error}");
                 }
                 tracing::warn!("the chains are asked again in {} s: {error}", FAILURE_PAUSE.as_secs());
@@ -237,7 +237,9 @@ impl ChainPoller {
                         for status in
                             RouterStatus::DOCUMENTED.iter().filter(|status| chain_check::has_second_transaction(status))
                         {
-                            for row in reader.with_status_since(&profile, status, now - SECOND_TRANSACTION_LOOKBACK)? {
+                            for row in
+                                reader.rows_with_status_since(&profile, status, now - SECOND_TRANSACTION_LOOKBACK)?
+                            {
                                 planned.push((row, next_check(reader, &nodes, &profile, row)?));
                             }
                         }
@@ -250,7 +252,7 @@ impl ChainPoller {
                     let is_request = |change: &&Change| matches!(change.kind, ChangeKind::ChainRequested);
                     let asked_again: Vec<RowId> =
                         changes.changes.iter().filter(is_request).filter_map(|change| change.transaction).collect();
-                    Ok((planned, asked_again, reader.requested_chains(&profile)?, changes.has_more))
+                    Ok((planned, asked_again, reader.requested_chain_checks(&profile)?, changes.has_more))
                 })
             };
             let (planned, asked_again, requested, more) = spawn_blocking(read).await??;
@@ -290,7 +292,12 @@ impl ChainPoller {
                 if !question.is_requested || question.previous.is_some() {
                     return Ok(());
                 }
-                OnChain::after(None, ChainReading::without_node(ChainVerdict::CannotBeAsked(reason)), None, now.wall)
+                OnChainState::after(
+                    None,
+                    ChainReading::without_node(ChainVerdict::CannotBeAsked(reason)),
+                    None,
+                    now.wall,
+                )
             }
         };
         let operation = Operation::ObserveChain { transaction: key, on_chain: Box::new(on_chain) };

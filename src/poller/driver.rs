@@ -62,7 +62,9 @@ pub async fn run<T: ServiceTransport>(
     let has_lease = setup.lease.is_some();
     match poll(setup, stop.clone()).await {
         // With a lease, another machine can poll.
-        Err(PollerError::Store(error)) if error.is_lasting() && !has_lease && !matches!(error, StoreError::Closed) => {
+        Err(PollerError::Store(error))
+            if error.is_permanent() && !has_lease && !matches!(error, StoreError::Closed) =>
+        {
             store.report_fault(&error);
             tracing::error!(profile, "polling stopped: {error}");
             stop.await;
@@ -390,7 +392,7 @@ impl<T: ServiceTransport> PollerDriver<T> {
 
     /// Handles a failed write. Only a lasting fault ends the poller.
     fn handle_write_error(&mut self, error: StoreError) -> Result<(), StoreError> {
-        if error.is_lasting() {
+        if error.is_permanent() {
             return Err(error);
         }
         tracing::error!(profile = self.setup.profile, "failed to store an answer: {error}");

@@ -1,6 +1,7 @@
 //! Poll plans: the forecast, weight and deadline of a transaction for the scheduler.
 //!
-//! Only this module turns a status into a forecast. The scheduler must never see a status.
+//! Only this module selects a forecast by status. `domain/evidence.rs` computes the forecasts. The scheduler must never
+//! see a status.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -170,12 +171,12 @@ fn poll_context<R: RecordView>(
 /// Returns the forecast of the awaited event, and the forecast of the first answer while the service doesn't know the
 /// transaction.
 fn forecasts<R: RecordView>(tx: &Transaction<R>, duration_stats: &DurationStats) -> (Forecast, Option<Lognormal>) {
-    let settling = || Forecast::Lognormal(duration_stats.settling(tx));
+    let settling = || Forecast::Lognormal(duration_stats.settling_forecast(tx));
     match &tx.state.status {
         Some(RouterStatus::NeedsGas) => (Forecast::AnyTime(NEEDS_GAS_MEAN), None),
         Some(RouterStatus::Refund) => (Forecast::AnyTime(REFUND_MEAN), None),
         // Such a transaction may settle without ever being seen under way.
-        None | Some(RouterStatus::NotFound) => (settling(), Some(evidence::indexing(&tx.indexing))),
+        None | Some(RouterStatus::NotFound) => (settling(), Some(evidence::indexing_forecast(&tx.indexing))),
         Some(
             RouterStatus::Ongoing | RouterStatus::Success | RouterStatus::PartialSuccess | RouterStatus::Unknown(_),
         ) => (settling(), None),

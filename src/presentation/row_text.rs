@@ -10,7 +10,7 @@ use chrono::{DateTime, FixedOffset, Utc};
 use super::glyphs::Glyphs;
 use crate::domain::{
     advice,
-    alert::{self, Alert, AlertState, Handling, Rule, Severity, Snooze, Urgency},
+    alert::{self, Alert, AlertState, Handling, Rule, Severity, SnoozeEnd, Urgency},
     chains,
     change::{Change, ChangeKind},
     people,
@@ -91,8 +91,8 @@ pub(crate) fn alert_state(alert: &Alert, now: DateTime<Utc>, zone: FixedOffset) 
             format!("{word}{by}{comma} {}{note}", ago(acknowledgement.at))
         }
         (AlertState::Snoozed, Some(Handling::Snoozed(snoozed))) => match snoozed.until {
-            Snooze::Until(moment) => format!("{word}{by} until {}", span::clock_time(moment, now, zone)),
-            Snooze::Change => format!("{word}{by} until the status changes"),
+            SnoozeEnd::Until(moment) => format!("{word}{by} until {}", span::clock_time(moment, now, zone)),
+            SnoozeEnd::Change => format!("{word}{by} until the status changes"),
         },
         _ => word.into(),
     };
@@ -346,9 +346,9 @@ mod tests {
             (None, "firing"),
             (acknowledgement(None), "acknowledged 9m ago"),
             (acknowledgement(Some("asked\u{1b}[31m")), "acknowledged 9m ago: asked[31m"),
-            (snoozed(Snooze::Change), "snoozed until the status changes"),
-            (snoozed(Snooze::Until(at(3_600))), "snoozed until 01:00 UTC"),
-            (snoozed(Snooze::Until(at(600))), "firing"),
+            (snoozed(SnoozeEnd::Change), "snoozed until the status changes"),
+            (snoozed(SnoozeEnd::Until(at(3_600))), "snoozed until 01:00 UTC"),
+            (snoozed(SnoozeEnd::Until(at(600))), "firing"),
         ];
         for (handling, expected) in table {
             let mut alert = alert(Rule::Overdue, handling);
@@ -367,9 +367,9 @@ mod tests {
         let snoozed = |until| Handling::Snoozed(Snoozed { at: at(60), until, author: author() });
         let table = [
             (Handling::Acknowledged(acknowledgement), "acknowledged by Ana, 9m ago: asked"),
-            (snoozed(Snooze::Change), "snoozed by Ana until the status changes"),
-            (snoozed(Snooze::Until(at(3_600))), "snoozed by Ana until 01:00 UTC"),
-            (snoozed(Snooze::Until(at(600))), "firing"),
+            (snoozed(SnoozeEnd::Change), "snoozed by Ana until the status changes"),
+            (snoozed(SnoozeEnd::Until(at(3_600))), "snoozed by Ana until 01:00 UTC"),
+            (snoozed(SnoozeEnd::Until(at(600))), "firing"),
         ];
         for (handling, expected) in table {
             assert_eq!(alert_state(&alert(Rule::Overdue, Some(handling)), at(600), Utc.fix()), expected);

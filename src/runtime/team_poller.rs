@@ -1,13 +1,13 @@
 //! Polls for a team in a child process, which the kernel kills when the lease of the integrator ID runs out.
 //!
 //! The parent starts the child and keeps the pipe to the child open. When the pipe ends, also by the parent's death,
-//! the child gives the lease back. The replica is the only channel for answers; a second pipe carries the outcome of
+//! the child releases the lease. The replica is the only channel for answers; a second pipe carries the outcome of
 //! each request for the parent's metrics. A child holds the lease at most once. The child must never send a request
 //! without the lease, and a secret must never reach it other than through the pipe.
 
 use std::{
     collections::BTreeMap,
-    io::{self, BufRead, Read},
+    io::{self, BufRead},
     path::{Path, PathBuf},
     pin::pin,
     process::Stdio,
@@ -32,7 +32,7 @@ use super::{
     log_file,
     service_client::{PollerOptions, ServiceClient},
     stderr::print_line,
-    team_store::{TeamAccess, presence, wait_until_lasting},
+    team_store::{TeamAccess, presence, wait_until_held},
     tokio_runtime,
 };
 use crate::{
@@ -58,16 +58,16 @@ use crate::{
 /// The name of the hidden subcommand that runs the child.
 pub(crate) const COMMAND: &str = "poll-for-team";
 
-/// How long a child may take to give the lease back before it is killed.
+/// The longest time for a child to release the lease before it is killed.
 const STOP_LIMIT: Duration = Duration::from_secs(6);
-/// The pause before a new child after one was killed because the lease ran out.
+/// The pause before the next child after the kernel killed a child whose lease ran out.
 const RESTART_PAUSE: Duration = Duration::from_millis(500);
 /// The pause after a child gave the lease to a machine with a lower rank, and after a child that failed. Each further
-/// failure adds as much, up to [`MAX_RESTART_PAUSE`].
+/// failure adds the same pause again, up to [`MAX_RESTART_PAUSE`].
 const LONG_RESTART_PAUSE: Duration = Duration::from_secs(3);
 /// The longest pause after failures.
 const MAX_RESTART_PAUSE: Duration = Duration::from_secs(60);
-/// How long a machine that holds the lease may fail to keep answers before it gives the lease to another one.
+/// The longest time in which the lease's holder may fail to store answers. Then the holder releases the lease.
 const UNUSABLE_LIMIT: Duration = Duration::from_secs(5);
 /// The exit code of a child whose machine or database role may not poll.
 const MAY_NOT_POLL: Exit = Exit::Unauthorized;
@@ -77,17 +77,17 @@ const WRONG_PASSWORD: Exit = Exit::Unreachable;
 const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(1);
 /// The pause between two attempts to take the candidate lock. One process per machine and profile holds it.
 const CANDIDATE_RETRY: Duration = Duration::from_millis(500);
-/// How much longer a machine waits before it takes the lease, for each step of its rank.
+/// The additional wait before a machine takes the lease, for each step of its rank.
 const TAKEOVER_DELAY_PER_RANK: Duration = Duration::from_millis(50);
 
-/// The order that a child gets on its standard input, as one line. The order holds secrets.
+/// The settings that a child gets on its standard input, as one line. They hold secrets.
 #[derive(Clone, Serialize, Deserialize)]
-struct PollOrder {
+struct ChildSettings {
     replica: PathBuf,
     state_dir: PathBuf,
     address: String,
     password: Option<String>,
-    given_name: Option<String>,
+    person_name: Option<String>,
     rank: u8,
     is_light: bool,
     holder_id: String,
@@ -106,7 +106,7 @@ struct PollOrder {
 /// A poller in a child process.
 pub(super) struct TeamPoller {
     access: TeamAccess,
-    order: PollOrder,
+    settings: ChildSettings,
     /// Counts the requests of the child.
     requests: RequestCounters,
     /// Shows that this process looks after the child. A child that hangs is ended by the timer of its lease.
@@ -118,12 +118,12 @@ impl TeamPoller {
     pub(super) fn new(access: TeamAccess, client: ServiceClient, options: PollerOptions<'_>, replica: &Path) -> Self {
         let settings = client.chain_nodes.map(|nodes| nodes.settings()).unwrap_or_default();
         let chain_nodes = settings.into_iter().map(|node| node.shared_by(client.sharing_profiles)).collect();
-        let order = PollOrder {
+        let settings = ChildSettings {
             replica: replica.to_owned(),
             state_dir: options.state_dir.unwrap_or(Path::new(".")).to_owned(),
             address: access.connector.address().to_string(),
             password: None,
-            given_name: access.given_name.clone(),
+            person_name: access.person_name.clone(),
             rank: access.rank,
             is_light: access.is_light,
             holder_id: Nonce(rand::random()).to_string(),
@@ -136,10 +136,10 @@ impl TeamPoller {
             sends_requests_only: options.scope == PollScope::RequestsOnly,
             chain_nodes,
         };
-        Self { access, order, requests: client.requests, heartbeat: client.heartbeat }
+        Self { access, settings, requests: client.requests, heartbeat: client.heartbeat }
     }
 
-    /// Keeps a child running until `stop` resolves, and waits until it has given the lease back.
+    /// Keeps a child running until `stop` resolves, then waits until the child has released the lease.
     pub(super) async fn run(&self, stop: impl Future<Output = ()>) -> Result<()> {
         let mut beating = pin!(async {
             loop {
@@ -165,7 +165,7 @@ impl TeamPoller {
                     pause
                 }
                 Err(report) => {
-                    tracing::error!(profile = self.order.profile, "the poller for the team failed: {report:#}");
+                    tracing::error!(profile = self.settings.profile, "the poller for the team failed: {report:#}");
                     failures += 1;
                     (LONG_RESTART_PAUSE * failures).min(MAX_RESTART_PAUSE)
                 }
@@ -187,12 +187,12 @@ impl TeamPoller {
         let mut child = spawn()?;
         let mut input = child.stdin.take().ok_or_else(|| eyre!("no pipe to the poller"))?;
         if let Some(output) = child.stdout.take() {
-            tokio::spawn(count_requests(output, self.requests.clone(), self.order.profile.clone()));
+            tokio::spawn(count_requests(output, self.requests.clone(), self.settings.profile.clone()));
         }
         let password = self.access.connector.expose_password().await?;
-        let mut line = serde_json::to_vec(&PollOrder {
+        let mut line = serde_json::to_vec(&ChildSettings {
             password: password.map(|password| password.expose().to_owned()),
-            ..self.order.clone()
+            ..self.settings.clone()
         })?;
         line.push(b'\n');
         input.write_all(&line).await?;
@@ -227,7 +227,7 @@ impl TeamPoller {
             }
             Some(code) if code == i32::from(MAY_NOT_POLL.code()) => {
                 if *refusal != reason {
-                    tracing::warn!(profile = self.order.profile, "this process doesn't poll: {}", reason.trim());
+                    tracing::warn!(profile = self.settings.profile, "this process doesn't poll: {}", reason.trim());
                     *refusal = reason;
                 }
                 // The owner may grant the role what it needs.
@@ -246,36 +246,36 @@ fn spawn() -> Result<Child> {
     let mut command = std::process::Command::new(program);
     command.arg(COMMAND).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     program::remove_hidden_variables(&mut command);
-    std::os::unix::process::CommandExt::process_group(&mut command, 0);
-    Command::from(command).kill_on_drop(true).spawn().wrap_err("the poller can't be started")
+    Command::from(command).process_group(0).kill_on_drop(true).spawn().wrap_err("the poller can't be started")
 }
 
 /// Runs as the child: a candidate for the lease, and its holder, until standard input ends or a machine
 /// with a lower rank can poll. Returns [`MAY_NOT_POLL`] with the reason on standard error, or [`WRONG_PASSWORD`].
 ///
 /// # Errors
-/// If the order can't be read, or the replica or the poller fails.
+/// If the settings can't be read, or the replica or the poller fails.
 pub(crate) fn run_as_child() -> Result<Exit> {
     let mut line = String::new();
     io::stdin().lock().read_line(&mut line)?;
-    let order: PollOrder = serde_json::from_str(&line).wrap_err("the order of the parent can't be read")?;
+    let settings: ChildSettings =
+        serde_json::from_str(&line).wrap_err("the settings from the parent process can't be read")?;
     drop(line);
-    crash::set_folder(&order.state_dir);
-    process::join_run(order.run_id);
+    crash::set_folder(&settings.state_dir);
+    process::join_run(settings.run_id);
     let clock = Clock::system();
-    log_file::start(&order.state_dir, &order.replica, clock.clone())?;
+    log_file::start(&settings.state_dir, &settings.replica, clock.clone())?;
     if let Err(error) = KillTimer::new() {
         print_line(&error.to_string());
         return Ok(MAY_NOT_POLL);
     }
-    tokio_runtime::start()?.block_on(run_order(order, &clock))
+    tokio_runtime::start()?.block_on(poll_when_elected(settings, &clock))
 }
 
 /// Resolves when the parent has ended the pipe, or is dead.
 fn end_of_input() -> impl Future<Output = ()> + Clone {
     let (sender, receiver) = tokio::sync::oneshot::channel::<()>();
     let read = move || {
-        io::copy(&mut io::stdin().lock().take(u64::MAX), &mut io::sink()).ok();
+        io::copy(&mut io::stdin().lock(), &mut io::sink()).ok();
         drop(sender);
     };
     // Without a thread the sender is dropped here: the process ends.
@@ -304,19 +304,20 @@ async fn refused_exit(connector: &Connector) -> Option<Exit> {
 }
 
 /// Takes part in the election of the machine that polls, and polls while this machine is elected.
-async fn run_order(order: PollOrder, clock: &Clock) -> Result<Exit> {
+async fn poll_when_elected(settings: ChildSettings, clock: &Clock) -> Result<Exit> {
     let ended = end_of_input();
-    let lock = KernelLock::beside(&order.replica, "lease", &order.profile);
+    let lock = KernelLock::beside(&settings.replica, "lease", &settings.profile);
     let _candidacy = tokio::select! {
         () = ended.clone() => return Ok(Exit::Success),
         lock = wait_for_lock(&lock) => lock?,
     };
-    let holder_id = Nonce::parse(&order.holder_id).ok_or_else(|| eyre!("the poll order has no valid holder ID"))?;
-    let variable = order.password.clone().map(crate::domain::secret::Password::new);
+    let holder_id =
+        Nonce::parse(&settings.holder_id).ok_or_else(|| eyre!("the child's settings have no valid holder ID"))?;
+    let variable = settings.password.clone().map(crate::domain::secret::Password::new);
     let sources = PasswordSources { variable, ..PasswordSources::default() };
-    let connector = Connector::new(TeamAddress::parse(&order.address)?, sources)?;
-    let integrator_id = IntegratorId::new(&order.integrator_id)?;
-    let base = BaseUrl::parse(&order.base_url)?;
+    let connector = Connector::new(TeamAddress::parse(&settings.address)?, sources)?;
+    let integrator_id = IntegratorId::new(&settings.integrator_id)?;
+    let base = BaseUrl::parse(&settings.base_url)?;
     if let Some(exit) = refused_exit(&connector).await {
         return Ok(exit);
     }
@@ -329,7 +330,7 @@ async fn run_order(order: PollOrder, clock: &Clock) -> Result<Exit> {
     let driver = LeaseDriver {
         connector: connector.clone(),
         id: HolderId(holder_id.0),
-        takeover_delay: TAKEOVER_DELAY_PER_RANK * u32::from(order.rank),
+        takeover_delay: TAKEOVER_DELAY_PER_RANK * u32::from(settings.rank),
         fingerprint: integrator_id.fingerprint(&base.budget_name()),
         clock: clock.clone(),
         status: status_sender,
@@ -339,9 +340,9 @@ async fn run_order(order: PollOrder, clock: &Clock) -> Result<Exit> {
         }),
         release: release_receiver,
     };
-    let presence = presence(holder_id, order.given_name.clone(), vec![order.profile.clone()], order.rank);
-    let store = Store::open_lasting(&order.replica, clock.now().wall)?;
-    let options = SessionOptions { connector, presence, is_light: order.is_light, fence: Some(fence) };
+    let presence = presence(holder_id, settings.person_name.clone(), vec![settings.profile.clone()], settings.rank);
+    let store = Store::open_permanent(&settings.replica, clock.now().wall)?;
+    let options = SessionOptions { connector, presence, is_light: settings.is_light, fence: Some(fence) };
     let store = team::start(store, options, clock.clone())?;
     let mut status = store.team().ok_or_else(|| eyre!("the store isn't a replica"))?;
     let is_connected_or_refused =
@@ -356,11 +357,12 @@ async fn run_order(order: PollOrder, clock: &Clock) -> Result<Exit> {
 
     let outputs = LeaseOutputs { may_send_until: may_send_sender, fence: fence_sender };
     let lease = run_lease(driver, lease_status.clone(), outputs)?;
-    let preferred_member = wait_for_preferred_member(status.clone(), holder_id, order.profile.clone(), order.rank);
+    let preferred_member =
+        wait_for_preferred_member(status.clone(), holder_id, settings.profile.clone(), settings.rank);
     let lost = wait_for_lost_lease(lease_status.clone());
     // A machine whose replica or database fails for long can't keep answers.
     let is_unusable = |status: &TeamStatus| status.link != TeamLink::Live;
-    let unusable = wait_until_lasting(status.clone(), UNUSABLE_LIMIT, clock, is_unusable);
+    let unusable = wait_until_held(status.clone(), UNUSABLE_LIMIT, clock, is_unusable);
     let elected = async {
         let lease_status = lease_status.wait_for(|status| status.fence.is_some() || is_refused(status)).await?;
         if let Some(fault) = lease_status.fault.as_ref().filter(|_| lease_status.fence.is_none()) {
@@ -382,7 +384,7 @@ async fn run_order(order: PollOrder, clock: &Clock) -> Result<Exit> {
     let mut drain = Ok(Drain::Complete);
     if let Some((inherited, lease_key)) = inherited {
         let lease = LeasePermit { may_send_until, key: lease_key, inherited: Some(inherited), pace };
-        let setup = PollerSetup { lease: Some(lease), ..poller_setup(order, integrator_id, &store, clock)? };
+        let setup = PollerSetup { lease: Some(lease), ..poller_setup(settings, integrator_id, &store, clock)? };
         let draining = async {
             tokio::select! {
                 () = ended => {}
@@ -397,7 +399,7 @@ async fn run_order(order: PollOrder, clock: &Clock) -> Result<Exit> {
             () = lost => return Ok(Exit::Success),
         };
     }
-    // Answers that can't be kept are asked for again by the next holder.
+    // The next holder asks again for the answers that can't be stored.
     let flushed = store.flush().await;
     release.send_replace(ReleaseRequest::Release(drain.as_ref().copied().unwrap_or(Drain::Incomplete)));
     tokio::task::spawn_blocking(move || lease.join()).await?.map_err(|_| eyre!("the lease's thread panicked"))??;
@@ -406,21 +408,21 @@ async fn run_order(order: PollOrder, clock: &Clock) -> Result<Exit> {
     Ok(Exit::Success)
 }
 
-/// Returns the setup of the ordered poller.
+/// Returns the setup of a child's poller.
 fn poller_setup(
-    order: PollOrder,
+    settings: ChildSettings,
     id: IntegratorId,
     store: &Store,
     clock: &Clock,
 ) -> Result<PollerSetup<CountingTransport<HttpTransport>>> {
-    let nodes = Some(order.chain_nodes).filter(|nodes| !nodes.is_empty());
-    let mut client = ServiceClient::new(&order.base_url, id, order.rps)?;
+    let nodes = Some(settings.chain_nodes).filter(|nodes| !nodes.is_empty());
+    let mut client = ServiceClient::new(&settings.base_url, id, settings.rps)?;
     client.chain_nodes = nodes.map(|nodes| Arc::new(ChainNodes::new(nodes, Timeouts::default(), clock.clone())));
     let options = PollerOptions {
-        profile: &order.profile,
-        weights: &order.weights,
-        state_dir: Some(&order.state_dir),
-        scope: if order.sends_requests_only { PollScope::RequestsOnly } else { PollScope::Everything },
+        profile: &settings.profile,
+        weights: &settings.weights,
+        state_dir: Some(&settings.state_dir),
+        scope: if settings.sends_requests_only { PollScope::RequestsOnly } else { PollScope::Everything },
         team: None,
     };
     Ok(client.setup_factory(options, store, clock, report_to_parent()?)())

@@ -35,7 +35,7 @@ const UNPOLLED_REPORT_DELAY: Duration = Duration::from_secs(15);
 pub(crate) struct TeamAccess {
     pub(crate) connector: Connector,
     /// The name that the person set.
-    pub(crate) given_name: Option<String>,
+    pub(crate) person_name: Option<String>,
     /// The order in which machines take a lease, 0 to 9: lower first.
     pub(crate) rank: u8,
     pub(crate) is_light: bool,
@@ -52,7 +52,7 @@ impl TeamAccess {
         let connector = Connector::new(address, password.into())?;
         Ok(Some(Self {
             connector,
-            given_name: settings.author.clone(),
+            person_name: settings.author.clone(),
             rank: settings.team_rank.unwrap_or(rank),
             is_light: settings.is_light,
         }))
@@ -63,7 +63,7 @@ impl TeamAccess {
     /// # Errors
     /// If the store can't be read, or no thread can be started.
     pub(crate) fn follow(&self, store: Store) -> Result<Store> {
-        let presence = presence(Nonce(rand::random()), self.given_name.clone(), Vec::new(), self.rank);
+        let presence = presence(Nonce(rand::random()), self.person_name.clone(), Vec::new(), self.rank);
         let options =
             SessionOptions { connector: self.connector.clone(), presence, is_light: self.is_light, fence: None };
         Ok(team::start(store, options, Clock::system())?)
@@ -71,9 +71,9 @@ impl TeamAccess {
 }
 
 /// Describes this process to the team. Only a process that may poll names profiles.
-pub(super) fn presence(id: Nonce, given: Option<String>, polls: Vec<String>, rank: u8) -> MemberPresence {
+pub(super) fn presence(id: Nonce, person_name: Option<String>, polls: Vec<String>, rank: u8) -> MemberPresence {
     let host = whoami::hostname().unwrap_or_else(|_| "unknown".to_owned());
-    MemberPresence { id, given, host, polls, rank }
+    MemberPresence { id, person_name, host, polls, rank }
 }
 
 /// Waits until the replica is up to date, the database is unreachable, or `limit` has passed. Returns the last state.
@@ -110,11 +110,11 @@ pub(crate) fn open_new_replica(access: &TeamAccess, path: &Path) -> Result<Store
 /// Waits until no machine of the team has polled one of these profiles for [`UNPOLLED_REPORT_DELAY`].
 pub(crate) async fn wait_until_unpolled(status: watch::Receiver<TeamStatus>, profiles: &[String], clock: &Clock) {
     let is_unpolled = |status: &TeamStatus| profiles.iter().any(|profile| status.is_unpolled(profile));
-    wait_until_lasting(status, UNPOLLED_REPORT_DELAY, clock, is_unpolled).await;
+    wait_until_held(status, UNPOLLED_REPORT_DELAY, clock, is_unpolled).await;
 }
 
 /// Waits until a condition has held for `duration`. Never resolves if the session ends first.
-pub(super) async fn wait_until_lasting(
+pub(super) async fn wait_until_held(
     mut status: watch::Receiver<TeamStatus>,
     duration: Duration,
     clock: &Clock,

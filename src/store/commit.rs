@@ -1,8 +1,8 @@
-//! What a commit of the writer contains, which decides whom the commit wakes.
+//! The content of a commit. It decides which subscribers the commit wakes.
 
 use super::operations::OperationResult;
 
-/// What a commit contains, which decides whom it wakes. Each kind includes the kinds before it.
+/// The content of a commit. Each kind includes the kinds before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum CommitContent {
     /// Nothing was written.
@@ -16,8 +16,8 @@ pub(crate) enum CommitContent {
 }
 
 impl CommitContent {
-    pub(crate) fn of(outcome: &OperationResult) -> Self {
-        match outcome {
+    pub(crate) fn of(result: &OperationResult) -> Self {
+        match result {
             OperationResult::Observed(observed) if observed.transaction.is_none() => Self::Nothing,
             OperationResult::Observed(observed) if observed.has_changes => Self::Observations,
             OperationResult::Observed(_) => Self::UnchangedPolls,

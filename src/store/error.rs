@@ -105,9 +105,14 @@ pub enum StoreError {
         "the file is the replica of a team's store, so nothing is written to it alone; name the team's store with --store"
     )]
     ReplicaAlone,
-    /// An operation had an outcome that its caller doesn't expect: a bug in hoptop.
+    /// The body of an answer was left in the log of a team that this store doesn't belong to.
+    #[error(
+        "the body is only in the database of the team's store from which this store was copied; name it with --store"
+    )]
+    BodyElsewhere,
+    /// An operation had a result that its caller doesn't expect: a bug in hoptop.
     #[error("internal error: the store returned an unexpected result")]
-    UnexpectedOutcome,
+    UnexpectedResult,
     /// The thread of the writer or the watcher has ended.
     #[error("the store's thread has ended")]
     Closed,
@@ -142,6 +147,9 @@ pub enum StoreFault {
     /// The team's log can't be appended to, for this reason.
     #[error("{0}")]
     Log(String),
+    /// The team's log takes no writes of this person or this version of hoptop, for this reason.
+    #[error("{0}")]
+    Refused(String),
 }
 
 impl StoreFault {
@@ -149,7 +157,12 @@ impl StoreFault {
     pub(super) fn needs_restart(&self) -> bool {
         match self {
             Self::Gone(_) | Self::Damaged(_) => true,
-            Self::ReadOnly(_) | Self::IsBackup(_) | Self::CommitFailed(_) | Self::Waiting(_) | Self::Log(_) => false,
+            Self::ReadOnly(_)
+            | Self::IsBackup(_)
+            | Self::CommitFailed(_)
+            | Self::Waiting(_)
+            | Self::Log(_)
+            | Self::Refused(_) => false,
         }
     }
 }
@@ -194,9 +207,12 @@ impl StoreError {
     }
 
     /// Whether every further write would fail too.
-    pub fn is_lasting(&self) -> bool {
+    pub fn is_permanent(&self) -> bool {
         let is_kept_from_writing = |fault: &StoreFault| {
-            matches!(fault, StoreFault::Gone(_) | StoreFault::ReadOnly(_) | StoreFault::IsBackup(_))
+            matches!(
+                fault,
+                StoreFault::Gone(_) | StoreFault::ReadOnly(_) | StoreFault::IsBackup(_) | StoreFault::Refused(_)
+            )
         };
         match self {
             Self::Closed => true,

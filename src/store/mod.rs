@@ -130,7 +130,7 @@ impl Store {
 
     /// Opens a permanent store at the moment `at`. A damaged store is recovered (see [`Store::notice`]). A backup
     /// precedes each change of the schema. A store that can't be written is opened for reading.
-    pub fn open_lasting(path: &Path, at: DateTime<Utc>) -> Result<Self> {
+    pub fn open_permanent(path: &Path, at: DateTime<Utc>) -> Result<Self> {
         Self::start(open::open(path, Some(at))?)
     }
 
@@ -152,7 +152,7 @@ impl Store {
         restore::restore(backup, path, at)
     }
 
-    /// Like [`Store::open_lasting`], but a simulation runs the writer and the watcher, instead of threads. Each
+    /// Like [`Store::open_permanent`], but a simulation runs the writer and the watcher, instead of threads. Each
     /// operation that is kept is passed to `on_kept`, in the order of the commits. There is no writer if the store
     /// can't be written.
     pub fn open_in_steps(
@@ -306,7 +306,7 @@ impl Store {
             (StoredBody::InLog { entry, transaction, digest }, Some(log)) => {
                 log.submit(LogWrite::ReadBody { entry, transaction, digest }).wait()?.body()
             }
-            (StoredBody::InLog { .. }, None) => Err(StoreError::ReplicaAlone),
+            (StoredBody::InLog { .. }, None) => Err(StoreError::BodyElsewhere),
         }
     }
 

@@ -1,4 +1,4 @@
-//! A connection for reading. Its queries are in `impl Reader` blocks beside the table or the query that they read.
+//! A connection for reading. The `impl Reader` blocks are in the files of the tables and queries.
 //!
 //! One reader belongs to one thread at a time. A reader must never write, so that showing data can't change it.
 
@@ -18,7 +18,7 @@ use super::{
 /// A connection for reading.
 pub struct Reader {
     connection: Connection,
-    /// The store's file as it was, if the connection sees no later change.
+    /// The file as it was when opened, if SQLite opened it as immutable.
     immutable: Option<ImmutableFile>,
 }
 
@@ -33,7 +33,7 @@ impl ImmutableFile {
         Self { path: path.to_owned(), modified: modified(path) }
     }
 
-    /// Whether a process has written the store since, or is about to.
+    /// Whether the file changed since, or a write-ahead log exists.
     fn is_outdated(&self) -> bool {
         paths::companion(&self.path, "-wal").exists() || modified(&self.path) != self.modified
     }
@@ -50,8 +50,8 @@ impl Reader {
         Ok(Self { connection, immutable: is_immutable.then_some(file) })
     }
 
-    /// Connects again if the connection sees no later change and the store is written by now: the disk was full, and no
-    /// longer is.
+    /// Opens the file again if it was opened as immutable (for example, because the disk was full) and a process has
+    /// written to the store since.
     pub(crate) fn refresh(&mut self) {
         if let Some(file) = self.immutable.as_ref().filter(|file| file.is_outdated())
             && let Ok(reader) = Self::open(&file.path)
@@ -66,7 +66,7 @@ impl Reader {
     ///
     /// # Errors
     /// If there is no store, or it can't be opened.
-    pub fn quick(path: &Path) -> Result<Self> {
+    pub fn open_for_short_read(path: &Path) -> Result<Self> {
         let reader = Self::open(path)?;
         reader.connection.busy_timeout(Duration::from_millis(200))?;
         Ok(reader)
@@ -77,13 +77,13 @@ impl Reader {
         connection::snapshot(&self.connection, read)
     }
 
-    /// The connection, for the tables and queries of the store.
+    /// Returns the connection, for the tables and queries of the store.
     pub(super) fn db(&self) -> &Connection {
         &self.connection
     }
 }
 
-/// A reader that several threads use in turn, and whose reads can be cancelled, unless it had to connect again.
+/// A reader that several threads use in turn. Its reads can be cancelled until [`Reader::refresh`] opens the file again.
 #[derive(Clone)]
 pub(crate) struct SharedReader {
     reader: Arc<Mutex<Reader>>,

@@ -14,7 +14,7 @@ use crate::domain::{
     alert::Alert,
     ids::{RowId, TransactionKey},
     observation::Observation,
-    on_chain::OnChain,
+    on_chain::OnChainState,
     operation::{Envelope, LocalEdit, Operation, ProfileEvent, QuoteKey, Stamp},
     poller::PollerReport,
     quote::{QuoteObservation, QuoteRequest},
@@ -81,7 +81,7 @@ pub(crate) fn observe(store: &Store, row: RowId, observation: Observation, at: D
     *apply(store, operation, at).unwrap().observed().unwrap()
 }
 
-pub(crate) fn observe_chain(store: &Store, row: RowId, on_chain: OnChain, at: DateTime<Utc>) {
+pub(crate) fn observe_chain(store: &Store, row: RowId, on_chain: OnChainState, at: DateTime<Utc>) {
     let operation = Operation::ObserveChain { transaction: key(store, row), on_chain: Box::new(on_chain) };
     apply(store, operation, at).unwrap();
 }

@@ -782,6 +782,17 @@ fn unique_part_of_a_hash_names_its_transaction_wherever_else_it_occurs() {
 }
 
 #[test]
+fn ticket_is_found_in_any_case() {
+    let (_folder, store) = open();
+    for (number, ticket) in [(1, "SUP-1"), (2, "Ärger-7")] {
+        let params = TransactionParams { ticket: Some(ticket.into()), ..fixtures::params(number) };
+        testing::track(&store, "default", vec![NewTransaction { params, ..fixtures::new(number) }], at(0));
+    }
+    let found = |text: &str| store.reader().unwrap().find(text).unwrap().iter().map(|tx| tx.id.0).collect::<Vec<_>>();
+    assert_eq!(["sup-1", "ärger-7", "ÄRGER-7"].map(found), [[1], [2], [2]]);
+}
+
+#[test]
 fn transaction_is_found_by_every_text_that_a_user_may_send() {
     let (folder, store) = open();
     let mut new = fixtures::new(1);

@@ -519,13 +519,13 @@ impl WriterThread {
     /// Checkpoints a log that has grown too large. While there is always some reader, SQLite never restarts the log by
     /// itself.
     fn limit_log_size(&mut self) {
-        let size = paths::log_size(self.health.path());
+        let size = paths::wal_size(self.health.path());
         if size <= self.log_limit {
             return;
         }
         let outcome = self.checkpoint();
         // During a long read the checkpoint isn't tried with each write.
-        let is_small = paths::log_size(self.health.path()) <= LOG_LIMIT;
+        let is_small = paths::wal_size(self.health.path()) <= LOG_LIMIT;
         self.log_limit = if is_small { LOG_LIMIT } else { size.saturating_add(LOG_LIMIT) };
         if !is_small {
             tracing::warn!(

@@ -103,7 +103,7 @@ pub struct MemberPresence {
     /// Identifies the process.
     pub id: Nonce,
     /// The name that the person set.
-    pub given: Option<String>,
+    pub person_name: Option<String>,
     /// The machine.
     pub host: String,
     /// The profiles for which the process may poll.
@@ -360,7 +360,7 @@ impl TeamDatabase {
     /// Renews this process's membership, with the position of its replica.
     pub(crate) async fn save_member(&self, presence: &MemberPresence, applied: u64) -> Result<(), TeamError> {
         let sql = "SELECT hoptop.present($1::text::uuid, $2, $3, $4, $5, $6, $7)";
-        let given = presence.given.as_deref().unwrap_or_default();
+        let given = presence.person_name.as_deref().unwrap_or_default();
         self.query_one(
             sql,
             &[

@@ -19,7 +19,7 @@ const DIFFERENT: usize = 4;
 /// The same for letters that don't begin with a key of [`FIELDS`].
 const FEW_LETTERS: usize = 4;
 const FEW_DIFFERENT: usize = 3;
-/// The keys that open a text field: filter, command line, search in the help. The letters after them may be typed.
+/// The keys that open a text field: filter, command palette, search in the help. The letters after them may be typed.
 const FIELDS: [char; 3] = ['/', ':', '?'];
 /// The beginning of a hash. Keys that are meant as commands never begin like this.
 const HASH: &str = "0x";

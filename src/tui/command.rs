@@ -97,7 +97,7 @@ pub enum TargetKind {
 pub struct KeyCommand {
     /// The identifier.
     pub id: CommandId,
-    /// The name in the config file and in the command line.
+    /// The name in the config file and in the command palette.
     pub name: &'static str,
     /// One or two words for the footer; empty if the footer does not show the command.
     pub hint: &'static str,
@@ -107,19 +107,19 @@ pub struct KeyCommand {
     pub keys: &'static [&'static str],
     /// The contexts in which the command applies.
     pub contexts: &'static [KeyContext],
-    /// The argument in the command line; `None` if the command takes no argument.
+    /// The argument in the command palette; `None` if the command takes no argument.
     pub argument: Option<CommandArgument>,
     /// The target that the command needs; `None` if it needs none, or reports a missing target itself.
-    pub needs: Option<TargetKind>,
-    pub group: HelpSection,
+    pub target: Option<TargetKind>,
+    pub section: HelpSection,
 }
 
-/// The argument of a command in the command line.
+/// The argument of a command in the command palette.
 #[derive(Clone, Copy, Debug)]
 pub struct CommandArgument {
     /// The command that takes the argument.
-    pub of: CommandWithArgument,
-    /// The placeholder that the command line shows.
+    pub command: CommandWithArgument,
+    /// The placeholder that the command palette shows.
     pub placeholder: &'static str,
 }
 
@@ -295,7 +295,7 @@ macro_rules! command_table {
             OpenRoute     Move               [Stats]                         "open_route"    "list"     ["Enter"]        "charts: show the transfers of the route in the list"
                 => |model, _| stats::update::open_route(model);
             RouteOrder    View               [Stats]                         "route_order"   "sort"     ["s"]            "charts: sort the routes by number, median duration, or success rate"
-                => |model, _| model.charts.sort_by(Direction::Forwards.neighbor(&RouteOrder::ALL, model.charts.order));
+                => |model, _| model.stats.sort_by(Direction::Forwards.neighbor(&RouteOrder::ALL, model.stats.order));
             Range         View               [Stats]                         "range"         "time"     ["t"]            "charts: choose all time, 7 days, 24 hours, or 1 hour"
                 => |model, _| stats::update::next_range(model);
             Log           View               [List Detail Alerts Stats]      "log"           ""         ["@"]            "show the log: what failed, and when"
@@ -320,7 +320,7 @@ macro_rules! command_table {
 pub(in crate::tui) use command_table;
 
 macro_rules! commands {
-    ($($id:ident $group:ident $(needs $needs:ident)? [$($context:ident)*] $name:literal $hint:literal [$($key:literal)*] $help:literal
+    ($($id:ident $section:ident $(needs $target:ident)? [$($context:ident)*] $name:literal $hint:literal [$($key:literal)*] $help:literal
        $(<$argument:literal>)? => $perform:expr;)*) => {
         /// The identifier of a command.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -338,9 +338,9 @@ macro_rules! commands {
             help: $help,
             keys: &[$($key),*],
             contexts: &[$(KeyContext::$context),*],
-            argument: optional!($(CommandArgument { of: CommandWithArgument::$id, placeholder: $argument })?),
-            needs: optional!($(TargetKind::$needs)?),
-            group: HelpSection::$group,
+            argument: optional!($(CommandArgument { command: CommandWithArgument::$id, placeholder: $argument })?),
+            target: optional!($(TargetKind::$target)?),
+            section: HelpSection::$section,
         },)*];
     };
 }
@@ -350,7 +350,7 @@ command_table!(commands);
 impl CommandId {
     /// Returns the target that the command needs.
     pub fn target_kind(self) -> Option<TargetKind> {
-        COMMANDS.iter().find(|command| command.id == self).and_then(|command| command.needs)
+        COMMANDS.iter().find(|command| command.id == self).and_then(|command| command.target)
     }
 }
 
@@ -359,7 +359,7 @@ impl CommandId {
 fn markdown() -> String {
     let mut table = String::from("| key | does |\n| --- | --- |\n");
     for group in HelpSection::ALL {
-        for command in COMMANDS.iter().filter(|command| command.group == group) {
+        for command in COMMANDS.iter().filter(|command| command.section == group) {
             let keys: Vec<_> = command.keys.iter().map(|key| format!("`{key}`")).collect();
             let keys = if keys.is_empty() { format!("`:{}`", command.name) } else { keys.join(" ") };
             table.push_str(&format!("| {keys} | {} |\n", command.help));

@@ -5,7 +5,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use super::screens::{list::state::PageRequest, stats::state::ChartRange};
 use crate::{
     domain::{
-        alert::{Rule, Snooze},
+        alert::{Rule, SnoozeEnd},
         filter::{Direction, NameKind},
         ids::{RowId, TxHash},
         operation::Edit,
@@ -139,10 +139,10 @@ pub enum SnoozeLength {
 
 impl SnoozeLength {
     /// Returns the end of the snooze that begins at this moment.
-    pub fn from(self, at: DateTime<Utc>) -> Snooze {
+    pub fn from(self, at: DateTime<Utc>) -> SnoozeEnd {
         match self {
-            Self::Minutes(minutes) => Snooze::Until(at + TimeDelta::minutes(minutes)),
-            Self::Change => Snooze::Change,
+            Self::Minutes(minutes) => SnoozeEnd::Until(at + TimeDelta::minutes(minutes)),
+            Self::Change => SnoozeEnd::Change,
         }
     }
 }

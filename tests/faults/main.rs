@@ -39,7 +39,7 @@ const MAX_CALLS: u32 = 2_000;
 struct InjectedFault {
     at: u32,
     kind: &'static str,
-    is_lasting: bool,
+    is_permanent: bool,
 }
 
 /// A temporary folder with a store, for one run.
@@ -75,10 +75,10 @@ impl FaultSandbox {
         let mut command = Command::new(env!("CARGO_BIN_EXE_hoptop"));
         command.args(words).env_clear().env("HOME", self.0.path()).env("HOPTOP_DB", self.db());
         command.env("HOPTOP_STATE_DIR", self.0.path().join("state")).current_dir(self.0.path()).stdin(Stdio::null());
-        if let Some(InjectedFault { at, kind, is_lasting }) = fault {
+        if let Some(InjectedFault { at, kind, is_permanent }) = fault {
             command.env("LD_PRELOAD", shim().unwrap()).env("FAULT_PATH", self.store_folder());
             command.env("FAULT_AT", at.to_string()).env("FAULT_KIND", kind).env("FAULT_MARK", &mark);
-            if is_lasting {
+            if is_permanent {
                 command.env("FAULT_STAYS", "1");
             }
         }
@@ -152,7 +152,7 @@ fn run_import(fault: InjectedFault, template: &FaultSandbox) -> bool {
     let sandbox = FaultSandbox::from_template(&template.store_folder());
     fs::write(sandbox.0.path().join("batch.csv"), csv(4..=8)).unwrap();
     let ended = sandbox.run(&["import", "batch.csv"], Some(fault));
-    let when = format!("{} at {}{}", fault.kind, fault.at, if fault.is_lasting { " and after" } else { "" });
+    let when = format!("{} at {}{}", fault.kind, fault.at, if fault.is_permanent { " and after" } else { "" });
     let tracked = sandbox.tracked_hashes(&when);
     assert!((1..=3).all(|number| tracked.contains(&hash(number))), "{when}: {tracked:?}");
     let new = (4..=8).filter(|number| tracked.contains(&hash(*number))).count();
@@ -173,7 +173,7 @@ fn import_keeps_acknowledged_rows_when_any_write_fails() {
     let template = create_template();
     let kinds = ["enospc", "eio", "short", "kill"];
     let calls = at_each_call(|at| {
-        run_import(InjectedFault { at, kind: kinds[at as usize % 4], is_lasting: at % 8 < 3 }, &template)
+        run_import(InjectedFault { at, kind: kinds[at as usize % 4], is_permanent: at % 8 < 3 }, &template)
     });
     assert!(calls > 15, "the shim saw {calls} calls only");
 }
@@ -186,8 +186,8 @@ fn import_keeps_acknowledged_rows_for_every_fault_at_every_call() {
     }
     let template = create_template();
     for kind in ["enospc", "eio", "short", "kill"] {
-        for is_lasting in [false, true] {
-            at_each_call(|at| run_import(InjectedFault { at, kind, is_lasting }, &template));
+        for is_permanent in [false, true] {
+            at_each_call(|at| run_import(InjectedFault { at, kind, is_permanent }, &template));
         }
     }
 }
@@ -230,7 +230,7 @@ fn interrupted_migration_leaves_the_old_or_the_new_schema() {
         create_older_store(template.path(), old_version);
         let calls = at_each_call(|at| {
             let sandbox = FaultSandbox::from_template(template.path());
-            let fault = InjectedFault { at, kind: kinds[at as usize % 4], is_lasting: false };
+            let fault = InjectedFault { at, kind: kinds[at as usize % 4], is_permanent: false };
             let ended = sandbox.run(&["list"], Some(fault));
             let when = format!("{} at {at}, from {old_version}", fault.kind);
             let db = Connection::open(sandbox.db()).unwrap();
@@ -266,7 +266,7 @@ fn interrupted_recovery_is_continued() {
         let sandbox = FaultSandbox::from_template(&template.store_folder());
         let ended = sandbox.run(
             &["list"],
-            Some(InjectedFault { at, kind: if at % 3 == 0 { "enospc" } else { "kill" }, is_lasting: false }),
+            Some(InjectedFault { at, kind: if at % 3 == 0 { "enospc" } else { "kill" }, is_permanent: false }),
         );
         assert_eq!(sandbox.tracked_hashes(&format!("at {at}")).len(), 3);
         let files = fs::read_dir(sandbox.store_folder()).unwrap().map(|entry| entry.unwrap().path());

@@ -183,7 +183,7 @@ pub(crate) fn assert_paste(found: &[PasteFinding]) {
     for pasted in found {
         assert!(pasted.line >= 1);
         match &pasted.content {
-            PastedContent::Complete(new) => assert_transaction(new),
+            PastedContent::Complete { new, .. } => assert_transaction(new),
             PastedContent::Duplicate { hash, line } => {
                 assert!(*line >= 1);
                 assert_clean(hash.as_str());

@@ -217,8 +217,13 @@ fn figures_of_a_check_that_another_machine_carries_out() {
 /// Makes a store a replica of the cluster's log. With a fence it may write answers.
 fn replica(cluster: &Cluster, path: &Path, fence: Option<Fence>) -> Store {
     let connector = Connector::new(TeamAddress::parse(&cluster.url()).unwrap(), PasswordSources::default()).unwrap();
-    let presence =
-        MemberPresence { id: Nonce(rand::random()), given: None, host: "here".into(), polls: Vec::new(), rank: 5 };
+    let presence = MemberPresence {
+        id: Nonce(rand::random()),
+        person_name: None,
+        host: "here".into(),
+        polls: Vec::new(),
+        rank: 5,
+    };
     let fence = fence.map(|fence| watch::channel(Some(fence)).1);
     team_store::start(
         Store::open(path).unwrap(),

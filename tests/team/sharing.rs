@@ -258,7 +258,10 @@ fn fault_of_the_store_is_reported_in_one_sentence() {
     machine(&own).run(&["store", "init"]).assert_exit(0, &[]);
     cluster.execute("create role reader login; grant hoptop_viewer to reader; create role writer login; grant hoptop_member to writer");
     let [reader, writer] = ["reader", "writer"].map(|role| machine(&cluster.url_of(role)));
-    add(&reader, 1).assert_exit(1, &["the team's database refuses", "ask the owner"]);
+    let refusal = ["the team's database refuses", "ask the owner"];
+    add(&reader, 1).assert_exit(1, &refusal);
+    let csv = format!("transactionId,fromChainId,toChainId,quoteId\n{},1,10,q\n", hash(1));
+    reader.run(&["import", "--follow", &reader.write("rows.csv", &csv)]).assert_exit(1, &refusal);
     add(&writer, 1).assert_exit(0, &[]);
     assert_eq!(reader.list().len(), 1);
     // Roles write only through the functions, and don't read another role's lease.
@@ -286,6 +289,22 @@ fn replica_is_refused_without_its_team_and_by_another_team() {
     add(&alone, 1).assert_exit(0, &[]);
     alone.configure(&format!("store = '{}'", cluster.url()));
     alone.run(&["list"]).assert_exit(1, &["store move"]);
+}
+
+#[test]
+fn backup_of_a_machine_of_a_team_is_restored_as_a_store_without_the_team() {
+    let Some(cluster) = team() else { return };
+    let home = machine(&cluster.url());
+    add(&home, 1).assert_exit(0, &[]);
+    let backup = home.path().join("copy.db").display().to_string();
+    home.run(&["backup", &backup]).assert_exit(0, &[]);
+    let alone = Home::new();
+    assert!(alone.run(&["--db", &backup, "list"]).out.contains(&hash(1)[..6]));
+    let restored = alone.run(&["restore", &backup]);
+    restored.assert_exit(0, &[]);
+    assert!(restored.out.contains("1 transaction") && restored.out.contains("without the team"), "{restored:?}");
+    add(&alone, 2).assert_exit(0, &[]);
+    assert_eq!((alone.list().len(), home.list().len()), (2, 1));
 }
 
 #[test]

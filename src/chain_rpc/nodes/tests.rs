@@ -70,7 +70,7 @@ fn nodes(urls: &[(&str, Option<&str>)]) -> ChainNodes {
     ChainNodes::new(settings.collect(), timeouts, Clock::system())
 }
 
-fn question(previous: Option<OnChain>) -> ChainQuestion {
+fn question(previous: Option<OnChainState>) -> ChainQuestion {
     let params = fixtures::params(1);
     ChainQuestion {
         chain: params.from_chain,
@@ -149,7 +149,7 @@ async fn an_unknown_transaction_is_looked_for_on_the_other_chains_once() {
 async fn a_transaction_that_was_seen_and_is_gone_was_replaced() {
     let seen =
         ChainReading { from: Some("0xaa".into()), nonce: Some(7), ..ChainReading::without_node(ChainVerdict::Pending) };
-    let previous = OnChain::after(None, seen, None, DateTime::UNIX_EPOCH);
+    let previous = OnChainState::after(None, seen, None, DateTime::UNIX_EPOCH);
     let (url, _) = serve(vec![unknown(42161), results(&[json!("0x8")])]).await;
     let asked = nodes(&[("42161", Some(&url))]).ask(&question(Some(previous))).await.unwrap();
     assert_eq!(asked.source.verdict, ChainVerdict::Dropped);

@@ -75,7 +75,7 @@ pub(crate) struct QuoteArgs {
     /// The recipient's address on the destination chain [default: the same as --from-address, on EVM chains]
     #[arg(long, value_name = "ADDRESS")]
     to_address: Option<String>,
-    /// Request call data too (quoteOnly: false); the service limits such requests for each wallet
+    /// Request transaction data too (quoteOnly: false); the service limits such requests for each wallet
     #[arg(long)]
     with_transaction_data: bool,
     /// Accept chain IDs that hoptop doesn't know
@@ -217,7 +217,7 @@ fn print_route(quote: &StoredQuote, route: &Quote, is_reused: bool, cx: &mut Con
         writeln!(cx.out, "\nafter you send the transaction:  hoptop add TX --from {from} --to {to} --quote-id={id}")?;
     }
     if !request.is_quote_only {
-        writeln!(cx.out, "--json prints the call data, as part of the service's answer")?;
+        writeln!(cx.out, "--json prints the transaction data, as part of the service's answer")?;
     }
     Ok(())
 }

@@ -50,12 +50,18 @@ pub(crate) fn restore(args: &RestoreArgs, settings: &Settings) -> Result<Exit> {
     if settings.store.is_some() {
         bail!("the store is a team's, and its content is in PostgreSQL: restore the database from its own backup")
     }
-    let RestoreReport { transactions, bytes, kept } =
+    let RestoreReport { transactions, was_replica, bytes, kept } =
         Store::restore(&args.file, &settings.db, Clock::system().now().wall)?;
     let (file, db) = (text::clean_path(&args.file), text::clean_path(&settings.db));
     let mut out = io::stdout();
     let transactions = text::counted(transactions, "transaction");
     writeln!(out, "{db}: {transactions} from {file}, {}, verified", size(bytes))?;
+    if was_replica {
+        writeln!(
+            out,
+            "the backup was made of a team's store; the restored store is this machine's own, without the team"
+        )?;
+    }
     if let Some(kept) = kept {
         writeln!(out, "the previous store is kept as {}", text::clean_path(&kept))?;
     }

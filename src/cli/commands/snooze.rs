@@ -12,7 +12,7 @@ use color_eyre::eyre::Result;
 use crate::{
     cli::{completers, context::Context, handle_alerts::handle_alerts},
     domain::{
-        alert::Snooze,
+        alert::SnoozeEnd,
         operation::Edit,
         span::{self, rfc3339},
     },
@@ -58,17 +58,17 @@ pub(crate) struct SnoozeArgs {
 /// Snoozes all named alerts, or none if one of them can't be found.
 pub(crate) fn snooze(args: &SnoozeArgs, cx: &mut Context) -> Result<Exit> {
     let until = match (args.until_change, args.until) {
-        (true, _) => Snooze::Change,
-        (false, Some(moment)) => Snooze::Until(moment),
-        (false, None) => Snooze::Until(cx.now.wall + args.duration.unwrap_or(DEFAULT_DURATION)),
+        (true, _) => SnoozeEnd::Change,
+        (false, Some(moment)) => SnoozeEnd::Until(moment),
+        (false, None) => SnoozeEnd::Until(cx.now.wall + args.duration.unwrap_or(DEFAULT_DURATION)),
     };
     if let Some(moment) = until.moment().filter(|moment| *moment <= cx.now.wall) {
         writeln!(cx.err, "{} isn't in the future; nothing was changed", rfc3339(moment))?;
         return Ok(Exit::Usage);
     }
     let done = match until {
-        Snooze::Until(moment) => format!("snoozed until {}", span::clock_time(moment, cx.now.wall, cx.zone)),
-        Snooze::Change => "snoozed until the status changes".to_owned(),
+        SnoozeEnd::Until(moment) => format!("snoozed until {}", span::clock_time(moment, cx.now.wall, cx.zone)),
+        SnoozeEnd::Change => "snoozed until the status changes".to_owned(),
     };
     handle_alerts(&args.alerts, |alerts| Edit::Snooze { alerts, until }, &done, cx)
 }

@@ -179,7 +179,8 @@ struct IndexingView<'a> {
 impl<'a> IndexingView<'a> {
     /// Returns a view for each chain, those with the most timed transactions first.
     fn all(duration_stats: &'a DurationStats) -> Vec<Self> {
-        let seconds = |evidence: &Evidence, quantile| evidence::indexing(evidence).quantile(quantile).as_secs_f64();
+        let seconds =
+            |evidence: &Evidence, quantile| evidence::indexing_forecast(evidence).quantile(quantile).as_secs_f64();
         let view = |(chain, evidence): (&'a ChainId, &Evidence)| Self {
             chain_id: chain.as_str(),
             timed: evidence.count,

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::domain::{
     ids::ChainId,
-    on_chain::{ChainReading, ChainVerdict, OnChain},
+    on_chain::{ChainReading, ChainVerdict, OnChainState},
     span::rfc3339,
 };
 
@@ -43,8 +43,8 @@ struct ReadingView<'a> {
 
 impl<'a> OnChainView<'a> {
     /// Creates the view of the chain's answer.
-    pub(super) fn new(on_chain: &'a OnChain) -> Self {
-        let OnChain { source, second, checked_at, .. } = on_chain;
+    pub(super) fn new(on_chain: &'a OnChainState) -> Self {
+        let OnChainState { source, second, checked_at, .. } = on_chain;
         Self {
             own: ReadingView::new(source),
             checked_at: rfc3339(*checked_at),

@@ -45,7 +45,7 @@ pub(crate) struct QuoteView<'a> {
     warnings: &'a [String],
     error: Option<String>,
     resolution: Option<&'a str>,
-    /// The time until this wallet may request call data again, in seconds.
+    /// The time until this wallet may request transaction data again, in seconds.
     retry_after: Option<Number>,
     http_status: Option<u16>,
     request: &'a QuoteRequest,

@@ -61,7 +61,7 @@ pub(super) enum TypedCommand {
     Ack(ack::AckArgs),
     /// Snooze alerts: snooze HASH --for 30m
     Snooze(snooze::SnoozeArgs),
-    /// Undo an acknowledgement or snooze
+    /// End an acknowledgement or a snooze
     Unack(unack::UnackArgs),
     /// Track one transaction
     Add(Box<add::AddArgs>),

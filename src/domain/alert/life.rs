@@ -1,7 +1,8 @@
 //! The life cycle of an active alert: a person acknowledges or snoozes the alert, and both end again (`DESIGN.md`,
 //! Alerts).
 //!
-//! This module defines the states, and the state at a moment. `alerts` decides what a change of the transaction ends.
+//! This module defines the states, and when an acknowledgement or a snooze ends. `Alert::state` returns the state at a
+//! moment. `alerts` decides what a change of the transaction ends.
 //! Nothing here may read a clock.
 
 use chrono::{DateTime, TimeDelta, Utc};
@@ -63,8 +64,8 @@ impl Handling {
     /// until a moment ends at that moment only.
     pub fn is_over(&self, at: DateTime<Utc>, has_changed: bool) -> bool {
         match self {
-            Self::Acknowledged(_) | Self::Snoozed(Snoozed { until: Snooze::Change, .. }) => has_changed,
-            Self::Snoozed(Snoozed { until: Snooze::Until(moment), .. }) => *moment <= at,
+            Self::Acknowledged(_) | Self::Snoozed(Snoozed { until: SnoozeEnd::Change, .. }) => has_changed,
+            Self::Snoozed(Snoozed { until: SnoozeEnd::Until(moment), .. }) => *moment <= at,
         }
     }
 }
@@ -86,7 +87,7 @@ pub struct Snoozed {
     /// When the alert was snoozed.
     pub at: DateTime<Utc>,
     /// The end of the snooze.
-    pub until: Snooze,
+    pub until: SnoozeEnd,
     /// The person's name, if set.
     pub author: Option<String>,
 }
@@ -94,14 +95,14 @@ pub struct Snoozed {
 /// The end of a snooze.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Snooze {
+pub enum SnoozeEnd {
     /// A moment, whatever happens before.
     Until(DateTime<Utc>),
     /// A change of the transaction's status, or a rise of the severity.
     Change,
 }
 
-impl Snooze {
+impl SnoozeEnd {
     /// Returns the moment at which the snooze ends by itself, if it has one.
     pub fn moment(self) -> Option<DateTime<Utc>> {
         match self {
@@ -129,8 +130,8 @@ mod tests {
         // change.
         let table = [
             (acknowledged(), [Acknowledged; 3], (false, true)),
-            (snoozed(Snooze::Change), [SnoozedState; 3], (false, true)),
-            (snoozed(Snooze::Until(at(60))), [SnoozedState, Firing, Firing], (false, false)),
+            (snoozed(SnoozeEnd::Change), [SnoozedState; 3], (false, true)),
+            (snoozed(SnoozeEnd::Until(at(60))), [SnoozedState, Firing, Firing], (false, false)),
         ];
         assert_eq!(alert(None).state(at(10)), Firing);
         for (handling, states, over) in table {

@@ -15,7 +15,7 @@ fn mined(confirmations: u64) -> Mined {
 
 fn says_chain(tx: &mut Transaction, verdict: ChainVerdict, second: i64) {
     let reading = ChainReading { node: "node.example".into(), ..ChainReading::without_node(verdict) };
-    tx.on_chain = Some(OnChain::after(tx.on_chain.as_ref(), reading, None, at(second)));
+    tx.on_chain = Some(OnChainState::after(tx.on_chain.as_ref(), reading, None, at(second)));
 }
 
 #[test]
@@ -25,7 +25,7 @@ fn a_new_transfer_is_asked_about_once_for_its_submission_time() {
     says_chain(&mut tx, ChainVerdict::Pending, 1);
     assert_eq!(next_source_check(&tx), Some(at(31)));
     says_chain(&mut tx, ChainVerdict::Succeeded(mined(1)), 31);
-    tx.params.submitted_at = tx.on_chain.as_ref().and_then(OnChain::submitted_at);
+    tx.params.submitted_at = tx.on_chain.as_ref().and_then(OnChainState::submitted_at);
     assert!(tx.is_submission_from_chain());
     tx.apply(&says(RouterStatus::Ongoing), at(40));
     // Again only past the deadline, until the block is deep.
@@ -39,7 +39,7 @@ fn a_transfer_with_a_submission_time_is_asked_about_once_it_is_late() {
     let mut tx = fixtures::transaction(1);
     tx.params.submitted_at = Some(at(0));
     tx.apply(&says(RouterStatus::NotFound), at(3));
-    let p95 = evidence::indexing(&tx.indexing).quantile(Quantile::P95);
+    let p95 = evidence::indexing_forecast(&tx.indexing).quantile(Quantile::P95);
     assert_eq!(next_source_check(&tx), Some(at(0) + TimeDelta::from_std(p95).unwrap()));
     tx.apply(&says(RouterStatus::Ongoing), at(8));
     assert_eq!(next_source_check(&tx), Some(at(900)));
@@ -67,13 +67,13 @@ fn the_second_transaction_is_that_of_the_destination_or_of_the_refund() {
     let succeeded = ChainReading::without_node(ChainVerdict::Succeeded(mined(1)));
     let unknown = || ChainReading::without_node(ChainVerdict::Unknown(Vec::new()));
     let second = second_transaction(&tx).unwrap();
-    tx.on_chain = Some(OnChain::after(None, unknown(), Some((second, succeeded)), at(6)));
+    tx.on_chain = Some(OnChainState::after(None, unknown(), Some((second, succeeded)), at(6)));
     assert_eq!(next_second_check(&tx), None);
     assert!(contradiction(&tx).unwrap().contains("Base says succeeded in block 12"));
     // The record's `toChain` is a hop.
     let (hop, to) = (ChainId::new("10"), tx.params.to_chain.clone());
     let of_hop =
-        tx.on_chain.clone().map(|known| OnChain { second_of: Some((hop.clone(), TxHash::new("0xd"))), ..known });
+        tx.on_chain.clone().map(|known| OnChainState { second_of: Some((hop.clone(), TxHash::new("0xd"))), ..known });
     let mut bridged = Transaction { on_chain: of_hop, ..fixtures::transaction(3) };
     record.to = ChainSide { chain_id: Some(hop), ..record.to };
     bridged.apply(&answer(&record), at(5));
@@ -98,13 +98,13 @@ fn the_second_transaction_is_that_of_the_destination_or_of_the_refund() {
     // What was said of the destination's transaction says nothing of the refund's.
     let reverted = ChainReading::without_node(ChainVerdict::Reverted(mined(1)));
     let known = tx.on_chain.clone().unwrap();
-    refund.on_chain = Some(OnChain { second: Some(reverted), ..known });
+    refund.on_chain = Some(OnChainState { second: Some(reverted), ..known });
     // It may have been asked for without an answer, so that it isn't asked for at once.
     assert_eq!(next_second_check(&refund), Some(at(36)));
     assert_eq!(contradiction(&refund), None);
     assert!(!sentence(&refund, &|_| String::new()).unwrap().contains("the refund"));
     let own = second_transaction(&refund);
-    refund.on_chain = refund.on_chain.map(|known| OnChain { second_of: own, ..known });
+    refund.on_chain = refund.on_chain.map(|known| OnChainState { second_of: own, ..known });
     assert!(contradiction(&refund).unwrap().contains("the refund reverted in block 12"));
 }
 

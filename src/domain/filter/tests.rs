@@ -4,10 +4,10 @@ use proptest::prelude::*;
 
 use super::{
     super::{
-        alert::{Acknowledgement, Alert, AlertSubject, Handling, Rule, Snooze, Snoozed},
+        alert::{Acknowledgement, Alert, AlertSubject, Handling, Rule, SnoozeEnd, Snoozed},
         fixtures::{self, at, says},
         ids::{ChainId, RowId},
-        on_chain::{ChainReading, ChainVerdict, Mined, OnChain},
+        on_chain::{ChainReading, ChainVerdict, Mined, OnChainState},
         status::RouterStatus,
         transaction::{Tracking, Transaction},
     },
@@ -141,7 +141,7 @@ fn mine_matches_transactions_that_the_person_wrote_or_handled() {
         Filter::parse_for_person("mine", Some(person)).unwrap().matches(&FilterInput { tx, alerts }, at(1_060))
     };
     assert!(of("Ana B.", &tx, &[]) && of("zoë", &tx, &[]) && !of("Carla", &tx, &[]));
-    let snoozed = Snoozed { at: at(0), until: Snooze::Change, author: Some("Carla".into()) };
+    let snoozed = Snoozed { at: at(0), until: SnoozeEnd::Change, author: Some("Carla".into()) };
     let handled = Alert { handling: Some(Handling::Snoozed(snoozed)), ..alert(Rule::Overdue) };
     assert!(of("Carla", &tx, &[handled]));
     tx.authors.tracked = Some("Carla".into());
@@ -166,9 +166,9 @@ fn handled_alerts_match_acked_and_snoozed_unless_another_alert_fires() {
         (vec![alert(Rule::Overdue)], [true, false, false]),
         (vec![acknowledged()], [false, true, false]),
         (vec![acknowledged(), alert(Rule::Regressed)], [true, false, false]),
-        (vec![acknowledged(), snoozed(Snooze::Change)], [false, true, true]),
-        (vec![snoozed(Snooze::Until(at(1_061)))], [false, false, true]),
-        (vec![acknowledged(), snoozed(Snooze::Until(at(1_060)))], [true, false, false]),
+        (vec![acknowledged(), snoozed(SnoozeEnd::Change)], [false, true, true]),
+        (vec![snoozed(SnoozeEnd::Until(at(1_061)))], [false, false, true]),
+        (vec![acknowledged(), snoozed(SnoozeEnd::Until(at(1_060)))], [true, false, false]),
     ];
     for (alerts, expected) in table {
         let found = ["is:firing", "is:acked", "is:snoozed"].map(|text| matches(text, &tx, &alerts));
@@ -198,7 +198,7 @@ fn other_states_match_their_terms() {
         (ChainVerdict::Pending, "is:pending -is:reverted"),
         (ChainVerdict::Elsewhere(ChainId::new("10")), "is:wrong-chain -is:pending"),
     ] {
-        odd.on_chain = Some(OnChain::after(None, ChainReading::without_node(verdict), None, at(1)));
+        odd.on_chain = Some(OnChainState::after(None, ChainReading::without_node(verdict), None, at(1)));
         assert!(matches(text, &odd, &[]), "{text}");
     }
     odd.tracking = Tracking::Untracked;

@@ -105,17 +105,17 @@ fn repeated_verdict_is_not_reported_and_is_asked_for_less_often() {
         ChainReading::without_node(ChainVerdict::Succeeded(mined))
     };
     let second = (ChainId::new("8453"), TxHash::new("0xd"));
-    let first = OnChain::after(None, reading(1), Some((second.clone(), pending())), at(10));
-    let again = OnChain::after(Some(&first), reading(2), None, at(20));
+    let first = OnChainState::after(None, reading(1), Some((second.clone(), pending())), at(10));
+    let again = OnChainState::after(Some(&first), reading(2), None, at(20));
     assert!(first.has_changed_since(None) && !again.has_changed_since(Some(&first)));
     assert_eq!((again.repeats, again.second.as_ref(), again.submitted_at()), (1, first.second.as_ref(), Some(at(9))));
     assert_eq!(again.second_reading(&second.0, &second.1), again.second.as_ref());
     assert_eq!(again.second_reading(&second.0, &TxHash::new("0xe")), None);
     assert!(again.next_pause() > first.next_pause());
-    let reorganised = OnChain::after(Some(&again), pending(), None, at(30));
+    let reorganised = OnChainState::after(Some(&again), pending(), None, at(30));
     assert!(reorganised.has_changed_since(Some(&again)));
     assert_eq!((reorganised.repeats, reorganised.submitted_at()), (0, None));
-    let for_long = OnChain { repeats: 99, ..first };
+    let for_long = OnChainState { repeats: 99, ..first };
     assert_eq!(for_long.next_pause(), TimeDelta::minutes(10));
 }
 

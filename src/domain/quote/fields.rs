@@ -147,7 +147,7 @@ impl Quote {
         let (wait, remark) = basis
             .split_once("; ")
             .map_or((basis.as_str(), String::new()), |(wait, remark)| (wait, format!("; {remark}")));
-        let kind = if request.is_quote_only { "pricing only (quoteOnly)" } else { "with call data" };
+        let kind = if request.is_quote_only { "pricing only (quoteOnly)" } else { "with transaction data" };
         vec![
             ("quoteId", self.quote_id.clone().unwrap_or_else(none)),
             ("estimate", estimate.unwrap_or_else(none)),

@@ -1,7 +1,7 @@
 //! Tests that a poller ends snoozes at their moment, also for transactions that are no longer polled.
 
 use super::*;
-use crate::domain::alert::Snooze;
+use crate::domain::alert::SnoozeEnd;
 
 #[tokio::test(start_paused = true)]
 async fn snooze_on_a_settled_transaction_ends_within_ten_seconds_of_its_moment() {
@@ -11,7 +11,7 @@ async fn snooze_on_a_settled_transaction_ends_within_ten_seconds_of_its_moment()
     fixture.wait_until_all(Transaction::is_settled).await;
     let (store, at) = (fixture.store.clone(), fixture.clock.now().wall);
     let until = at + TimeDelta::seconds(60);
-    let snooze = LocalEdit::Snooze { alerts: vec![1], until: Snooze::Until(until) };
+    let snooze = LocalEdit::Snooze { alerts: vec![1], until: SnoozeEnd::Until(until) };
     spawn_blocking(move || testing::edit(&store, "default", snooze, at)).await.unwrap();
     fixture.wait_for_event("alert_unsnoozed").await;
     let ended = fixture

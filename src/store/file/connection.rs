@@ -30,13 +30,13 @@ pub(crate) fn open_for_writing(path: &Path, check: Option<CheckDepth>, is_known:
         return Err(StoreError::OldLibrary(rusqlite::version()));
     }
     paths::create_private_file(path).map_err(|source| StoreError::Create { path: path.to_owned(), source })?;
-    let has_log = paths::log_size(path) > 0;
+    let has_wal = paths::wal_size(path) > 0;
     let fault = |error| StoreError::from_open_error(path, &error);
     let mut connection =
         Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX)
             .map_err(fault)?;
     // A refused store must stay as it is: closing it must not copy another process's log into it.
-    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, has_log).map_err(fault)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, has_wal).map_err(fault)?;
     lock_wait::wait_on(&mut connection).map_err(fault)?;
     claim(&connection, path)?;
     // SQLite silently opens a write-protected file for reading, and fails much later.
@@ -101,7 +101,7 @@ pub(crate) fn open_maybe_immutable(path: &Path) -> Result<(Connection, bool)> {
     };
     match open(path, flags) {
         // A file that can't be written and has no log doesn't change, so it can be opened as immutable.
-        Err(error) if is_unwritable(&error) && paths::log_size(path) == 0 => {
+        Err(error) if is_unwritable(&error) && paths::wal_size(path) == 0 => {
             open_as_immutable().map_err(|_: rusqlite::Error| fault(error))
         }
         opened => opened.map(|connection| (connection, false)).map_err(fault),

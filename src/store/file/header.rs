@@ -8,17 +8,17 @@ use std::{
     path::Path,
 };
 
-/// The offset of the format of writes, and its value for a file with a write-ahead log.
-const WRITE_FORMAT: (usize, u8) = (18, 2);
+/// The offset of SQLite's file format write version, and its value in WAL mode.
+const WRITE_VERSION: (usize, u8) = (18, 2);
 /// The offsets of `PRAGMA user_version` and `PRAGMA application_id`.
 const USER_VERSION: usize = 60;
 const APPLICATION_ID: usize = 68;
 
-/// What the header says of the file.
+/// The fields of a header that hoptop uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct FileHeader {
-    /// Whether the file is written with a write-ahead log. A backup isn't.
-    pub(super) has_log: bool,
+    /// Whether the file is in WAL mode. A backup isn't.
+    pub(super) is_wal_mode: bool,
     pub(super) schema: i64,
     /// The number that says which program the file belongs to.
     pub(super) application_id: i64,
@@ -36,9 +36,9 @@ impl FileHeader {
             let bytes = bytes.get(offset..).and_then(<[u8]>::first_chunk).copied().unwrap_or_default();
             i64::from(u32::from_be_bytes(bytes))
         };
-        let (offset, with_log) = WRITE_FORMAT;
+        let (offset, wal_mode) = WRITE_VERSION;
         Ok(Self {
-            has_log: bytes.get(offset) == Some(&with_log),
+            is_wal_mode: bytes.get(offset) == Some(&wal_mode),
             schema: number(USER_VERSION),
             application_id: number(APPLICATION_ID),
         })

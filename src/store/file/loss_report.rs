@@ -1,7 +1,7 @@
 //! Detects that a store lost its log or its file while no process had it open. Reports the loss and keeps a copy of the
 //! remaining data.
 //!
-//! Only called by a process that has exclusive access to the store. This module must never change the store's own files.
+//! Only a process with exclusive access to the store may call this module. It must never change the store's own files.
 
 use std::{
     fs::{self, File},
@@ -21,13 +21,14 @@ use super::{
 };
 use crate::process::files;
 
-/// Returns a notice for the person, if the store's log or file is missing.
-pub(crate) fn notice(path: &Path, exit_state: &ExitState, at: DateTime<Utc>) -> Option<String> {
+/// Keeps a copy of a store without its WAL, or moves the backups of a missing store. Returns a notice for the person if
+/// it did.
+pub(crate) fn preserve_and_report(path: &Path, exit_state: &ExitState, at: DateTime<Utc>) -> Option<String> {
     match (exit_state, path.exists()) {
         (ExitState::Recovering(_), _) => None,
-        (ExitState::Unclean, true) if is_log_missing(path) => Some(report_lost_log(path, at)),
+        (ExitState::Unclean, true) if is_wal_missing(path) => Some(copy_store_without_wal(path, at)),
         // An empty log holds nothing; what a longer log holds is recovered.
-        (_, false) if paths::log_size(path) == 0 => Some(report_lost_file(path, at)),
+        (_, false) if paths::wal_size(path) == 0 => Some(move_backups_of_lost_store(path, at)),
         _ => None,
     }
 }
@@ -40,16 +41,16 @@ pub(crate) fn is_lost_store(path: &Path) -> bool {
 
 /// Whether the store should have a log but has none. A process that opens a store for writing creates a log, and the
 /// last process to close the store in order removes it. A restored backup has no log, and its header says so.
-pub(crate) fn is_log_missing(path: &Path) -> bool {
+pub(crate) fn is_wal_missing(path: &Path) -> bool {
     if paths::companion(path, "-wal").exists() {
         return false;
     }
     // A file that can't be written never had a log.
     let is_read_only = path.metadata().is_ok_and(|file| file.permissions().readonly());
-    !is_read_only && FileHeader::read(path).is_ok_and(|header| header.has_log)
+    !is_read_only && FileHeader::read(path).is_ok_and(|header| header.is_wal_mode)
 }
 
-fn report_lost_log(path: &Path, at: DateTime<Utc>) -> String {
+fn copy_store_without_wal(path: &Path, at: DateTime<Utc>) -> String {
     let copy_path = recovery::unused_path(path, ".without-log-", at);
     let message = format!(
         "the store {} was not closed properly, and its write-ahead log is missing: the last changes may be lost",
@@ -68,44 +69,44 @@ fn copy(path: &Path, copy_path: &Path) -> io::Result<()> {
     copied.inspect_err(|_| drop(fs::remove_file(copy_path)))
 }
 
-/// Moves the backups of a lost store to a folder of their own. There newer backups don't displace them, and a recovery
-/// of the new store doesn't use them.
-fn report_lost_file(path: &Path, at: DateTime<Utc>) -> String {
-    let kept = backup::backups(path, at);
-    let Some(newest) = kept.first() else {
+/// Moves the backups of a lost store to a folder of their own. In that folder, newer backups don't displace them, and no
+/// recovery of the new store uses them.
+fn move_backups_of_lost_store(path: &Path, at: DateTime<Utc>) -> String {
+    let existing = backup::backups(path, at);
+    let Some(newest) = existing.first() else {
         return format!(
             "the store {} is missing, so an empty one was created; it has no backup. If the file was moved, quit hoptop and move it back, or name it with --db",
             path.display()
         );
     };
     let folder = newest.path.with_file_name(format!("before-{}", at.format(TIMESTAMP_FORMAT)));
-    let moved = |from: &Path| {
+    let move_backup = |from: &Path| {
         files::create_private_folder(&folder)?;
         let to = from.file_name().map(|name| folder.join(name)).unwrap_or_default();
         fs::rename(from, &to).map(|()| to)
     };
     // The newest backup is moved last: if the process is killed before, the next start finds that backup and reports
     // the same.
-    let outcome = kept.iter().rev().try_fold(PathBuf::new(), |_, kept| moved(&kept.path));
-    let (newest, backups) = match outcome {
+    let outcome = existing.iter().rev().try_fold(PathBuf::new(), |_, backup| move_backup(&backup.path));
+    let (newest, backups_text) = match outcome {
         Ok(moved) => (moved, format!("all its backups were moved to {}", folder.display())),
         Err(error) => (newest.path.clone(), format!("its backups can't be moved to a separate folder: {error}")),
     };
-    if is_copy_of_team(&newest) {
+    if is_replica_backup(&newest) {
         return format!(
-            "this machine's copy of the team's store, {}, was missing; hoptop loads it again when it reaches the team's store, and {backups}",
+            "this machine's copy of the team's store, {}, was missing; hoptop loads it again when it reaches the team's store, and {backups_text}",
             path.display()
         );
     }
     format!(
-        "the store {path} is missing, so an empty one was created; {backups}; the newest is {newest}; `hoptop --db {path} restore {newest}` restores it",
+        "the store {path} is missing, so an empty one was created; {backups_text}; the newest is {newest}; `hoptop --db {path} restore {newest}` restores it",
         path = path.display(),
         newest = newest.display()
     )
 }
 
-/// Whether a backup is that of a replica. A backup that can't be read counts as that of a store of its own.
-fn is_copy_of_team(backup: &Path) -> bool {
+/// Returns whether a backup was made of a replica. An unreadable backup counts as one of a store of its own.
+fn is_replica_backup(backup: &Path) -> bool {
     let opened = connection::open_for_reading(backup);
     let row = |db: Connection| db.query_row("SELECT EXISTS (SELECT 1 FROM replica)", [], |row| row.get(0));
     opened.is_ok_and(|db| row(db).unwrap_or(false))

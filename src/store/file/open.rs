@@ -70,8 +70,10 @@ pub(crate) fn open(path: &Path, lasting_at: Option<DateTime<Utc>>) -> Result<Ope
     if lasting_at.is_some() && exit_state.is_some() {
         backup::remove_abandoned(path);
     }
-    let notice =
-        exit_state.as_ref().zip(lasting_at).and_then(|(exit_state, at)| loss_report::notice(path, exit_state, at));
+    let notice = exit_state
+        .as_ref()
+        .zip(lasting_at)
+        .and_then(|(exit_state, at)| loss_report::preserve_and_report(path, exit_state, at));
     notice.iter().for_each(|notice| tracing::error!("{notice}"));
     Ok(OpenStore { notice, ..connect_or_recover(path, marker, exit_state, lasting_at)? })
 }
@@ -183,11 +185,11 @@ fn make_log_writable(path: &Path) {
 
 /// Returns the depth of the check, given how the store was left.
 fn check_depth(path: &Path, exit_state: &ExitState) -> Option<CheckDepth> {
-    let is_log_missing = || !paths::companion(path, "-wal").exists();
+    let has_no_wal_file = || !paths::companion(path, "-wal").exists();
     let is_small = || path.metadata().is_ok_and(|file| file.len() <= QUICK_CHECK_MAX_BYTES);
     match exit_state {
         ExitState::Damaged(_) | ExitState::Recovering(_) => Some(CheckDepth::Full),
-        ExitState::Unclean if path.exists() && (is_log_missing() || is_small()) => Some(CheckDepth::Quick),
+        ExitState::Unclean if path.exists() && (has_no_wal_file() || is_small()) => Some(CheckDepth::Quick),
         ExitState::Unclean | ExitState::Clean => None,
     }
 }
@@ -209,9 +211,9 @@ fn recover(path: &Path, reason: &str, marker: Option<OpenMarker>, at: DateTime<U
 pub(crate) fn is_unused_backup(path: &Path) -> bool {
     let path = &resolve_links(path);
     let is_single_file = |header: FileHeader| {
-        !header.has_log && header.schema == migrate::LATEST && header.application_id == connection::APPLICATION_ID
+        !header.is_wal_mode && header.schema == migrate::LATEST && header.application_id == connection::APPLICATION_ID
     };
-    !OpenMarker::exists_for(path) && paths::log_size(path) == 0 && FileHeader::read(path).is_ok_and(is_single_file)
+    !OpenMarker::exists_for(path) && paths::wal_size(path) == 0 && FileHeader::read(path).is_ok_and(is_single_file)
 }
 
 /// Opens a backup for reading. A backup is never migrated, so one with an older schema can't be read.
@@ -262,7 +264,7 @@ fn wait_for_log(path: &Path, mut marker: Option<OpenMarker>) -> Result<Option<Op
     const LIMIT: Duration = Duration::from_millis(1_500);
     for attempts in 0.. {
         let is_shared = marker.as_ref().is_some_and(|marker| marker.exclusive_state().is_none());
-        if !is_shared || !loss_report::is_log_missing(path) {
+        if !is_shared || !loss_report::is_wal_missing(path) {
             break;
         }
         if !lock_wait::wait(attempts, LIMIT) {

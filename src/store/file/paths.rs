@@ -20,11 +20,11 @@ pub(crate) const TIMESTAMP_FORMAT: &str = "%Y%m%dT%H%M%SZ";
 
 /// Returns the sizes in bytes of a store's file and of its write-ahead log.
 pub(crate) fn file_sizes(store: &Path) -> (u64, u64) {
-    (store.metadata().map_or(0, |file| file.len()), log_size(store))
+    (store.metadata().map_or(0, |file| file.len()), wal_size(store))
 }
 
 /// Returns the size of the store's log in bytes; 0 if there is none.
-pub(crate) fn log_size(store: &Path) -> u64 {
+pub(crate) fn wal_size(store: &Path) -> u64 {
     companion(store, "-wal").metadata().map_or(0, |log| log.len())
 }
 

@@ -101,7 +101,7 @@ pub(crate) fn visible_damage(path: &Path, exit_state: &ExitState) -> Option<Stri
         (ExitState::Recovering(_), _) => Some(INTERRUPTED.into()),
         (_, Some(0)) => Some("its file is empty".into()),
         (ExitState::Damaged(reason), Some(_)) if reason.starts_with(DAMAGED_VALUES) => Some(reason.clone()),
-        (_, None) if paths::log_size(path) > 0 => Some("its file is missing, but its write-ahead log exists".into()),
+        (_, None) if paths::wal_size(path) > 0 => Some("its file is missing, but its write-ahead log exists".into()),
         _ => None,
     }
 }

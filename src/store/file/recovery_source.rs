@@ -54,7 +54,7 @@ fn repair_header(sound: &Path, damaged: &Path) -> rusqlite::Result<RecoverySourc
         let copy = DamagedCopy::of(damaged)?;
         let mut header = [0; 100];
         File::open(sound)?.read_exact(&mut header)?;
-        let mode = if has_log(damaged) { 2 } else { 1 };
+        let mode = if paths::wal_size(damaged) > 0 { 2 } else { 1 };
         // SQLite keeps `user_version` in four bytes. The bytes after it belong to the next field.
         let version = u32::try_from(migrate::LATEST).unwrap_or_default().to_be_bytes();
         // The file format, the number of pages (0: by the file's size), no free pages, and the schema version.
@@ -131,15 +131,11 @@ impl DamagedCopy {
         let folder = tempfile::tempdir_in(files::folder_of(damaged))?;
         let path = folder.path().join("copy");
         fs::copy(damaged, &path)?;
-        if has_log(damaged) {
+        if paths::wal_size(damaged) > 0 {
             fs::copy(paths::companion(damaged, "-wal"), paths::companion(&path, "-wal"))?;
         }
         Ok(Self { path, _folder: folder })
     }
-}
-
-fn has_log(damaged: &Path) -> bool {
-    paths::companion(damaged, "-wal").metadata().is_ok_and(|log| log.len() > 0)
 }
 
 fn unreadable(error: io::Error) -> rusqlite::Error {

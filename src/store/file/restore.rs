@@ -24,7 +24,10 @@ use super::{
 };
 use crate::{
     process::files,
-    store::error::{Result, StoreError},
+    store::{
+        error::{Result, StoreError},
+        replica,
+    },
 };
 
 /// Follows the store's name in the name of a restored copy that isn't in its place yet.
@@ -37,6 +40,8 @@ const KEPT: &str = ".before-restore-";
 pub struct RestoreReport {
     /// The number of transactions in the store now.
     pub transactions: u64,
+    /// Whether the backup was made of a replica of a team's store. The restored store doesn't belong to the team.
+    pub was_replica: bool,
     /// The size of the store in bytes.
     pub bytes: u64,
     /// The new path of the store that was there before, if there was one.
@@ -52,7 +57,7 @@ pub(crate) fn restore(backup: &Path, store: &Path, at: DateTime<Utc>) -> Result<
         return Err(StoreError::Network { path: store.to_owned(), kind });
     }
     let copy = copy_to_store_folder(backup, store).map_err(|error| failed(format!("it can't be copied: {error}")))?;
-    let transactions = verify(&copy).map_err(|error| match error {
+    let (transactions, was_replica) = prepare(&copy).map_err(|error| match error {
         StoreError::Foreign { .. } => failed("it is the database of another program".into()),
         StoreError::Newer { found, known, .. } => {
             failed(format!("it has schema {found}, but this hoptop supports schemas up to {known}"))
@@ -76,7 +81,7 @@ pub(crate) fn restore(backup: &Path, store: &Path, at: DateTime<Utc>) -> Result<
     };
     let (bytes, kept) = publish().map_err(|error| failed(error.to_string()))?;
     tracing::info!(?kept, transactions, "backup restored");
-    Ok(RestoreReport { transactions, bytes, kept })
+    Ok(RestoreReport { transactions, was_replica, bytes, kept })
 }
 
 /// Checks that the file is neither the store itself nor a store in use.
@@ -94,7 +99,7 @@ fn check_source(backup: &Path, store: &Path) -> Result<(), String> {
     if matches!((backup.canonicalize(), store.canonicalize()), (Ok(one), Ok(other)) if one == other) {
         return Err("it is the store itself".into());
     }
-    if paths::log_size(backup) > 0 {
+    if paths::wal_size(backup) > 0 {
         let log = paths::companion(backup, "-wal");
         return Err(format!(
             "{} is the write-ahead log of a store with that name; make a backup of that store with `hoptop --db` and restore this",
@@ -115,8 +120,9 @@ fn copy_to_store_folder(file: &Path, store: &Path) -> io::Result<TempPath> {
     Ok(copy.into_temp_path())
 }
 
-/// Checks that the copy is a sound store of one machine. Returns the number of its transactions.
-fn verify(copy: &Path) -> Result<u64> {
+/// Checks that the copy is a sound store, and makes it a single file without a team. Returns the number of its
+/// transactions, and whether the copy was a replica.
+fn prepare(copy: &Path) -> Result<(u64, bool)> {
     let damaged = |reason: String| StoreError::Damaged { path: copy.to_owned(), reason };
     let unreadable = |error: rusqlite::Error| damaged(error.to_string());
     let target = Connection::open(copy).map_err(unreadable)?;
@@ -128,29 +134,30 @@ fn verify(copy: &Path) -> Result<u64> {
     if let Some(reason) = integrity::find_fault(&target, CheckDepth::Full).map_err(unreadable)? {
         return Err(damaged(format!("it is damaged: {reason}")));
     }
-    // The copy of a replica has a position in the log of a team, which goes on without it.
     let sql = "SELECT count(*) FROM sqlite_schema WHERE name = 'replica'";
     let knows_replicas: bool = target.query_row(sql, [], |row| row.get(0)).map_err(unreadable)?;
-    if knows_replicas && crate::store::replica::is_replica(&target)? {
-        return Err(StoreError::ReplicaAlone);
+    let was_replica = knows_replicas && replica::is_replica(&target)?;
+    if was_replica {
+        // The log of the team goes on without this store.
+        replica::detach(&target)?;
     }
     // The store must be a single file, without a log beside it.
     target.pragma_update(None, "journal_mode", "delete").map_err(unreadable)?;
     let count = integrity::count_transactions(&target).map_err(unreadable)?;
     target.close().map_err(|(_, error)| unreadable(error))?;
-    Ok(count)
+    Ok((count, was_replica))
 }
 
 /// Copies the present store to another name, with the content of its log, and removes the log. SQLite would apply the
 /// log to the restored store. Returns the path of the copy; `None` if there is no store.
 fn keep_previous_store(store: &Path, marker: &OpenMarker, at: DateTime<Utc>) -> io::Result<Option<PathBuf>> {
-    let has_log = || COMPANIONS.iter().any(|ending| paths::companion(store, ending).exists());
-    if !store.exists() && !has_log() {
+    let has_companion = || COMPANIONS.iter().any(|ending| paths::companion(store, ending).exists());
+    if !store.exists() && !has_companion() {
         return Ok(None);
     }
     // A damaged file is kept as it is.
     let is_usable = matches!(marker.exclusive_state(), Some(ExitState::Clean | ExitState::Unclean));
-    if is_usable && has_log() {
+    if is_usable && has_companion() {
         checkpoint_log(store);
     }
     let kept = unused_path(store, KEPT, at);
@@ -163,11 +170,11 @@ fn keep_previous_store(store: &Path, marker: &OpenMarker, at: DateTime<Utc>) -> 
             copy.persist_noclobber(&to).map_err(|error| error.error)?;
         }
     }
-    if is_usable && paths::log_size(&kept) == 0 {
+    if is_usable && paths::wal_size(&kept) == 0 {
         make_single_file(&kept);
     }
     paths::sync_folder(store)?;
-    if has_log() {
+    if has_companion() {
         // After a kill the next start checks the file without its log, and recovers it if necessary.
         let name = kept.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         marker.write(&ExitState::Recovering(name))?;

@@ -61,12 +61,6 @@ fn any_argument_matches(call: &Context<'_>, matches: fn(&str, &str) -> bool) -> 
 }
 
 fn any_matches(call: &Context<'_>, matches: impl Fn(&str) -> bool) -> Result<bool> {
-    for argument in 1..call.len() {
-        match call.get_raw(argument) {
-            ValueRef::Null => {}
-            text if matches(&columns::readable(text)) => return Ok(true),
-            _ => {}
-        }
-    }
-    Ok(false)
+    let mut texts = (1..call.len()).map(|argument| call.get_raw(argument)).filter(|value| *value != ValueRef::Null);
+    Ok(texts.any(|text| matches(&columns::readable(text))))
 }

@@ -30,7 +30,7 @@ pub(super) fn carry_out(db: &Connection, steps: &[AlertStep], entry: &FeedEntry<
     for step in steps {
         match step {
             AlertStep::Raise { rule, message } => has_changed |= raise(db, *rule, message, entry)?,
-            AlertStep::SetCleanCount { id, clean } => alerts::set_clean(db, *id, *clean)?,
+            AlertStep::SetCleanCount { id, clean } => alerts::set_clean_count(db, *id, *clean)?,
             AlertStep::Clear { id, rule } => has_changed |= clear(db, *id, *rule, entry)?,
             AlertStep::EndHandling { id } => {
                 if let Some(alert) = alerts::by_id(db, *id)?.filter(|alert| alert.handling.is_some()) {

@@ -71,19 +71,19 @@ pub enum OperationResult {
     Body(Option<String>),
 }
 
-/// Defines a method for each kind of outcome, for callers that know which operation they applied.
-macro_rules! outcomes {
+/// Defines a method for each kind of result, for callers that know which operation they applied.
+macro_rules! results {
     ($($(#[$doc:meta])* $method:ident $variant:ident $kind:ty;)*) => {
         impl OperationResult {
             $(
                 $(#[$doc])*
                 ///
                 /// # Errors
-                /// If the outcome is of another kind of operation.
+                /// If the result is of another kind of operation.
                 pub fn $method(self) -> Result<$kind> {
                     match self {
                         Self::$variant(value) => Ok(value.into()),
-                        _ => Err(StoreError::UnexpectedOutcome),
+                        _ => Err(StoreError::UnexpectedResult),
                     }
                 }
             )*
@@ -91,7 +91,7 @@ macro_rules! outcomes {
     };
 }
 
-outcomes! {
+results! {
     /// The result of tracking a batch.
     tracked Tracked ImportReport;
     /// The result of an observation.
@@ -191,6 +191,6 @@ pub(crate) use self::{
 
 /// Moves the notification cursors of a snapshot back to the end of its feed: the database may have lost entries that
 /// this machine had applied.
-pub(crate) fn end_cursors_with_the_feed(snapshot: &Connection) -> Result<()> {
-    notification_cursors::limit(snapshot, changes::last(snapshot)?)
+pub(crate) fn rewind_cursors_to_feed_end(snapshot: &Connection) -> Result<()> {
+    notification_cursors::rewind_to(snapshot, changes::last(snapshot)?)
 }

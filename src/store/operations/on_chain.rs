@@ -11,7 +11,7 @@ use crate::{
     domain::{
         change::ChangeKind,
         ids::TransactionKey,
-        on_chain::{ChainVerdict, OnChain},
+        on_chain::{ChainVerdict, OnChainState},
         operation::Stamp,
         transaction::TransactionParams,
     },
@@ -26,14 +26,14 @@ use crate::{
 };
 
 /// Applies a chain's reading: writes the reading, the block's time as submission time, the feed and the alert.
-pub(super) fn observe(db: &Connection, key: &TransactionKey, reading: &OnChain, at: DateTime<Utc>) -> Result<()> {
+pub(super) fn observe(db: &Connection, key: &TransactionKey, reading: &OnChainState, at: DateTime<Utc>) -> Result<()> {
     let Some(header) = transactions::header_of(db, key)? else { return Ok(()) };
     let before = header.on_chain.clone();
-    let reading = OnChain { checked_at: at, ..reading.clone() }.with_second_of(before.as_ref());
+    let reading = OnChainState { checked_at: at, ..reading.clone() }.with_second_of(before.as_ref());
     let was_requested = on_chain::is_requested(db, header.id)?;
     // A time that the chain gave before is replaced: the block may have been replaced, too.
     let was_given = header.params.submitted_at.is_some() && !header.is_submission_from_chain();
-    let reading = OnChain { is_submission_given: was_given, ..reading };
+    let reading = OnChainState { is_submission_given: was_given, ..reading };
     on_chain::write(db, header.id, &reading)?;
     let submitted_at = reading.submitted_at().or(header.params.submitted_at.filter(|_| was_given));
     if !was_given && submitted_at != header.params.submitted_at {

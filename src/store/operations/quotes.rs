@@ -91,7 +91,7 @@ pub(super) fn answer(
     changes::append(db, &FeedEntry::of_profile(&quote.profile, at), &ChangeKind::QuoteAnswered { id })
 }
 
-/// Returns when the wait of the request's wallet ends, and the service's message. Only requests for call data are
+/// Returns when the wait of the request's wallet ends, and the service's message. Only requests for transaction data are
 /// limited.
 fn wallet_limit(
     db: &Connection,

@@ -14,7 +14,7 @@ use crate::{
         reader::Reader,
         tables::{
             alerts,
-            bodies::{self, PackedBody},
+            bodies::{self, PackedText},
             columns, observations, transaction_keys,
         },
     },
@@ -146,7 +146,7 @@ fn checksum(db: &Connection, table: &'static str, sql: &str) -> Result<TableChec
         for (column, name) in names.iter().enumerate() {
             match name.as_str() {
                 "packed" => {
-                    let packed = PackedBody::read(row, column)?;
+                    let packed = PackedText::read(row, column)?;
                     is_left_out |= packed.log_entry().is_some();
                     let unpacked = bodies::unpack(db, &packed, |base| observations::body(db, base))?;
                     add_value(&mut digest, unpacked.as_deref().map_or(ValueRef::Null, ValueRef::from));

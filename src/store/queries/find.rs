@@ -26,8 +26,6 @@ use crate::{
 const MIN_PART: usize = 6;
 /// The most transactions that are found. More are as ambiguous.
 const MAX_FOUND: usize = 10;
-/// The SQL for the transactions that were tracked with the text `?1` as the ticket.
-const BY_TICKET: &str = "ticket = ?1 COLLATE NOCASE";
 /// The SQL for the transactions with the key `?1`.
 const BY_HASH: &str = "transaction_key = ?1";
 
@@ -89,7 +87,7 @@ impl Reader {
         match text.as_str() {
             "" => Ok(found),
             // A ticket may be a URL, too.
-            url if url.contains("://") => self.select(BY_TICKET, url),
+            url if url.contains("://") => self.select_by_ticket(url),
             given => self.find_given(given),
         }
     }
@@ -97,7 +95,7 @@ impl Reader {
     /// Returns transactions that were tracked with this ID, ticket or address, or with this part of a hash or an ID. A
     /// part of exactly one source hash names that transaction, unless the text is another one's whole ID.
     fn find_given(&self, text: &str) -> Result<Vec<Transaction>> {
-        let mut found = self.select(BY_TICKET, text)?;
+        let mut found = self.select_by_ticket(text)?;
         let part = text.to_lowercase();
         let is_part =
             |transaction: &&Transaction| transaction.params.transaction_id.key().to_lowercase().contains(&part);
@@ -160,6 +158,15 @@ impl Reader {
             SearchPlan::Scan | SearchPlan::ScanForChain => {
                 self.select(&format!("id IN (SELECT id FROM transactions WHERE {by_ends} LIMIT {MAX_FOUND})"), &pattern)
             }
+        }
+    }
+
+    /// Returns transactions with this ticket, in any case.
+    fn select_by_ticket(&self, ticket: &str) -> Result<Vec<Transaction>> {
+        match ticket.is_ascii() {
+            // Only this comparison can use the index.
+            true => self.select("ticket = ?1 COLLATE NOCASE", ticket),
+            false => self.select("equals_ignoring_case(?1, ticket)", &ticket.to_lowercase()),
         }
     }
 

@@ -9,12 +9,12 @@ use tempfile::TempDir;
 use super::*;
 use crate::{
     domain::{
-        alert::Snooze,
+        alert::SnoozeEnd,
         filter::{self, SortBy, testing::FilterInput},
         fixtures,
         ids::ChainId,
         observation::Observation,
-        on_chain::{ChainReading, ChainVerdict, Mined, OnChain},
+        on_chain::{ChainReading, ChainVerdict, Mined, OnChainState},
         operation::Edit,
         poller::PollerReport,
         record::{ChainSide, StatusRecord},
@@ -45,11 +45,12 @@ struct GeneratedTransaction {
 #[derive(Clone, Copy, Debug)]
 enum GeneratedHandling {
     Acknowledged,
-    Snoozed(Snooze),
+    Snoozed(SnoozeEnd),
 }
 
 fn handling() -> impl Strategy<Value = Option<GeneratedHandling>> {
-    let snoozes = [Snooze::Change, Snooze::Until(at(2_999)), Snooze::Until(at(3_000)), Snooze::Until(at(4_000))];
+    let snoozes =
+        [SnoozeEnd::Change, SnoozeEnd::Until(at(2_999)), SnoozeEnd::Until(at(3_000)), SnoozeEnd::Until(at(4_000))];
     let handling = prop_oneof![
         Just(GeneratedHandling::Acknowledged),
         prop::sample::select(snoozes.to_vec()).prop_map(GeneratedHandling::Snoozed)
@@ -133,7 +134,7 @@ fn build_store(transactions: &[GeneratedTransaction]) -> (TempDir, Store) {
                 2 => ChainVerdict::Unknown(Vec::new()),
                 _ => ChainVerdict::Reverted(Mined { block: 1, time: Some(at(generated.added - 90)), confirmations: 1 }),
             };
-            let on_chain = OnChain::after(None, ChainReading::without_node(verdict), None, at(2_400));
+            let on_chain = OnChainState::after(None, ChainReading::without_node(verdict), None, at(2_400));
             testing::observe_chain(&store, report.added.listed[0], on_chain, at(2_400));
         }
         let active = store.reader().unwrap().alerts(AlertQuery::OfTransaction(report.added.listed[0])).unwrap();
@@ -354,7 +355,7 @@ fn common_lists_use_an_index_and_no_sort() {
         estimate: None,
         added: number,
         answers: vec![(5, if number % 2 == 0 { RouterStatus::Success } else { RouterStatus::Refund })],
-        handling: (number % 3 == 0).then_some(GeneratedHandling::Snoozed(Snooze::Change)),
+        handling: (number % 3 == 0).then_some(GeneratedHandling::Snoozed(SnoozeEnd::Change)),
     };
     let (_folder, store) = build_store(&(0..20).map(generate).collect::<Vec<_>>());
     for (text, index) in [
@@ -424,7 +425,7 @@ fn known_row_is_read_again_after_any_change() {
         &|| answer("ongoing"),
         &|| answer("needs_gas"),
         &|| edit(Edit::Acknowledge { alerts: active_alerts(), note: None }),
-        &|| edit(Edit::Snooze { alerts: active_alerts(), until: Snooze::Until(at(60)) }),
+        &|| edit(Edit::Snooze { alerts: active_alerts(), until: SnoozeEnd::Until(at(60)) }),
         &|| testing::report(&store, "default", PollerReport { at: at(61), ..PollerReport::default() }),
         &|| edit(Edit::AddNote { transactions: vec![row], text: "said so".into() }),
         &|| edit(Edit::ChangeLabels { transactions: vec![row], add: vec!["vip".into()], remove: Vec::new() }),

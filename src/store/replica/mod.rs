@@ -195,6 +195,11 @@ pub(in crate::store) fn is_replica(db: &Connection) -> Result<bool> {
     Ok(state(db)?.is_some())
 }
 
+/// Makes a replica a store of its own, without a team.
+pub(in crate::store) fn detach(db: &Connection) -> Result<()> {
+    Ok(db.execute_batch("DELETE FROM replica; DELETE FROM log_parts; DELETE FROM own_entries")?)
+}
+
 /// Reads the row of `replica`.
 fn state(db: &Connection) -> Result<Option<ReplicaState>> {
     let sql = format!(

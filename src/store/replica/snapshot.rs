@@ -66,8 +66,7 @@ impl Store {
     /// # Errors
     /// If the file can't be written.
     pub(crate) fn write_alone(&self, to: &Path) -> Result<()> {
-        let copy = self.copy_replicated(to)?;
-        Ok(copy.execute_batch("DELETE FROM replica; DELETE FROM log_parts")?)
+        super::detach(&self.copy_replicated(to)?)
     }
 
     /// Copies the store to a new file, without the data of this machine.
@@ -133,7 +132,7 @@ impl Store {
             ))?;
         }
         // The feed of the snapshot may end before the cursors: the database lost entries.
-        operations::end_cursors_with_the_feed(&source)?;
+        operations::rewind_cursors_to_feed_end(&source)?;
         source.execute(
             "UPDATE main.replica SET (loads, loss, loss_is_open) = (
                  SELECT 1 + ifnull(max(loads), 0), iif(max(loss_is_open), max(loss), NULL), ifnull(max(loss_is_open), 0)

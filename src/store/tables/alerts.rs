@@ -9,17 +9,13 @@ use super::{changes::FeedEntry, columns, transaction_keys, transactions};
 use crate::{
     domain::{
         alert::{
-            Acknowledgement, Alert, AlertSubject, FLAPPING_RAISES, FLAPPING_WITHIN, Handling, Rule, Severity, Snooze,
-            Snoozed,
+            Acknowledgement, Alert, AlertSubject, FLAPPING_RAISES, FLAPPING_WITHIN, Handling, Rule, Severity,
+            SnoozeEnd, Snoozed,
         },
         ids::RowId,
         operation::{AlertKey, Edit, LocalEdit, SubjectKey},
     },
-    store::{
-        error::{Result, StoreError},
-        reader::Reader,
-        statement::CachedStatements,
-    },
+    store::{error::Result, reader::Reader, statement::CachedStatements},
 };
 
 /// The columns of the checksum: those that never change.
@@ -85,11 +81,7 @@ impl Reader {
     }
 
     /// Returns the numbers of firing and handled alerts at `now` for each rule, of one profile or of all.
-    pub fn alerts_by_rule(
-        &self,
-        profile: Option<&str>,
-        now: DateTime<Utc>,
-    ) -> Result<Vec<(Rule, [u64; 2])>, StoreError> {
+    pub fn alerts_by_rule(&self, profile: Option<&str>, now: DateTime<Utc>) -> Result<Vec<(Rule, [u64; 2])>> {
         let sql = "SELECT rule,
             count(*) FILTER (WHERE acknowledged_at IS NULL AND (snoozed_at IS NULL OR snoozed_until <= ?1)), count(*)
             FROM alerts WHERE cleared_at IS NULL AND (?2 IS NULL OR profile = ?2) GROUP BY rule";
@@ -116,11 +108,11 @@ pub(crate) fn load(db: &Connection, query: AlertQuery) -> Result<Vec<Alert>> {
                  CASE rule{urgency} ELSE {} END, raised_at, id LIMIT ?",
                 Rule::ALL.len()
             );
-            collect(db, &condition, [i64::try_from(limit).unwrap_or(i64::MAX)])
+            collect(db, &condition, [limit])
         }
         AlertQuery::ClearedSince(since, limit) => {
             let condition = "cleared_at >= ? ORDER BY cleared_at DESC, id DESC LIMIT ?";
-            collect(db, condition, params![columns::moment(since), i64::try_from(limit).unwrap_or(i64::MAX)])
+            collect(db, condition, params![columns::moment(since), limit])
         }
     }
 }
@@ -217,7 +209,7 @@ pub(crate) fn flapping_state(db: &Connection, rule: Rule, entry: &FeedEntry<'_>)
 }
 
 /// Sets the number of consecutive observations without the alert's condition.
-pub(crate) fn set_clean(db: &Connection, id: i64, clean: u32) -> Result<()> {
+pub(crate) fn set_clean_count(db: &Connection, id: i64, clean: u32) -> Result<()> {
     db.run("UPDATE alerts SET clean = ? WHERE id = ?", params![clean, id])
 }
 
@@ -255,7 +247,7 @@ pub(crate) fn set_handling(db: &Connection, id: i64, handling: Option<&Handling>
     ])
 }
 
-/// Writes the severity rank of a transaction, the first key of the default order (`filter::testing`). The ranks
+/// Writes the severity rank of a transaction, the first key of the default order (`queries/order.rs`). The ranks
 /// are: critical alert -3, warning -2, info -1; 0, 1, 2 if all alerts are handled; 3 without alerts.
 pub(crate) fn write_severity_rank(db: &Connection, row: RowId) -> Result<()> {
     let rank = |alert: &Alert| {
@@ -300,7 +292,7 @@ fn read_handling(row: &Row<'_>) -> rusqlite::Result<Option<Handling>> {
         let (note, author) = (columns::lenient(row, "acknowledged_note")?, columns::lenient(row, "handled_by")?);
         return Ok(Some(Handling::Acknowledged(Acknowledgement { at, note, author })));
     }
-    let until = columns::optional_moment(row, "snoozed_until")?.map_or(Snooze::Change, Snooze::Until);
+    let until = columns::optional_moment(row, "snoozed_until")?.map_or(SnoozeEnd::Change, SnoozeEnd::Until);
     let (snoozed, author) = (columns::optional_moment(row, "snoozed_at")?, columns::lenient(row, "handled_by")?);
     Ok(snoozed.map(|at| Handling::Snoozed(Snoozed { at, until, author })))
 }

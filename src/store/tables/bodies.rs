@@ -57,19 +57,19 @@ pub enum StoredBody {
 /// A packed text as stored in three columns: the value, and the numbers of its dictionary and its base. If the text is
 /// in the team's log, the value is the number of its entry, and the base is its digest.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct PackedBody {
+pub(crate) struct PackedText {
     value: Value,
     pub(crate) dictionary: Option<i64>,
     pub(crate) base: Option<i64>,
 }
 
-impl ToSql for PackedBody {
+impl ToSql for PackedText {
     fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
         self.value.to_sql()
     }
 }
 
-impl PackedBody {
+impl PackedText {
     /// The value for no text.
     pub(crate) const NONE: Self = Self { value: Value::Null, dictionary: None, base: None };
 
@@ -164,7 +164,7 @@ fn unpack_dictionary(id: i64, packed: Vec<u8>) -> Result<Rc<[u8]>> {
 
 /// Packs the first body of a transaction with its route's dictionary, or with a new dictionary if the existing one
 /// isn't effective.
-pub(crate) fn pack_first(db: &Connection, transaction: &Transaction, text: &str) -> Result<PackedBody> {
+pub(crate) fn pack_first(db: &Connection, transaction: &Transaction, text: &str) -> Result<PackedText> {
     let existing = newest_dictionary(db, &transaction.params)?;
     let packed = pack(text, existing.as_ref(), None)?;
     // Without a dictionary, later texts of the transaction couldn't use this text as their base.
@@ -178,19 +178,19 @@ pub(crate) fn pack_first(db: &Connection, transaction: &Transaction, text: &str)
     }
 }
 
-/// Packs a text, with a dictionary and with another text of the same transaction as its base, if they are given: its
-/// number in the store, and the text. The content of a dictionary precedes the other text.
-pub(crate) fn pack(text: &str, dictionary: Option<&Dictionary>, base: Option<(i64, &str)>) -> Result<PackedBody> {
+/// Packs a text. `dictionary` and `base`, if given, precede the text as its prefix, in this order. `base` is another text
+/// of the same transaction, with its number in the store.
+pub(crate) fn pack(text: &str, dictionary: Option<&Dictionary>, base: Option<(i64, &str)>) -> Result<PackedText> {
     let content = dictionary.map_or(&[][..], |dictionary| &*dictionary.content);
     let (base, prefix) = base.map_or((None, ""), |(base, prefix)| (Some(base), prefix));
     let packed = compress(text, &[content, prefix.as_bytes()].concat())?;
-    Ok(PackedBody::new(text, packed.as_deref(), dictionary.map(|dictionary| dictionary.id), base))
+    Ok(PackedText::new(text, packed.as_deref(), dictionary.map(|dictionary| dictionary.id), base))
 }
 
 /// Unpacks a text; `None` if there is no text. The closure `base` loads the base's text by its number.
 pub(crate) fn unpack(
     db: &Connection,
-    packed: &PackedBody,
+    packed: &PackedText,
     base: impl FnOnce(i64) -> Result<Option<String>>,
 ) -> Result<Option<String>> {
     let bytes = match &packed.value {
@@ -198,19 +198,16 @@ pub(crate) fn unpack(
         Value::Null | Value::Integer(_) => return Ok(None),
         Value::Text(text) => return Ok(Some(text.clone())),
         Value::Blob(bytes) => bytes,
-        Value::Real(_) => {
-            return Err(StoreError::Unpack("found a number instead of text".into()));
-        }
+        Value::Real(_) => return Err(StoreError::Unpack("found a number instead of text".into())),
     };
     let frame = match read_content(bytes, [packed.dictionary, packed.base])? {
         PackedContent::Plain(text) => return Ok(Some(utf8(text)?.to_owned())),
         PackedContent::Compressed(frame) => frame,
     };
-    let mut prefix = packed
-        .dictionary
-        .map(|id| dictionary_content(db, id))
-        .transpose()?
-        .map_or_else(Vec::new, |content| content.to_vec());
+    let mut prefix = match packed.dictionary {
+        Some(id) => dictionary_content(db, id)?.to_vec(),
+        None => Vec::new(),
+    };
     if let Some(id) = packed.base {
         let text = base(id)?.ok_or_else(|| StoreError::Unpack(format!("its base text ({id}) is missing")))?;
         prefix.extend(text.into_bytes());
@@ -277,8 +274,8 @@ fn decompress(bytes: &[u8], prefix: &[u8]) -> Result<String> {
     String::from_utf8(text).map_err(|error| StoreError::Unpack(error.to_string()))
 }
 
-/// Stores a new dictionary with what other transactions of the route share with this one: with the common part of its
-/// record and of a body. Returns `None` if the route already has the maximum number of dictionaries.
+/// Stores a new dictionary: the record and the body without data of this transaction alone. Returns `None` if the route
+/// has the maximum number of dictionaries, or if compression saves nothing.
 fn make_dictionary(db: &Connection, transaction: &Transaction, body: &str) -> Result<Option<Dictionary>> {
     let params = &transaction.params;
     let route = [params.from_chain.as_str(), params.to_chain.as_str()];
@@ -309,19 +306,14 @@ fn common_text(text: &str, params: &TransactionParams) -> String {
     let identifiers =
         identifiers.into_iter().chain([params.from_address.as_deref()]).flatten().filter(|word| !word.is_empty());
     let text = identifiers.fold(text.to_owned(), |text, word| text.replace(word, ""));
-    let mut kept = String::with_capacity(text.len());
-    let mut rest = text.as_str();
-    while let Some(letter) = rest.chars().next() {
-        // A UUID counts as one identifier, with its hyphens.
-        let is_identifier_char = |letter: char| letter.is_ascii_alphanumeric() || letter == '-';
-        let end = rest.find(|letter| !is_identifier_char(letter)).unwrap_or(rest.len());
-        let (run, after) = rest.split_at(end.max(letter.len_utf8()));
-        if run.len() < MIN_HASH_LENGTH || !run.contains(|letter: char| letter.is_ascii_digit()) {
-            kept.push_str(run);
-        }
-        rest = after;
-    }
-    kept
+    // A UUID counts as one identifier, with its hyphens.
+    let is_separator = |letter: char| !letter.is_ascii_alphanumeric() && letter != '-';
+    let without_hash = text.split_inclusive(is_separator).map(|part| {
+        let (run, separator) = part.split_at(part.trim_end_matches(is_separator).len());
+        let is_hash = run.len() >= MIN_HASH_LENGTH && run.contains(|letter: char| letter.is_ascii_digit());
+        if is_hash { separator } else { part }
+    });
+    without_hash.collect()
 }
 
 #[cfg(test)]

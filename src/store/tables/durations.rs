@@ -45,10 +45,10 @@ pub struct RouteStats {
 
 pub(crate) fn add(db: &Connection, profile: &str, sample: &DurationSample, at: DateTime<Utc>) -> Result<()> {
     match sample {
-        DurationSample::Indexed { chain, delay } => {
+        DurationSample::Indexed { chain, duration } => {
             let key = EvidenceKey::of_chain(profile, chain);
             let mut evidence: Evidence = key.read(db)?;
-            evidence.add(*delay);
+            evidence.add(*duration);
             key.write(db, &evidence)
         }
         DurationSample::Ended { route, outcome, settled, estimate } => {

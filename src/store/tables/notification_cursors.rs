@@ -1,7 +1,7 @@
 //! The notification cursors (`heralds`): one row for each channel of each profile.
 //!
-//! The change feed is the queue of notifications. Its alert entries are deleted only with their transaction, so that a
-//! position in the feed is the only state of a channel.
+//! The change feed is the queue of notifications. Its alert entries are deleted only with their transaction, so a
+//! channel needs no queue besides its position.
 
 use rusqlite::{Connection, params};
 
@@ -27,7 +27,7 @@ pub(crate) fn write(db: &Connection, profile: &str, cursor: &NotificationCursor)
     db.run(sql, params![profile, cursor.channel, cursor.seq, cursor.error])
 }
 
-/// Moves the cursors behind an entry back to it.
-pub(crate) fn limit(db: &Connection, seq: i64) -> Result<()> {
+/// Moves every cursor that is past the entry `seq` back to `seq`.
+pub(crate) fn rewind_to(db: &Connection, seq: i64) -> Result<()> {
     db.run("UPDATE heralds SET seq = ?1 WHERE seq > ?1", [seq])
 }

@@ -10,7 +10,7 @@ use chrono::{DateTime, Utc};
 use rusqlite::{Connection, Row, params};
 
 use super::{
-    bodies::{self, PackedBody, StoredBody},
+    bodies::{self, PackedText, StoredBody},
     columns, transaction_keys,
 };
 use crate::domain::{
@@ -113,7 +113,7 @@ pub(crate) enum LastBody<'a> {
     /// In no entry: the body belongs in `records`. The flag says whether it is a record's body.
     Separate(&'a str, bool),
     /// In the team's log: the value for `records`, where the last entry of the history has another body.
-    InLog(PackedBody),
+    InLog(PackedText),
     /// The answer had no body: the previous last body remains.
     Unchanged,
 }
@@ -155,16 +155,16 @@ pub(crate) fn insert_or_repeat<'a>(
             None => LastBody::Unchanged,
             Some(text) => match (find_repetition(db, id, text)?, storage) {
                 (Some(last), _) => last,
-                (None, BodyStorage::Log(entry)) => LastBody::InLog(PackedBody::in_log(entry, text)),
+                (None, BodyStorage::Log(entry)) => LastBody::InLog(PackedText::in_log(entry, text)),
                 (None, BodyStorage::Store) => LastBody::Separate(text, is_record),
             },
         };
         return Ok((id, last));
     }
     let (packed, last) = match (observation.body.as_deref(), storage) {
-        (None, _) => (PackedBody::NONE, LastBody::Unchanged),
+        (None, _) => (PackedText::NONE, LastBody::Unchanged),
         (Some(body), BodyStorage::Store) => (pack_body(db, transaction, body, is_record)?, LastBody::InHistory(body)),
-        (Some(body), BodyStorage::Log(entry)) => (PackedBody::in_log(entry, body), LastBody::InLog(PackedBody::NONE)),
+        (Some(body), BodyStorage::Log(entry)) => (PackedText::in_log(entry, body), LastBody::InLog(PackedText::NONE)),
     };
     db.run(
         "INSERT INTO observations (transaction_row, first_at, last_at, summary, http_status, latency,
@@ -206,7 +206,7 @@ fn with_next_id(known: Option<String>, next: Option<&str>) -> Option<String> {
 /// Returns where an entry has this body; `None` if the entry has another body, or none.
 fn find_repetition<'a>(db: &Connection, entry: i64, text: &'a str) -> Result<Option<LastBody<'a>>> {
     Ok(match packed_body(db, entry)?.filter(|packed| packed.log_entry().is_some()) {
-        Some(packed) => (packed.base == PackedBody::in_log(0, text).base).then_some(LastBody::InLog(PackedBody::NONE)),
+        Some(packed) => (packed.base == PackedText::in_log(0, text).base).then_some(LastBody::InLog(PackedText::NONE)),
         None => (readable_body(db, entry)?.as_deref() == Some(text)).then_some(LastBody::InHistory(text)),
     })
 }
@@ -214,14 +214,14 @@ fn find_repetition<'a>(db: &Connection, entry: i64, text: &'a str) -> Result<Opt
 /// Keeps only the digest of an entry's body: the team's database has the body.
 pub(crate) fn leave_body_out(db: &Connection, id: i64) -> Result<()> {
     let Some(text) = readable_body(db, id)? else { return Ok(()) };
-    let packed = PackedBody::in_log(0, &text);
+    let packed = PackedText::in_log(0, &text);
     let sql = "UPDATE observations SET body = ?2, body_dictionary = NULL, body_base = ?3 WHERE id = ?1";
     db.run(sql, params![id, packed, packed.base])
 }
 
 /// Packs a body. The body of a record is packed with the transaction's first body or the dictionary of its route as the
 /// base. Other bodies, such as error pages, are packed without a base.
-pub(crate) fn pack_body(db: &Connection, transaction: &Transaction, text: &str, is_record: bool) -> Result<PackedBody> {
+pub(crate) fn pack_body(db: &Connection, transaction: &Transaction, text: &str, is_record: bool) -> Result<PackedText> {
     if !is_record {
         return bodies::pack(text, None, None);
     }
@@ -243,9 +243,9 @@ fn first_packed_body(db: &Connection, transaction: RowId) -> Result<Option<(i64,
     Ok(readable_body(db, id)?.map(|body| (id, body)))
 }
 
-fn packed_body(db: &Connection, id: i64) -> Result<Option<PackedBody>> {
+fn packed_body(db: &Connection, id: i64) -> Result<Option<PackedText>> {
     let sql = "SELECT body, body_dictionary, body_base FROM observations WHERE id = ?";
-    db.first(sql, [id], |row| PackedBody::read(row, 0))
+    db.first(sql, [id], |row| PackedText::read(row, 0))
 }
 
 /// Returns the body of the newest answer with a record; `None` if it isn't here or can't be read.

@@ -5,7 +5,7 @@ use rusqlite::{Connection, params};
 
 use super::columns;
 use crate::{
-    domain::{ids::RowId, on_chain::OnChain, status::RouterStatus},
+    domain::{ids::RowId, on_chain::OnChainState, status::RouterStatus},
     store::{error::Result, reader::Reader, row_checksum, statement::CachedStatements},
 };
 
@@ -13,12 +13,12 @@ use crate::{
 pub(crate) const CHECKED: &str = "transaction_row, verdict, reading, requested_at";
 
 /// Returns the stored reading; `None` if it can't be read.
-pub(crate) fn parse(reading: Option<&str>) -> Option<OnChain> {
+pub(crate) fn parse(reading: Option<&str>) -> Option<OnChainState> {
     columns::parse_or_omit(reading?, format_args!("the chain's reading of a transaction"))
 }
 
 /// Writes a reading, which also answers a person's request.
-pub(crate) fn write(db: &Connection, row: RowId, on_chain: &OnChain) -> Result<()> {
+pub(crate) fn write(db: &Connection, row: RowId, on_chain: &OnChainState) -> Result<()> {
     let reading = columns::to_json(on_chain)?;
     let set = [("verdict", "?2"), ("reading", "?3"), ("requested_at", "NULL")];
     let set = row_checksum::assignments(CHECKED, &set);
@@ -54,14 +54,19 @@ pub(crate) fn remove(db: &Connection, row: RowId) -> Result<()> {
 
 impl Reader {
     /// Returns the transactions of a profile that have had this status since this moment or later.
-    pub fn with_status_since(&self, profile: &str, status: &RouterStatus, since: DateTime<Utc>) -> Result<Vec<RowId>> {
+    pub fn rows_with_status_since(
+        &self,
+        profile: &str,
+        status: &RouterStatus,
+        since: DateTime<Utc>,
+    ) -> Result<Vec<RowId>> {
         let sql = "SELECT id FROM transactions WHERE status = ? AND profile = ? AND status_since >= ?";
         let values = params![status.raw(), profile, columns::moment(since)];
         self.db().all(sql, values, |row| row.get(0).map(RowId))
     }
 
     /// Returns the transactions of a profile for which a person requested a reading.
-    pub fn requested_chains(&self, profile: &str) -> Result<Vec<RowId>> {
+    pub fn requested_chain_checks(&self, profile: &str) -> Result<Vec<RowId>> {
         let sql = "SELECT transaction_row FROM on_chain JOIN transactions ON transactions.id = transaction_row
                    WHERE requested_at IS NOT NULL AND profile = ? ORDER BY requested_at, transaction_row";
         self.db().all(sql, [profile], |row| row.get(0).map(RowId))

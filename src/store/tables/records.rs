@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use rusqlite::{Connection, params};
 
 use super::{
-    bodies::{self, PackedBody, StoredBody},
+    bodies::{self, PackedText, StoredBody},
     columns,
     observations::{self, LastBody},
     transaction_keys,
@@ -21,7 +21,7 @@ pub(crate) fn record(db: &Connection, transaction: RowId) -> Result<Option<Statu
     let packed = db.first(
         "SELECT record, record_dictionary, record_base FROM records WHERE transaction_row = ?",
         [transaction.0],
-        |row| PackedBody::read(row, 0),
+        |row| PackedText::read(row, 0),
     )?;
     let Some(packed) = packed else { return Ok(None) };
     let unpacked = bodies::unpack(db, &packed, |base| observations::body(db, base));
@@ -69,12 +69,12 @@ pub(crate) fn write(
         write_record(db, transaction, base.as_deref().map(|text| (entry, text)))?;
     }
     let last = match last {
-        LastBody::InHistory(_) => PackedBody::NONE,
+        LastBody::InHistory(_) => PackedText::NONE,
         LastBody::InLog(packed) => packed,
         LastBody::Unchanged => return Ok(()),
         LastBody::Separate(body, is_record) => observations::pack_body(db, transaction, body, is_record)?,
     };
-    let sql = if last == PackedBody::NONE {
+    let sql = if last == PackedText::NONE {
         "UPDATE records SET body = ?2, body_dictionary = ?3, body_base = ?4 WHERE transaction_row = ?1 AND body IS NOT NULL"
     } else {
         "INSERT INTO records (transaction_row, body, body_dictionary, body_base) VALUES (?1, ?2, ?3, ?4)
@@ -90,7 +90,7 @@ fn write_record(db: &Connection, transaction: &Transaction, base: Option<(i64, &
     let base = base.filter(|_| dictionary.is_some());
     let packed = match bodies::record_json(transaction)? {
         Some(json) => bodies::pack(&json, dictionary.as_ref(), base)?,
-        None => PackedBody::NONE,
+        None => PackedText::NONE,
     };
     db.run(
         "INSERT INTO records (transaction_row, record, record_dictionary, record_base) VALUES (?1, ?2, ?3, ?4)
@@ -114,7 +114,7 @@ pub(crate) fn clear_body(db: &Connection, transaction: RowId) -> Result<usize> {
 /// Keeps only the digest of the last body: the team's database has the body.
 pub(crate) fn leave_body_out(db: &Connection, transaction: RowId) -> Result<()> {
     let Some(StoredBody::Text(text)) = last_body(db, transaction)? else { return Ok(()) };
-    let packed = PackedBody::in_log(0, &text);
+    let packed = PackedText::in_log(0, &text);
     let sql = "UPDATE records SET body = ?2, body_dictionary = NULL, body_base = ?3 WHERE transaction_row = ?1";
     db.run(sql, params![transaction.0, packed, packed.base])
 }
@@ -134,7 +134,7 @@ fn last_body(db: &Connection, transaction: RowId) -> Result<Option<StoredBody>> 
     let packed = db.first(
         "SELECT body, body_dictionary, body_base FROM records WHERE transaction_row = ?",
         [transaction.0],
-        |row| PackedBody::read(row, 0),
+        |row| PackedText::read(row, 0),
     )?;
     let Some(packed) = packed else { return Ok(None) };
     if let Some(entry) = packed.log_entry() {

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::{changes, columns};
 use crate::{
     domain::{
-        alert::{Acknowledgement, Handling, Snooze, Snoozed},
+        alert::{Acknowledgement, Handling, SnoozeEnd, Snoozed},
         ids::{ChainId, RowId},
         transaction::{Tracking, TransactionParams},
     },
@@ -225,8 +225,8 @@ impl From<&Handling> for WrittenHandling {
             }
             Handling::Snoozed(Snoozed { at, until, author }) => {
                 let snoozed = match until {
-                    Snooze::Until(moment) => WrittenSnooze::Moment(columns::moment(*moment)),
-                    Snooze::Change => WrittenSnooze::Change,
+                    SnoozeEnd::Until(moment) => WrittenSnooze::Moment(columns::moment(*moment)),
+                    SnoozeEnd::Change => WrittenSnooze::Change,
                 };
                 Self { at: columns::moment(*at), note: None, snoozed: Some(snoozed), by: author.clone() }
             }
@@ -239,8 +239,8 @@ impl From<&WrittenHandling> for Handling {
         let (at, author) = (columns::moment_from(written.at), written.by.clone());
         let until = match written.snoozed {
             None => return Self::Acknowledged(Acknowledgement { at, note: written.note.clone(), author }),
-            Some(WrittenSnooze::Change) => Snooze::Change,
-            Some(WrittenSnooze::Moment(moment)) => Snooze::Until(columns::moment_from(moment)),
+            Some(WrittenSnooze::Change) => SnoozeEnd::Change,
+            Some(WrittenSnooze::Moment(moment)) => SnoozeEnd::Until(columns::moment_from(moment)),
         };
         Self::Snoozed(Snoozed { at, until, author })
     }

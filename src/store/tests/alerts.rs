@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::domain::{
-    alert::{Alert, AlertState, Snooze},
+    alert::{Alert, AlertState, SnoozeEnd},
     filter::Filter,
 };
 
@@ -81,7 +81,7 @@ fn expired_snooze_fires_and_the_next_report_or_answer_removes_it() {
     let reader = store.reader().unwrap();
     let list = |filter: &str, second| reader.listing(&Filter::parse(filter).unwrap(), at(second)).all().unwrap();
     let polls = |second| testing::report(&store, "default", PollerReport { at: at(second), ..PollerReport::default() });
-    testing::edit(&store, "default", Edit::Snooze { alerts: vec![1], until: Snooze::Until(at(60)) }, at(20));
+    testing::edit(&store, "default", Edit::Snooze { alerts: vec![1], until: SnoozeEnd::Until(at(60)) }, at(20));
     let states = |seconds: [i64; 2]| seconds.map(|second| only_alert(&store).state(at(second)));
     assert_eq!(states([59, 60]), [AlertState::Snoozed, AlertState::Firing]);
     assert_eq!((list("is:snoozed", 59), list("is:snoozed", 60)), (vec![row], vec![]));
@@ -91,7 +91,7 @@ fn expired_snooze_fires_and_the_next_report_or_answer_removes_it() {
     assert_eq!(only_alert(&store).handling, None);
     assert_eq!(alert_events(&store), ["raised", "snoozed", "unsnoozed"]);
     // An answer also ends an expired snooze.
-    testing::edit(&store, "default", Edit::Snooze { alerts: vec![1], until: Snooze::Until(at(90)) }, at(70));
+    testing::edit(&store, "default", Edit::Snooze { alerts: vec![1], until: SnoozeEnd::Until(at(90)) }, at(70));
     observe_status(&store, row, RouterStatus::NeedsGas, 91);
     assert_eq!(only_alert(&store).handling, None);
 }
@@ -111,8 +111,8 @@ fn handled_alerts_sort_after_firing_ones_and_before_transactions_without_alerts(
     let edits = [
         (None, [1, 2, 3, 4], Rule::PartialSuccess),
         (Some(Edit::Acknowledge { alerts: vec![1], note: None }), [2, 3, 1, 4], Rule::NeedsGas),
-        (Some(Edit::Snooze { alerts: vec![2], until: Snooze::Change }), [3, 1, 2, 4], Rule::Refund),
-        (Some(Edit::Snooze { alerts: vec![3], until: Snooze::Until(at(99)) }), [1, 2, 3, 4], Rule::PartialSuccess),
+        (Some(Edit::Snooze { alerts: vec![2], until: SnoozeEnd::Change }), [3, 1, 2, 4], Rule::Refund),
+        (Some(Edit::Snooze { alerts: vec![3], until: SnoozeEnd::Until(at(99)) }), [1, 2, 3, 4], Rule::PartialSuccess),
         (Some(Edit::Unacknowledge { alerts: vec![2] }), [2, 1, 3, 4], Rule::NeedsGas),
     ];
     for (edit, expected, rule) in edits {
@@ -132,8 +132,12 @@ fn snooze_can_be_undone_and_redone_unless_it_has_ended() {
     let (_folder, store, row) = with_gas_alert();
     let snooze = |until| Edit::Snooze { alerts: vec![1], until };
     let acknowledge = Edit::Acknowledge { alerts: vec![1], note: Some("mine".into()) };
-    let edits =
-        [snooze(Snooze::Until(at(900))), snooze(Snooze::Change), acknowledge, Edit::Unacknowledge { alerts: vec![1] }];
+    let edits = [
+        snooze(SnoozeEnd::Until(at(900))),
+        snooze(SnoozeEnd::Change),
+        acknowledge,
+        Edit::Unacknowledge { alerts: vec![1] },
+    ];
     let mut states = vec![only_alert(&store).handling];
     for edit in edits {
         assert_eq!(testing::edit(&store, "default", edit, at(20)), 1);
@@ -147,7 +151,7 @@ fn snooze_can_be_undone_and_redone_unless_it_has_ended() {
         assert_eq!(testing::redo(&store, "default", at(40)).unwrap().done, 1);
         assert_eq!(only_alert(&store).handling, *state);
     }
-    testing::edit(&store, "default", snooze(Snooze::Change), at(50));
+    testing::edit(&store, "default", snooze(SnoozeEnd::Change), at(50));
     observe_status(&store, row, RouterStatus::Ongoing, 60);
     assert_eq!(only_alert(&store).handling, None);
     assert_eq!(testing::undo(&store, "default", at(70)).unwrap().left, 1);

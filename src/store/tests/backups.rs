@@ -130,7 +130,7 @@ fn opening_a_backup_leaves_it_unchanged() {
     let backup_folder = folder.path().join("deep/backups");
     let path = backups(store.path(), at(0)).remove(0).path;
     let before = (names(&backup_folder), fs::read(&path).unwrap());
-    let shown = Store::open_lasting(&path, at(1)).unwrap();
+    let shown = Store::open_permanent(&path, at(1)).unwrap();
     assert_eq!(shown.reader().unwrap().load().unwrap().0.len(), 1);
     assert!(testing::submit_track(&shown, "default", vec![fixtures::new(2)], at(1)).wait().is_err());
     drop(shown);
@@ -179,7 +179,7 @@ fn backup_precedes_each_schema_change() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("hoptop.db");
     create_old_store(&path);
-    let store = Store::open_lasting(&path, at(0)).unwrap();
+    let store = Store::open_permanent(&path, at(0)).unwrap();
     assert_eq!(store.reader().unwrap().load().unwrap().0.len(), 1);
     let kept = backups(store.path(), at(0));
     assert_eq!((kept.len(), kept[0].before), (1, Some(1)));
@@ -192,7 +192,7 @@ fn schema_is_not_migrated_if_its_backup_fails() {
     let path = folder.path().join("hoptop.db");
     create_old_store(&path);
     fs::write(folder.path().join("backups"), "a file where the folder should be").unwrap();
-    let refused = Store::open_lasting(&path, at(0)).err().unwrap();
+    let refused = Store::open_permanent(&path, at(0)).err().unwrap();
     assert!(
         refused.to_string().contains("was not upgraded from schema 1: the backup before the upgrade failed"),
         "{refused}"
@@ -212,9 +212,9 @@ fn unfinished_backup_of_a_killed_process_is_removed_at_the_next_start() {
     // Another process makes a backup.
     let lock = fs::File::create(backup_folder.join("hoptop.db.lock")).unwrap();
     lock.lock().unwrap();
-    drop(Store::open_lasting(&path, at(1)).unwrap());
+    drop(Store::open_permanent(&path, at(1)).unwrap());
     assert!(unfinished.exists());
     drop(lock);
-    drop(Store::open_lasting(&path, at(2)).unwrap());
+    drop(Store::open_permanent(&path, at(2)).unwrap());
     assert!(!unfinished.exists());
 }

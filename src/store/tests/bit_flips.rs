@@ -31,7 +31,7 @@ impl RandomNumbers {
 fn create(count: i64) -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("hoptop.db");
-    let store = Store::open_lasting(&path, at(0)).unwrap();
+    let store = Store::open_permanent(&path, at(0)).unwrap();
     let new = |number| {
         let mut new = fixtures::new(number);
         new.labels = vec!["vip".into()];
@@ -81,7 +81,7 @@ fn shown(store: &Store) -> Result<Vec<Shown>, StoreError> {
 fn flipped_bit_that_changes_shown_data_is_detected() {
     let (folder, path) = create(60);
     let sound = fs::read(&path).unwrap();
-    let store = Store::open_lasting(&path, at(20)).unwrap();
+    let store = Store::open_permanent(&path, at(20)).unwrap();
     assert_eq!(store.reader().unwrap().damaged_values(9).unwrap(), []);
     let expected = shown(&store).unwrap();
     let mut changed = 0;
@@ -115,7 +115,7 @@ fn fifty_flipped_bits_lose_at_most_the_rows_of_their_pages() {
     for seed in 0..8 {
         let (copy, hit) = copy_with_flips(&sound, seed, 50, folder.path());
         fs::write(paths::companion(&copy, ".presence"), "suspect flipped bits\n").unwrap();
-        let store = Store::open_lasting(&copy, at(30)).unwrap();
+        let store = Store::open_permanent(&copy, at(30)).unwrap();
         let on_pages: usize = hit.iter().filter_map(|page| leaves.get(page)).sum();
         let now = shown(&store).unwrap();
         assert!(now.len() + on_pages >= expected.len(), "seed {seed}: {} rows, {on_pages} on the pages", now.len());

@@ -32,12 +32,8 @@ fn every_edit_can_be_undone_and_redone_and_stays_in_the_history() {
         states.push(editable_state(&store));
     }
     for state in states.iter().rev().skip(1) {
-        let back = testing::undo(&store, "default", at(3));
-        if back.is_none() {
-            // All edits are undone.
-            break;
-        }
-        assert_eq!((back.unwrap().left, &editable_state(&store)), (0, state));
+        let undone = testing::undo(&store, "default", at(3)).unwrap();
+        assert_eq!((undone.left, &editable_state(&store)), (0, state));
     }
     for state in states.iter().skip(1) {
         assert_eq!(testing::redo(&store, "default", at(4)).unwrap().left, 0);
@@ -50,7 +46,7 @@ fn every_edit_can_be_undone_and_redone_and_stays_in_the_history() {
         HistoryLine::Observation(..) => None,
     });
     let sentences: Vec<_> = sentences.collect();
-    // The first label edit adds two labels, so that it has two entries. `Untrack` has such an entry only when it is undone.
+    // The first label edit adds two labels, so it has two entries. `Untrack` has an `edited` entry only for its undo.
     for (how, count) in [("edited: ", 6), ("edited (undo): ", 7), ("edited (redo): ", 6)] {
         assert_eq!(sentences.iter().filter(|sentence| sentence.starts_with(how)).count(), count, "{how}{sentences:?}");
     }
@@ -91,10 +87,6 @@ fn undo_keeps_later_changes() {
     let row = import_one(&store);
     let ticket = |ticket: &str| Edit::SetTicket { transactions: vec![row], ticket: Some(ticket.into()) };
     testing::edit(&store, "default", ticket("SUP-1"), at(1));
-    let params = TransactionParams { ticket: Some("SUP-2".into()), ..fixtures::params(1) };
-    let new = NewTransaction { params, ..fixtures::new(1) };
-    let other = Store::open(store.path()).unwrap();
-    testing::track(&other, "other", vec![new.clone()], at(2));
     Connection::open(store.path())
         .unwrap()
         .execute("UPDATE transactions SET ticket = 'SUP-9' WHERE id = 1", [])

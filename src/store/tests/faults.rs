@@ -66,7 +66,7 @@ fn store_that_was_opened_on_a_full_disk_is_written_as_soon_as_there_is_space() {
     // From now on the log is watched as after any other start.
     fs::remove_file(format!("{}-wal", store.path().display())).unwrap();
     let refused = testing::submit_track(&store, "default", vec![fixtures::new(3)], at(3)).wait().unwrap_err();
-    assert!(refused.is_lasting() && matches!(store.fault(), Some(StoreFault::Gone(_))), "{refused}");
+    assert!(refused.is_permanent() && matches!(store.fault(), Some(StoreFault::Gone(_))), "{refused}");
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn store_that_was_moved_from_a_full_disk_is_not_created_again() {
     let store = Store::start(OpenStore { connection: full, reconnect: Some(Box::new(reconnect)), ..opened }).unwrap();
     fs::rename(&path, folder.path().join("elsewhere.db")).unwrap();
     let refused = testing::submit_track(&store, "default", vec![fixtures::new(2)], at(1)).wait().unwrap_err();
-    assert!(refused.is_lasting() && !path.exists(), "{refused}");
+    assert!(refused.is_permanent() && !path.exists(), "{refused}");
 }
 
 #[test]
@@ -148,7 +148,7 @@ fn store_whose_log_was_removed_is_not_opened_a_second_time() {
     import_one(&store);
     fs::remove_file(paths::companion(store.path(), "-wal")).unwrap();
     fs::remove_file(paths::companion(store.path(), "-shm")).unwrap();
-    let refused = Store::open_lasting(store.path(), at(1)).err().unwrap();
+    let refused = Store::open_permanent(store.path(), at(1)).err().unwrap();
     assert!(matches!(refused, StoreError::LogGone { .. }), "{refused}");
     assert!(!paths::companion(store.path(), "-wal").exists(), "a second log was created");
 }
@@ -161,18 +161,18 @@ fn log_shrinks_to_its_limit_after_a_long_read_ends() {
     let reader = Connection::open(store.path()).unwrap();
     reader.execute_batch("BEGIN; SELECT count(*) FROM transactions").unwrap();
     let mut next = 101;
-    while paths::log_size(store.path()) <= 2 * connection::LOG_LIMIT {
+    while paths::wal_size(store.path()) <= 2 * connection::LOG_LIMIT {
         write(next);
         next += 100;
     }
     reader.execute_batch("COMMIT").unwrap();
-    while paths::log_size(store.path()) > connection::LOG_LIMIT && next < 20_000 {
+    while paths::wal_size(store.path()) > connection::LOG_LIMIT && next < 20_000 {
         write(next);
         next += 100;
     }
     // The last write may be acknowledged before the log is truncated.
     store.flush().wait().unwrap();
-    assert!(paths::log_size(store.path()) <= connection::LOG_LIMIT, "{}", paths::log_size(store.path()));
+    assert!(paths::wal_size(store.path()) <= connection::LOG_LIMIT, "{}", paths::wal_size(store.path()));
 }
 
 #[test]
@@ -189,7 +189,7 @@ fn newer_store_is_left_unchanged_with_or_without_a_log() {
         contents.sort();
         contents
     };
-    let refused = || matches!(Store::open_lasting(&path, at(0)), Err(StoreError::Newer { found: 99, .. }));
+    let refused = || matches!(Store::open_permanent(&path, at(0)), Err(StoreError::Newer { found: 99, .. }));
     // The files of a newer hoptop that was killed: the log is still beside the store.
     let killed = tempfile::tempdir().unwrap();
     let log = paths::companion(&path, "-wal");
@@ -221,7 +221,7 @@ fn read_only_store_can_be_read() {
         set(&deep, folder);
         // Permissions don't restrict the superuser.
         if fs::File::options().write(true).open(&path).is_err() {
-            let store = Store::open_lasting(&path, at(1)).unwrap();
+            let store = Store::open_permanent(&path, at(1)).unwrap();
             assert_eq!(store.reader().unwrap().load().unwrap().0.len(), 1);
             let refused = testing::submit_track(&store, "default", vec![fixtures::new(2)], at(1)).wait().unwrap_err();
             assert!(refused.to_string().contains("is read-only"), "{refused}");

@@ -5,7 +5,7 @@ use super::*;
 use crate::domain::{
     alert::Rule,
     ids::ChainId,
-    on_chain::{ChainReading, ChainVerdict, Mined, OnChain},
+    on_chain::{ChainReading, ChainVerdict, Mined, OnChainState},
     transaction::TransactionHeader,
 };
 
@@ -14,9 +14,9 @@ fn mined(block: u64, second: i64) -> Mined {
 }
 
 fn says(store: &Store, row: RowId, verdict: ChainVerdict, second: i64) {
-    let before = store.reader().unwrap().header(row).unwrap().unwrap().on_chain;
+    let before = header(store, row).on_chain;
     let reading = ChainReading::without_node(verdict);
-    testing::observe_chain(store, row, OnChain::after(before.as_ref(), reading, None, at(second)), at(second));
+    testing::observe_chain(store, row, OnChainState::after(before.as_ref(), reading, None, at(second)), at(second));
 }
 
 fn header(store: &Store, row: RowId) -> TransactionHeader {
@@ -112,10 +112,10 @@ fn changed_and_requested_readings_are_in_the_history_and_repetitions_are_not() {
     assert_eq!(events(&store), ["chain_checked"]);
     let transactions = store.reader().unwrap().keys(&[row]).unwrap();
     testing::apply(&store, Operation::RequestChainCheck { transactions }, at(30)).unwrap();
-    assert_eq!(store.reader().unwrap().requested_chains("default").unwrap(), [row]);
+    assert_eq!(store.reader().unwrap().requested_chain_checks("default").unwrap(), [row]);
     says(&store, row, ChainVerdict::Pending, 40);
     assert_eq!(events(&store), ["chain_checked", "chain_requested", "chain_checked"]);
-    assert_eq!(store.reader().unwrap().requested_chains("default").unwrap(), []);
+    assert_eq!(store.reader().unwrap().requested_chain_checks("default").unwrap(), []);
 }
 
 #[test]

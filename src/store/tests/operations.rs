@@ -7,11 +7,11 @@ use serde_json::{Number, Value};
 
 use super::*;
 use crate::domain::{
-    alert::Snooze,
+    alert::SnoozeEnd,
     ids::{ChainId, TransactionKey},
     need::Need,
     notification::NotificationCursor,
-    on_chain::{ChainReading, ChainVerdict, Mined, OnChain},
+    on_chain::{ChainReading, ChainVerdict, Mined, OnChainState},
     operation::{AlertKey, QuoteKey, StatusRequestKey, SubjectKey},
     record::{ChainSide, RouteStep, StatusRecord},
     team::{LogEntry, LogPosition, Nonce},
@@ -226,9 +226,10 @@ fn destination() -> (ChainId, TxHash) {
     (ChainId::new("8453"), TxHash::new("0xd"))
 }
 
-fn on_chain() -> impl Strategy<Value = OnChain> {
-    (reading(), prop::option::of(reading()), moment())
-        .prop_map(|(source, second, at)| OnChain::after(None, source, second.map(|second| (destination(), second)), at))
+fn on_chain() -> impl Strategy<Value = OnChainState> {
+    (reading(), prop::option::of(reading()), moment()).prop_map(|(source, second, at)| {
+        OnChainState::after(None, source, second.map(|second| (destination(), second)), at)
+    })
 }
 
 fn edit() -> impl Strategy<Value = Edit> {
@@ -246,7 +247,7 @@ fn edit() -> impl Strategy<Value = Edit> {
 
 fn handling() -> impl Strategy<Value = Edit<TransactionKey, usize>> {
     let alerts = || prop::collection::vec(0_usize..9, 1..4);
-    let until = prop_oneof![Just(Snooze::Change), moment().prop_map(Snooze::Until)];
+    let until = prop_oneof![Just(SnoozeEnd::Change), moment().prop_map(SnoozeEnd::Until)];
     prop_oneof![
         (alerts(), maybe(&["mine", "yours"])).prop_map(|(alerts, note)| Edit::Acknowledge { alerts, note }),
         (alerts(), until).prop_map(|(alerts, until)| Edit::Snooze { alerts, until }),
@@ -671,8 +672,8 @@ fn operations_of_each_variant(Targets { transaction, alert, quote, status }: &Ta
         Edit::SetTicket { transactions: transactions.clone(), ticket: None },
         Edit::ChangeLabels { transactions: transactions.clone(), add: vec!["vip".into()], remove: vec!["late".into()] },
         Edit::Acknowledge { alerts: alerts(), note: Some("mine".into()) },
-        Edit::Snooze { alerts: alerts(), until: Snooze::Until(millis(1_234)) },
-        Edit::Snooze { alerts: alerts(), until: Snooze::Change },
+        Edit::Snooze { alerts: alerts(), until: SnoozeEnd::Until(millis(1_234)) },
+        Edit::Snooze { alerts: alerts(), until: SnoozeEnd::Change },
         Edit::Unacknowledge { alerts: alerts() },
         Edit::CorrectSource { transactions: transactions.clone(), chain: ChainId::new("10") },
     ];
@@ -713,7 +714,7 @@ fn operations_of_each_variant(Targets { transaction, alert, quote, status }: &Ta
     let mined = Mined { block: 7, time: Some(millis(6_000)), confirmations: 3 };
     let second = ChainReading::without_node(ChainVerdict::Unknown(vec![ChainId::new("1")]));
     let source = ChainReading::without_node(ChainVerdict::Reverted(mined));
-    let on_chain = OnChain::after(None, source, Some((destination(), second)), millis(1));
+    let on_chain = OnChainState::after(None, source, Some((destination(), second)), millis(1));
     let cursor = NotificationCursor { channel: "webhook".into(), seq: 7, error: Some("refused".into()) };
     let others = [
         Operation::Track { profile: profile.clone(), transactions: vec![new, fixtures::new(2)] },

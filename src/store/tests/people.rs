@@ -11,7 +11,7 @@ use super::{
     },
     *,
 };
-use crate::domain::alert::Snooze;
+use crate::domain::alert::SnoozeEnd;
 
 const PEOPLE: [Option<&str>; 3] = [None, Some("Ana"), Some("Bob")];
 
@@ -76,7 +76,7 @@ fn authors_are_stored_with_writes_of_people_and_not_with_answers() {
     assert_eq!(reader.notes(RowId(1), 9).unwrap()[1].author, name("Bob"));
     let alert = || reader.alerts(AlertQuery::Active).unwrap().remove(0);
     assert_eq!(alert().handling.unwrap().author(), Some("Bob"));
-    testing::edit(&ana, "default", Edit::Snooze { alerts: vec![1], until: Snooze::Change }, at(6));
+    testing::edit(&ana, "default", Edit::Snooze { alerts: vec![1], until: SnoozeEnd::Change }, at(6));
     assert_eq!(alert().handling.unwrap().author(), Some("Ana"));
     let authors: Vec<_> = history(&store).into_iter().map(|(sentence, by)| (sentence, by.unwrap())).collect();
     let expected = [
@@ -286,7 +286,7 @@ fn act() -> impl Strategy<Value = PersonAction> {
         Edit::AddNote { transactions: rows(), text: "asked".into() },
         Edit::Acknowledge { alerts: vec![1], note: None },
         Edit::Acknowledge { alerts: vec![1], note: Some("asked".into()) },
-        Edit::Snooze { alerts: vec![1], until: Snooze::Change },
+        Edit::Snooze { alerts: vec![1], until: SnoozeEnd::Change },
         Edit::Unacknowledge { alerts: vec![1] },
         Edit::Untrack { transactions: rows() },
     ];

@@ -8,7 +8,7 @@ use std::{
 
 use super::*;
 use crate::domain::{
-    on_chain::{ChainReading, ChainVerdict, OnChain},
+    on_chain::{ChainReading, ChainVerdict, OnChainState},
     transaction::Transaction,
 };
 
@@ -18,7 +18,7 @@ const PAGE: u64 = 4_096;
 fn create_filled_store(count: i64) -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("hoptop.db");
-    fill(&Store::open_lasting(&path, at(0)).unwrap(), 1..=count);
+    fill(&Store::open_permanent(&path, at(0)).unwrap(), 1..=count);
     (folder, path)
 }
 
@@ -53,7 +53,7 @@ fn count(store: &Store) -> usize {
 }
 
 fn open_recovered(path: &Path) -> (Store, Recovery) {
-    let store = Store::open_lasting(path, at(86_400)).unwrap();
+    let store = Store::open_permanent(path, at(86_400)).unwrap();
     let recovered = store.recovery.as_deref().expect("the store should have been recovered").clone();
     assert!(recovered.damaged_file.exists(), "{recovered}");
     let db = Connection::open(path).unwrap();
@@ -66,7 +66,7 @@ fn open_recovered(path: &Path) -> (Store, Recovery) {
 #[test]
 fn store_with_a_damaged_header_is_restored_from_its_backup() {
     let (folder, path) = create_filled_store(20);
-    let store = Store::open_lasting(&path, at(60)).unwrap();
+    let store = Store::open_permanent(&path, at(60)).unwrap();
     Store::backup_if_due(store.path(), at(60), &|| true).unwrap().unwrap();
     fill(&store, 21..=25);
     drop(store);
@@ -83,17 +83,17 @@ fn store_with_a_damaged_header_is_restored_from_its_backup() {
         "{sentence}"
     );
     drop(store);
-    assert!(Store::open_lasting(&path, at(90_000)).unwrap().recovery.is_none());
+    assert!(Store::open_permanent(&path, at(90_000)).unwrap().recovery.is_none());
 }
 
 #[test]
 fn recovered_store_uses_no_row_number_again() {
     let (_folder, path) = create_filled_store(20);
-    let store = Store::open_lasting(&path, at(60)).unwrap();
+    let store = Store::open_permanent(&path, at(60)).unwrap();
     assert_eq!(testing::delete(&store, (11..=20).map(RowId).collect(), at(60)), 10);
     drop(store);
     overwrite(&path, (leaf_pages(&path, "labels")[0] - 1) * PAGE, &[0; PAGE as usize]);
-    let store = Store::open_lasting(&path, at(120)).unwrap();
+    let store = Store::open_permanent(&path, at(120)).unwrap();
     store.report_fault(&StoreFault::Damaged("a torn page".into()).into());
     drop(store);
     let (store, recovered) = open_recovered(&path);
@@ -106,7 +106,7 @@ fn recovered_store_uses_no_row_number_again() {
 #[test]
 fn rows_newer_than_the_backup_are_read_from_the_damaged_file() {
     let (_folder, path) = create_filled_store(20);
-    let store = Store::open_lasting(&path, at(60)).unwrap();
+    let store = Store::open_permanent(&path, at(60)).unwrap();
     Store::backup_if_due(store.path(), at(60), &|| true).unwrap().unwrap();
     fill(&store, 21..=600);
     drop(store);
@@ -114,7 +114,7 @@ fn rows_newer_than_the_backup_are_read_from_the_damaged_file() {
     let torn = leaf_pages[leaf_pages.len() / 2];
     overwrite(&path, (torn - 1) * PAGE, &[0; PAGE as usize]);
     // Opening doesn't find the damage. The reader that meets it reports it, and from then on nothing is written.
-    let store = Store::open_lasting(&path, at(120)).unwrap();
+    let store = Store::open_permanent(&path, at(120)).unwrap();
     let error = store.reader().unwrap().load().unwrap_err();
     assert!(error.is_damage(), "{error}");
     store.report_fault(&error);
@@ -138,7 +138,7 @@ fn readable_rows_are_recovered_without_a_backup() {
     for (table, index) in [("transactions", 1), ("observations", 0), ("labels", 0)] {
         overwrite(&path, (leaf_pages(&path, table)[index] - 1) * PAGE, &[0xff; 64]);
     }
-    let store = Store::open_lasting(&path, at(5)).unwrap();
+    let store = Store::open_permanent(&path, at(5)).unwrap();
     store.report_fault(&store.reader().unwrap().load().unwrap_err());
     drop(store);
     let (store, recovered) = open_recovered(&path);
@@ -180,7 +180,7 @@ fn damaged_schema_page_does_not_lose_other_tables() {
 #[test]
 fn store_of_a_killed_process_is_checked() {
     let (_folder, path) = create_filled_store(300);
-    let store = Store::open_lasting(&path, at(5)).unwrap();
+    let store = Store::open_permanent(&path, at(5)).unwrap();
     let marker = paths::companion(&path, ".presence");
     let marker_text = fs::read(&marker).unwrap();
     drop(store);
@@ -194,7 +194,7 @@ fn store_of_a_killed_process_is_checked() {
 #[test]
 fn empty_file_or_log_without_its_file_is_recovered() {
     let (_folder, path) = create_filled_store(3);
-    let store = Store::open_lasting(&path, at(60)).unwrap();
+    let store = Store::open_permanent(&path, at(60)).unwrap();
     Store::backup_if_due(store.path(), at(60), &|| true).unwrap().unwrap();
     drop(store);
     fs::write(&path, "").unwrap();
@@ -204,7 +204,7 @@ fn empty_file_or_log_without_its_file_is_recovered() {
     let log = paths::companion(&path, "-wal");
     fs::rename(&path, path.with_extension("elsewhere")).unwrap();
     fs::write(&log, "committed, but not yet in the file").unwrap();
-    let store = Store::open_lasting(&path, at(90_000)).unwrap();
+    let store = Store::open_permanent(&path, at(90_000)).unwrap();
     let damaged_file = paths::companion(&store.recovery.as_deref().unwrap().damaged_file, "-wal");
     assert_eq!((count(&store), fs::read_to_string(damaged_file).unwrap().len()), (3, 34));
 }
@@ -212,7 +212,7 @@ fn empty_file_or_log_without_its_file_is_recovered() {
 #[test]
 fn store_of_a_killed_process_without_its_log_is_checked() {
     let (_folder, path) = create_filled_store(300);
-    let store = Store::open_lasting(&path, at(5)).unwrap();
+    let store = Store::open_permanent(&path, at(5)).unwrap();
     let marker = paths::companion(&path, ".presence");
     let marker_text = fs::read(&marker).unwrap();
     drop(store);
@@ -226,10 +226,10 @@ fn store_of_a_killed_process_without_its_log_is_checked() {
 #[test]
 fn store_opened_by_another_handle_is_not_moved() {
     let (folder, path) = create_filled_store(3);
-    let other = Store::open_lasting(&path, at(5)).unwrap();
+    let other = Store::open_permanent(&path, at(5)).unwrap();
     other.report_fault(&StoreFault::Damaged("a torn page".into()).into());
     overwrite(&path, 0, &[0xa5; 512]);
-    let refused = Store::open_lasting(&path, at(6)).err().unwrap();
+    let refused = Store::open_permanent(&path, at(6)).err().unwrap();
     assert!(refused.to_string().contains("quit all hoptop processes that use it"), "{refused}");
     assert!(
         fs::read_dir(folder.path()).unwrap().all(|entry| !entry.unwrap().path().to_string_lossy().contains("damaged"))
@@ -265,7 +265,7 @@ fn file_that_is_no_store_is_left_unchanged() {
     let letter = folder.path().join("letter.txt");
     let text = "not a database at all, but long enough to have a header of a hundred bytes or more; ".repeat(8);
     fs::write(&letter, &text).unwrap();
-    let refused = Store::open_lasting(&letter, at(0)).err().unwrap();
+    let refused = Store::open_permanent(&letter, at(0)).err().unwrap();
     assert!(matches!(refused, StoreError::Open { .. }), "{refused}");
     assert_eq!(fs::read_to_string(&letter).unwrap(), text);
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
@@ -281,7 +281,7 @@ fn damage_table(path: &Path, table: &str) {
 #[test]
 fn answers_with_lost_bodies_are_listed_and_new_ones_are_stored() {
     let (_folder, path) = create_filled_store(1);
-    let store = Store::open_lasting(&path, at(5)).unwrap();
+    let store = Store::open_permanent(&path, at(5)).unwrap();
     let body = |clock: i64| {
         let text = format!(r#"{{"clock":{clock},"words":"{}"}}"#, "of a route ".repeat(60));
         Observation { body: Some(text), ..fixtures::says(RouterStatus::Ongoing) }
@@ -332,7 +332,7 @@ fn body_that_cannot_be_unpacked_counts_as_absent() {
 #[test]
 fn transaction_deleted_after_the_backup_stays_deleted() {
     let (_folder, path) = create_filled_store(300);
-    let store = Store::open_lasting(&path, at(5)).unwrap();
+    let store = Store::open_permanent(&path, at(5)).unwrap();
     for number in 1..=300 {
         let edit = Edit::AddNote { transactions: vec![RowId(number)], text: "asked ".repeat(40) };
         testing::edit(&store, "default", edit, at(6));
@@ -349,7 +349,7 @@ fn transaction_deleted_after_the_backup_stays_deleted() {
 #[test]
 fn writes_after_a_recovery_survive_a_stale_recovery_mark() {
     let (_folder, path) = create_filled_store(20);
-    let store = Store::open_lasting(&path, at(60)).unwrap();
+    let store = Store::open_permanent(&path, at(60)).unwrap();
     Store::backup_if_due(store.path(), at(60), &|| true).unwrap().unwrap();
     drop(store);
     overwrite(&path, 0, &[0xa5; 512]);
@@ -359,7 +359,7 @@ fn writes_after_a_recovery_survive_a_stale_recovery_mark() {
     // The power failed before the end of the recovery was on the disk.
     let name = recovered.damaged_file.file_name().unwrap().to_str().unwrap();
     fs::write(paths::companion(&path, ".presence"), format!("mending {name}\n")).unwrap();
-    let store = Store::open_lasting(&path, at(90_000)).unwrap();
+    let store = Store::open_permanent(&path, at(90_000)).unwrap();
     assert_eq!(count(&store), 26);
     assert!(store.recovery.as_deref().unwrap().to_string().contains("the new store has 26 transactions"));
     drop(store);
@@ -380,7 +380,7 @@ fn database_of_another_program_is_left_unchanged() {
     let theirs = fs::read(&path).unwrap();
     for marker_text in ["clean\n", "open\n", "suspect a torn page\n"] {
         fs::write(paths::companion(&path, ".presence"), marker_text).unwrap();
-        let refused = Store::open_lasting(&path, at(60)).err().unwrap();
+        let refused = Store::open_permanent(&path, at(60)).err().unwrap();
         assert!(matches!(refused, StoreError::Foreign { .. }), "{refused}");
         assert_eq!(fs::read(&path).unwrap(), theirs);
     }
@@ -396,11 +396,11 @@ fn symbolic_link_leads_to_the_store_and_its_companion_files() {
     let (link, second) = (links.path().join("link.db"), links.path().join("second.db"));
     std::os::unix::fs::symlink(&path, &link).unwrap();
     std::os::unix::fs::symlink("link.db", &second).unwrap();
-    let store = Store::open_lasting(&second, at(60)).unwrap();
+    let store = Store::open_permanent(&second, at(60)).unwrap();
     assert_eq!(store.path(), path.canonicalize().unwrap());
     Store::backup_if_due(store.path(), at(60), &|| true).unwrap().unwrap();
     // Both paths are the same store, so that each handle sees the other one's lock.
-    let other = Store::open_lasting(&path, at(61)).unwrap();
+    let other = Store::open_permanent(&path, at(61)).unwrap();
     other.report_fault(&StoreFault::Damaged("a torn page".into()).into());
     drop((store, other));
     overwrite(&path, 0, &[0xa5; 512]);
@@ -414,7 +414,7 @@ fn symbolic_link_leads_to_the_store_and_its_companion_files() {
     // The link also works while its target doesn't exist.
     fs::remove_file(&link).unwrap();
     std::os::unix::fs::symlink(folder.path().join("new/hoptop.db"), &link).unwrap();
-    assert!(Store::open_lasting(&second, at(90_000)).unwrap().path().ends_with("new/hoptop.db"));
+    assert!(Store::open_permanent(&second, at(90_000)).unwrap().path().ends_with("new/hoptop.db"));
 }
 
 /// Copies the store's file without its log, as if a process was killed and its log deleted. Returns the bytes of the
@@ -428,21 +428,21 @@ fn copy_without_log(store: &Store, to: &Path) -> Vec<u8> {
 #[test]
 fn missing_log_is_reported_and_the_original_file_is_kept() {
     let (folder, path) = create_filled_store(20);
-    let store = Store::open_lasting(&path, at(5)).unwrap();
+    let store = Store::open_permanent(&path, at(5)).unwrap();
     testing::track(&store, "default", (21..=22).map(fixtures::new).collect(), at(5));
     let found = folder.path().join("found.db");
     let bytes = copy_without_log(&store, &found);
-    let opened = Store::open_lasting(&found, at(60)).unwrap();
+    let opened = Store::open_permanent(&found, at(60)).unwrap();
     let notice = opened.notice().unwrap();
     assert!(notice.contains("its write-ahead log is missing: the last changes may be lost"), "{notice}");
     assert_eq!(count(&opened), 20);
     assert_eq!(fs::read(folder.path().join("found.db.without-log-19700101T000100Z")).unwrap(), bytes);
     drop(opened);
-    assert_eq!(Store::open_lasting(&found, at(120)).unwrap().notice(), None);
+    assert_eq!(Store::open_permanent(&found, at(120)).unwrap().notice(), None);
     // A store restored from a backup never had a log.
     store.backup(&found, ExistingFilePolicy::Replace, &|| true).unwrap();
     fs::write(paths::companion(&found, ".presence"), "open\n").unwrap();
-    assert_eq!(Store::open_lasting(&found, at(180)).unwrap().notice(), None);
+    assert_eq!(Store::open_permanent(&found, at(180)).unwrap().notice(), None);
 }
 
 #[test]
@@ -461,9 +461,9 @@ fn young_store_without_its_log_is_not_treated_as_new() {
 #[test]
 fn store_known_to_be_damaged_accepts_no_writes() {
     let (_folder, path) = create_filled_store(3);
-    let first = Store::open_lasting(&path, at(5)).unwrap();
+    let first = Store::open_permanent(&path, at(5)).unwrap();
     first.report_fault(&StoreFault::Damaged("a torn page".into()).into());
-    let second = Store::open_lasting(&path, at(6)).unwrap();
+    let second = Store::open_permanent(&path, at(6)).unwrap();
     assert_eq!(second.fault(), Some(StoreFault::Damaged("a torn page".into())));
     assert_eq!(count(&second), 3);
     let refused = testing::submit_track(&second, "default", vec![fixtures::new(9)], at(7)).wait().unwrap_err();
@@ -480,7 +480,7 @@ fn notice_after_removing(files: &[&str], with_backup: bool) -> Option<String> {
     for ending in files {
         fs::remove_file(paths::companion(&path, ending)).unwrap();
     }
-    let store = Store::open_lasting(&path, at(120)).unwrap();
+    let store = Store::open_permanent(&path, at(120)).unwrap();
     assert!(backups(store.path(), at(120)).is_empty(), "its backups belong to the store that is gone");
     store.notice()
 }
@@ -503,11 +503,11 @@ fn removed_store_is_reported_whatever_is_left_of_it() {
 #[test]
 fn removed_store_is_reported_and_its_backups_are_kept() {
     let (folder, path) = create_filled_store(3);
-    let store = Store::open_lasting(&path, at(60)).unwrap();
+    let store = Store::open_permanent(&path, at(60)).unwrap();
     Store::backup_if_due(store.path(), at(60), &|| true).unwrap().unwrap();
     drop(store);
     fs::remove_file(&path).unwrap();
-    let store = Store::open_lasting(&path, at(120)).unwrap();
+    let store = Store::open_permanent(&path, at(120)).unwrap();
     let kept = folder.path().join("backups/before-19700101T000200Z/hoptop.db.19700101T000100Z.backup");
     let notice = store.notice().unwrap();
     let newest = kept.canonicalize().unwrap();
@@ -521,13 +521,13 @@ fn removed_store_is_reported_and_its_backups_are_kept() {
     }
     assert!(kept.exists() && backups(store.path(), at(8 * 86_400)).len() == 7);
     drop(store);
-    assert_eq!(Store::open_lasting(&path, at(90_000)).unwrap().notice(), None);
+    assert_eq!(Store::open_permanent(&path, at(90_000)).unwrap().notice(), None);
 }
 
 #[test]
 fn damaged_value_is_taken_from_the_newest_backup() {
     let (_folder, path) = create_filled_store(20);
-    let store = Store::open_lasting(&path, at(60)).unwrap();
+    let store = Store::open_permanent(&path, at(60)).unwrap();
     testing::edit(&store, "default", Edit::AddNote { transactions: vec![RowId(3)], text: "asked".into() }, at(60));
     Store::backup_if_due(store.path(), at(60), &|| true).unwrap().unwrap();
     fill(&store, 21..=25);
@@ -535,7 +535,7 @@ fn damaged_value_is_taken_from_the_newest_backup() {
     drop(store);
     let db = Connection::open(&path).unwrap();
     db.execute_batch("UPDATE transactions SET quote_id = 'quite' WHERE id IN (5, 24)").unwrap();
-    let store = Store::open_lasting(&path, at(86_470)).unwrap();
+    let store = Store::open_permanent(&path, at(86_470)).unwrap();
     // The newest backup has the damage too.
     Store::backup_if_due(store.path(), at(86_470), &|| true).unwrap().unwrap();
     drop(store);
@@ -545,7 +545,7 @@ fn damaged_value_is_taken_from_the_newest_backup() {
     )
     .unwrap();
     drop(db);
-    let store = Store::open_lasting(&path, at(86_480)).unwrap();
+    let store = Store::open_permanent(&path, at(86_480)).unwrap();
     let reader = store.reader().unwrap();
     let damaged: Vec<_> = reader.load().unwrap().0.iter().filter(|tx| tx.is_damaged).map(|tx| tx.id.0).collect();
     assert_eq!(damaged, [3, 4, 5, 24], "and all others are shown as they are");
@@ -554,7 +554,7 @@ fn damaged_value_is_taken_from_the_newest_backup() {
     drop(reader);
     store.mark_for_repair("6");
     drop(store);
-    let store = Store::open_lasting(&path, at(90_000)).unwrap();
+    let store = Store::open_permanent(&path, at(90_000)).unwrap();
     let recovered = store.recovery.as_deref().unwrap();
     assert_eq!((recovered.backup, recovered.transactions), (Some(at(86_470)), 24));
     let transactions = store.reader().unwrap().load().unwrap().0;
@@ -574,12 +574,12 @@ fn damaged_value_is_taken_from_the_newest_backup() {
 /// Creates a store with a row in each table of [`KNOWN_DAMAGE`].
 fn create_with_quote_and_chain() -> (TempDir, PathBuf) {
     let (folder, path) = create_filled_store(2);
-    let store = Store::open_lasting(&path, at(10)).unwrap();
+    let store = Store::open_permanent(&path, at(10)).unwrap();
     let id = pending_id(ask(&store, true, "0xaa", 10));
     assert!(claim(&store, id, 11));
     testing::answer_quote(&store, id, route("q", 900), at(12));
     let reading = ChainReading::without_node(ChainVerdict::Pending);
-    testing::observe_chain(&store, RowId(1), OnChain::after(None, reading, None, at(13)), at(13));
+    testing::observe_chain(&store, RowId(1), OnChainState::after(None, reading, None, at(13)), at(13));
     let mut new = fixtures::new(3);
     new.params.submitted_at = Some(at(0));
     let row = testing::track(&store, "default", vec![new], at(0)).added.listed[0];
@@ -603,20 +603,20 @@ fn damaged_tables(store: &Store) -> Vec<String> {
 #[test]
 fn damaged_quotes_chains_forecasts_and_readings_are_taken_from_the_backup() {
     let (_folder, path) = create_with_quote_and_chain();
-    let store = Store::open_lasting(&path, at(60)).unwrap();
+    let store = Store::open_permanent(&path, at(60)).unwrap();
     Store::backup_if_due(store.path(), at(60), &|| true).unwrap().unwrap();
     let sound = store.reader().unwrap().checksums().unwrap();
     drop(store);
     Connection::open(&path).unwrap().execute_batch(KNOWN_DAMAGE).unwrap();
-    let store = Store::open_lasting(&path, at(70)).unwrap();
+    let store = Store::open_permanent(&path, at(70)).unwrap();
     assert_eq!(damaged_tables(&store), ["chains", "forecasts", "on_chain", "quotes"]);
     // More is written to the damaged rows, which stay known.
     let reading = ChainReading::without_node(ChainVerdict::Pending);
-    testing::observe_chain(&store, RowId(1), OnChain::after(None, reading, None, at(71)), at(71));
+    testing::observe_chain(&store, RowId(1), OnChainState::after(None, reading, None, at(71)), at(71));
     assert_eq!(damaged_tables(&store), ["chains", "forecasts", "on_chain", "quotes"]);
     store.mark_for_repair("4");
     drop(store);
-    let store = Store::open_lasting(&path, at(90_000)).unwrap();
+    let store = Store::open_permanent(&path, at(90_000)).unwrap();
     assert!(store.recovery.is_some());
     assert_eq!(damaged_tables(&store), [""; 0]);
     let repaired = store.reader().unwrap().checksums().unwrap();
@@ -630,10 +630,10 @@ fn damaged_quotes_chains_forecasts_and_readings_are_taken_from_the_backup() {
 fn damaged_values_that_come_again_are_deleted_if_no_backup_has_them() {
     let (_folder, path) = create_with_quote_and_chain();
     Connection::open(&path).unwrap().execute_batch(KNOWN_DAMAGE).unwrap();
-    let store = Store::open_lasting(&path, at(70)).unwrap();
+    let store = Store::open_permanent(&path, at(70)).unwrap();
     store.mark_for_repair("4");
     drop(store);
-    let store = Store::open_lasting(&path, at(90_000)).unwrap();
+    let store = Store::open_permanent(&path, at(90_000)).unwrap();
     assert_eq!(damaged_tables(&store), ["quotes"]);
     assert_eq!(count(&store), 3);
     // The next answer describes the chain again.
@@ -647,7 +647,7 @@ fn damaged_values_that_come_again_are_deleted_if_no_backup_has_them() {
 fn next_answer_replaces_a_damaged_description_of_a_chain() {
     let (_folder, path) = create_with_quote_and_chain();
     Connection::open(&path).unwrap().execute_batch("UPDATE chains SET name = 'Tan'").unwrap();
-    let store = Store::open_lasting(&path, at(70)).unwrap();
+    let store = Store::open_permanent(&path, at(70)).unwrap();
     assert_eq!(damaged_tables(&store), ["chains"]);
     let chain = ChainConfig { name: Some("Ten".into()), ..ChainConfig::bare(ChainId::new("10")) };
     observe(&store, RowId(1), Observation { chains: vec![chain], ..fixtures::says(RouterStatus::Ongoing) }, 71);
@@ -657,7 +657,7 @@ fn next_answer_replaces_a_damaged_description_of_a_chain() {
 #[test]
 fn repair_never_takes_a_key_from_another_transaction() {
     let (_folder, path) = create_filled_store(1);
-    let store = Store::open_lasting(&path, at(60)).unwrap();
+    let store = Store::open_permanent(&path, at(60)).unwrap();
     testing::track(&store, "default", vec![fixtures::new(2)], at(60));
     Store::backup_if_due(store.path(), at(60), &|| true).unwrap().unwrap();
     // The source chain of the second is corrected, and its hash is tracked once more on the first chain.
@@ -667,10 +667,10 @@ fn repair_never_takes_a_key_from_another_transaction() {
     observe(&store, row, fixtures::says(RouterStatus::Success), 63);
     drop(store);
     Connection::open(&path).unwrap().execute_batch("UPDATE transactions SET quote_id = 'quite' WHERE id = 2").unwrap();
-    let store = Store::open_lasting(&path, at(70)).unwrap();
+    let store = Store::open_permanent(&path, at(70)).unwrap();
     store.mark_for_repair("1");
     drop(store);
-    let store = Store::open_lasting(&path, at(90_000)).unwrap();
+    let store = Store::open_permanent(&path, at(90_000)).unwrap();
     assert!(store.recovery.is_some());
     let transactions = store.reader().unwrap().load().unwrap().0;
     let shown = |tx: &Transaction| (tx.id, tx.params.from_chain.to_string(), tx.state.status.clone(), tx.is_damaged);

@@ -33,7 +33,7 @@ fn backup_takes_the_place_of_the_store_which_is_kept() {
     assert_eq!((restored.transactions, restored.kept.as_deref()), (1, Some(kept.as_path())));
     assert_eq!(fs::read(&copy).unwrap(), before, "the backup is unchanged");
     assert_eq!((count(&path), count(&kept)), (1, 2));
-    let store = Store::open_lasting(&path, at(101)).unwrap();
+    let store = Store::open_permanent(&path, at(101)).unwrap();
     assert_eq!(store.notice(), None);
     testing::track(&store, "default", vec![fixtures::new(3)], at(101));
     drop(store);
@@ -109,7 +109,7 @@ fn damaged_store_is_kept_with_its_log_and_replaced() {
     let kept = Store::restore(&copy, &path, at(0)).unwrap().kept.unwrap();
     assert_eq!(fs::read_to_string(&kept).unwrap(), "not a database");
     assert_eq!(fs::read_to_string(paths::companion(&kept, "-wal")).unwrap(), "its log");
-    let store = Store::open_lasting(&path, at(1)).unwrap();
+    let store = Store::open_permanent(&path, at(1)).unwrap();
     assert_eq!((store.notice(), store.reader().unwrap().load().unwrap().0.len()), (None, 1));
     drop((store, folder));
 }
@@ -137,11 +137,11 @@ fn store_is_complete_wherever_a_restore_is_killed() {
     let mending = format!("mending {}\n", kept.file_name().unwrap().to_str().unwrap());
     // Killed after the former store was copied, and before the restored one had its place.
     fs::write(paths::companion(&path, ".presence"), &mending).unwrap();
-    assert_eq!(Store::open_lasting(&path, at(1)).unwrap().reader().unwrap().load().unwrap().0.len(), 2);
+    assert_eq!(Store::open_permanent(&path, at(1)).unwrap().reader().unwrap().load().unwrap().0.len(), 2);
     // Killed after that, and before the marker was written.
     fs::copy(&copy, &path).unwrap();
     fs::write(paths::companion(&path, ".presence"), &mending).unwrap();
-    assert_eq!(Store::open_lasting(&path, at(1)).unwrap().reader().unwrap().load().unwrap().0.len(), 1);
+    assert_eq!(Store::open_permanent(&path, at(1)).unwrap().reader().unwrap().load().unwrap().0.len(), 1);
 }
 
 #[test]

@@ -170,7 +170,7 @@ enum HolderPhase {
     Sending,
     /// Nothing new is sent; the driver waits for the answers to its requests.
     Draining,
-    /// The lease is given back; nothing is sent any more.
+    /// The lease is being released; nothing is sent any more.
     Releasing(Drain),
 }
 
@@ -334,7 +334,7 @@ impl Lease {
         }
     }
 
-    /// Begins to give the lease back: from now on nothing may be sent. Call [`Lease::release`] when all requests are
+    /// Begins to release the lease: from now on nothing may be sent. Call [`Lease::release`] when all requests are
     /// answered, or none is waited for any more.
     pub(crate) fn drain(&mut self) {
         if let LeaseState::Holder(held_lease, HolderPhase::Sending) = self.state {

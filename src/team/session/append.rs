@@ -86,7 +86,7 @@ impl LogSession {
         let Some(append) = self.waiting.front_mut() else { return Ok(()) };
         let fence = self.options.fence.as_ref().and_then(|fence| fence.borrow().clone());
         if append.is_written_by_poller && fence.is_none() {
-            self.waiting.pop_front().into_iter().for_each(|append| append.fail(&TeamError::Fenced.to_string()));
+            self.waiting.pop_front().into_iter().for_each(|append| append.fail(&TeamError::Fenced.into()));
             return Ok(());
         }
         let fence = fence.filter(|_| append.is_written_by_poller);
@@ -101,7 +101,8 @@ impl LogSession {
                     return Err(error.into());
                 }
                 Err(error) => {
-                    self.waiting.pop_front().into_iter().for_each(|append| append.fail(&error.to_string()));
+                    let error = error.into();
+                    self.waiting.pop_front().into_iter().for_each(|append| append.fail(&error));
                     return Ok(());
                 }
             };

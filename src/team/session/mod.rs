@@ -270,7 +270,7 @@ impl LogSession {
                 reply.send(Err(StoreFault::Log(error.to_string()).into())).ok();
             }
             while self.waiting.front().is_some_and(|append| now >= end_of_grace(append)) {
-                self.waiting.pop_front().into_iter().for_each(|append| append.fail(&error.to_string()));
+                self.waiting.pop_front().into_iter().for_each(|append| append.fail(error));
             }
             if self.has_ended && self.waiting.is_empty() {
                 return false;

@@ -3,10 +3,12 @@
 
 use tokio::sync::oneshot;
 
+use super::session_error::SessionError;
 use crate::{
     clock::{Clock, MonotonicTime},
     domain::{ids::TransactionKey, operation::Envelope, team::Nonce},
     store::{OperationResult, StoreError, StoreFault, payload},
+    team::error::TeamError,
 };
 
 /// The most operations in one entry.
@@ -80,16 +82,22 @@ impl PendingAppend {
     }
 
     /// Fails each write with an error.
-    pub(super) fn fail(self, reason: &str) {
+    pub(super) fn fail(self, error: &SessionError) {
         let reason = match (self.is_written_by_poller, self.may_be_in_log) {
-            (true, _) => reason.to_owned(),
+            (true, _) => error.to_string(),
             (false, true) => {
                 format!(
-                    "{reason}; the write may have been saved: check it when the database is back, before you repeat it"
+                    "{error}; the write may have been saved: check it when the database is back, before you repeat it"
                 )
             }
-            (false, false) => format!("nothing was saved: {reason}"),
+            (false, false) => format!("nothing was saved: {error}"),
         };
-        self.replies.into_iter().for_each(|reply| drop(reply.send(Err(StoreFault::Log(reason.clone()).into()))));
+        let fault = match error {
+            SessionError::Team(TeamError::Permission(_) | TeamError::FormatRetired) if !self.is_written_by_poller => {
+                StoreFault::Refused(reason)
+            }
+            SessionError::Team(_) | SessionError::Store(_) => StoreFault::Log(reason),
+        };
+        self.replies.into_iter().for_each(|reply| drop(reply.send(Err(fault.clone().into()))));
     }
 }

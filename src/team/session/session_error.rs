@@ -19,7 +19,7 @@ impl SessionError {
             Self::Store(error) => {
                 let needs_a_person =
                     matches!(error, StoreError::OtherTeam | StoreError::NotReplica | StoreError::NewerFormat { .. });
-                !error.is_lasting() && !needs_a_person
+                !error.is_permanent() && !needs_a_person
             }
         }
     }

@@ -51,7 +51,7 @@ pub enum Dialog {
     },
     /// The form that adds or finds transactions.
     Add(Box<AddForm>),
-    /// The command line.
+    /// The command palette.
     Palette(CommandPalette),
     /// One line of text for a command.
     Prompt(Prompt),

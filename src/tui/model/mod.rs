@@ -153,8 +153,8 @@ pub struct Model {
     pub screen: Screen,
     /// The screen before the charts or the log; Esc returns there.
     pub previous_screen: Screen,
-    /// The charts.
-    pub charts: StatsState,
+    /// The state of the statistics screen.
+    pub stats: StatsState,
     /// The log.
     pub log: LogPane,
     /// The open dialog.
@@ -226,7 +226,7 @@ impl Model {
     /// Sets the sizes that the view measured.
     pub fn set_geometry(&mut self, geometry: Geometry) {
         self.geometry = geometry;
-        (self.list.height, self.alert_list.height, self.charts.height) =
+        (self.list.height, self.alert_list.height, self.stats.height) =
             (geometry.list, geometry.alerts, geometry.routes);
     }
 

@@ -42,7 +42,7 @@ pub(crate) fn dispatch(model: &mut Model, id: CommandId, now: Now) {
         return actions::refuse(model, format!("No {target} is selected."), now.mono);
     }
     if id.target_kind().is_some() {
-        choose_selected(model);
+        keep_selection(model);
     }
     macro_rules! perform {
         ($($id:ident $group:ident $(needs $needs:ident)? [$($context:ident)*] $name:literal $hint:literal [$($key:literal)*]
@@ -56,7 +56,7 @@ pub(crate) fn dispatch(model: &mut Model, id: CommandId, now: Now) {
 }
 
 /// Keeps the selected transaction selected, because a command may be about it.
-fn choose_selected(model: &mut Model) {
+fn keep_selection(model: &mut Model) {
     match model.screen {
         Screen::List | Screen::Detail => model.list.choose(),
         Screen::Alerts | Screen::Stats | Screen::Log => {}
@@ -86,7 +86,7 @@ fn toggle_wrap(model: &mut Model) {
     }
 }
 
-/// Advances the tour. Returns `true` if the command only ended it.
+/// Advances the tour. Returns `true` if the command only ended the tour.
 fn advance_tour(model: &mut Model, id: CommandId) -> bool {
     let before = model.tour;
     model.tour = before.after(id);
@@ -109,9 +109,10 @@ fn back(model: &mut Model, now: MonotonicTime) {
 /// Goes back from the open transaction or from the list of alerts, as Esc does.
 fn go_back(model: &mut Model, now: MonotonicTime) {
     let opened_from_alerts = std::mem::take(&mut model.alert_list.returns_to_alerts);
-    let is_over = model.screen == Screen::List || model.is_at_temporary_target();
-    let count = (is_over && model.end_temporary_view()).then_some(Effect::Count);
-    if opened_from_alerts && matches!(model.screen, Screen::Detail) {
+    // From the list, or at its target, going back ends the temporary view.
+    let ends_view = model.screen == Screen::List || model.is_at_temporary_target();
+    let count = (ends_view && model.end_temporary_view()).then_some(Effect::Count);
+    if opened_from_alerts && model.screen == Screen::Detail {
         alerts::update::open(model, now);
         return model.effects.extend(count);
     }
@@ -129,7 +130,7 @@ fn open_side_screen(model: &mut Model, screen: Screen, now: MonotonicTime) {
     model.screen = screen;
     // From an open transfer the charts show its route.
     let of_open = model.selected().filter(|_| model.previous_screen == Screen::Detail).map(RouteKey::of);
-    (model.charts.is_stale, model.charts.chosen, model.log.load_requested_at) = (true, of_open, None);
+    (model.stats.is_stale, model.stats.chosen, model.log.load_requested_at) = (true, of_open, None);
     model.log.go_to_newest();
     stats::update::read_if_due(model, now);
     log::update::read_if_due(model, now);
@@ -157,10 +158,7 @@ fn open(model: &mut Model, now: MonotonicTime) {
 
 /// Shows the detail full screen, or beside the list again.
 fn full_screen(model: &mut Model, now: MonotonicTime) {
-    if model.screen == Screen::Detail {
-        return go_back(model, now);
-    }
-    open(model, now);
+    if model.screen == Screen::Detail { go_back(model, now) } else { open(model, now) }
 }
 
 /// Clears the marks. Without marks, leaves the temporary view, or clears the filter.
@@ -178,9 +176,9 @@ fn next_pane(model: &mut Model, now: MonotonicTime) {
     model.show_message(MessageTone::Good, model.view_state.pane.description(), now);
 }
 
-/// Opens the command line in the present contexts, with this text.
+/// Opens the command palette in the present contexts, with this text.
 fn open_command_line(model: &mut Model, text: &str) {
-    choose_selected(model);
+    keep_selection(model);
     model.dialog = Dialog::Palette(CommandPalette::new(model.contexts(), text));
 }
 
@@ -208,7 +206,7 @@ pub(crate) fn scroll(model: &mut Model, lines: isize) {
         }
         (_, Screen::Alerts) => model.alert_list.move_by(lines),
         (_, Screen::Detail) => model.detail.move_by(lines, end),
-        (_, Screen::Stats) => model.charts.move_by(lines),
+        (_, Screen::Stats) => model.stats.move_by(lines),
         (_, Screen::Log) => model.log.move_by(lines, model.geometry.page),
         (_, Screen::List) => model.list.move_by(lines),
     }

@@ -192,7 +192,7 @@ fn on_paste(model: &mut Model, text: &str, is_whole: bool, now: Now) {
         model.dialog = Dialog::Add(Box::default());
     }
     match &model.dialog {
-        Dialog::Add(_) => add::update::on_paste(model, text, is_whole),
+        Dialog::Add(_) => add::update::on_paste(model, text, is_whole, now),
         _ => on_text_input(model, Typed::Pasted(text), now),
     }
 }

@@ -31,7 +31,7 @@ pub(crate) fn on_store_changed(model: &mut Model, update: StoreUpdate, now: Now)
     profile_alerts.retain(|alert| model.setting.shows_profile(&alert.profile));
     profile_alerts.sort_by_key(|alert| alert.rule);
     (model.profile_alerts, model.own, model.other_profiles) = (profile_alerts, own, other_profiles);
-    model.charts.is_stale = true;
+    model.stats.is_stale = true;
     // Most polls change nothing, and most of them concern transactions that aren't shown.
     let has_changes = feed.needs_resync || feed.changes.iter().any(|change| change.kind != ChangeKind::Polled);
     let is_filtered = !model.list.filter_text.is_empty() || matches!(model.list.tab, Tab::Own(_));

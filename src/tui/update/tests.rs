@@ -13,7 +13,7 @@ use crate::{
         fixtures as tx,
         ids::{ChainId, TxHash},
         observation::StatusOutcome,
-        on_chain::{ChainReading, ChainVerdict, OnChain},
+        on_chain::{ChainReading, ChainVerdict, OnChainState},
         operation::Edit,
         poller::{PollerHealth, PollerReport},
         polling::PollingState,
@@ -158,9 +158,13 @@ fn position(model: &Model) -> usize {
         (_, Screen::Detail) => model.detail.position(),
         (_, Screen::Alerts) => model.alert_list.position().unwrap_or(0),
         (_, Screen::List) => model.list.position().unwrap_or(0),
-        (_, Screen::Stats) => model.charts.position(),
+        (_, Screen::Stats) => model.stats.position(),
         (_, Screen::Log) => model.log.cursor,
     }
+}
+
+fn rows(ids: impl IntoIterator<Item = i64>) -> Vec<RowId> {
+    ids.into_iter().map(RowId).collect()
 }
 
 fn is_prompt_for(model: &Model, title: &str, rows: Option<&[RowId]>) -> bool {
@@ -183,7 +187,7 @@ fn did_as_promised(id: CommandId, before: usize, model: &Model, effects: &[Effec
         (Dialog::None, Screen::List) => model.list.part.rows.len().saturating_sub(1),
         (Dialog::None, Screen::Alerts) => model.alert_list.rows().len().saturating_sub(1),
         (Dialog::None, Screen::Log) => model.log.lines().count().saturating_sub(1),
-        (Dialog::None, Screen::Stats) => model.charts.summaries().len().saturating_sub(1),
+        (Dialog::None, Screen::Stats) => model.stats.summaries().len().saturating_sub(1),
         _ => model.geometry.scroll_end,
     };
     let after = position(model);
@@ -284,7 +288,7 @@ fn did_as_promised(id: CommandId, before: usize, model: &Model, effects: &[Effec
         CommandId::NextRow => model.screen == Screen::Detail && model.list.selected == Some(RowId(22)),
         CommandId::PrevRow => model.screen == Screen::Detail && model.list.selected == Some(RowId(20)),
         CommandId::Recent => model.status_message.as_ref().is_some_and(|notice| notice.text == "No change yet."),
-        CommandId::RouteOrder => model.charts.order == RouteOrder::Slowest,
+        CommandId::RouteOrder => model.stats.order == RouteOrder::Slowest,
         CommandId::Changes => model.detail.shows_changes_only && after == 0,
         CommandId::Wrap if model.screen == Screen::Log => model.log.is_wrapped,
         CommandId::Wrap => model.detail.raw.is_wrapped,
@@ -323,7 +327,7 @@ fn did_as_promised(id: CommandId, before: usize, model: &Model, effects: &[Effec
 #[test]
 fn every_key_has_the_effect_that_the_help_promises() {
     for KeyCommand { id, name, help, keys, contexts, .. } in COMMANDS {
-        // A command without a key is called as the command line calls it.
+        // A command without a key is called as the command palette calls it.
         let by_key = keys.iter().copied().map(Some).chain(keys.is_empty().then_some(None));
         for (context, key) in contexts.iter().flat_map(|context| by_key.clone().map(move |key| (*context, key))) {
             let tab = if *id == CommandId::All { "2" } else { "5" };
@@ -331,7 +335,7 @@ fn every_key_has_the_effect_that_the_help_promises() {
             if *id == CommandId::WrongChain {
                 let base = ChainReading::without_node(ChainVerdict::Elsewhere(ChainId::new("8453")));
                 let tx = model.transactions.get_mut(&RowId(21)).unwrap();
-                tx.on_chain = Some(OnChain::after(None, base, None, now().wall));
+                tx.on_chain = Some(OnChainState::after(None, base, None, now().wall));
             }
             let before = position(&model);
             let effects = match key {
@@ -482,9 +486,9 @@ fn esc_and_a_key_that_arrive_as_one_have_both_effects() {
 fn charts_open_on_the_route_of_the_open_transaction() {
     let mut model = dashboard("5");
     press(&mut model, &["%"], now());
-    assert_eq!(model.charts.chosen, None);
+    assert_eq!(model.stats.chosen, None);
     press(&mut model, &["Esc", "Enter", "%"], now());
-    assert_eq!(model.charts.chosen, model.selected().map(RouteKey::of));
+    assert_eq!(model.stats.chosen, model.selected().map(RouteKey::of));
 }
 
 #[test]

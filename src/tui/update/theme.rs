@@ -15,15 +15,14 @@ use crate::{
     },
 };
 
-/// Why no other theme can be shown.
+/// The message after a theme is chosen while colours are off.
 const NO_COLORS: &str = "Colours are off (NO_COLOR, --color never, or the config file), so the theme stays mono.";
 
 /// Opens the menu of themes, with a mark at the theme in use.
 pub(crate) fn open(model: &mut Model) {
     let current = model.view_state.theme.as_ref().map_or(CONFIGURED, |chosen| chosen.name.as_str());
-    let names = ShippedTheme::ALL.map(|shipped| (shipped.name(), shipped.description()));
-    let names = names.into_iter().chain([(CONFIGURED, "the theme in the settings")]);
-    let names: Vec<_> = names.collect();
+    let shipped = ShippedTheme::ALL.map(|shipped| (shipped.name(), shipped.description())).into_iter();
+    let names: Vec<_> = shipped.chain([(CONFIGURED, "the theme in the settings")]).collect();
     let cursor = names.iter().position(|(name, _)| *name == current).unwrap_or_default();
     let entry = |(name, words): (&'static str, &str)| {
         let mark = if name == current { 'x' } else { ' ' };

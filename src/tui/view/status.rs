@@ -301,14 +301,14 @@ fn budget_use(context: &DrawContext<'_>, report: &PollerReport) -> Vec<Span<'sta
     };
     // The limit, not the rate that it allows in practice: the use of ten seconds may be above that rate.
     let allowed = (report.rps * report.share).max(1e-9);
-    let style = if need.is_lasting() { theme.warning() } else { theme.good() };
+    let style = if need.is_always_short() { theme.warning() } else { theme.good() };
     let (left, right) = theme.glyphs().choose(("▕", "▏"), ("[", "]"));
     let bar = ProgressBar { filled: (report.used / allowed).min(1.0), marks: &[], fill_style: style, scale_end: 1.0 };
     let mut spans = vec![Span::styled(left, theme.dim())];
     spans.extend(bar.spans(GAUGE, theme));
     spans.push(Span::styled(right, theme.dim()));
     spans.push(Span::raw(format!(" {:.1} of {allowed:.1} requests/s   ", report.used)));
-    if need.is_lasting() {
+    if need.is_always_short() {
         spans.push(Span::styled(format!("budget too small: {:.1}/s needed   ", need.polls), theme.warning()));
     }
     if report.share < 1.0 {

@@ -17,7 +17,7 @@ use crate::{
     domain::{
         advice,
         ids::RowId,
-        on_chain::{ChainVerdict, OnChain},
+        on_chain::{ChainVerdict, OnChainState},
         operation::Operation,
     },
     poller::load_service_urls,
@@ -41,8 +41,8 @@ pub(super) fn check(rows: &[RowId], json: bool, settings: &Settings, cx: &mut Co
     let asked = ask_all(rows, &nodes, &clock, cx)?;
     cx.now = clock.now();
     print_all(&asked, json, cx)?;
-    let was_asked = |answer: &&OnChain| !matches!(answer.source.verdict, ChainVerdict::CannotBeAsked(_));
-    let answers: Vec<&OnChain> =
+    let was_asked = |answer: &&OnChainState| !matches!(answer.source.verdict, ChainVerdict::CannotBeAsked(_));
+    let answers: Vec<&OnChainState> =
         asked.iter().filter_map(|(_, answer)| answer.as_ref().ok()).filter(was_asked).collect();
     Ok(match answers.len() {
         0 => Exit::Unreachable,
@@ -65,7 +65,7 @@ fn is_fine(verdict: &ChainVerdict) -> bool {
 }
 
 /// A transaction, and the answer of its chain or the error.
-type ChainAnswer = (RowId, Result<OnChain, String>);
+type ChainAnswer = (RowId, Result<OnChainState, String>);
 
 /// Asks the chains about each transaction, and stores the answers.
 fn ask_all(rows: &[RowId], nodes: &Arc<ChainNodes>, clock: &Clock, cx: &Context) -> Result<Vec<ChainAnswer>> {

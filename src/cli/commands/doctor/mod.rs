@@ -148,7 +148,8 @@ pub(crate) fn doctor(
             false => Diagnosis::Warning("not checked, because the state folder can't be used".into()),
         },
     ));
-    findings.push(("budget", if budget.need.is_lasting() { Diagnosis::Warning(need) } else { Diagnosis::Ok(need) }));
+    findings
+        .push(("budget", if budget.need.is_always_short() { Diagnosis::Warning(need) } else { Diagnosis::Ok(need) }));
     let ahead = reader.newest_answer()?.filter(|at| *at > cx.now.wall);
     findings.push((
         "clock",

@@ -13,7 +13,7 @@ pub(crate) enum ExportFormat {
     Csv,
     /// An array, one transaction per line
     Json,
-    /// One object per line; `import` reads it without loss of entered data
+    /// One object per line; `import` reads the parameters, tickets, labels and notes without loss
     Ndjson,
     /// A table to paste into a ticket
     Markdown,

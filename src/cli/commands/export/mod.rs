@@ -45,7 +45,7 @@ Examples:
   hoptop export label:batch-17 -o batch-17.html
   # One object per line, as with `list --json`
   hoptop export --format ndjson | jq .status
-  # Copy the entered data to another store
+  # Copy parameters, tickets, labels and notes to another store
   hoptop export -o all.ndjson; hoptop --db other.db import all.ndjson";
 
 /// Write tracked transactions to a file or to standard output.

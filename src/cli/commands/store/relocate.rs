@@ -88,7 +88,7 @@ pub(super) fn relocate(args: &MoveArgs, team: &TeamAccess) -> Result<Exit> {
 fn move_into_team(from: &Path, access: &TeamAccess) -> Result<(StoreContent, StoreContent)> {
     ensure!(from.exists(), "there is no store at {}", text::clean_path(from));
     // A store of an earlier version is migrated, with a backup before.
-    let source = Store::open_lasting(from, Clock::system().now().wall)?;
+    let source = Store::open_permanent(from, Clock::system().now().wall)?;
     let folder = tempfile::Builder::new().prefix("hoptop-").tempdir().wrap_err(NO_FOLDER)?;
     let path = folder.path().join("snapshot.db");
     tokio_runtime::start()?.block_on(async {

@@ -304,7 +304,7 @@ impl<'a> WatchRun<'a> {
     fn check_store_fault(&mut self, fault: Option<StoreFault>) -> Result<()> {
         if let Some(fault) = fault.as_ref().filter(|fault| self.fault.as_ref() != Some(*fault)) {
             let error = StoreError::from(fault.clone());
-            if error.is_lasting() {
+            if error.is_permanent() {
                 return Err(error.into());
             }
             self.print_line(&text::clean(&fault.to_string()));

@@ -221,7 +221,7 @@ impl MissingNames {
 
 /// Returns the time by which 9 in 10 transactions like this one are settled, or `None` if it isn't awaited.
 fn expected_at<R: RecordView>(tx: &Transaction<R>, duration_stats: &DurationStats) -> Option<DateTime<Utc>> {
-    let wait = TimeDelta::from_std(duration_stats.settling(tx).quantile(Quantile::P90)).ok()?;
+    let wait = TimeDelta::from_std(duration_stats.settling_forecast(tx).quantile(Quantile::P90)).ok()?;
     tx.needs_polling().then(|| tx.deadline().submitted.checked_add_signed(wait)).flatten()
 }
 

@@ -27,8 +27,8 @@ pub struct Finding {
     pub is_marked: bool,
     /// The transaction to track, or the missing and invalid fields.
     pub new: Result<Box<NewTransaction>, Vec<FieldError>>,
-    /// Whether chains outside of the built-in list are accepted.
-    any_chain: bool,
+    /// How the line and the filled-in values are read.
+    options: ReadOptions,
 }
 
 /// A field for a missing value.
@@ -72,9 +72,9 @@ impl LineState {
 
 impl Finding {
     /// Returns a finding without filled-in values.
-    pub fn new(pasted: PasteFinding, any_chain: bool) -> Self {
+    pub fn new(pasted: PasteFinding, options: ReadOptions) -> Self {
         let (cells, new) = (cells(&pasted), Err(Vec::new()));
-        let mut found = Self { pasted, known: None, cells, is_marked: true, new, any_chain };
+        let mut found = Self { pasted, known: None, cells, is_marked: true, new, options };
         found.reparse();
         found
     }
@@ -82,7 +82,7 @@ impl Finding {
     /// Returns the key that identifies the finding when the text is parsed again.
     pub fn key(&self) -> String {
         let kind = match &self.pasted.content {
-            PastedContent::Complete(new) => new.params.from_chain.as_str(),
+            PastedContent::Complete { new, .. } => new.params.from_chain.as_str(),
             PastedContent::Partial { .. } => "partial",
             PastedContent::Duplicate { .. } => "again",
             PastedContent::Nothing { .. } => "nothing",
@@ -110,7 +110,7 @@ impl Finding {
     /// Returns the hash as pasted.
     pub fn hash(&self) -> Option<&TxHash> {
         match &self.pasted.content {
-            PastedContent::Complete(new) => Some(&new.params.transaction_id),
+            PastedContent::Complete { new, .. } => Some(&new.params.transaction_id),
             PastedContent::Partial { hash, .. } => hash.as_ref(),
             PastedContent::Duplicate { hash, .. } => Some(hash),
             PastedContent::Nothing { part, .. } => part.as_ref(),
@@ -120,7 +120,7 @@ impl Finding {
     /// Returns the hash to look up in the store, together with the source chain if the line names one.
     pub fn lookup_hash(&self) -> Option<TxHash> {
         match &self.pasted.content {
-            PastedContent::Complete(new) => {
+            PastedContent::Complete { new, .. } => {
                 Some(TxHash::new(new.params.transaction_id.on_chain(&new.params.from_chain)))
             }
             PastedContent::Partial { hash: Some(hash), given, .. } => {
@@ -155,9 +155,9 @@ impl Finding {
         }
         let value = match (&self.pasted.content, field) {
             (_, Field::TransactionId) if let Some(hash) = self.hash() => Some(hash.to_string()),
-            (PastedContent::Complete(new), Field::FromChainId) => Some(new.params.from_chain.to_string()),
-            (PastedContent::Complete(new), Field::ToChainId) => Some(new.params.to_chain.to_string()),
-            (PastedContent::Complete(new), Field::QuoteId) => Some(new.params.quote_id.clone()),
+            (PastedContent::Complete { new, .. }, Field::FromChainId) => Some(new.params.from_chain.to_string()),
+            (PastedContent::Complete { new, .. }, Field::ToChainId) => Some(new.params.to_chain.to_string()),
+            (PastedContent::Complete { new, .. }, Field::QuoteId) => Some(new.params.quote_id.clone()),
             (PastedContent::Partial { given, .. }, _) => {
                 given.iter().find(|(own, _)| *own == field).map(|(_, value)| value.clone())
             }
@@ -181,11 +181,16 @@ impl Finding {
         }
     }
 
-    /// Returns a warning about a complete transaction: the hash has an unusual length, or a chain is not in the
-    /// built-in list. The service may still accept both.
+    /// Returns a warning about a complete transaction: a value isn't used, the hash has an unusual length, or a chain is
+    /// not in the built-in list. The service may still accept the last two.
     pub fn warning(&self) -> Option<String> {
         let params = &self.new.as_ref().ok()?.params;
-        let is_unlisted = |chain: &&ChainId| !self.any_chain && chains::find(chain).is_none();
+        if let PastedContent::Complete { warnings, .. } = &self.pasted.content
+            && let Some(unused) = warnings.first()
+        {
+            return Some(unused.clone());
+        }
+        let is_unlisted = |chain: &&ChainId| !self.options.allows_any_chain && chains::find(chain).is_none();
         intake::length_warning(&params.transaction_id, &params.from_chain).or_else(|| {
             let unlisted = [&params.from_chain, &params.to_chain].into_iter().find(is_unlisted)?;
             Some(format!("chain {unlisted} is not in the built-in list"))
@@ -206,7 +211,7 @@ impl Finding {
     /// Parses the line again after a field changed: the transaction to track, or the errors that are left.
     pub fn reparse(&mut self) {
         self.new = match &self.pasted.content {
-            PastedContent::Complete(new) => Ok(Box::new(new.clone())),
+            PastedContent::Complete { new, .. } => Ok(Box::new(new.clone())),
             PastedContent::Duplicate { .. } | PastedContent::Nothing { .. } => Err(Vec::new()),
             PastedContent::Partial { hash, given, .. } => {
                 let filled = self.cells.iter().map(|cell| (cell.field, cell.input.value()));
@@ -215,9 +220,8 @@ impl Finding {
                 // Filled-in values come first, since the first value of a field counts.
                 let is_open = |field: &Field| self.cells.iter().any(|cell| cell.field == *field);
                 let given = given.filter(|(field, _)| !is_open(field));
-                let options = ReadOptions { allows_any_chain: self.any_chain, ..ReadOptions::default() };
                 let values: Vec<_> = filled.chain(hash).chain(given).collect();
-                intake::parse_one(&values, &options).map(|(new, _)| Box::new(new))
+                intake::parse_one(&values, &self.options).map(|(new, _)| Box::new(new))
             }
         };
     }

@@ -215,12 +215,11 @@ impl AddForm {
     }
 
     /// Parses the text again. Hashes that were found before keep their filled-in values, marks and rows.
-    pub fn read(&mut self, any_chain: bool) {
-        let options = ReadOptions { allows_any_chain: any_chain, ..ReadOptions::default() };
+    pub fn read(&mut self, options: ReadOptions) {
         let mut before: HashMap<String, Finding> = self.findings.drain(..).map(|found| (found.key(), found)).collect();
         let text = self.text();
         for pasted in intake::parse_paste(&text, &options) {
-            let mut found = Finding::new(pasted, any_chain);
+            let mut found = Finding::new(pasted, options);
             if let Some(before) = before.remove(&found.key()) {
                 found.keep_edits(before);
             }

@@ -11,7 +11,7 @@ use super::state::{AddForm, Finding, FormFocus, FormStage, LineState, TextSource
 use crate::{
     clock::{MonotonicTime, Now},
     domain::{filter::Direction, ids::RowId, missing_fields, operation::Edit},
-    intake,
+    intake::{self, ReadOptions},
     store::ImportReport,
     tui::{
         command::CommandId,
@@ -42,7 +42,7 @@ pub(crate) fn on_key(model: &mut Model, key: KeyEvent, now: Now) {
         (_, FormFocus::Results) => on_result_key(model, key.code, now),
         (KeyCode::Backspace, FormFocus::Text) if form.input.value().is_empty() => {
             form.input = Input::new(form.lines.pop().unwrap_or_default());
-            read(model);
+            read(model, now);
         }
         _ => {
             let input = form.focused_input();
@@ -50,7 +50,7 @@ pub(crate) fn on_key(model: &mut Model, key: KeyEvent, now: Now) {
                 form.source = TextSource::Typed;
                 form.on_field_changed();
                 if form.focus == FormFocus::Text {
-                    read(model);
+                    read(model, now);
                 }
             }
         }
@@ -117,7 +117,7 @@ fn enter(model: &mut Model) {
     }
 }
 
-pub(crate) fn on_paste(model: &mut Model, text: &str, is_whole: bool) {
+pub(crate) fn on_paste(model: &mut Model, text: &str, is_whole: bool, now: Now) {
     let Dialog::Add(form) = &mut model.dialog else { return };
     form.end_confirmation();
     if let FormFocus::Cell(_) | FormFocus::Extra(_) = form.focus {
@@ -135,13 +135,14 @@ pub(crate) fn on_paste(model: &mut Model, text: &str, is_whole: bool) {
     }
     form.begin_paste(is_whole);
     form.paste(text.get(..text.floor_char_boundary(room)).unwrap_or_default());
-    read(model)
+    read(model, now)
 }
 
 /// Parses the text again, and looks its hashes up in the store.
-fn read(model: &mut Model) {
+fn read(model: &mut Model, now: Now) {
     let Dialog::Add(form) = &mut model.dialog else { return };
-    form.read(model.setting.any_chain);
+    let any_chain = model.setting.any_chain;
+    form.read(ReadOptions { allows_any_chain: any_chain, now: Some(now.wall), ..ReadOptions::default() });
     let unknown = form.hashes_to_look_up();
     if !unknown.is_empty() {
         model.effects.push(Effect::FindKnown(unknown));

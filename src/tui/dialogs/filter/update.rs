@@ -36,7 +36,7 @@ pub(crate) fn set(model: &mut Model, text: &str) {
     model.effects.push(Effect::Count)
 }
 
-/// Sets the filter of the command line, if it is valid.
+/// Sets the filter of the command palette, if it is valid.
 pub(crate) fn set_typed(model: &mut Model, text: &str, now: Now) {
     match Filter::parse_for_person(text, model.setting.author.as_deref()) {
         Ok(_) => {

@@ -1,6 +1,6 @@
 //! The state of the help: the searched text, and the commands found.
 //!
-//! Unlike the command line, the help also finds commands that don't apply in the present context.
+//! Unlike the command palette, the help also finds commands that don't apply in the present context.
 
 use nucleo_matcher::pattern::AtomKind;
 use tui_input::Input;

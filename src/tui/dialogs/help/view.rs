@@ -135,7 +135,7 @@ fn blocks(context: &DrawContext<'_>, columns: usize, has_legend: bool) -> Vec<Ve
     let keys = &context.model.setting.keys;
     let mut blocks: Vec<(&str, Vec<Line<'static>>)> = Vec::new();
     for group in HelpSection::ALL {
-        let of_group = keys.all().filter(|(command, _)| command.group == group);
+        let of_group = keys.all().filter(|(command, _)| command.section == group);
         blocks
             .push((group.title(), of_group.flat_map(|(command, keys)| row(context, command, keys, columns)).collect()));
     }

@@ -1,4 +1,4 @@
-//! The command line: runs any command by its name.
+//! The command palette: runs any command by its name.
 
 pub(crate) mod state;
 pub(crate) mod update;

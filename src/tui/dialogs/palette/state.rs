@@ -1,4 +1,4 @@
-//! The state of the command line: the typed text, and the matching commands.
+//! The state of the command palette: the typed text, and the matching commands.
 //!
 //! This module must never suggest a command that doesn't apply in the present context.
 
@@ -19,18 +19,18 @@ use crate::{
 /// The argument of `:theme` for the theme in the settings.
 pub(crate) const CONFIGURED: &str = "configured";
 
-/// The state of the command line.
+/// The state of the command palette.
 #[derive(Debug)]
 pub struct CommandPalette {
     /// The typed text: the name of a command or a part of it, and after a space the argument.
     pub input: Input,
-    /// The contexts in which the command line was opened.
+    /// The contexts in which the command palette was opened.
     pub contexts: &'static [KeyContext],
     /// The matching commands, best match first.
     pub suggestions: Vec<Suggestion>,
-    /// The index of the chosen match.
+    /// The index of the chosen suggestion.
     pub chosen: usize,
-    /// Whether a person moved the cursor to the chosen match.
+    /// Whether a person moved the cursor to the chosen suggestion.
     is_picked: bool,
 }
 
@@ -43,26 +43,26 @@ pub struct Suggestion {
 }
 
 impl CommandPalette {
-    /// Returns a command line that begins with a text.
+    /// Returns a command palette that begins with a text.
     pub fn new(contexts: &'static [KeyContext], text: &str) -> Self {
         let mut palette =
             Self { input: Input::new(text.to_owned()), contexts, suggestions: Vec::new(), chosen: 0, is_picked: false };
-        palette.update_matches();
+        palette.update_suggestions();
         palette
     }
 
-    /// Matches the commands again, after the text changed.
-    pub fn update_matches(&mut self) {
+    /// Updates the suggestions after the text changed.
+    pub fn update_suggestions(&mut self) {
         let text = self.input.value();
         let with_argument = text.trim_start().split_once(' ').and_then(|(name, argument)| {
             let command = command_with_argument(self.contexts, name)?;
-            Some(with_arguments(command, command.argument?.of, argument.trim()))
+            Some(suggest_arguments(command, command.argument?.command, argument.trim()))
         });
         self.suggestions = with_argument.unwrap_or_else(|| search_commands(self.contexts, text.trim()));
         (self.chosen, self.is_picked) = (0, false);
     }
 
-    /// Whether the chosen match is a risky guess: a command that acts on transactions, and that the person neither
+    /// Whether the chosen suggestion is a risky guess: a command that acts on transactions, and that the person neither
     /// typed nor picked. A command that alone begins with the text counts as typed.
     pub fn is_risky_guess(&self) -> bool {
         let typed = self.input.value().trim();
@@ -72,7 +72,7 @@ impl CommandPalette {
             typed.is_empty() || is_only || typed.split(' ').next() == Some(command.name)
         };
         let chosen = self.suggestions.get(self.chosen).map(|suggestion| suggestion.command);
-        !self.is_picked && chosen.is_some_and(|command| command.group.acts_on_transactions() && !is_named(command))
+        !self.is_picked && chosen.is_some_and(|command| command.section.acts_on_transactions() && !is_named(command))
     }
 
     /// Whether a command with this name applies here.
@@ -87,19 +87,19 @@ impl CommandPalette {
         (command.id == CommandId::Theme && is_known).then_some(argument.as_str())
     }
 
-    /// Moves the choice by this many matches, at most to the ends.
+    /// Moves the choice by this many suggestions, at most to the ends.
     pub fn move_by(&mut self, suggestions: isize) {
         let last = self.suggestions.len().saturating_sub(1);
         (self.chosen, self.is_picked) = (self.chosen.saturating_add_signed(suggestions).min(last), true);
     }
 
-    /// Replaces the text with the chosen match, for an argument to be typed after it.
+    /// Replaces the text with the chosen suggestion, for an argument to be typed after it.
     pub fn complete(&mut self) {
         if let Some(Suggestion { command, argument }) = self.suggestions.get(self.chosen) {
             let blank = if command.argument.is_some() && argument.is_empty() { " " } else { "" };
             let text = format!("{} {argument}", command.name);
             self.input = Input::new(format!("{}{blank}", text.trim_end()));
-            self.update_matches();
+            self.update_suggestions();
         }
     }
 }
@@ -109,7 +109,8 @@ fn applicable_commands(contexts: &'static [KeyContext]) -> impl Iterator<Item = 
     COMMANDS.iter().filter(move |command| applies(command) && command.id != CommandId::CommandLine)
 }
 
-/// Returns the command that takes an argument and has this name, or the only one whose name begins so.
+/// Returns the command that takes an argument and has this name, or the only such command whose name
+/// begins with this text.
 fn command_with_argument(contexts: &'static [KeyContext], name: &str) -> Option<&'static KeyCommand> {
     let begins = |command: &&KeyCommand| command.argument.is_some() && command.name.starts_with(name);
     let found: Vec<_> = applicable_commands(contexts).filter(begins).collect();
@@ -144,7 +145,7 @@ fn best_first<T>(text: &str, scored: impl Iterator<Item = (T, u32)>, name: impl 
 }
 
 /// Returns a command with the typed argument, or with each known argument that matches it.
-fn with_arguments(command: &'static KeyCommand, of: CommandWithArgument, typed: &str) -> Vec<Suggestion> {
+fn suggest_arguments(command: &'static KeyCommand, of: CommandWithArgument, typed: &str) -> Vec<Suggestion> {
     let suggestion = |argument: String| Suggestion { command, argument };
     let names: Vec<&str> = match of {
         CommandWithArgument::Sort => SortBy::ALL.iter().map(|key| key.name()).collect(),

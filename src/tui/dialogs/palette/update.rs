@@ -1,4 +1,4 @@
-//! The keys of the command line: typing matches commands, Enter runs the chosen one with its argument.
+//! The keys of the command palette: typing matches commands, Enter runs the chosen one with its argument.
 
 use crossterm::event::{KeyCode, KeyModifiers};
 
@@ -28,11 +28,11 @@ pub(crate) fn on_input(model: &mut Model, typed: Typed<'_>, now: Now) {
         KeyCode::Up => palette.move_by(-1),
         KeyCode::Char('n') if control => palette.move_by(1),
         KeyCode::Char('p') if control => palette.move_by(-1),
-        // Backspace on an empty line closes the command line, as in vi.
+        // Backspace on an empty line closes the command palette, as in vi.
         KeyCode::Backspace if palette.input.value().is_empty() => model.dialog = Dialog::None,
         _ => {
             if text_input::edit(&mut palette.input, typed) {
-                palette.update_matches();
+                palette.update_suggestions();
             }
         }
     }
@@ -52,8 +52,10 @@ fn run(model: &mut Model, now: Now) {
     (model.dialog, model.status_message) = (Dialog::None, None);
     match command.argument {
         // Without its argument, `delete` asks for confirmation.
-        Some(CommandArgument { of, .. }) if !argument.is_empty() || of == CommandWithArgument::Delete => {
-            run_with_argument(model, of, command, &argument, now)
+        Some(CommandArgument { command: takes, .. })
+            if !argument.is_empty() || takes == CommandWithArgument::Delete =>
+        {
+            run_with_argument(model, takes, command, &argument, now)
         }
         Some(_) | None => dispatch(model, command.id, now),
     }
@@ -69,8 +71,8 @@ fn no_command_text(palette: &CommandPalette) -> String {
     }
 }
 
-fn run_with_argument(model: &mut Model, of: CommandWithArgument, command: &KeyCommand, argument: &str, now: Now) {
-    match of {
+fn run_with_argument(model: &mut Model, takes: CommandWithArgument, command: &KeyCommand, argument: &str, now: Now) {
+    match takes {
         CommandWithArgument::Filter => filter::update::set_typed(model, argument, now),
         CommandWithArgument::Sort => arrangement::set_typed_order(model, argument, now),
         CommandWithArgument::Columns => arrangement::set_columns(model, argument, now.mono),

@@ -1,4 +1,4 @@
-//! The view of the command line, with the matching commands below it.
+//! The view of the command palette, with the matching commands below it.
 
 use ratatui::{
     Frame,
@@ -20,9 +20,9 @@ use crate::{
 /// The label of the text.
 const PROMPT: &str = ": ";
 /// The width of a name with its argument, in columns.
-const NAME: usize = 24;
+const NAME_COLUMNS: usize = 24;
 /// The width of the keys, in columns.
-const KEYS: usize = 10;
+const KEY_COLUMNS: usize = 10;
 
 pub(crate) fn draw(context: &DrawContext<'_>, palette: &CommandPalette, pane: Rect, frame: &mut Frame<'_>) {
     let rows = u16::try_from(palette.suggestions.len()).unwrap_or(u16::MAX).max(1);
@@ -52,19 +52,19 @@ fn line(context: &DrawContext<'_>, suggestion: &Suggestion, is_chosen: bool, col
         ("", Some(CommandArgument { placeholder, .. })) => placeholder,
         (argument, _) => argument,
     };
-    let name = width::fit(&format!("{} {argument}", command.name), NAME, context.theme.ellipsis);
+    let name = width::fit(&format!("{} {argument}", command.name), NAME_COLUMNS, context.theme.ellipsis);
     // As many keys as fit whole.
     let keys = context.model.setting.keys.of(command.id).iter().fold(String::new(), |keys, key| {
         let more = format!("{keys} {key}");
-        if keys.is_empty() || width::display_width(&more) <= KEYS { more.trim_start().to_owned() } else { keys }
+        if keys.is_empty() || width::display_width(&more) <= KEY_COLUMNS { more.trim_start().to_owned() } else { keys }
     });
-    let keys = width::fit(&keys, KEYS, context.theme.ellipsis);
+    let keys = width::fit(&keys, KEY_COLUMNS, context.theme.ellipsis);
     let mark = if is_chosen { ">" } else { " " };
     if is_chosen {
         let text = format!("{mark} {name} {keys} {}", command.help);
         return Line::styled(width::fit(&text, columns, context.theme.ellipsis), context.theme.selected());
     }
-    let help = width::cut(command.help, columns.saturating_sub(NAME + KEYS + 4), context.theme.ellipsis);
+    let help = width::cut(command.help, columns.saturating_sub(NAME_COLUMNS + KEY_COLUMNS + 4), context.theme.ellipsis);
     Line::from(vec![
         Span::raw(format!("{mark} {name} ")),
         Span::styled(format!("{keys} "), context.theme.key()),

@@ -33,24 +33,24 @@ pub(crate) fn draw(
 ) {
     let room = usize::from(pane.width).saturating_sub(4);
     let close = context.key(CommandId::Back);
-    let scroll = scroll.min(scroll_end(text, pane));
-    let following = scroll_end(text, pane) - scroll;
-    // A doubt matters more than the way in which the text was copied, which then is at the bottom.
-    let ((after, style), (below, below_style)) = match (warning, copied(context)) {
+    let end = scroll_end(text, pane);
+    let (scroll, following) = (scroll.min(end), end.saturating_sub(scroll));
+    // A warning takes the place of the copy result, which is then shown at the bottom.
+    let ((after, style), (below, below_style)) = match (warning, copy_result(context)) {
         ("", copied) => (copied, Default::default()),
         (warning, copied) => ((warning.to_owned(), context.theme.warning()), copied),
     };
     let hint = match (following, below.is_empty()) {
         (0, _) => "   no clipboard? select the text with the mouse".to_owned(),
-        (lines, is_short) => {
+        (lines, has_room) => {
             let more = format!("   {} {}", context.key(CommandId::Down), counted(lines, "more line"));
-            if is_short { format!("{more}   no clipboard? use the mouse") } else { more }
+            if has_room { format!("{more}   no clipboard? use the mouse") } else { more }
         }
     };
     let foot = format!(" {close} closes{hint} ");
     let below = width::cut(&below, room.saturating_sub(width::display_width(&foot)), context.theme.ellipsis);
     let below = if below.is_empty() { below } else { format!(" {below} ") };
-    // A warning must be read whole. The beginning of the title names the reader, which is enough then.
+    // A warning is never cut. The title may be: its beginning names the audience.
     let min_title = match width::display_width(warning) {
         0 => width::display_width(title),
         columns => MIN_TITLE.min(room.saturating_sub(columns)),
@@ -75,7 +75,7 @@ pub(crate) fn draw(
 }
 
 /// Returns whether the text was copied, in words; blank until that is known.
-fn copied(context: &DrawContext<'_>) -> (String, Style) {
+fn copy_result(context: &DrawContext<'_>) -> (String, Style) {
     match &context.model.copied {
         None => (String::new(), context.theme.dim()),
         Some(Err(failure)) => (failure.clone(), context.theme.warning()),

@@ -24,7 +24,7 @@ const MAX_PAUSE: Duration = Duration::from_secs(5 * 60);
 
 /// Reads the charts if they are shown and stale, and the pause since the last read is over.
 pub(crate) fn read_if_due(model: &mut Model, now: MonotonicTime) {
-    let charts = &mut model.charts;
+    let charts = &mut model.stats;
     if model.screen != Screen::Stats || !charts.is_stale || charts.is_reading || now < charts.next_read_at {
         return;
     }
@@ -34,14 +34,14 @@ pub(crate) fn read_if_due(model: &mut Model, now: MonotonicTime) {
 
 /// Chooses the next time for the charts, and reads its statistics at once.
 pub(crate) fn next_range(model: &mut Model) {
-    model.charts.range = Direction::Forwards.neighbor(&ChartRange::ALL, model.charts.range);
-    (model.charts.is_stale, model.charts.is_reading) = (false, true);
-    model.effects.push(Effect::LoadStatistics(model.charts.range))
+    model.stats.range = Direction::Forwards.neighbor(&ChartRange::ALL, model.stats.range);
+    (model.stats.is_stale, model.stats.is_reading) = (false, true);
+    model.effects.push(Effect::LoadStatistics(model.stats.range))
 }
 
 /// Shows the transfers of the chosen route in the list, in a temporary view.
 pub(crate) fn open_route(model: &mut Model) {
-    let Some(route) = model.charts.summary().map(|summary| summary.route.clone()) else { return };
+    let Some(route) = model.stats.summary().map(|summary| summary.route.clone()) else { return };
     let Some(route) = route else { return views::show_tab(model, Tab::All) };
     let mut filter = format!("from:{} to:{}", quoted(route.from.as_str()), quoted(route.to.as_str()));
     // The charts are those of the active profile.
@@ -66,15 +66,15 @@ pub(crate) fn on_statistics(
     (range, read, read_time): (ChartRange, Result<Statistics, String>, Duration),
     now: MonotonicTime,
 ) {
-    if range != model.charts.range {
+    if range != model.stats.range {
         return;
     }
-    model.charts.is_reading = false;
-    model.charts.next_read_at = now + (read_time * PAUSE_FACTOR).clamp(MIN_PAUSE, MAX_PAUSE);
+    model.stats.is_reading = false;
+    model.stats.next_read_at = now + (read_time * PAUSE_FACTOR).clamp(MIN_PAUSE, MAX_PAUSE);
     match read {
-        Ok(read) => model.charts.apply_statistics(read),
+        Ok(read) => model.stats.apply_statistics(read),
         Err(error) => {
-            model.charts.is_stale = true;
+            model.stats.is_stale = true;
             model.show_message(MessageTone::Bad, error, now);
         }
     }

@@ -8,10 +8,6 @@ use crate::{
     tui::dialogs::{Dialog, menu::state::Menu, prompt::state::Prompt},
 };
 
-fn rows(ids: impl IntoIterator<Item = i64>) -> Vec<RowId> {
-    ids.into_iter().map(RowId).collect()
-}
-
 fn prompt(model: &Model) -> &Prompt {
     match &model.dialog {
         Dialog::Prompt(prompt) => prompt,

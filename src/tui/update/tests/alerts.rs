@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::{
-    domain::alert::{Acknowledgement, Alert, Handling, Severity, Snooze, Snoozed},
+    domain::alert::{Acknowledgement, Alert, Handling, Severity, SnoozeEnd, Snoozed},
     tui::{
         dialogs::Dialog,
         effect::SnoozeLength,
@@ -212,7 +212,7 @@ fn snooze_applies_to_the_selected_alert_or_the_alerts_of_the_transaction() {
     let mut model = dashboard("1");
     press(&mut model, &["z"], now());
     let row = model.list.selected.unwrap();
-    let edit = ScreenEdit::Snooze { alerts: AlertTarget::of(&[row]), until: Snooze::Change };
+    let edit = ScreenEdit::Snooze { alerts: AlertTarget::of(&[row]), until: SnoozeEnd::Change };
     assert_eq!(press(&mut model, &["c"], now()), [Effect::Write(Write::Edit(edit))]);
     // The selected transaction has no alert.
     let mut model = dashboard("5");
@@ -225,7 +225,8 @@ fn snooze_ends_on_time_without_a_poller() {
     let mut model = dashboard("5");
     let until = now().wall + TimeDelta::minutes(15);
     let mut snoozed = of(21, Rule::Overdue);
-    snoozed.handling = Some(Handling::Snoozed(Snoozed { at: now().wall, until: Snooze::Until(until), author: None }));
+    snoozed.handling =
+        Some(Handling::Snoozed(Snoozed { at: now().wall, until: SnoozeEnd::Until(until), author: None }));
     change_store(&mut model, everything(Vec::new(), vec![snoozed]), None, now());
     press(&mut model, &["A"], now());
     let counts = |model: &TestDashboard| [AlertTab::Firing, AlertTab::Snoozed].map(|tab| model.alert_list.count(tab));

@@ -93,21 +93,21 @@ fn statistics_for_another_range_are_ignored() {
     press(&mut model, &["%"], now());
     assert_eq!(press(&mut model, &["t"], now()), [Effect::LoadStatistics(ChartRange::Week)]);
     read(&mut model, Duration::ZERO);
-    assert!(model.charts.read.is_none() && model.charts.is_reading);
+    assert!(model.stats.read.is_none() && model.stats.is_reading);
     model.apply(Msg::Statistics(Box::new((ChartRange::Week, Ok(statistics(3)), Duration::ZERO))), now());
-    assert!(model.charts.read.is_some() && !model.charts.is_reading);
+    assert!(model.stats.read.is_some() && !model.stats.is_reading);
 }
 
 #[test]
 fn chart_selection_follows_the_route() {
     let mut model = dashboard_in(KeyContext::Stats, "5");
-    let chosen = model.charts.chosen.clone();
+    let chosen = model.stats.chosen.clone();
     let mut other = statistics(40);
     other.summaries.remove(1);
     model.apply(Msg::Statistics(Box::new((ChartRange::All, Ok(other), Duration::ZERO))), now());
-    assert_eq!((model.charts.chosen.clone(), model.charts.position()), (chosen, 11));
+    assert_eq!((model.stats.chosen.clone(), model.stats.position()), (chosen, 11));
     read(&mut model, Duration::ZERO);
-    assert_eq!(model.charts.chosen, None, "the selected route is gone");
+    assert_eq!(model.stats.chosen, None, "the selected route is gone");
 }
 
 #[test]

@@ -7,10 +7,6 @@ use crate::{
     tui::{message::StoreUpdate, screens::list::marks::Marks},
 };
 
-fn rows(ids: impl IntoIterator<Item = i64>) -> Vec<RowId> {
-    ids.into_iter().map(RowId).collect()
-}
-
 /// Returns a dashboard with this many ongoing transactions, sorted by number, the first one selected.
 fn long(count: i64) -> TestDashboard {
     let mut model = blank((80, 24));

@@ -10,7 +10,7 @@ fn message_text(model: &TestDashboard) -> &str {
     model.status_message.as_ref().map_or("", |message| &message.text)
 }
 
-/// Types a command line and runs it.
+/// Types a command into the palette and runs it.
 fn run(model: &mut TestDashboard, line: &str) {
     press(model, &[":"], now());
     type_in(model, line, now());

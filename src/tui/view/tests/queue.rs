@@ -3,7 +3,7 @@
 use super::*;
 use crate::{
     domain::{
-        alert::{Acknowledgement, Alert, Handling, Snooze, Snoozed},
+        alert::{Acknowledgement, Alert, Handling, SnoozeEnd, Snoozed},
         span,
     },
     tui::effect::Effect,
@@ -142,7 +142,7 @@ fn what_is_resolved_says_what_was_and_for_how_long() {
 fn the_end_of_a_snooze_is_shown_for_today_and_for_another_day() {
     let mut model = dashboard(WIDE);
     let until =
-        |moment| Some(Handling::Snoozed(Snoozed { at: now().wall, until: Snooze::Until(moment), author: None }));
+        |moment| Some(Handling::Snoozed(Snoozed { at: now().wall, until: SnoozeEnd::Until(moment), author: None }));
     let active = |handling| everything(Vec::new(), vec![Alert { handling, ..alerts().remove(0) }]);
     for (moment, short) in [(now().wall + TimeDelta::minutes(15), ":"), (now().wall + TimeDelta::days(2), "-")] {
         change_store(&mut model, active(until(moment)), Some(live_report(ago(0, 1))), now());

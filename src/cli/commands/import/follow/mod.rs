@@ -122,6 +122,7 @@ pub(crate) async fn track_until_end(
             piece = input.next() => piece,
             exit = &mut signal => break Some(exit),
         };
+        stream.reader.set_now(target.clock.now().wall);
         match piece {
             Ok(InputPiece::Bytes(bytes)) => stream.split(&bytes),
             Ok(InputPiece::End) => tokio::select! {
@@ -365,7 +366,7 @@ async fn retry<T, A: Future<Output = Result<Result<T, StoreError>, JoinError>>>(
     let mut is_waiting = false;
     loop {
         match attempt().await? {
-            Err(fault) if !fault.is_lasting() => {
+            Err(fault) if !fault.is_permanent() => {
                 if !is_waiting {
                     writeln!(err, "{fault}; hoptop tries again until it can be saved")?;
                     is_waiting = true;

@@ -162,7 +162,7 @@ fn cost_line(context: &DrawContext<'_>, form: &AddForm, columns: u16) -> Line<'s
                 then.polls,
                 now.polls,
                 now.allowed,
-                if with.is_short() && !with.is_lasting() { "short at first" } else { with.label() }
+                if with.is_short() && !with.is_always_short() { "short at first" } else { with.label() }
             );
             (words, style)
         }

@@ -82,7 +82,7 @@ fn dots_of(minutes: &[MinuteStats], axis: TimeAxis, count: usize) -> Vec<Option<
 
 /// Returns the remark in the heading: the marks, and that each stands for a minute.
 pub(crate) fn remark(context: &DrawContext<'_>) -> String {
-    let has_data = context.model.charts.read.as_ref().is_some_and(|read| !read.minutes.is_empty());
+    let has_data = context.model.stats.read.as_ref().is_some_and(|read| !read.minutes.is_empty());
     (if has_data { "! HTTP 429  x failed (number in a minute)" } else { "" }).to_owned()
 }
 
@@ -120,7 +120,7 @@ fn need_line(context: &DrawContext<'_>, columns: usize) -> Line<'static> {
     let Some(need) = &report.need else {
         return Line::raw(format!(" used {:.1} requests/s; polls on request only", report.used));
     };
-    let style = if need.is_lasting() { context.theme.warning() } else { context.theme.good() };
+    let style = if need.is_always_short() { context.theme.warning() } else { context.theme.good() };
     // The requests take time, so that the possible rate is lower than the limit.
     let limit = report.rps * report.share;
     let line = |numbers: String, used: String| {

@@ -68,7 +68,7 @@ fn areas(body: Rect, outcome_rows: usize) -> Option<StatsAreas> {
 
 fn areas_of(context: &DrawContext<'_>, body: Rect) -> Option<StatsAreas> {
     let columns = usize::from(body.width).saturating_sub(if body.width >= FRAMED.0 { 4 } else { 2 });
-    let summary = context.model.charts.summary();
+    let summary = context.model.stats.summary();
     areas(body, summary.map_or(1, |summary| outcomes::rows(context, summary, columns)))
 }
 
@@ -79,18 +79,18 @@ pub(crate) fn rows_in(context: &DrawContext<'_>, body: Rect) -> usize {
 }
 
 pub(crate) fn draw(context: &DrawContext<'_>, body: Rect, frame: &mut Frame<'_>) {
-    let Some(read) = &context.model.charts.read else {
+    let Some(read) = &context.model.stats.read else {
         return frame.render_widget(
             Line::styled(format!(" Reading the store{}", context.theme.ellipsis), context.theme.dim()),
             body,
         );
     };
-    let summary = context.model.charts.summary();
+    let summary = context.model.stats.summary();
     let (Some(areas), Some(summary)) = (areas_of(context, body), summary) else {
         return put_lines(numbers(context, summary, body), body, frame);
     };
     let name = scope(summary, context.theme.glyphs());
-    let range = format!("{} ({} changes the time)", context.model.charts.range.label(), context.key(CommandId::Range));
+    let range = format!("{} ({} changes the time)", context.model.stats.range.label(), context.key(CommandId::Range));
     let scope = format!("{name}{}{range}", context.theme.separator());
     let pane = draw_heading(context, "OUTCOMES", &scope, areas.outcomes, areas.is_framed, frame);
     outcomes::draw(context, summary, pane, frame);
@@ -104,7 +104,7 @@ pub(crate) fn draw(context: &DrawContext<'_>, body: Rect, frame: &mut Frame<'_>)
 
 /// Returns the order of the routes, and the key of the next order.
 fn routes_remark(context: &DrawContext<'_>) -> String {
-    format!("{} ({} sorts)", context.model.charts.order.label(), context.key(CommandId::RouteOrder))
+    format!("{} ({} sorts)", context.model.stats.order.label(), context.key(CommandId::RouteOrder))
 }
 
 /// Draws the heading of a part, and its frame if there is one; returns the area of the content.
@@ -145,7 +145,7 @@ pub(crate) fn headline(context: &DrawContext<'_>, columns: u16) -> Line<'static>
     let profile_prefix = context.model.setting.profile_prefix(&context.model.setting.profile);
     let mut line = Line::from(Span::styled(format!(" Charts  {profile_prefix}"), context.theme.label()));
     let mut pieces = Vec::new();
-    let charts = &context.model.charts;
+    let charts = &context.model.stats;
     if let [all, routes @ ..] = charts.summaries() {
         let (tracked, routes) = (text::counted(all.tracked, "transfer"), text::counted(routes.len(), "route"));
         let words = format!("{tracked} on {routes}");
@@ -165,7 +165,7 @@ pub(crate) fn headline(context: &DrawContext<'_>, columns: u16) -> Line<'static>
     }
     match context.model.live_poller(context.now.wall).and_then(|report| report.need.as_ref()) {
         None => pieces.push(Span::styled("no poller is running", context.theme.warning())),
-        Some(need) if need.is_lasting() => pieces.push(Span::styled("budget too small", context.theme.critical())),
+        Some(need) if need.is_always_short() => pieces.push(Span::styled("budget too small", context.theme.critical())),
         Some(_) => {}
     }
     for (index, piece) in pieces.into_iter().enumerate() {

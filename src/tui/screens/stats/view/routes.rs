@@ -31,7 +31,7 @@ const SPREAD: &str = "SPREAD";
 const AMPLE: usize = 52;
 
 pub(crate) fn draw(context: &DrawContext<'_>, pane: Rect, frame: &mut Frame<'_>) {
-    let charts = &context.model.charts;
+    let charts = &context.model.stats;
     let room = usize::from(pane.width);
     let mut lines = vec![titles(context, room)];
     let rows = usize::from(pane.height).saturating_sub(1);
@@ -47,7 +47,7 @@ fn titles(context: &DrawContext<'_>, columns: usize) -> Line<'static> {
     let spread = if cells.len() + SPREAD.len() <= columns { SPREAD } else { "" };
     let cells = width::cut(&format!("{cells}{spread}"), columns, "");
     let glyphs = context.theme.glyphs();
-    let (sorting, arrow) = match context.model.charts.order {
+    let (sorting, arrow) = match context.model.stats.order {
         RouteOrder::Number => ("ALL", glyphs.choose("▼", "v")),
         RouteOrder::Slowest => ("MEDIAN", glyphs.choose("▼", "v")),
         RouteOrder::Worst => ("OK", glyphs.choose("▲", "^")),
@@ -95,7 +95,7 @@ fn line(context: &DrawContext<'_>, summary: &RouteSummary, is_chosen: bool, pane
     ];
     let text = format!("{mark}{} ", cells(columns, texts));
     let room = columns.saturating_sub(width::display_width(&text));
-    let all = context.model.charts.summaries().first().map_or(&summary.durations, |all| &all.durations);
+    let all = context.model.stats.summaries().first().map_or(&summary.durations, |all| &all.durations);
     let buckets = summary.durations.buckets_beside(all, room);
     let greatest = buckets.iter().map(|bucket| bucket.count).max().unwrap_or(0);
     let chart = bars::row(context, buckets.iter().map(|bucket| bucket.count), greatest);

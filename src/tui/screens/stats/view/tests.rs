@@ -119,7 +119,7 @@ fn slow_routes_are_sorted_by_their_median_and_routes_without_a_median_come_last(
     all.push(route(["56", "1"], 0, 0, &[("not_found", 4)]));
     let mut model = charts(WIDE, all, minutes());
     press(&mut model, &["s"], now());
-    let shown = model.charts.summaries().iter().skip(1);
+    let shown = model.stats.summaries().iter().skip(1);
     let medians: Vec<_> = shown.clone().map(|summary| summary.median.map(|median| median.as_secs())).collect();
     assert_eq!(medians, [Some(1_400), Some(619), Some(61), Some(27), None, None]);
     // Both routes have no settled transfer. The transfer from 137 is in progress for 46 minutes.
