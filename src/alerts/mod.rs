@@ -18,7 +18,7 @@ use chrono::{DateTime, Utc};
 
 use crate::domain::{
     advice,
-    alert::{Alert, AlertStep, AlertSubject, Rule, RuleKind, Severity},
+    alert::{Alert, AlertStep, Rule, RuleKind, Severity},
     chain_check,
     operation::ProfileEvent,
     transaction::{Tracking, Transaction},
@@ -34,7 +34,7 @@ pub(crate) fn evaluate_answer(tx: &Transaction, active: &[Alert], at: DateTime<U
     let is_untracked = tx.tracking == Tracking::Untracked;
     let conditions = if is_untracked { Vec::new() } else { advice::conditions(tx, at) };
     let (own, of_profile): (Vec<&Alert>, Vec<&Alert>) =
-        active.iter().partition(|alert| alert.subject == AlertSubject::Transaction(tx.id));
+        active.iter().partition(|alert| alert.transaction == Some(tx.id));
     let has_outage = of_profile.iter().any(|alert| alert.rule.is_outage());
     let is_answered = tx.state.last_checked_at == Some(at);
     // An answer "not found" about a known transaction says nothing about its status, but isn't a failure.
@@ -83,7 +83,7 @@ pub(crate) fn evaluate_chain_answer(tx: &Transaction, active: &[Alert], at: Date
     let is_tracked = tx.tracking != Tracking::Untracked;
     let disagrees = is_tracked && chain_check::contradiction(tx).is_some();
     let has_failed = is_tracked && advice::has_failed(tx);
-    let own = || active.iter().filter(|alert| alert.subject == AlertSubject::Transaction(tx.id));
+    let own = || active.iter().filter(|alert| alert.transaction == Some(tx.id));
     let is_new = |rule: &Rule| own().all(|alert| alert.rule != *rule);
     let conditions = [disagrees.then_some(Rule::ChainDisagrees), has_failed.then_some(Rule::NotFoundLong)];
     let new: Vec<Rule> = conditions.into_iter().flatten().filter(is_new).collect();
@@ -145,7 +145,7 @@ fn message(tx: &Transaction, rule: Rule) -> String {
 /// outage replaces the former one. Only a refused ID hides the other outages until the service answers again. A
 /// restarted poller may be throttled before the service refuses the ID again.
 pub(crate) fn evaluate_profile_event(event: &ProfileEvent, active: &[Alert]) -> Vec<AlertStep> {
-    let own = || active.iter().filter(|alert| alert.subject == AlertSubject::Profile);
+    let own = || active.iter().filter(|alert| alert.transaction.is_none());
     let clear = |alert: &Alert| AlertStep::Clear { id: alert.id, rule: alert.rule };
     let raise = |rule: Rule, message: &str| {
         let is_active = own().any(|alert| alert.rule == rule);

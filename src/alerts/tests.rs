@@ -5,16 +5,16 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::domain::{
-    alert::{Acknowledgement, AlertState, Handling, SnoozeEnd, Snoozed},
+    alert::{AlertState, Handling, HandlingKind, SnoozeEnd},
     fixtures,
-    ids::ChainId,
+    ids::{ChainId, RowId},
     observation::{Observation, RequestFailure},
     on_chain::{ChainReading, ChainVerdict, Mined, OnChainState},
     status::RouterStatus,
 };
 
-fn alert(id: i64, rule: Rule, subject: AlertSubject, clean: u32) -> Alert {
-    Alert { id, clean, ..fixtures::alert(rule, subject) }
+fn alert(id: i64, rule: Rule, transaction: Option<RowId>, clean: u32) -> Alert {
+    Alert { id, clean, ..fixtures::alert(rule, transaction) }
 }
 
 fn after_answer(status: RouterStatus, minutes: i64) -> (Transaction, DateTime<Utc>) {
@@ -48,10 +48,7 @@ fn each_status_raises_its_alert_once() {
     for (status, minutes, rules) in table {
         let (tx, at) = after_answer(status, minutes);
         assert_eq!(raised(&evaluate_answer(&tx, &[], at)), rules, "{:?}", tx.state.status);
-        let raised = |rule: &Rule| Alert {
-            message: message(&tx, *rule),
-            ..alert(1, *rule, AlertSubject::Transaction(tx.id), 0)
-        };
+        let raised = |rule: &Rule| Alert { message: message(&tx, *rule), ..alert(1, *rule, Some(tx.id), 0) };
         let active: Vec<_> = rules.iter().map(raised).collect();
         assert_eq!(evaluate_answer(&tx, &active, at), [], "{:?}", tx.state.status);
     }
@@ -60,8 +57,7 @@ fn each_status_raises_its_alert_once() {
 #[test]
 fn another_undocumented_status_raises_its_alert_again() {
     let (mut tx, at) = after_answer(RouterStatus::Unknown("settling".into()), 1);
-    let subject = AlertSubject::Transaction(tx.id);
-    let active = Alert { message: message(&tx, Rule::Regressed), ..alert(7, Rule::Regressed, subject, 0) };
+    let active = Alert { message: message(&tx, Rule::Regressed), ..alert(7, Rule::Regressed, Some(tx.id), 0) };
     let later = at + TimeDelta::minutes(1);
     tx.apply(&fixtures::says(RouterStatus::Unknown(String::new())), later);
     let steps = evaluate_answer(&tx, &[active], later);
@@ -128,9 +124,9 @@ fn chain_verdict_raises_and_clears_only_its_own_rule_and_an_agreeing_status_clea
     assert_eq!(raised(&evaluate_chain_answer(&tx, &[], at)), [Rule::ChainDisagrees]);
     // It ends the acknowledgement of a less severe alert.
     let handling = acknowledged();
-    let less = Alert { handling, ..alert(2, Rule::Refund, AlertSubject::Transaction(tx.id), 0) };
+    let less = Alert { handling, ..alert(2, Rule::Refund, Some(tx.id), 0) };
     assert!(evaluate_chain_answer(&tx, &[less], at).contains(&AlertStep::EndHandling { id: 2 }));
-    let active = [alert(1, Rule::ChainDisagrees, AlertSubject::Transaction(tx.id), 0)];
+    let active = [alert(1, Rule::ChainDisagrees, Some(tx.id), 0)];
     assert_eq!(evaluate_chain_answer(&tx, &active, at), []);
     tx.on_chain = says(ChainVerdict::Succeeded(Mined::default()));
     assert_eq!(evaluate_chain_answer(&tx, &active, at), [AlertStep::Clear { id: 1, rule: Rule::ChainDisagrees }]);
@@ -138,7 +134,7 @@ fn chain_verdict_raises_and_clears_only_its_own_rule_and_an_agreeing_status_clea
     let untracked = Transaction { tracking: Tracking::Untracked, ..tx.clone() };
     assert_eq!(evaluate_chain_answer(&untracked, &[], at), [], "nobody polls it");
     tx.on_chain = says(ChainVerdict::Succeeded(Mined::default()));
-    let of_another = [alert(1, Rule::ChainDisagrees, AlertSubject::Transaction(crate::domain::ids::RowId(99)), 0)];
+    let of_another = [alert(1, Rule::ChainDisagrees, Some(RowId(99)), 0)];
     assert_eq!(evaluate_chain_answer(&tx, &of_another, at), []);
     // An answer of the service judges the rule like the others.
     tx.on_chain = says(ChainVerdict::Reverted(Mined::default()));
@@ -162,7 +158,7 @@ fn transaction_that_failed_on_its_source_chain_needs_somebody_at_once() {
         for steps in [evaluate_chain_answer(&tx, &[], at), evaluate_answer(&tx, &[], at)] {
             assert!(steps.contains(&raise), "{steps:?}");
         }
-        let own = [alert(1, Rule::NotFoundLong, AlertSubject::Transaction(tx.id), 0)];
+        let own = [alert(1, Rule::NotFoundLong, Some(tx.id), 0)];
         assert_eq!((evaluate_chain_answer(&tx, &own, at), tx.is_awaited()), (vec![], false));
     }
     // The chain may be wrong once.
@@ -176,7 +172,7 @@ fn transaction_that_failed_on_its_source_chain_needs_somebody_at_once() {
 fn failure_alone_raises_no_alert_about_a_long_wait() {
     for (status, rule) in [(RouterStatus::NotFound, Rule::NotFoundLong), (RouterStatus::Refund, Rule::RefundSlow)] {
         let (mut tx, at) = after_answer(status.clone(), 1);
-        let known = alert(1, Rule::Refund, AlertSubject::Transaction(tx.id), 0);
+        let known = alert(1, Rule::Refund, Some(tx.id), 0);
         let later = at + TimeDelta::minutes(20);
         tx.apply(&fixtures::fails(RequestFailure::Transport("refused".into())), later);
         assert_eq!(raised(&evaluate_answer(&tx, std::slice::from_ref(&known), later)), []);
@@ -200,7 +196,7 @@ fn failed_request_does_not_confirm_that_a_transfer_is_overdue() {
 #[test]
 fn two_clean_observations_clear_an_alert_and_a_relapse_resets_the_count() {
     let (tx, at) = after_answer(RouterStatus::Ongoing, 5);
-    let own = AlertSubject::Transaction(tx.id);
+    let own = Some(tx.id);
     let gas = |clean| [alert(7, Rule::NeedsGas, own, clean)];
     assert_eq!(evaluate_answer(&tx, &gas(0), at), [AlertStep::SetCleanCount { id: 7, clean: 1 }]);
     assert_eq!(evaluate_answer(&tx, &gas(1), at), [AlertStep::Clear { id: 7, rule: Rule::NeedsGas }]);
@@ -217,11 +213,8 @@ fn refusal_for_another_reason_raises_the_alert_again() {
     };
     refuse(&mut tx, "quoteId is not valid");
     let [AlertStep::Raise { message, .. }] = &evaluate_answer(&tx, &[], at)[..] else { panic!("not raised") };
-    let known = Alert {
-        message: message.clone(),
-        handling: acknowledged(),
-        ..alert(7, Rule::Rejected, AlertSubject::Transaction(tx.id), 0)
-    };
+    let known =
+        Alert { message: message.clone(), handling: acknowledged(), ..alert(7, Rule::Rejected, Some(tx.id), 0) };
     assert_eq!(evaluate_answer(&tx, std::slice::from_ref(&known), at), []);
     refuse(&mut tx, "toChainId does not match");
     let steps = evaluate_answer(&tx, &[known], at);
@@ -233,17 +226,17 @@ fn refusal_for_another_reason_raises_the_alert_again() {
 #[test]
 fn settling_clears_alerts_at_once_and_a_failure_clears_none() {
     let (tx, at) = after_answer(RouterStatus::Success, 20);
-    let overdue = [alert(7, Rule::Overdue, AlertSubject::Transaction(tx.id), 0)];
+    let overdue = [alert(7, Rule::Overdue, Some(tx.id), 0)];
     assert_eq!(evaluate_answer(&tx, &overdue, at), [AlertStep::Clear { id: 7, rule: Rule::Overdue }]);
     let mut tx = fixtures::transaction(1);
     tx.apply(&fixtures::fails(RequestFailure::Transport("reset".into())), at);
-    assert_eq!(evaluate_answer(&tx, &[alert(7, Rule::NeedsGas, AlertSubject::Transaction(tx.id), 1)], at), []);
+    assert_eq!(evaluate_answer(&tx, &[alert(7, Rule::NeedsGas, Some(tx.id), 1)], at), []);
 }
 
 #[test]
 fn outage_of_the_profile_suppresses_new_overdue_alerts() {
     let (tx, at) = after_answer(RouterStatus::Ongoing, 20);
-    let throttled = [alert(1, Rule::Throttled, AlertSubject::Profile, 0)];
+    let throttled = [alert(1, Rule::Throttled, None, 0)];
     assert_eq!(evaluate_answer(&tx, &throttled, at), []);
     let (tx, at) = after_answer(RouterStatus::NeedsGas, 20);
     assert_eq!(raised(&evaluate_answer(&tx, &throttled, at)), [Rule::NeedsGas]);
@@ -263,7 +256,7 @@ fn five_failures_over_two_minutes_raise_an_alert() {
 
 #[test]
 fn new_outage_of_a_profile_replaces_the_former_one() {
-    let throttled = [alert(1, Rule::Throttled, AlertSubject::Profile, 0)];
+    let throttled = [alert(1, Rule::Throttled, None, 0)];
     assert_eq!(
         evaluate_profile_event(&ProfileEvent::Unauthorized("no".into()), &throttled),
         [
@@ -280,7 +273,7 @@ fn new_outage_of_a_profile_replaces_the_former_one() {
 
 #[test]
 fn refused_id_hides_other_outages_until_the_service_answers() {
-    let unauthorized = [alert(1, Rule::Unauthorized, AlertSubject::Profile, 0)];
+    let unauthorized = [alert(1, Rule::Unauthorized, None, 0)];
     for event in [ProfileEvent::Throttled("429".into()), ProfileEvent::Unreachable("no route".into())] {
         assert_eq!(evaluate_profile_event(&event, &unauthorized), []);
     }
@@ -289,11 +282,11 @@ fn refused_id_hides_other_outages_until_the_service_answers() {
 }
 
 fn acknowledged() -> Option<Handling> {
-    Some(Handling::Acknowledged(Acknowledgement { at: DateTime::UNIX_EPOCH, note: None, author: None }))
+    Some(Handling { at: DateTime::UNIX_EPOCH, author: None, kind: HandlingKind::Acknowledged(None) })
 }
 
 fn snoozed(until: SnoozeEnd) -> Option<Handling> {
-    Some(Handling::Snoozed(Snoozed { at: DateTime::UNIX_EPOCH, until, author: None }))
+    Some(Handling { at: DateTime::UNIX_EPOCH, author: None, kind: HandlingKind::Snoozed(until) })
 }
 
 #[test]
@@ -301,7 +294,7 @@ fn acknowledgement_ends_with_a_change_and_snooze_with_a_change_or_at_its_moment(
     let (mut tx, first) = after_answer(RouterStatus::NeedsGas, 5);
     let at = first + TimeDelta::minutes(1);
     tx.apply(&fixtures::says(RouterStatus::NeedsGas), at);
-    let active = |kind| [Alert { handling: kind, ..alert(7, Rule::NeedsGas, AlertSubject::Transaction(tx.id), 0) }];
+    let active = |kind| [Alert { handling: kind, ..alert(7, Rule::NeedsGas, Some(tx.id), 0) }];
     let end = [AlertStep::EndHandling { id: 7 }];
     // The handling, and the steps at the same status and at a new status.
     let table = [
@@ -322,7 +315,7 @@ fn acknowledgement_ends_with_a_change_and_snooze_with_a_change_or_at_its_moment(
 #[test]
 fn handled_alert_fires_again_only_when_a_new_alert_is_more_severe() {
     let (mut tx, first) = after_answer(RouterStatus::Refund, 1);
-    let own = AlertSubject::Transaction(tx.id);
+    let own = Some(tx.id);
     let handled = |rule, kind| Alert { handling: kind, ..alert(7, rule, own, 0) };
     let at = first + TimeDelta::minutes(20);
     tx.apply(&fixtures::says(RouterStatus::Refund), at);
@@ -340,7 +333,7 @@ fn handled_alert_fires_again_only_when_a_new_alert_is_more_severe() {
 #[test]
 fn cleared_alert_keeps_its_acknowledgement() {
     let (tx, at) = after_answer(RouterStatus::Success, 20);
-    let overdue = Alert { handling: acknowledged(), ..alert(7, Rule::Overdue, AlertSubject::Transaction(tx.id), 0) };
+    let overdue = Alert { handling: acknowledged(), ..alert(7, Rule::Overdue, Some(tx.id), 0) };
     assert_eq!(evaluate_answer(&tx, &[overdue], at), [AlertStep::Clear { id: 7, rule: Rule::Overdue }]);
 }
 
@@ -379,10 +372,8 @@ impl AlertModel {
     }
 
     fn handle_active(&mut self, until: Option<SnoozeEnd>, at: DateTime<Utc>) {
-        let handling = match until {
-            None => Handling::Acknowledged(Acknowledgement { at, note: None, author: None }),
-            Some(until) => Handling::Snoozed(Snoozed { at, until, author: None }),
-        };
+        let kind = until.map_or(HandlingKind::Acknowledged(None), HandlingKind::Snoozed);
+        let handling = Handling { at, author: None, kind };
         let active = self.alerts.iter_mut().filter(|alert| alert.cleared_at.is_none());
         active.for_each(|alert| alert.handling = Some(handling.clone()));
     }
@@ -397,7 +388,7 @@ impl AlertModel {
                 AlertStep::Clear { id, .. } => self.alerts[index_of(id)].cleared_at = Some(at),
                 AlertStep::EndHandling { id } => self.alerts[index_of(id)].handling = None,
                 AlertStep::Raise { rule, .. } => {
-                    self.alerts.push(alert(number, rule, AlertSubject::Transaction(self.tx.id), 0));
+                    self.alerts.push(alert(number, rule, Some(self.tx.id), 0));
                 }
             }
         }

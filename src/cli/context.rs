@@ -10,16 +10,17 @@ use std::{
 use chrono::FixedOffset;
 
 use crate::{
+    cli::output::json::{JsonList, TransactionView},
     clock::Now,
     domain::{
         advice::Advice,
-        ids::TransactionKey,
+        ids::{RowId, TransactionKey},
         operation::{Edit, Operation},
         text,
         transaction::{Tracking, Transaction},
     },
     presentation::{glyphs::Glyphs, row_text},
-    store::Store,
+    store::{Reader, Store},
 };
 
 /// The values and streams that a command works with.
@@ -131,6 +132,13 @@ impl Context<'_> {
         Ok(self.store.apply(operation, self.now.wall).wait()?.changed()?)
     }
 
+    /// Prints the transactions of these rows that still exist, as a JSON array with one on each line.
+    pub(crate) fn print_json(&mut self, reader: &Reader, rows: &[RowId]) -> color_eyre::Result<()> {
+        let mut list = JsonList::begin(self.out);
+        reader.for_each_row(rows, |tx, alerts| list.push(&TransactionView::new(tx, alerts, self.now.wall)))?;
+        Ok(list.end()?)
+    }
+
     /// Prints a transaction and the advice about it, with this action.
     pub(crate) fn print_advice(&mut self, tx: &Transaction, advice: &Advice, act: &str) -> io::Result<()> {
         let (route, status) =
@@ -154,7 +162,7 @@ pub(crate) mod testing {
     use super::*;
     use crate::{
         clock::MonotonicTime,
-        domain::{ids::RowId, observation::Observation, transaction::NewTransaction},
+        domain::{observation::Observation, transaction::NewTransaction},
         store::testing,
     };
 

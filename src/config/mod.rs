@@ -25,25 +25,18 @@ pub(crate) use theme_choice::ThemeChoice;
 
 use std::path::PathBuf;
 
-/// When to use colour.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum ColorChoice {
-    /// If the output is a terminal with colours.
-    #[default]
-    Auto,
-    Always,
-    Never,
-}
+use crate::domain::named::named;
 
-impl ColorChoice {
-    /// Returns the name in flags and in the config file.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Auto => "auto",
-            Self::Always => "always",
-            Self::Never => "never",
-        }
+named! {
+    /// When to use colour.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum ColorChoice: name {
+        /// If the output is a terminal with colours.
+        #[default]
+        Auto "auto",
+        Always "always",
+        Never "never",
     }
 }
 

@@ -120,41 +120,26 @@ pub(crate) fn conditions(tx: &Transaction, now: DateTime<Utc>) -> Vec<Rule> {
     Rule::ALL.iter().copied().filter(holds).collect()
 }
 
-/// Returns when the condition of an alert began. An alert is raised only once an answer confirms the condition, so this
-/// may be much earlier. If the beginning isn't known, returns when the alert was raised.
-pub(crate) fn condition_began<R>(alert: &Alert, tx: Option<&Transaction<R>>) -> DateTime<Utc> {
-    let began = tx.and_then(|tx| match alert.rule {
-        Rule::Overdue => Some(tx.deadline().at),
-        Rule::NotFoundLong => Some(tx.deadline().submitted),
-        Rule::PollFailing => tx.state.failing_since,
-        Rule::PartialSuccess | Rule::NeedsGas | Rule::Refund | Rule::RefundSlow => tx.state.status_since,
+/// Returns when the condition of an alert began, and whether it may be older: of a status hoptop knows only when it first
+/// saw it. An alert is raised only once an answer confirms the condition, so this may be much earlier. If the beginning
+/// isn't known, returns when the alert was raised.
+pub(crate) fn condition_began<R>(alert: &Alert, tx: Option<&Transaction<R>>) -> (DateTime<Utc>, bool) {
+    let (began, may_be_older) = match alert.rule {
+        Rule::Overdue => (tx.map(|tx| tx.deadline().at), false),
+        Rule::NotFoundLong => (tx.map(|tx| tx.deadline().submitted), false),
+        Rule::PollFailing => (tx.and_then(|tx| tx.state.failing_since), false),
+        Rule::PartialSuccess | Rule::NeedsGas | Rule::Refund | Rule::RefundSlow => {
+            (tx.and_then(|tx| tx.state.status_since), true)
+        }
         Rule::ChainDisagrees
         | Rule::Rejected
         | Rule::Regressed
         | Rule::Unauthorized
         | Rule::Unreachable
         | Rule::Throttled
-        | Rule::BudgetShort => None,
-    });
-    began.map_or(alert.raised_at, |began| began.min(alert.raised_at))
-}
-
-/// Whether the condition of this rule may be older than [`condition_began`] says: hoptop knows only when it first saw
-/// the status.
-pub(crate) fn may_be_older(rule: Rule) -> bool {
-    match rule {
-        Rule::PartialSuccess | Rule::NeedsGas | Rule::Refund | Rule::RefundSlow => true,
-        Rule::Unauthorized
-        | Rule::Unreachable
-        | Rule::Overdue
-        | Rule::Throttled
-        | Rule::ChainDisagrees
-        | Rule::NotFoundLong
-        | Rule::Rejected
-        | Rule::Regressed
-        | Rule::PollFailing
-        | Rule::BudgetShort => false,
-    }
+        | Rule::BudgetShort => (None, false),
+    };
+    (began.map_or(alert.raised_at, |began| began.min(alert.raised_at)), may_be_older)
 }
 
 pub(crate) fn situation(tx: &Transaction, now: DateTime<Utc>) -> Situation {
@@ -216,15 +201,7 @@ fn chain_situation(tx: &Transaction, rules: &[Rule]) -> Option<Situation> {
 
 /// Returns the chain on which the transaction was found, if that isn't the given source.
 pub(crate) fn found_elsewhere<R>(tx: &Transaction<R>) -> Option<&ChainId> {
-    match &tx.on_chain.as_ref()?.source.verdict {
-        ChainVerdict::Elsewhere(chain) => Some(chain),
-        ChainVerdict::Succeeded(_)
-        | ChainVerdict::Reverted(_)
-        | ChainVerdict::Pending
-        | ChainVerdict::Dropped
-        | ChainVerdict::Unknown(_)
-        | ChainVerdict::CannotBeAsked(_) => None,
-    }
+    tx.on_chain.as_ref()?.source.verdict.elsewhere()
 }
 
 /// Whether the service didn't find the transaction, and never will by the source chain's verdict.
@@ -538,7 +515,7 @@ mod tests {
 
     use super::{super::fixtures, *};
     use crate::domain::{
-        alert::{AlertSubject, RuleKind},
+        alert::RuleKind,
         observation::{RequestFailure, StatusOutcome},
         on_chain::{ChainReading, Mined, OnChainState},
         record::StatusRecord,
@@ -814,10 +791,10 @@ mod tests {
     fn a_condition_begins_before_an_answer_confirms_it() {
         let tx = fixtures::transaction(1);
         let raised_at = tx.deadline().at + TimeDelta::minutes(29);
-        let alert = |rule| Alert { raised_at, ..fixtures::alert(rule, AlertSubject::Transaction(tx.id)) };
-        assert_eq!(condition_began(&alert(Rule::Overdue), Some(&tx)), tx.deadline().at);
-        assert_eq!(condition_began(&alert(Rule::Rejected), Some(&tx)), raised_at);
-        assert_eq!(condition_began(&alert(Rule::Overdue), None::<&Transaction>), raised_at);
+        let alert = |rule| Alert { raised_at, ..fixtures::alert(rule, Some(tx.id)) };
+        assert_eq!(condition_began(&alert(Rule::Overdue), Some(&tx)).0, tx.deadline().at);
+        assert_eq!(condition_began(&alert(Rule::Rejected), Some(&tx)).0, raised_at);
+        assert_eq!(condition_began(&alert(Rule::Overdue), None::<&Transaction>).0, raised_at);
     }
 
     #[test]

@@ -7,37 +7,30 @@ use std::fmt;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-use super::ids::RowId;
+use super::{ids::RowId, named::named};
 
 mod life;
 
-pub(crate) use life::{Acknowledgement, AlertState, Handling, SnoozeEnd, Snoozed};
+pub(crate) use life::{AlertState, Handling, HandlingKind, SnoozeEnd};
 pub(crate) use life::{FLAPPING_RAISES, FLAPPING_WITHIN, RESOLVED_FOR};
 
-/// How soon a person should react.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Severity {
-    /// For information.
-    Info,
-    /// A person should look.
-    Warning,
-    /// A person should act now.
-    Critical,
+named! {
+    /// How soon a person should react.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Severity: name {
+        /// For information.
+        Info "info",
+        /// A person should look.
+        Warning "warning",
+        /// A person should act now.
+        Critical "critical",
+    }
 }
 
 impl Severity {
     /// Every severity, the most urgent first.
     pub(crate) const ALL: [Self; 3] = [Self::Critical, Self::Warning, Self::Info];
-
-    /// Returns the name in JSON.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Info => "info",
-            Self::Warning => "warning",
-            Self::Critical => "critical",
-        }
-    }
 }
 
 macro_rules! rules {
@@ -157,14 +150,6 @@ impl fmt::Display for Rule {
     }
 }
 
-/// The subject of an alert.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum AlertSubject {
-    Transaction(RowId),
-    /// A whole profile.
-    Profile,
-}
-
 /// An alert, active or cleared.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Alert {
@@ -172,8 +157,8 @@ pub struct Alert {
     pub id: i64,
     /// The rule.
     pub rule: Rule,
-    /// The subject.
-    pub subject: AlertSubject,
+    /// The transaction; `None` for an alert of the whole profile.
+    pub transaction: Option<RowId>,
     /// The profile of the alert.
     pub profile: String,
     /// When the alert was raised.
@@ -195,7 +180,7 @@ impl Alert {
     pub fn state(&self, at: DateTime<Utc>) -> AlertState {
         match (self.cleared_at, &self.handling) {
             (Some(_), _) => AlertState::Cleared,
-            (None, Some(Handling::Acknowledged(_))) => AlertState::Acknowledged,
+            (None, Some(Handling { kind: HandlingKind::Acknowledged(_), .. })) => AlertState::Acknowledged,
             (None, Some(handling)) if !handling.is_over(at, false) => AlertState::Snoozed,
             (None, _) => AlertState::Firing,
         }
@@ -207,19 +192,13 @@ impl Alert {
     }
 
     /// Returns the acknowledgement, if there is one.
-    pub fn acknowledged(&self) -> Option<&Acknowledgement> {
-        match &self.handling {
-            Some(Handling::Acknowledged(acknowledgement)) => Some(acknowledgement),
-            _ => None,
-        }
+    pub fn acknowledged(&self) -> Option<&Handling> {
+        self.handling.as_ref().filter(|handling| handling.snooze().is_none())
     }
 
     /// Returns the snooze, if there is one, even if it is over.
-    pub fn snoozed(&self) -> Option<&Snoozed> {
-        match &self.handling {
-            Some(Handling::Snoozed(snoozed)) => Some(snoozed),
-            _ => None,
-        }
+    pub fn snoozed(&self) -> Option<&Handling> {
+        self.handling.as_ref().filter(|handling| handling.snooze().is_some())
     }
 }
 

@@ -1,6 +1,6 @@
 //! A batch of transfers to track, of any size.
 
-use std::{io, ops::ControlFlow};
+use std::io;
 
 use super::transaction::NewTransaction;
 
@@ -11,17 +11,20 @@ use super::transaction::NewTransaction;
 )]
 pub struct SpoolError(#[from] io::Error);
 
+/// The transactions of a batch, in order.
+pub(crate) type BatchRows<'a> = Box<dyn Iterator<Item = Result<NewTransaction, SpoolError>> + 'a>;
+
 /// The rows of an import, without duplicate transactions. Reading uses an amount of memory that doesn't depend on the
 /// number of rows.
 pub trait Batch: Send {
     /// Returns an upper bound of the number of rows: rows that a later row replaces are counted too.
     fn rows(&self) -> u64;
 
-    /// Passes the rows to `each` in order, until there are no more or `each` breaks.
+    /// Returns the rows in order. After an error nothing more may be read.
     ///
     /// # Errors
-    /// If the rows can't be read from their storage.
-    fn for_each(&self, each: &mut dyn FnMut(NewTransaction) -> ControlFlow<()>) -> Result<(), SpoolError>;
+    /// If the storage can't be read.
+    fn transactions(&self) -> Result<BatchRows<'_>, SpoolError>;
 }
 
 impl Batch for Vec<NewTransaction> {
@@ -29,12 +32,7 @@ impl Batch for Vec<NewTransaction> {
         self.len() as u64
     }
 
-    fn for_each(&self, each: &mut dyn FnMut(NewTransaction) -> ControlFlow<()>) -> Result<(), SpoolError> {
-        for new in self.iter().cloned() {
-            if each(new).is_break() {
-                break;
-            }
-        }
-        Ok(())
+    fn transactions(&self) -> Result<BatchRows<'_>, SpoolError> {
+        Ok(Box::new(self.iter().cloned().map(Ok)))
     }
 }

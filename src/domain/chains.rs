@@ -26,6 +26,13 @@ pub struct Chain {
     pub explorers: Vec<String>,
 }
 
+impl Chain {
+    /// Returns the name, the short name and the aliases, in lower case.
+    fn names(&self) -> impl Iterator<Item = String> {
+        [&self.name, &self.short].into_iter().chain(&self.aliases).map(|name| name.to_lowercase())
+    }
+}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ChainFile {
@@ -57,9 +64,7 @@ pub(crate) fn find_by_id(id: &str) -> Option<&'static Chain> {
 /// Returns the well-known chain with this name, short name or alias, ignoring case.
 pub(crate) fn find_by_name(text: &str) -> Option<&'static Chain> {
     let text = text.trim().to_lowercase();
-    TABLE.iter().find(|chain| {
-        chain.name.to_lowercase() == text || chain.short.to_lowercase() == text || chain.aliases.contains(&text)
-    })
+    TABLE.iter().find(|chain| chain.names().any(|name| name == text))
 }
 
 /// Returns the well-known chain whose block explorer the link leads to.
@@ -86,9 +91,7 @@ pub(crate) fn find_by_prefix(text: &str) -> Vec<&'static Chain> {
     if text.chars().count() < 2 {
         return Vec::new();
     }
-    let begins = |name: &str| name.to_lowercase().starts_with(&text);
-    let is_candidate =
-        |chain: &&Chain| begins(&chain.name) || begins(&chain.short) || chain.aliases.iter().any(|alias| begins(alias));
+    let is_candidate = |chain: &&Chain| chain.names().any(|name| name.starts_with(&text));
     find_by_name(&text).map_or_else(|| TABLE.iter().filter(is_candidate).collect(), |chain| vec![chain])
 }
 
@@ -99,13 +102,8 @@ pub(crate) fn chains_by_name(typed: &str) -> Vec<&'static Chain> {
 
 /// Returns the well-known chain whose name, short name or alias is nearest to a misspelt one.
 pub(crate) fn find_nearest(typed: &str) -> Option<&'static Chain> {
-    let names = |chain: &Chain| {
-        let mut names = chain.aliases.clone();
-        names.extend([chain.name.to_lowercase(), chain.short.to_lowercase()]);
-        names
-    };
     let names: Vec<(String, &Chain)> =
-        TABLE.iter().flat_map(|chain| names(chain).into_iter().map(move |name| (name, chain))).collect();
+        TABLE.iter().flat_map(|chain| chain.names().map(move |name| (name, chain))).collect();
     let known: Vec<&str> = names.iter().map(|(name, _)| name.as_str()).collect();
     let found = toml_text::nearest(&typed.trim().to_lowercase(), &known)?;
     names.iter().find(|(name, _)| name == found).map(|(_, chain)| *chain)
@@ -158,24 +156,20 @@ pub(crate) fn parse(text: &str, allows_any: bool) -> Result<ChainId, ChainError>
         return Err(ChainError::Empty);
     }
     let fits = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.');
-    if text.len() > 64 || !text.chars().all(fits) {
-        return Err(match find_by_name(&text) {
-            Some(chain) => ChainError::Name { text, id: chain.id.clone() },
-            None => ChainError::Malformed(text),
-        });
-    }
+    let is_valid = text.len() <= 64 && text.chars().all(fits);
     let id = ChainId::new(text.clone());
     let looks_like_an_id = text.bytes().all(|byte| byte.is_ascii_digit())
         || text.rsplit_once('-').is_some_and(|(name, number)| {
             !name.is_empty() && !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
         });
-    if allows_any || looks_like_an_id || find(&id).is_some() {
+    if is_valid && (allows_any || looks_like_an_id || find(&id).is_some()) {
         return Ok(id);
     }
-    match find_by_name(&text) {
-        Some(chain) => Err(ChainError::Name { text, id: chain.id.clone() }),
-        None => Err(ChainError::Unknown(text)),
-    }
+    Err(match find_by_name(&text) {
+        Some(chain) => ChainError::Name { text, id: chain.id.clone() },
+        None if is_valid => ChainError::Unknown(text),
+        None => ChainError::Malformed(text),
+    })
 }
 
 #[cfg(test)]

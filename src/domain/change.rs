@@ -168,7 +168,7 @@ pub enum ChangeKind {
     /// A person snoozed an alert.
     AlertSnoozed {
         rule: Rule,
-        /// The end of the snooze; `None` if the alert is snoozed until something changes.
+        /// The end of the snooze; `None` if the alert is snoozed until the status changes.
         until: Option<DateTime<Utc>>,
     },
     /// An alert is no longer snoozed.
@@ -385,7 +385,7 @@ impl ChangeKind {
             Self::AlertAcknowledged { rule, note: Some(note) } => format!("acknowledged{by}: {}, {note}", rule.label()),
             Self::AlertUnacknowledged { rule } => format!("unacknowledged{by}: {}", rule.label()),
             Self::AlertSnoozed { rule, until: None } => {
-                format!("snoozed{by} until something changes: {}", rule.label())
+                format!("snoozed{by} until the status changes: {}", rule.label())
             }
             Self::AlertSnoozed { rule, until: Some(until) } => {
                 format!("snoozed{by} until {}: {}", span::stamp(*until, Utc.fix()), rule.label())

@@ -125,10 +125,10 @@ impl DurationStats {
 }
 
 /// Returns a sentence on how soon transactions of this source chain become visible to the service. `None` if the
-/// service already knows the transaction, or if the transaction is settled.
+/// service already knows the transaction, or if the transaction is settled or failed on its source chain.
 pub(crate) fn indexing_sentence(tx: &Transaction) -> Option<String> {
     let is_unseen = tx.state.status.as_ref().is_none_or(|status| *status == RouterStatus::NotFound);
-    if !is_unseen || tx.is_settled() {
+    if !is_unseen || tx.is_settled() || tx.failure_on_source().is_some() {
         return None;
     }
     let forecast = evidence::indexing_forecast(&tx.indexing);
@@ -158,7 +158,7 @@ impl RouteDurations {
     /// by its age. `None` if the transfer doesn't wait for time alone. `evidence` is that of the forecasts elsewhere on
     /// the screen, which may be newer than these durations.
     pub fn forecast_text(&self, evidence: &SettlingEvidence, tx: &Transaction, now: DateTime<Utc>) -> Option<String> {
-        if !tx.is_waiting() {
+        if !tx.is_waiting() || tx.failure_on_source().is_some() {
             return None;
         }
         let forecast = evidence.forecast(tx.params.estimate);

@@ -10,7 +10,7 @@ use std::{
 use chrono::{DateTime, TimeDelta, Utc};
 
 use super::{
-    alert::{Alert, AlertSubject, Rule},
+    alert::{Alert, Rule},
     chain_config::ChainConfig,
     evidence::Evidence,
     ids::{ChainId, RowId, TxHash},
@@ -143,11 +143,11 @@ pub(crate) fn fails(failure: RequestFailure) -> Observation {
 }
 
 /// Returns a firing alert with the number 1, raised at the Unix epoch.
-pub(crate) fn alert(rule: Rule, subject: AlertSubject) -> Alert {
+pub(crate) fn alert(rule: Rule, transaction: Option<RowId>) -> Alert {
     Alert {
         id: 1,
         rule,
-        subject,
+        transaction,
         profile: "default".into(),
         raised_at: DateTime::UNIX_EPOCH,
         clean: 0,
@@ -163,9 +163,9 @@ pub(crate) fn by_subject(alerts: Vec<Alert>) -> (HashMap<RowId, Vec<Alert>>, Vec
     let mut of_transactions: HashMap<RowId, Vec<Alert>> = HashMap::new();
     let mut of_profiles = Vec::new();
     for alert in alerts {
-        match alert.subject {
-            AlertSubject::Transaction(row) => of_transactions.entry(row).or_default().push(alert),
-            AlertSubject::Profile => of_profiles.push(alert),
+        match alert.transaction {
+            Some(row) => of_transactions.entry(row).or_default().push(alert),
+            None => of_profiles.push(alert),
         }
     }
     (of_transactions, of_profiles)

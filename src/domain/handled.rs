@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 
 use super::{
-    alert::{Alert, AlertState, Handling, SnoozeEnd},
+    alert::{Alert, AlertState, HandlingKind, SnoozeEnd},
     people, span, text,
 };
 
@@ -26,16 +26,16 @@ pub(crate) fn handling_sentence(
         Some(author) => format!("{} ", text::clean(author)),
     };
     let verb = |verb: &str, alone: &str| if who.is_empty() { alone.to_owned() } else { format!("{who}{verb} this") };
-    Some(match handling {
-        Handling::Acknowledged(acknowledgement) => {
-            let note = acknowledgement.note.as_deref().map(text::clean).filter(|note| !note.is_empty());
+    Some(match &handling.kind {
+        HandlingKind::Acknowledged(note) => {
+            let note = note.as_deref().map(text::clean).filter(|note| !note.is_empty());
             let note = note.map_or_else(String::new, |note| format!(": \"{note}\""));
-            let ago = span::short(span::between(acknowledgement.at, now));
+            let ago = span::short(span::between(handling.at, now));
             format!("{} {ago} ago{note}.", verb("acknowledged", "Acknowledged"))
         }
-        Handling::Snoozed(snoozed) => {
-            let until = match snoozed.until {
-                SnoozeEnd::Until(moment) => write_time(moment),
+        HandlingKind::Snoozed(until) => {
+            let until = match until {
+                SnoozeEnd::Until(moment) => write_time(*moment),
                 SnoozeEnd::Change => "the status changes".to_owned(),
             };
             format!("{} until {until}.", verb("snoozed", "Snoozed"))
@@ -55,22 +55,23 @@ pub(crate) fn action_sentence(handled: Option<&str>, act: &str) -> String {
 mod tests {
     use super::*;
     use crate::domain::{
-        alert::{Acknowledgement, AlertSubject, Rule, Snoozed},
+        alert::{Handling, Rule},
         fixtures::{self, at},
     };
 
     fn alert(rule: Rule, handling: Option<Handling>) -> Alert {
-        Alert { handling, ..fixtures::alert(rule, AlertSubject::Profile) }
+        Alert { handling, ..fixtures::alert(rule, None) }
     }
 
     fn acknowledged(author: Option<&str>, note: Option<&str>) -> Option<Handling> {
         let [author, note] = [author, note].map(|text| text.map(str::to_owned));
-        Some(Handling::Acknowledged(Acknowledgement { at: at(60), note, author }))
+        Some(Handling { at: at(60), author, kind: HandlingKind::Acknowledged(note) })
     }
 
     #[test]
     fn the_advice_names_who_handles_the_transaction_since_when_and_the_note() {
-        let snoozed = |until| Some(Handling::Snoozed(Snoozed { at: at(60), until, author: Some("Ana".into()) }));
+        let author = Some("Ana".to_owned());
+        let snoozed = |until| Some(Handling { at: at(60), author: author.clone(), kind: HandlingKind::Snoozed(until) });
         let table = [
             (acknowledged(Some("Zoë"), Some("asked\u{7} them")), "Zoë acknowledged this 9m ago: \"asked them\"."),
             (acknowledged(Some("Ana via support"), None), "You acknowledged this 9m ago."),

@@ -23,6 +23,7 @@ pub(crate) mod histogram;
 pub(crate) mod ids;
 pub(crate) mod link;
 pub(crate) mod missing_fields;
+pub(crate) mod named;
 pub(crate) mod need;
 pub(crate) mod notification;
 pub(crate) mod observation;

@@ -2,66 +2,48 @@
 
 use serde::{Deserialize, Serialize};
 
-/// How the dashboard asks the terminal to show a desktop notification.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum NotificationMode {
-    /// By the escape sequence that the terminal is known to support.
-    #[default]
-    Auto,
-    /// Not at all.
-    Off,
-    /// By OSC 9.
-    Osc9,
-    /// By OSC 777.
-    Osc777,
-    /// By OSC 99.
-    Osc99,
-}
+use super::named::named;
 
-impl NotificationMode {
-    /// Returns the name in the config file.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Auto => "auto",
-            Self::Off => "off",
-            Self::Osc9 => "osc9",
-            Self::Osc777 => "osc777",
-            Self::Osc99 => "osc99",
-        }
+named! {
+    /// How the dashboard asks the terminal to show a desktop notification.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum NotificationMode: name {
+        /// By the escape sequence that the terminal is known to support.
+        #[default]
+        Auto "auto",
+        /// Not at all.
+        Off "off",
+        /// By OSC 9.
+        Osc9 "osc9",
+        /// By OSC 777.
+        Osc777 "osc777",
+        /// By OSC 99.
+        Osc99 "osc99",
     }
 }
 
-/// An event that the notification channels can send.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum NotifiedEvent {
-    /// A transaction settled.
-    Settled,
-    /// The status of a transaction changed.
-    StatusChanged,
-    /// An alert was raised.
-    AlertRaised,
-    /// An alert flaps.
-    AlertFlapping,
-    /// An alert was cleared.
-    AlertCleared,
+named! {
+    /// An event that the notification channels can send.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum NotifiedEvent: name {
+        /// A transaction settled.
+        Settled "settled",
+        /// The status of a transaction changed.
+        StatusChanged "status_changed",
+        /// An alert was raised.
+        AlertRaised "alert_raised",
+        /// An alert flaps.
+        AlertFlapping "alert_flapping",
+        /// An alert was cleared.
+        AlertCleared "alert_cleared",
+    }
 }
 
 impl NotifiedEvent {
     /// The events that are sent unless the settings choose others.
     pub(crate) const DEFAULT: [Self; 3] = [Self::AlertRaised, Self::AlertFlapping, Self::AlertCleared];
-
-    /// Returns the name of the event, as in `watch --json` and in the config file.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Settled => "settled",
-            Self::StatusChanged => "status_changed",
-            Self::AlertRaised => "alert_raised",
-            Self::AlertFlapping => "alert_flapping",
-            Self::AlertCleared => "alert_cleared",
-        }
-    }
 }
 
 /// The position of a notification channel in the change feed.

@@ -62,6 +62,12 @@ impl ChainVerdict {
         }
     }
 
+    /// Returns the other chain on which the transaction was found.
+    pub fn elsewhere(&self) -> Option<&ChainId> {
+        let Self::Elsewhere(chain) = self else { return None };
+        Some(chain)
+    }
+
     /// Returns the block, if the transaction was mined.
     pub fn mined(&self) -> Option<&Mined> {
         match self {
@@ -118,15 +124,7 @@ impl ChainReading {
     /// Returns the sender and the nonce, if the chain has known the transaction. The nonce on another chain says
     /// nothing.
     pub fn sender(&self) -> Option<(&str, u64)> {
-        match self.verdict {
-            ChainVerdict::Elsewhere(_) => None,
-            ChainVerdict::Succeeded(_)
-            | ChainVerdict::Reverted(_)
-            | ChainVerdict::Pending
-            | ChainVerdict::Dropped
-            | ChainVerdict::Unknown(_)
-            | ChainVerdict::CannotBeAsked(_) => self.from.as_deref().zip(self.nonce),
-        }
+        self.from.as_deref().zip(self.nonce).filter(|_| self.verdict.elsewhere().is_none())
     }
 }
 

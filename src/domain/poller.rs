@@ -7,50 +7,36 @@ use std::{fmt, time::Duration};
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::{Deserialize, Serialize};
 
-use super::{need::Need, span, text};
+use super::{named::named, need::Need, span, text};
 
 /// How far the clocks of a team's machines may differ.
 const MAX_CLOCK_DIFFERENCE: TimeDelta = TimeDelta::minutes(10);
 
-/// The present state of a poller.
-///
-/// The names are a contract: they occur in stores and in every `--json` output.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum PollerHealth {
-    /// Polls, and the service answers.
-    Live,
-    /// Polls nothing until a moment that a person set.
-    Paused,
-    /// Sends nothing for a while after a 429.
-    Throttled,
-    /// Probes a service that can't be reached.
-    Unreachable,
-    /// Probes a service that refuses the integrator ID.
-    Unauthorized,
-    /// The poller ended.
-    Stopped,
-    /// Waits for another process that holds the poller's lock and reports nothing.
-    Waiting,
-    /// No name, or a name of another version of hoptop.
-    #[default]
-    #[serde(other)]
-    Unknown,
-}
-
-impl PollerHealth {
-    /// Returns the name in stores, in JSON and on screen.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Live => "live",
-            Self::Paused => "paused",
-            Self::Throttled => "throttled",
-            Self::Unreachable => "unreachable",
-            Self::Unauthorized => "unauthorized",
-            Self::Stopped => "stopped",
-            Self::Waiting => "waiting",
-            Self::Unknown => "unknown",
-        }
+named! {
+    /// The present state of a poller.
+    ///
+    /// The names are a contract: they occur in stores and in every `--json` output.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum PollerHealth: name {
+        /// Polls, and the service answers.
+        Live "live",
+        /// Polls nothing until a moment that a person set.
+        Paused "paused",
+        /// Sends nothing for a while after a 429.
+        Throttled "throttled",
+        /// Probes a service that can't be reached.
+        Unreachable "unreachable",
+        /// Probes a service that refuses the integrator ID.
+        Unauthorized "unauthorized",
+        /// The poller ended.
+        Stopped "stopped",
+        /// Waits for another process that holds the poller's lock and reports nothing.
+        Waiting "waiting",
+        /// No name, or a name of another version of hoptop.
+        #[default]
+        #[serde(other)]
+        Unknown "unknown",
     }
 }
 

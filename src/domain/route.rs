@@ -5,31 +5,25 @@
 
 use super::{
     ids::{ChainId, TxHash},
+    named::named,
     record::{ChainSide, chain_name},
     status::RouterStatus,
     transaction::Transaction,
 };
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum RouteKind {
-    /// Source and destination are the same chain.
-    SameChain,
-    /// Bridged; a bridge explorer tracks the transfer.
-    Bridged,
-    /// Filled by a solver. If the route fails, the funds return on the source chain.
-    Intents,
+named! {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub(crate) enum RouteKind: name {
+        /// Source and destination are the same chain.
+        SameChain "same_chain",
+        /// Bridged; a bridge explorer tracks the transfer.
+        Bridged "bridged",
+        /// Filled by a solver. If the route fails, the funds return on the source chain.
+        Intents "intents",
+    }
 }
 
 impl RouteKind {
-    /// Returns the name in JSON.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::SameChain => "same_chain",
-            Self::Bridged => "bridged",
-            Self::Intents => "intents",
-        }
-    }
-
     /// Returns the type of the transfer, in words.
     pub(crate) fn transfer_type(self) -> &'static str {
         match self {

@@ -7,17 +7,19 @@ use std::{collections::BTreeMap, ops::AddAssign};
 
 use chrono::{DateTime, Datelike, IsoWeek, Utc};
 
-use super::{deadline::Deadline, duration_stats::RouteKey};
+use super::{deadline::Deadline, duration_stats::RouteKey, named::named};
 
-/// Whether a transfer ended within its deadline.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeadlineResult {
-    /// An answer within the deadline showed the end.
-    Met,
-    /// An answer after the deadline showed the transfer still under way.
-    Missed,
-    /// No answer shows on which side of the deadline the end was.
-    Unknown,
+named! {
+    /// Whether a transfer ended within its deadline.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum DeadlineResult: name {
+        /// An answer within the deadline showed the end.
+        Met "met",
+        /// An answer after the deadline showed the transfer still under way.
+        Missed "missed",
+        /// No answer shows on which side of the deadline the end was.
+        Unknown "unknown",
+    }
 }
 
 impl DeadlineResult {
@@ -37,15 +39,6 @@ impl DeadlineResult {
         }
         let is_known = |end| !deadline.is_from_first_seen && (deadline.submitted..=deadline.at).contains(&end);
         ended_at.map(|end| if is_known(end) { Self::Met } else { Self::Unknown })
-    }
-
-    /// Returns the name in metrics.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Met => "met",
-            Self::Missed => "missed",
-            Self::Unknown => "unknown",
-        }
     }
 }
 
@@ -67,11 +60,15 @@ impl ServiceLevel {
         (known > 0).then(|| self.met as f64 / known as f64)
     }
 
-    /// Returns the share as a sentence's part: `97 % of 120 settled within their deadline (3 unknown)`; `None` if it is
-    /// known for none.
+    /// Returns the share as a sentence's part: `97 % of 120 that settled or passed their deadline (3 unknown)`; `None` if
+    /// it is known for none.
     pub(crate) fn sentence(self) -> Option<String> {
         let unknown = if self.unknown > 0 { format!(" ({} unknown)", self.unknown) } else { String::new() };
-        Some(format!("{} of {} settled within their deadline{unknown}", self.percent()?, self.met + self.missed))
+        Some(format!(
+            "{} of {} that settled or passed their deadline{unknown}",
+            self.percent()?,
+            self.met + self.missed
+        ))
     }
 
     /// Returns the share in whole per cent, rounded down: 100 only if none missed its deadline.
@@ -189,7 +186,7 @@ mod tests {
         assert_eq!((level.share(), level.percent().as_deref()), (Some(0.999), Some("99 %")));
         let counted = |met| ServiceLevel { met, missed: 100 - met, unknown: 0 }.percent().unwrap();
         assert_eq!([29, 57, 58].map(counted), ["29 %", "57 %", "58 %"]);
-        let sentence = "99 % of 1000 settled within their deadline (50 unknown)";
+        let sentence = "99 % of 1000 that settled or passed their deadline (50 unknown)";
         assert_eq!(level.sentence().as_deref(), Some(sentence));
         assert_eq!(ServiceLevel { unknown: 3, ..ServiceLevel::default() }.percent(), None);
         assert_eq!(ServiceLevel { met: 2, ..ServiceLevel::default() }.percent().as_deref(), Some("100 %"));

@@ -11,6 +11,9 @@ const MINUTE: u64 = 60;
 const HOUR: u64 = 60 * MINUTE;
 const DAY: u64 = 24 * HOUR;
 
+/// The units, the longest first: the letter, the seconds, and the shortest duration in seconds that [`short`] writes in it.
+const UNITS: [(char, u64, u64); 4] = [('d', DAY, 2 * DAY), ('h', HOUR, HOUR), ('m', MINUTE, MINUTE), ('s', 1, 0)];
+
 /// Returns the time from `earlier` to `later`; zero if `earlier` is later.
 pub(crate) fn between(earlier: DateTime<Utc>, later: DateTime<Utc>) -> Duration {
     (later - earlier).to_std().unwrap_or_default()
@@ -18,32 +21,24 @@ pub(crate) fn between(earlier: DateTime<Utc>, later: DateTime<Utc>) -> Duration 
 
 /// Returns a duration in one unit, rounded down, for a narrow column: `12s`, `38m`, `7h`, `3d`.
 pub(crate) fn short(span: Duration) -> String {
-    match span.as_secs() {
-        seconds if seconds < MINUTE => format!("{seconds}s"),
-        seconds if seconds < HOUR => format!("{}m", seconds / MINUTE),
-        seconds if seconds < 2 * DAY => format!("{}h", seconds / HOUR),
-        seconds => format!("{}d", seconds / DAY),
-    }
+    let (letter, unit) = unit(span);
+    format!("{}{letter}", span.as_secs() / unit)
 }
 
 /// Returns a duration in one unit, rounded to the nearest: for a measured duration. Ages are rounded down ([`short`]).
 pub(crate) fn nearest(span: Duration) -> String {
-    short(span.saturating_add(Duration::from_secs(unit(span) / 2)))
+    short(span.saturating_add(Duration::from_secs(unit(span).1 / 2)))
 }
 
 /// Returns a duration in one unit, rounded up: for an upper bound.
 pub(crate) fn short_at_most(span: Duration) -> String {
-    short(span.saturating_add(Duration::from_secs(unit(span).saturating_sub(1))))
+    short(span.saturating_add(Duration::from_secs(unit(span).1 - 1)))
 }
 
-/// Returns the seconds of the unit in which [`short`] writes a duration.
-fn unit(span: Duration) -> u64 {
-    match span.as_secs() {
-        seconds if seconds < MINUTE => 1,
-        seconds if seconds < HOUR => MINUTE,
-        seconds if seconds < 2 * DAY => HOUR,
-        _ => DAY,
-    }
+/// Returns the letter and the seconds of the unit in which [`short`] writes a duration.
+fn unit(span: Duration) -> (char, u64) {
+    let fits = UNITS.into_iter().find(|(.., from)| span.as_secs() >= *from);
+    fits.map_or(('s', 1), |(letter, seconds, _)| (letter, seconds))
 }
 
 /// Returns a duration in two units, for a sentence: `12s`, `8m 02s`, `1h 05m`, `3d 04h`.
@@ -61,13 +56,7 @@ pub(crate) fn long(span: Duration) -> String {
 pub(crate) fn parse(text: &str) -> Result<Duration, String> {
     let wrong = || format!("`{text}` is not a duration; write it as 90s, 30m or 2h");
     let text = text.trim();
-    let unit = match text.chars().last() {
-        Some('s') => 1,
-        Some('m') => MINUTE,
-        Some('h') => HOUR,
-        Some('d') => DAY,
-        _ => return Err(wrong()),
-    };
+    let (_, unit, _) = UNITS.into_iter().find(|(letter, ..)| text.ends_with(*letter)).ok_or_else(wrong)?;
     let number: f64 = text.get(..text.len() - 1).and_then(|digits| digits.parse().ok()).ok_or_else(wrong)?;
     /// Longer than any person waits, and short enough for every clock.
     const MAX_SPAN: Duration = Duration::from_secs(3_650 * DAY);
@@ -83,12 +72,13 @@ pub(crate) fn parse_time(text: &str) -> Result<DateTime<Utc>, String> {
     const EARLIEST: i64 = 100_000_000;
     let text = text.trim();
     let wrong = || format!("`{text}` is not a time; write it as 2026-11-20T13:48:00Z or in Unix seconds");
+    let too_early = || format!("`{text}` is too early for Unix seconds; leave the time out if it isn't known");
     match text.parse::<i64>() {
         Ok(seconds) if (EARLIEST..LATEST).contains(&seconds) => DateTime::from_timestamp(seconds, 0).ok_or_else(wrong),
         Ok(seconds) if seconds >= LATEST => {
             Err(format!("`{text}` is too large for Unix seconds; if it is milliseconds, divide it by 1000"))
         }
-        Ok(_) => Err(wrong()),
+        Ok(_) => Err(too_early()),
         Err(_) if text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') => {
             let seconds = text.parse::<f64>().ok().filter(|seconds| (EARLIEST as f64..LATEST as f64).contains(seconds));
             let milliseconds = seconds.map(|seconds| (seconds * 1_000.0).round() as i64);

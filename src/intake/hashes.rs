@@ -18,11 +18,16 @@ pub(super) fn hex_digits(text: &str) -> Option<&str> {
     text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")).filter(|digits| is_hex(digits))
 }
 
-/// Returns a sentence if a hash has an unusual length: on chains with numeric IDs a whole hash has 64 digits. The
-/// service may still accept it.
-pub(crate) fn length_warning(hash: &TxHash, from: &ChainId) -> Option<String> {
+/// Returns a sentence if a hash looks wrong: it has characters that no known kind of hash has, or, on a chain with a
+/// numeric ID, not 64 hexadecimal digits. The service may still accept it.
+pub(crate) fn hash_warning(hash: &TxHash, from: &ChainId) -> Option<String> {
+    let text = hash.as_str();
+    let is_unusual = |letter: &char| !letter.is_ascii_alphanumeric() && !matches!(letter, '-' | '_');
+    if let Some(letter) = text.chars().find(is_unusual) {
+        return Some(format!("the hash has `{letter}` in it; check that it was copied without other text"));
+    }
     let is_numbered = from.as_str().bytes().all(|byte| byte.is_ascii_digit());
-    let found = hex_digits(hash.as_str()).map(str::len).filter(|digits| *digits != 64 && is_numbered)?;
+    let found = hex_digits(text).map(str::len).filter(|digits| *digits != 64 && is_numbered)?;
     Some(format!("the hash has {found} hexadecimal digits; a complete hash has 64"))
 }
 

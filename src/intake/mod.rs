@@ -28,7 +28,6 @@ use std::{
     collections::BTreeMap,
     fmt,
     io::{self, Read},
-    ops::ControlFlow,
 };
 
 use chrono::{DateTime, Utc};
@@ -43,7 +42,7 @@ use fields::RawRow;
 pub(crate) use fields::{Field, FieldError};
 pub(crate) use formula::escape_formula;
 pub(crate) use gzip::{is_gzip, unpacking_reader};
-pub(crate) use hashes::{is_hash, length_warning};
+pub(crate) use hashes::{hash_warning, is_hash};
 pub(crate) use lines::{LineReader, LineResult};
 pub(crate) use paste::PasteOrigin;
 pub use paste::{PasteFinding, PastedContent, parse_paste};
@@ -237,12 +236,8 @@ pub fn read(bytes: &[u8], options: &ReadOptions) -> Result<ParsedFile, Vec<LineE
         ReadError::Input(fault) => refusal(fault.to_string()),
         ReadError::Callback(fault) => refusal(fault.to_string()),
     })?;
-    let mut transactions = Vec::new();
-    let keep = &mut |new: NewTransaction| {
-        transactions.push(new);
-        ControlFlow::Continue(())
-    };
-    batch.for_each(keep).map_err(|fault| refusal(fault.to_string()))?;
+    let rows: Result<_, SpoolError> = batch.transactions().and_then(Iterator::collect);
+    let transactions = rows.map_err(|fault| refusal(fault.to_string()))?;
     Ok(ParsedFile { transactions, warnings })
 }
 

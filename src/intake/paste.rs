@@ -5,9 +5,12 @@
 
 use std::collections::HashMap;
 
+use serde::de::IgnoredAny;
+
 use crate::domain::{
     chains::{self, ChainError},
     ids::{ChainId, TxHash},
+    named::named,
     text::{clean, is_dropped},
     transaction::NewTransaction,
 };
@@ -35,37 +38,24 @@ pub struct PasteFinding {
     pub content: PastedContent,
 }
 
-/// The kind of text that a line of a paste was read as.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PasteOrigin {
-    /// A row of CSV, with a header or without.
-    Row,
-    /// A JSON object.
-    Object,
-    /// A response body of the status endpoint.
-    Record,
-    /// The answer to a route request.
-    Route,
-    /// A request to the status endpoint, such as a curl command.
-    Request,
-    /// A link to a block explorer.
-    Link,
-    /// Other text.
-    Text,
-}
-
-impl PasteOrigin {
-    /// Returns the description that the dashboard shows.
-    pub fn label(self) -> &'static str {
-        match self {
-            Self::Row => "a row of CSV",
-            Self::Object => "a JSON object",
-            Self::Record => "a status record of the service",
-            Self::Route => "a route of the service",
-            Self::Request => "a request to the status endpoint",
-            Self::Link => "a link",
-            Self::Text => "text",
-        }
+named! {
+    /// The kind of text that a line of a paste was read as.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum PasteOrigin: label {
+        /// A row of CSV, with a header or without.
+        Row "a row of CSV",
+        /// A JSON object.
+        Object "a JSON object",
+        /// A response body of the status endpoint.
+        Record "a status record of the service",
+        /// The answer to a route request.
+        Route "a route of the service",
+        /// A request to the status endpoint, such as a curl command.
+        Request "a request to the status endpoint",
+        /// A link to a block explorer.
+        Link "a link",
+        /// Other text.
+        Text "text",
     }
 }
 
@@ -157,7 +147,7 @@ fn read_document(text: &str, options: &ReadOptions) -> Option<Vec<PasteFinding>>
         return Some(vec![PasteFinding { line: 1, origin, content: content_of_row(&row, options) }]);
     }
     let mut found = Vec::new();
-    let mut any_row = false;
+    let (mut any_row, mut any_bad) = (false, false);
     let origin = if matches!(first, '[' | '{') { PasteOrigin::Object } else { PasteOrigin::Row };
     let sink = &mut |event: ParseEvent| {
         let (position, content) = match event {
@@ -165,7 +155,10 @@ fn read_document(text: &str, options: &ReadOptions) -> Option<Vec<PasteFinding>>
                 any_row = true;
                 (position, content_of_row(row, options))
             }
-            ParseEvent::Bad(position, reason) => (position, PastedContent::Nothing { reason, part: None }),
+            ParseEvent::Bad(position, reason) => {
+                any_bad = true;
+                (position, PastedContent::Nothing { reason, part: None })
+            }
             ParseEvent::UnknownColumn(_) => return Ok(()),
         };
         found.push(PasteFinding { line: line_number(position), origin, content });
@@ -181,6 +174,11 @@ fn read_document(text: &str, options: &ReadOptions) -> Option<Vec<PasteFinding>>
         _ if has_header => csv::read(&source, sink),
         _ => return None,
     };
+    // Objects among rows or sentences are read line by line.
+    let is_text = |line: &str| line.trim_start().starts_with(char::is_alphanumeric);
+    if first == '{' && any_bad && text.lines().any(is_text) {
+        return None;
+    }
     (read.is_ok() && (any_row || (has_header && !matches!(first, '[' | '{')))).then_some(found)
 }
 
@@ -197,10 +195,24 @@ fn read_lines(text: &str, options: &ReadOptions) -> Vec<PasteFinding> {
         let row = parse_row(text.trim(), options).map(|row| (PasteOrigin::Row, row));
         match row.or_else(|| Some((PasteOrigin::Request, request::read(&text)?))) {
             Some((origin, row)) => found.push(PasteFinding { line, origin, content: content_of_row(&row, options) }),
-            None => found.extend(find_in_text(line, &text, options)),
+            None => {
+                let objects = read_object(line, &text, options);
+                found.extend(objects.unwrap_or_else(|| find_in_text(line, &text, options)));
+            }
         }
     }
     found
+}
+
+/// Returns the transaction of the first JSON object in a line of text; `None` if the object names none.
+fn read_object(line: usize, text: &str, options: &ReadOptions) -> Option<Vec<PasteFinding>> {
+    let (_, after) = text.split_at_checked(text.find('{')?)?;
+    let mut objects = serde_json::Deserializer::from_str(after).into_iter::<IgnoredAny>();
+    objects.next()?.ok()?;
+    let mut found = read_document(after.get(..objects.byte_offset())?, options)?;
+    found.retain(|pasted| !matches!(pasted.content, PastedContent::Nothing { .. }));
+    found.iter_mut().for_each(|pasted| pasted.line = line);
+    (!found.is_empty()).then_some(found)
 }
 
 /// Returns the lines that aren't blank, with their numbers. A line that ends with a backslash is joined with the next

@@ -8,12 +8,11 @@ use std::{
     fs::File,
     hash::{BuildHasher, RandomState},
     io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write},
-    mem,
-    ops::ControlFlow,
+    iter, mem,
 };
 
 use crate::domain::{
-    batch::{Batch, SpoolError},
+    batch::{Batch, BatchRows, SpoolError},
     ids::TxHash,
     transaction::NewTransaction,
 };
@@ -138,18 +137,22 @@ impl Batch for ImportSpool {
         self.by_hash.len() as u64
     }
 
-    fn for_each(&self, visit: &mut dyn FnMut(NewTransaction) -> ControlFlow<()>) -> Result<(), SpoolError> {
+    fn transactions(&self) -> Result<BatchRows<'_>, SpoolError> {
         let mut file = BufReader::with_capacity(1 << 16, self.file.get_ref());
         file.rewind()?;
         let (mut start, mut row, mut replaced) = (0, Vec::new(), self.replaced.iter().peekable());
-        while start < self.length {
-            read_row(&mut file, &mut row)?;
-            if replaced.next_if_eq(&&start).is_none() && visit(decode_row(&row)?.1).is_break() {
-                break;
+        let mut next = move || -> Result<Option<NewTransaction>, SpoolError> {
+            while start < self.length {
+                read_row(&mut file, &mut row)?;
+                let is_replaced = replaced.next_if_eq(&&start).is_some();
+                start += (LENGTH_BYTES + row.len()) as u64;
+                if !is_replaced {
+                    return Ok(Some(decode_row(&row)?.1));
+                }
             }
-            start += (LENGTH_BYTES + row.len()) as u64;
-        }
-        Ok(())
+            Ok(None)
+        };
+        Ok(Box::new(iter::from_fn(move || next().transpose())))
     }
 }
 
@@ -190,12 +193,7 @@ mod tests {
         let mut pairs = Vec::new();
         batch.drop_duplicates(&mut |Duplicate { earlier, later, .. }| pairs.push([earlier, later])).unwrap();
         assert_eq!(pairs, [["a", "a again"], ["b", "b again"], ["a again", "a at last"]]);
-        let mut rows = Vec::new();
-        let take = &mut |new: NewTransaction| {
-            rows.push(new.params.transaction_id);
-            ControlFlow::Continue(())
-        };
-        batch.for_each(take).unwrap();
+        let rows: Vec<_> = batch.transactions().unwrap().map(|new| new.unwrap().params.transaction_id).collect();
         assert_eq!(rows, [2, 1, 3].map(|number| fixtures::new(number).params.transaction_id));
     }
 }

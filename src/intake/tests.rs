@@ -1,6 +1,6 @@
 //! Tests of the import and paste readers: tables of inputs and their expected results.
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 use chrono::{DateTime, Offset, TimeDelta, Utc};
 use proptest::prelude::*;
@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use crate::domain::{
     deadline::MAX_ESTIMATE,
     fixtures,
-    ids::ChainId,
+    ids::{ChainId, TxHash},
     reply::{Audience, ReplyTemplates, write_reply},
     text::{self, clean},
     transaction::{NewTransaction, TransactionParams},
@@ -46,7 +46,7 @@ fn each_supported_file_layout_gives_the_same_transaction() {
         "{\n  \"transactionId\": \"0xabcdef\", \"fromChainId\": \"42161\",\n \"toChainId\": 8453, \"quoteId\": \"q\"\n}\n",
     ];
     let mut params = fixtures::params(1);
-    (params.transaction_id, params.quote_id) = (crate::domain::ids::TxHash::new("0xabcdef"), "q".into());
+    (params.transaction_id, params.quote_id) = (TxHash::new("0xabcdef"), "q".into());
     for text in table {
         let batch = batch(text);
         assert_eq!(batch.transactions, [NewTransaction::from(params.clone())], "{text}");
@@ -587,6 +587,33 @@ fn most_complete_line_about_a_transaction_wins() {
         matches!((&found[1].1, &found[3].1), (PastedContent::Complete { .. }, PastedContent::Complete { .. })),
         "{found:?}"
     );
+}
+
+#[test]
+fn objects_are_read_among_sentences_rows_and_commands() {
+    let [own, other] = [hash(), format!("0x{:064x}", 7)];
+    let object = format!(r#"{{"transactionId":"{own}","fromChainId":"8453","toChainId":"1","quoteId":"q88"}}"#);
+    let row = format!("{other},42161,8453,q77");
+    for text in [
+        format!("Hello, my transfer is lost. Record:\n{object}\n{row}\nThanks, Ana"),
+        format!("Hi team, please check {object} thanks\n{row}"),
+        format!("{object}\nThanks, Ana\n{row}"),
+        format!("{row}\n{object}"),
+    ] {
+        let complete = pasted(&text).into_iter().filter_map(|(_, found)| match found {
+            PastedContent::Complete { new, .. } => Some(new.params.transaction_id.to_string()),
+            _ => None,
+        });
+        assert_eq!(complete.collect::<BTreeSet<_>>(), BTreeSet::from([own.clone(), other.clone()]), "{text}");
+    }
+}
+
+#[test]
+fn hash_that_looks_wrong_has_a_warning() {
+    let warning = |text: &str| hash_warning(&TxHash::new(text), &ChainId::new("1")).unwrap_or_default();
+    assert_eq!([&*hash(), "5HopSolanaSignature7", "5Hop_30-100"].map(warning), ["", "", ""]);
+    assert_eq!(warning("0xabc"), "the hash has 3 hexadecimal digits; a complete hash has 64");
+    assert!(warning(&format!("{},", hash())).starts_with("the hash has `,` in it"));
 }
 
 #[test]

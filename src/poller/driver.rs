@@ -30,7 +30,7 @@ use crate::{
     budget::{Budget, SlotPermit},
     clock::{MonotonicTime, Now},
     domain::{
-        alert::{Alert, AlertSubject, Rule},
+        alert::{Alert, Rule},
         change::ChangeKind,
         ids::RowId,
         need::Need,
@@ -205,7 +205,7 @@ impl<T: ServiceTransport> PollerDriver<T> {
             driver.unrecorded.add(moment);
         }
         let alerts = driver.read(|reader| reader.alerts(AlertQuery::OfProfiles)).await?;
-        let own = |alert: &&Alert| alert.subject == AlertSubject::Profile && alert.profile == driver.setup.profile;
+        let own = |alert: &&Alert| alert.transaction.is_none() && alert.profile == driver.setup.profile;
         let own: Vec<Rule> = alerts.iter().filter(own).map(|alert| alert.rule).collect();
         driver.core.health.has_earlier_problem = own.iter().any(|rule| rule.is_outage());
         driver.shortage = Shortage::new(own.contains(&Rule::BudgetShort));

@@ -10,7 +10,7 @@ use chrono::{DateTime, FixedOffset, Utc};
 use super::glyphs::Glyphs;
 use crate::domain::{
     advice,
-    alert::{self, Alert, AlertState, Handling, Rule, Severity, SnoozeEnd, Urgency},
+    alert::{self, Alert, AlertState, Handling, HandlingKind, Rule, Severity, SnoozeEnd, Urgency},
     chains,
     change::{Change, ChangeKind},
     people,
@@ -25,8 +25,9 @@ use crate::domain::{
 /// Returns how long the condition of an alert holds, or held until the alert was cleared; with a plus if it may hold for
 /// longer.
 pub(crate) fn condition_lasted<R>(alert: &Alert, tx: Option<&Transaction<R>>, now: DateTime<Utc>) -> String {
-    let lasted = span::between(advice::condition_began(alert, tx), alert.cleared_at.unwrap_or(now));
-    format!("{}{}", span::short(lasted), if advice::may_be_older(alert.rule) { "+" } else { "" })
+    let (began, may_be_older) = advice::condition_began(alert, tx);
+    let lasted = span::between(began, alert.cleared_at.unwrap_or(now));
+    format!("{}{}", span::short(lasted), if may_be_older { "+" } else { "" })
 }
 
 /// Returns the mark of a severity; empty without an alert.
@@ -84,14 +85,13 @@ pub(crate) fn alert_state(alert: &Alert, now: DateTime<Utc>, zone: FixedOffset) 
     let by = people::author_suffix(alert.handling.as_ref().and_then(Handling::author));
     let words = match (state, &alert.handling) {
         (AlertState::Cleared, _) => alert.cleared_at.map_or_else(|| word.into(), |at| format!("{word} {}", ago(at))),
-        (AlertState::Acknowledged, Some(Handling::Acknowledged(acknowledgement))) => {
-            let note =
-                acknowledgement.note.as_ref().map_or_else(String::new, |note| format!(": {}", text::clean(note)));
+        (AlertState::Acknowledged, Some(Handling { at, kind: HandlingKind::Acknowledged(note), .. })) => {
+            let note = note.as_ref().map_or_else(String::new, |note| format!(": {}", text::clean(note)));
             let comma = if by.is_empty() { "" } else { "," };
-            format!("{word}{by}{comma} {}{note}", ago(acknowledgement.at))
+            format!("{word}{by}{comma} {}{note}", ago(*at))
         }
-        (AlertState::Snoozed, Some(Handling::Snoozed(snoozed))) => match snoozed.until {
-            SnoozeEnd::Until(moment) => format!("{word}{by} until {}", span::clock_time(moment, now, zone)),
+        (AlertState::Snoozed, Some(Handling { kind: HandlingKind::Snoozed(until), .. })) => match until {
+            SnoozeEnd::Until(moment) => format!("{word}{by} until {}", span::clock_time(*moment, now, zone)),
             SnoozeEnd::Change => format!("{word}{by} until the status changes"),
         },
         _ => word.into(),
@@ -255,7 +255,7 @@ mod tests {
 
     use super::*;
     use crate::domain::{
-        alert::{Acknowledgement, AlertSubject, Rule, Snoozed},
+        alert::Rule,
         filter::{Filter, testing::FilterInput},
         fixtures::{self, at},
     };
@@ -333,15 +333,16 @@ mod tests {
     }
 
     fn alert(rule: Rule, handling: Option<Handling>) -> Alert {
-        Alert { handling, ..fixtures::alert(rule, AlertSubject::Profile) }
+        Alert { handling, ..fixtures::alert(rule, None) }
     }
 
     #[test]
     fn alert_state_is_shown_in_words() {
         let acknowledgement = |note: Option<&str>| {
-            Some(Handling::Acknowledged(Acknowledgement { at: at(60), note: note.map(str::to_owned), author: None }))
+            let kind = HandlingKind::Acknowledged(note.map(str::to_owned));
+            Some(Handling { at: at(60), author: None, kind })
         };
-        let snoozed = |until| Some(Handling::Snoozed(Snoozed { at: at(60), until, author: None }));
+        let snoozed = |until| Some(Handling { at: at(60), author: None, kind: HandlingKind::Snoozed(until) });
         let table = [
             (None, "firing"),
             (acknowledgement(None), "acknowledged 9m ago"),
@@ -362,11 +363,10 @@ mod tests {
 
     #[test]
     fn handled_alert_names_the_person() {
-        let author = || Some("Ana\u{7}".to_owned());
-        let acknowledgement = Acknowledgement { at: at(60), note: Some("asked".into()), author: author() };
-        let snoozed = |until| Handling::Snoozed(Snoozed { at: at(60), until, author: author() });
+        let handled = |kind| Handling { at: at(60), author: Some("Ana\u{7}".into()), kind };
+        let snoozed = |until| handled(HandlingKind::Snoozed(until));
         let table = [
-            (Handling::Acknowledged(acknowledgement), "acknowledged by Ana, 9m ago: asked"),
+            (handled(HandlingKind::Acknowledged(Some("asked".into()))), "acknowledged by Ana, 9m ago: asked"),
             (snoozed(SnoozeEnd::Change), "snoozed by Ana until the status changes"),
             (snoozed(SnoozeEnd::Until(at(3_600))), "snoozed by Ana until 01:00 UTC"),
             (snoozed(SnoozeEnd::Until(at(600))), "firing"),
@@ -378,7 +378,7 @@ mod tests {
 
     #[test]
     fn an_acknowledged_alert_has_its_mark_in_brackets_unless_something_else_fires() {
-        let acknowledged = || Some(Handling::Acknowledged(Acknowledgement { at: at(0), note: None, author: None }));
+        let acknowledged = || Some(Handling { at: at(0), author: None, kind: HandlingKind::Acknowledged(None) });
         assert_eq!(urgency_mark(&[]), "");
         assert_eq!(urgency_mark(&[alert(Rule::Overdue, acknowledged())]), "(!!)");
         assert_eq!(

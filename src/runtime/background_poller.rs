@@ -54,7 +54,8 @@ impl RunningPollers {
         Ok(Self::start_after(clients, begin, SuspendHandler::listen()?, store, clock))
     }
 
-    /// Like `start`, but polls only after `begin` resolves, and suspends the process as `suspension` requests.
+    /// Like `start`, but polls only after `begin` resolves, and suspends the process as `suspension` requests. Without
+    /// clients it only does the latter.
     pub(crate) fn start_after(
         clients: Vec<(ServiceClient, PollerOptions<'_>)>,
         begin: impl Future<Output = ()> + Send + 'static,
@@ -113,7 +114,7 @@ async fn poll_until_stopped(
             tokio::select! {
                 biased;
                 () = halted.clone() => Ok(()),
-                () = begin.clone() => {
+                () = begin.clone(), if !pollers.is_empty() => {
                     let failed = Notify::new();
                     // If one poller fails, the other pollers shut down gracefully before the error is returned.
                     let end = async {
@@ -139,7 +140,9 @@ async fn poll_until_stopped(
             return Ok(());
         }
         // A process that is suspended in the middle of a write would block every other writer.
-        store.flush().await?;
+        if !pollers.is_empty() {
+            store.flush().await?;
+        }
         tokio::select! {
             () = suspension.suspend() => {}
             _ = &mut stopped => return Ok(()),

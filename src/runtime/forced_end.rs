@@ -37,17 +37,9 @@ const FORCED_END: &str = "ended before everything was finished; confirmed change
 static ENDING: Mutex<Option<ForcedEnd>> = Mutex::new(None);
 
 struct ForcedEnd {
-    limits: mpsc::UnboundedSender<EndLimit>,
+    /// Each a moment at which the process is ended by force, and the exit code of that end.
+    limits: mpsc::UnboundedSender<(MonotonicTime, Exit)>,
     first_signal: watch::Receiver<Option<Exit>>,
-}
-
-/// A moment at which the process is ended by force.
-#[derive(Clone, Copy, Debug)]
-struct EndLimit {
-    /// `None` keeps an earlier limit's moment.
-    at: Option<MonotonicTime>,
-    /// The exit code of an end by force.
-    exit: Exit,
 }
 
 /// Starts to listen for the signals that end the process. The returned receiver gets the exit code of the first signal.
@@ -65,20 +57,12 @@ pub(super) fn listen(ends_at_hang_up: bool) -> Result<watch::Receiver<Option<Exi
 }
 
 /// Ends the process by force after `limit`, with this exit code, unless it has ended by then. Of several limits the
-/// earliest counts, and of several codes the latest. Has no effect before [`listen`].
+/// earliest counts, and of several codes the latest: [`Duration::MAX`] changes the code alone. Has no effect before
+/// [`listen`].
 pub(crate) fn end_within(limit: Duration, exit: Exit) {
-    send(EndLimit { at: Some(Clock::system().now().mono + limit), exit });
-}
-
-/// Sets the exit code of an end by force. Has no effect without a limit.
-pub(crate) fn set_exit(exit: Exit) {
-    send(EndLimit { at: None, exit });
-}
-
-fn send(limit: EndLimit) {
     if let Some(ending) = &*ENDING.lock().unwrap_or_else(PoisonError::into_inner) {
         // Fails if the thread has ended, which happens only with the process.
-        ending.limits.send(limit).ok();
+        ending.limits.send((Clock::system().now().mono + limit, exit)).ok();
     }
 }
 
@@ -101,7 +85,7 @@ impl ForcedEnd {
 /// Publishes the first signal, and ends the process when a limit is over.
 async fn wait_for_end(
     mut signals: Signals,
-    mut limits: mpsc::UnboundedReceiver<EndLimit>,
+    mut limits: mpsc::UnboundedReceiver<(MonotonicTime, Exit)>,
     first_signal: &watch::Sender<Option<Exit>>,
 ) {
     let clock = Clock::system();
@@ -123,13 +107,7 @@ async fn wait_for_end(
                 end = Some((end.map_or(at, |(earlier, _)| earlier.min(at)), exit));
                 first_signal.send_if_modified(|first| first.replace(exit).is_none());
             }
-            Some(EndLimit { at, exit }) = limits.recv() => {
-                end = match (end, at) {
-                    (Some((earlier, _)), at) => Some((at.map_or(earlier, |at| earlier.min(at)), exit)),
-                    (None, Some(at)) => Some((at, exit)),
-                    (None, None) => None,
-                };
-            }
+            Some((at, exit)) = limits.recv() => end = Some((end.map_or(at, |(earlier, _)| earlier.min(at)), exit)),
         }
     }
 }

@@ -522,21 +522,14 @@ async fn wait_for_lock(path: &Path) -> Result<KernelLock> {
 /// Resolves when a member with a lower rank has renewed its membership for this profile.
 async fn wait_for_preferred_member(mut status: watch::Receiver<TeamStatus>, own: Nonce, profile: String, rank: u8) {
     let mut seen = BTreeMap::new();
-    loop {
-        {
-            let status = status.borrow_and_update();
-            let first = status
-                .members
-                .iter()
-                .filter(|member| member.id != own && member.rank < rank && member.polls.contains(&profile));
-            for member in first {
-                if seen.insert(member.id, member.last_seen).is_some_and(|before| before < member.last_seen) {
-                    return;
-                }
-            }
-        }
-        if status.changed().await.is_err() {
-            std::future::pending::<()>().await;
-        }
+    let has_renewed = |status: &TeamStatus| {
+        let mut preferred = status
+            .members
+            .iter()
+            .filter(|member| member.id != own && member.rank < rank && member.polls.contains(&profile));
+        preferred.any(|member| seen.insert(member.id, member.last_seen).is_some_and(|before| before < member.last_seen))
+    };
+    if status.wait_for(has_renewed).await.is_err() {
+        std::future::pending::<()>().await;
     }
 }

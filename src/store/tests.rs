@@ -25,7 +25,7 @@ use super::{
 };
 use crate::{
     domain::{
-        alert::{AlertSubject, Rule},
+        alert::Rule,
         chain_config::ChainConfig,
         difference::Difference,
         duration_stats::{DurationStats, RouteKey},
@@ -355,10 +355,7 @@ fn alerts_are_raised_once_counted_and_cleared() {
     observe(&store, row, fixtures::says(RouterStatus::Ongoing), 15);
     let reader = store.reader().unwrap();
     let active = reader.alerts(AlertQuery::Active).unwrap();
-    assert_eq!(
-        (active[0].rule, active[0].subject, active[0].clean),
-        (Rule::NeedsGas, AlertSubject::Transaction(row), 1)
-    );
+    assert_eq!((active[0].rule, active[0].transaction, active[0].clean), (Rule::NeedsGas, Some(row), 1));
     observe(&store, row, fixtures::says(RouterStatus::Ongoing), 25);
     assert_eq!(reader.alerts(AlertQuery::Active).unwrap(), []);
     let found = names(reader.changes_after(0, 100).unwrap());

@@ -3,6 +3,8 @@
 //! Dispatch, the footer, the help and the table of `assets/docs/keys.md` all follow this table. A key must never do
 //! anything outside of it.
 
+use crate::domain::named::named;
+
 /// A part of the screen in which a command applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyContext {
@@ -42,20 +44,22 @@ impl KeyContext {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HelpSection {
-    /// Commands that move the cursor, or open and close.
-    Move,
-    /// Commands that find transactions, filter and sort.
-    Find,
-    /// Commands on alerts, tickets, labels, notes and marks.
-    Triage,
-    /// Commands that copy, open or export.
-    Share,
-    /// Commands that track and poll.
-    Track,
-    /// Commands that change what the screen shows.
-    View,
+named! {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum HelpSection: title {
+        /// Commands that move the cursor, or open and close.
+        Move "MOVE AND OPEN",
+        /// Commands that find transactions, filter and sort.
+        Find "FIND AND FILTER",
+        /// Commands on alerts, tickets, labels, notes and marks.
+        Triage "TRIAGE",
+        /// Commands that copy, open or export.
+        Share "REPLY, COPY, EXPORT",
+        /// Commands that track and poll.
+        Track "TRACK AND POLL",
+        /// Commands that change what the screen shows.
+        View "VIEW",
+    }
 }
 
 impl HelpSection {
@@ -67,18 +71,6 @@ impl HelpSection {
         match self {
             Self::Triage | Self::Share | Self::Track => true,
             Self::Move | Self::Find | Self::View => false,
-        }
-    }
-
-    /// Returns the heading of the section.
-    pub fn title(self) -> &'static str {
-        match self {
-            Self::Move => "MOVE AND OPEN",
-            Self::Find => "FIND AND FILTER",
-            Self::Triage => "TRIAGE",
-            Self::Share => "REPLY, COPY, EXPORT",
-            Self::Track => "TRACK AND POLL",
-            Self::View => "VIEW",
         }
     }
 }

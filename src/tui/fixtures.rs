@@ -14,7 +14,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use super::{
     effect::{Effect, MarkRequest},
     key_text,
-    message::{Msg, StoreUpdate},
+    message::{KnownTransactions, Msg, StoreUpdate},
     model::{DashboardSettings, ListCounts, Model, Overview},
     screens::{
         alerts::state::{AlertPage, AlertRow},
@@ -30,7 +30,7 @@ use super::{
 use crate::{
     clock::{MonotonicTime, Now},
     domain::{
-        alert::{Alert, AlertState, AlertSubject, Rule},
+        alert::{Alert, AlertState, Rule},
         change::{Change, ChangeKind},
         filter::{self, Direction, Filter, testing::FilterInput},
         fixtures,
@@ -77,9 +77,8 @@ pub(super) fn at(milliseconds: u64) -> MonotonicTime {
 
 /// Returns a firing alert of a transaction; without one, an alert of the whole profile.
 pub(super) fn alert(rule: Rule, of: Option<RowId>, message: &str) -> Alert {
-    let subject = of.map_or(AlertSubject::Profile, AlertSubject::Transaction);
     let id = of.map_or(0, |row| row.0) * 100 + rule as i64;
-    Alert { id, message: message.into(), ..fixtures::alert(rule, subject) }
+    Alert { id, message: message.into(), ..fixtures::alert(rule, of) }
 }
 
 /// A dashboard over a store in memory, which performs the read effects at once.
@@ -149,7 +148,9 @@ impl TestDashboard {
             Effect::LoadAlerts => Msg::Alerts(Ok(self.alert_page())),
             Effect::FindMarks(wanted) => Msg::FoundMarks(self.markable(*wanted, now)),
             Effect::FindKnown(hashes) => {
-                Msg::Known(hashes.iter().map(|hash| (hash.as_str().to_owned(), self.tracked(hash))).collect())
+                let rows = hashes.iter().map(|hash| (hash.as_str().to_owned(), self.tracked(hash))).collect();
+                let ticket = |tx: &Transaction| Some((tx.id, tx.params.ticket.clone()?));
+                Msg::Known(KnownTransactions { rows, tickets: self.transactions.values().filter_map(ticket).collect() })
             }
             Effect::FindLogged(hash) => Msg::FoundLogged(self.tracked(hash)),
             _ => return None,
@@ -177,10 +178,7 @@ impl TestDashboard {
 
     fn alert_page(&self) -> AlertPage {
         let alerts = self.alerts.values().flatten().chain(&self.profile_alerts);
-        let transaction = |alert: &Alert| match alert.subject {
-            AlertSubject::Transaction(row) => self.transactions.get(&row).cloned(),
-            AlertSubject::Profile => None,
-        };
+        let transaction = |alert: &Alert| self.transactions.get(&alert.transaction?).cloned();
         let row = |alert: &Alert| AlertRow { alert: alert.clone(), transaction: transaction(alert) };
         let mut rows: Vec<AlertRow> = alerts.map(row).collect();
         rows.sort_by_key(|row| (row.alert.rule, row.alert.raised_at, row.alert.id));

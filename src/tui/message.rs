@@ -27,6 +27,15 @@ use crate::{
     store::{Changes, ImportReport, ImportToUndo, ListPage, ListRow, QuoteSubmission, StoredQuote},
 };
 
+/// The tracked transactions among the hashes of a request.
+#[derive(Clone, Debug, Default)]
+pub struct KnownTransactions {
+    /// For each hash, by its text, the tracked transaction, if there is one.
+    pub rows: HashMap<String, Option<RowId>>,
+    /// The tickets of the transactions that have one.
+    pub tickets: HashMap<RowId, String>,
+}
+
 /// A message: input, a result of an effect, or a tick.
 #[derive(Debug)]
 pub enum Msg {
@@ -70,8 +79,8 @@ pub enum Msg {
     Log(Result<Option<LogTail>, String>),
     /// The transactions to mark; `None` if there are too many.
     FoundMarks(Option<Vec<RowId>>),
-    /// For each hash of the request, by its text, the tracked transaction, if there is one.
-    Known(HashMap<String, Option<RowId>>),
+    /// The tracked transactions among looked-up hashes.
+    Known(KnownTransactions),
     /// The transaction that a line of the log names, if it is tracked.
     FoundLogged(Option<RowId>),
     /// Tickets or labels with the requested beginning.

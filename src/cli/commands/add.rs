@@ -64,7 +64,7 @@ pub(crate) struct AddArgs {
     /// A note
     #[arg(long)]
     pub note: Option<String>,
-    /// Accept chain IDs that hoptop doesn't know
+    /// Accept any text as a chain ID; numbers and IDs such as osmosis-1 are always accepted
     #[arg(long)]
     pub any_chain: bool,
 }
@@ -133,7 +133,7 @@ pub(super) fn read(
     let err = &mut cx.err;
     match intake::parse_one(values, &options) {
         Ok((new, warnings)) => {
-            let length = intake::length_warning(&new.params.transaction_id, &new.params.from_chain);
+            let length = intake::hash_warning(&new.params.transaction_id, &new.params.from_chain);
             for warning in warnings.into_iter().chain(length) {
                 writeln!(err, "warning: {warning}")?;
             }

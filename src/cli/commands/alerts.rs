@@ -19,7 +19,7 @@ use crate::{
         },
     },
     domain::{
-        alert::{Alert, AlertState, AlertSubject, Handling, RESOLVED_FOR},
+        alert::{Alert, AlertState, Handling, RESOLVED_FOR, SnoozeEnd},
         span::rfc3339,
         text,
         transaction::TransactionHeader,
@@ -163,8 +163,7 @@ fn subject_text(alert: &Alert, tx: Option<&TransactionHeader>) -> String {
 
 /// Returns the transaction of an alert; `None` for an alert of a profile.
 fn header(reader: &Reader, alert: &Alert) -> Result<Option<TransactionHeader>> {
-    let AlertSubject::Transaction(row) = alert.subject else { return Ok(None) };
-    Ok(reader.header(row)?)
+    Ok(alert.transaction.map_or(Ok(None), |row| reader.header(row))?)
 }
 
 fn alert_view<'a>(alert: &'a Alert, transaction_id: Option<String>, now: DateTime<Utc>) -> AlertView<'a> {
@@ -177,12 +176,12 @@ fn alert_view<'a>(alert: &'a Alert, transaction_id: Option<String>, now: DateTim
         transaction_id,
         raised_at: rfc3339(alert.raised_at),
         acknowledged_at: acknowledged.map(|acknowledged| rfc3339(acknowledged.at)),
-        note: acknowledged.and_then(|acknowledged| acknowledged.note.as_deref()),
+        note: acknowledged.and_then(Handling::note),
         author: alert.handling.as_ref().and_then(Handling::author),
         message: &alert.message,
         state: alert.state(now).name(),
         snoozed_at: snoozed.map(|snoozed| rfc3339(snoozed.at)),
-        snoozed_until: snoozed.and_then(|snoozed| snoozed.until.moment()).map(rfc3339),
+        snoozed_until: snoozed.and_then(Handling::snooze).and_then(SnoozeEnd::moment).map(rfc3339),
         flapping: alert.is_flapping,
         cleared_at: alert.cleared_at.map(rfc3339),
         schema: Schema::Alert,

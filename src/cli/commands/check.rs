@@ -17,7 +17,6 @@ use crate::{
         context::Context,
         one_shot_poll::{self, OneShotOutcome, OneShotPoll},
         opening::LoadedSettings,
-        output::json::{JsonList, TransactionView},
     },
     clock::Clock,
     domain::{
@@ -25,7 +24,7 @@ use crate::{
         transaction::Transaction,
     },
     runtime::{background_poller::ServiceClient, exit::Exit, log_file},
-    store::{AlertQuery, ListRow, Reader, StoreError},
+    store::{ListRow, Reader, StoreError},
 };
 
 /// The text below the options in the help.
@@ -41,8 +40,8 @@ Examples:
   hoptop check 0x9f3c41 --chain
 
 Exit codes: 0 every transaction was answered, 1 only some transactions were answered, 2 a value of --from, --to or \
---quote-id is invalid, 4 a transaction was rejected or settled in anything but success, 5 the service refuses the \
-integrator ID, 6 no transaction was answered. With --chain: 0 succeeded or pending, 4 reverted, dropped, unknown or \
+--quote-id is invalid, 4 a transaction was rejected, settled in anything but success, or is settled and a later \
+answer contradicts that (alert `regressed`), 5 the service refuses the integrator ID, 6 no transaction was answered. With --chain: 0 succeeded or pending, 4 reverted, dropped, unknown or \
 sent on another chain, 6 no node answered.";
 
 /// The arguments of `hoptop check`.
@@ -67,7 +66,8 @@ pub(crate) struct CheckArgs {
     /// Ask the source chain itself instead of the service: mined, reverted, pending, or sent on another chain
     #[arg(long, conflicts_with = "from")]
     pub chain: bool,
-    /// Accept chain IDs that hoptop doesn't know, for a transaction that isn't tracked
+    /// Accept any text as a chain ID, for a transaction that isn't tracked; numbers and IDs such as osmosis-1 are always
+    /// accepted
     #[arg(long, requires = "from")]
     pub any_chain: bool,
 }
@@ -121,12 +121,7 @@ fn print_checked(rows: &[RowId], reader: &Reader, ended: OneShotOutcome, json: b
     let checked = rows.iter().filter_map(|row| CheckedTransaction::load(reader, *row).transpose());
     let checked: Vec<CheckedTransaction> = checked.collect::<Result<_, _>>()?;
     if json {
-        let mut list = JsonList::begin(cx.out);
-        for CheckedTransaction { tx, .. } in &checked {
-            let alerts = reader.alerts(AlertQuery::OfTransaction(tx.id))?;
-            list.push(&TransactionView::new(tx, &alerts, cx.now.wall))?;
-        }
-        list.end()?;
+        cx.print_json(reader, rows)?;
     } else {
         checked.iter().try_for_each(|checked| print_transaction(checked, cx))?;
     }

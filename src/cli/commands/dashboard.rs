@@ -10,7 +10,6 @@ use std::{
 
 use clap::Args;
 use color_eyre::eyre::{Result, WrapErr, eyre};
-use futures_util::future::OptionFuture;
 use tokio::sync::oneshot;
 
 use super::{
@@ -58,7 +57,7 @@ pub(crate) struct DashboardArgs {
     /// Show the dashboard without polling
     #[arg(long)]
     pub no_poll: bool,
-    /// Accept chain IDs that hoptop doesn't know
+    /// Accept any text as a chain ID; numbers and IDs such as osmosis-1 are always accepted
     #[arg(long)]
     pub any_chain: bool,
     /// Poll this profile too, with its own ID and budget, and show it beside the current one in the dashboard; may be
@@ -131,12 +130,6 @@ pub(crate) fn dashboard(args: &DashboardArgs, forces_plain: bool, settings: &Set
         let sources = MetricsSources { store: &store, profiles, requests, posts: posts.clone() };
         let _metrics = Metrics::serve(args.metrics, sources, &clock).await?;
         let started_notifiers = notifiers::start(&channels, settings, &store, &clock, &posts).await?;
-        if is_plain {
-            let parts = plain::PlainInputs { store, clock, setting, rps: settings.rps, ellipsis: theme.ellipsis };
-            let ended = plain::show(parts, clients).await;
-            notifiers::stop_notifiers(started_notifiers, &ended).await;
-            return ended;
-        }
         let system = System::process(
             settings.clipboard.clone(),
             settings.has_mouse,
@@ -145,24 +138,24 @@ pub(crate) fn dashboard(args: &DashboardArgs, forces_plain: bool, settings: &Set
         );
         let view_state_path = Some(settings.state_dir.join("view.json"));
         let parts = DashboardInputs { store, clock, setting, theme, system, export: to_new_file, view_state_path, log };
-        let ended = run_screen(parts, clients).await;
+        let ended = show(parts, clients, is_plain, settings.rps).await;
         notifiers::stop_notifiers(started_notifiers, &ended).await;
         ended
     })
 }
 
-/// The reason why the dashboard ended without the user.
-enum EndReason {
-    Signal(Exit),
-    Fault(color_eyre::Report),
-}
-
-/// Runs the dashboard on the terminal and the pollers beside it. At the end stops the pollers; the answers of pending
-/// requests are stored.
-pub(crate) async fn run_screen(
+/// Runs the dashboard on the terminal, as a screen or as plain lines, and the pollers beside it. At the end stops the
+/// pollers; the answers of pending requests are stored. `rps` is the limit in requests per second.
+pub(crate) async fn show(
     mut parts: DashboardInputs,
     clients: Vec<(ServiceClient, PollerOptions<'_>)>,
+    is_plain: bool,
+    rps: f64,
 ) -> Result<Exit> {
+    if is_plain {
+        let DashboardInputs { store, clock, setting, theme, .. } = parts;
+        return plain::show(plain::PlainInputs { store, clock, setting, rps, ellipsis: theme.ellipsis }, clients).await;
+    }
     let signal = signals::listen()?;
     let (suspension, suspension_requests) = SuspendHandler::for_dashboard()?;
     parts.system.suspension = Some(suspension);
@@ -173,10 +166,10 @@ pub(crate) async fn run_screen(
     let ended = {
         let stop = async {
             tokio::select! {
-                exit = signal => EndReason::Signal(exit),
-                () = hang_up::listen() => EndReason::Signal(Exit::HungUp),
-                Some(fault) = OptionFuture::from(poller.as_mut().map(RunningPollers::wait_for_failure)) => EndReason::Fault(fault),
-                () = crash::wait_for_panic() => EndReason::Fault(eyre!("a background task of hoptop failed")),
+                exit = signal => Ok(exit),
+                () = hang_up::listen() => Ok(Exit::HungUp),
+                fault = poller.wait_for_failure() => Err(fault),
+                () = crash::wait_for_panic() => Err(eyre!("a background task of hoptop failed")),
             }
         };
         let mut screen = TerminalGuard::take()?;
@@ -185,66 +178,49 @@ pub(crate) async fn run_screen(
         let events = input::events(parts.clock.clone(), on_interrupt)?;
         run(&mut screen.terminal, events, parts, stop).await
     };
-    // From here only stored answers and sent alerts can delay the end.
-    forced_end::end_within(
-        GRACEFUL_SHUTDOWN_LIMIT,
-        match &ended {
-            Ok(Some(EndReason::Signal(exit))) => *exit,
-            Ok(None) => Exit::Success,
-            Ok(Some(EndReason::Fault(_))) | Err(_) => Exit::Error,
-        },
-    );
-    match ended {
-        Err(RunError::Terminal(_)) if hang_up::is_input_hung_up() => stop_poller(poller, Exit::HungUp).await,
+    let ended = match ended {
+        Err(RunError::Terminal(_)) if hang_up::is_input_hung_up() => Ok(Exit::HungUp),
         Err(error) => Err(error.into()),
-        Ok(Some(EndReason::Fault(fault))) => Err(fault),
-        Ok(Some(EndReason::Signal(exit))) => stop_poller(poller, exit).await,
-        Ok(None) => stop_poller(poller, Exit::Success).await,
-    }
+        // Without a stop a person has quit.
+        Ok(stopped) => stopped.unwrap_or(Ok(Exit::Success)),
+    };
+    // From here only stored answers and sent alerts can delay the end.
+    forced_end::end_within(GRACEFUL_SHUTDOWN_LIMIT, *ended.as_ref().unwrap_or(&Exit::Error));
+    stop_poller(poller, ended?).await
 }
 
 /// Starts the pollers, if any, once the first rows are `shown`: a poller first reads everything that is polled, which
-/// would delay these rows. The pollers' task also suspends the program; without pollers a task of its own does.
+/// would delay these rows. The pollers' task also suspends the program, even without pollers.
 fn start_pollers(
     clients: Vec<(ServiceClient, PollerOptions<'_>)>,
     shown: oneshot::Receiver<()>,
-    mut suspension: SuspendHandler,
+    suspension: SuspendHandler,
     parts: &DashboardInputs,
-) -> Option<RunningPollers> {
+) -> RunningPollers {
     /// The longest wait for the first rows. Without a drawn screen polling starts anyway.
     const MAX_WAIT: Duration = Duration::from_secs(1);
-    if !clients.is_empty() {
-        let (clock, until) = (parts.clock.clone(), parts.clock.now().mono + MAX_WAIT);
-        let start_signal = async move {
-            tokio::select! {
-                // If the dashboard ends before the first rows, the pollers don't start.
-                Ok(()) = shown => {}
-                () = clock.sleep_until(until) => {}
-            }
-        };
-        let (store, clock) = (parts.store.clone(), parts.clock.clone());
-        return Some(RunningPollers::start_after(clients, start_signal, suspension, store, clock));
-    }
-    tokio::spawn(async move {
-        loop {
-            suspension.suspension_requested().await;
-            suspension.suspend().await;
+    let (clock, until) = (parts.clock.clone(), parts.clock.now().mono + MAX_WAIT);
+    let start_signal = async move {
+        tokio::select! {
+            // If the dashboard ends before the first rows, the pollers don't start.
+            Ok(()) = shown => {}
+            () = clock.sleep_until(until) => {}
         }
-    });
-    None
+    };
+    let (store, clock) = (parts.store.clone(), parts.clock.clone());
+    RunningPollers::start_after(clients, start_signal, suspension, store, clock)
 }
 
 /// Stops the poller and waits for pending requests; after a hang-up of the terminal only for a moment.
-async fn stop_poller(poller: Option<RunningPollers>, exit: Exit) -> Result<Exit> {
+async fn stop_poller(poller: RunningPollers, exit: Exit) -> Result<Exit> {
     /// The longest wait after a hang-up, so that the process ends within two seconds.
     const MAX_STOP_TIME: Duration = Duration::from_secs(1);
-    match (poller, exit) {
-        (None, _) => {}
-        (Some(poller), Exit::HungUp) => match tokio::time::timeout(MAX_STOP_TIME, poller.stop()).await {
+    match exit {
+        Exit::HungUp => match tokio::time::timeout(MAX_STOP_TIME, poller.stop()).await {
             Ok(stopped) => stopped?,
             Err(_) => tracing::warn!("the terminal closed before the last answers arrived"),
         },
-        (Some(poller), _) => poller.stop().await?,
+        _ => poller.stop().await?,
     }
     Ok(exit)
 }

@@ -18,7 +18,7 @@ use super::{dashboard, export::to_new_file};
 use crate::{
     api::Timeouts,
     chain_rpc::{ChainNodes, NodeSetting},
-    cli::{plain, theme},
+    cli::theme,
     clock::{self, Clock},
     config::{CommandLineSettings, Environment},
     domain::{ids::ChainId, notification::NotificationMode, operation::Operation, secret::IntegratorId},
@@ -124,16 +124,9 @@ pub(crate) fn demo(args: &DemoArgs, flags: &CommandLineSettings) -> Result<Exit>
             team: None,
         };
         let system = System::process(None, true, NotificationMode::Auto, false);
-        if is_plain {
-            let parts = plain::PlainInputs { store, clock, setting, rps: RPS, ellipsis: theme.ellipsis };
-            return tokio::select! {
-                exit = plain::show(parts, vec![(client, options)]) => exit,
-                ended = serving => bail!("the simulated service ended: {ended:?}"),
-            };
-        }
         let parts = DashboardInputs { store, clock, setting, theme, system, export: to_new_file, view_state_path, log };
         tokio::select! {
-            exit = dashboard::run_screen(parts, vec![(client, options)]) => exit,
+            exit = dashboard::show(parts, vec![(client, options)], is_plain, RPS) => exit,
             ended = serving => bail!("the simulated service ended: {ended:?}"),
         }
     })

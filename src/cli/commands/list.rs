@@ -3,7 +3,7 @@
 //! The command must never hide transactions silently: the table ends with the counts of the transactions that the
 //! filter and the limit leave out.
 
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 
 use chrono::{DateTime, Utc};
 use clap::Args;
@@ -14,10 +14,7 @@ use crate::{
     cli::{
         completers,
         context::Context,
-        output::{
-            json::{JsonList, TransactionView},
-            table::{TableColumn, TableWriter},
-        },
+        output::table::{TableColumn, TableWriter},
     },
     domain::{
         alert::Alert,
@@ -76,25 +73,22 @@ pub(crate) fn list(args: &ListArgs, cx: &mut Context) -> color_eyre::Result<Exit
     let reader = cx.store.reader()?;
     let rows = reader.listing(&filter, now).all()?;
     let shown = rows.get(..args.limit.unwrap_or(usize::MAX).min(rows.len())).unwrap_or_default();
-    let mut out = BufWriter::new(&mut *cx.out);
     if args.json {
-        let mut list = JsonList::begin(&mut out);
-        reader.for_each_row(shown, |tx, alerts| list.push(&TransactionView::new(tx, alerts, now)))?;
-        list.end()?;
+        cx.print_json(&reader, shown)?;
     } else if rows.is_empty() && reader.listing(&Filter::everything(), now).count()? == 0 {
         writeln!(
-            out,
+            cx.out,
             "nothing is tracked yet; add one with `hoptop add TX --from CHAIN --to CHAIN --quote-id ID`, many with \
              `hoptop import FILE`"
         )?;
     } else {
         if cx.is_in_words {
             reader.for_each_row(shown, |tx, alerts| {
-                writeln!(out, "{}", row_text::row_in_words(tx, alerts, now))?;
+                writeln!(cx.out, "{}", row_text::row_in_words(tx, alerts, now))?;
                 Ok::<_, color_eyre::Report>(())
             })?;
         } else {
-            let mut table = TableWriter::new(COLUMNS, &mut out);
+            let mut table = TableWriter::new(COLUMNS, cx.out);
             reader.for_each_row(shown, |tx, alerts| {
                 table.push(table_row(tx, alerts, now, cx.ellipsis))?;
                 Ok::<_, color_eyre::Report>(())
@@ -105,9 +99,8 @@ pub(crate) fn list(args: &ListArgs, cx: &mut Context) -> color_eyre::Result<Exit
             0 => String::new(),
             more => format!("; {more} more match, beyond --limit"),
         };
-        writeln!(out, "{} shown of {}{more}", shown.len(), reader.listing(&Filter::everything(), now).count()?)?;
+        writeln!(cx.out, "{} shown of {}{more}", shown.len(), reader.listing(&Filter::everything(), now).count()?)?;
     }
-    out.flush()?;
     Ok(Exit::Success)
 }
 

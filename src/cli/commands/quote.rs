@@ -48,8 +48,8 @@ Examples:
       --to-token 0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913 \\
       --from-address 0x1f0a...
 
-The same request within 30 seconds returns the same quote. Exit codes: 0 there is a quote, 1 the service refuses it, \
-2 a value is invalid, 5 the service refuses the integrator ID, 6 no answer was received.";
+The same request within 30 seconds returns the same quote. Exit codes: 0 there is a quote, 1 the service refuses it or \
+sends no quoteId, 2 a value is invalid, 5 the service refuses the integrator ID, 6 no answer was received.";
 
 /// The arguments of `hoptop quote`.
 #[derive(Args, Clone, Debug)]
@@ -78,7 +78,7 @@ pub(crate) struct QuoteArgs {
     /// Request transaction data too (quoteOnly: false); the service limits such requests for each wallet
     #[arg(long)]
     with_transaction_data: bool,
-    /// Accept chain IDs that hoptop doesn't know
+    /// Accept any text as a chain ID; numbers and IDs such as osmosis-1 are always accepted
     #[arg(long)]
     any_chain: bool,
     /// Print JSON, including the service's unchanged response
@@ -177,6 +177,8 @@ fn exit_code(outcome: &QuoteResult) -> Exit {
         QuoteResult::NoAnswer(_, exit) => return *exit,
     };
     match answer {
+        // Without its ID a route can't be tracked.
+        Some(QuoteAnswer::Route(route)) if route.quote_id.is_none() => Exit::Error,
         Some(QuoteAnswer::Route(_)) => Exit::Success,
         Some(QuoteAnswer::Failed(RequestFailure::Unauthorized(_))) => Exit::Unauthorized,
         Some(QuoteAnswer::Failed(RequestFailure::Throttled { .. })) => Exit::Unreachable,
@@ -229,18 +231,11 @@ fn shell_word(word: &str) -> String {
 }
 
 fn print_refusal(answer: &QuoteAnswer, cx: &mut Context) -> io::Result<()> {
-    let wait = match answer {
-        QuoteAnswer::WalletLimited { retry_after, .. } => {
-            format!("; this wallet has to wait {}", span::long(*retry_after))
-        }
-        _ => String::new(),
-    };
+    let limit = if let QuoteAnswer::WalletLimited { retry_after, .. } = answer { Some(*retry_after) } else { None };
+    let wait = limit.map_or_else(String::new, |wait| format!("; this wallet has to wait {}", span::long(wait)));
     writeln!(cx.err, "no quote: {}{wait}", answer.refusal().unwrap_or_default())?;
     writeln!(cx.err, "  {}", answer.resolution().unwrap_or_default())?;
-    match answer {
-        QuoteAnswer::WalletLimited { .. } => writeln!(cx.err, "{LIMIT_HINT}"),
-        _ => Ok(()),
-    }
+    limit.map_or(Ok(()), |_| writeln!(cx.err, "{LIMIT_HINT}"))
 }
 
 #[cfg(test)]

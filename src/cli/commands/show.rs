@@ -379,7 +379,10 @@ fn step_text(tx: &Transaction, step: &RouteStep) -> String {
 mod tests {
     use super::*;
     use crate::{
-        cli::context::testing::{CommandFixture, parse},
+        cli::{
+            commands::import::{ImportArgs, import},
+            context::testing::{CommandFixture, parse},
+        },
         domain::{
             fixtures,
             ids::RowId,
@@ -525,15 +528,8 @@ mod tests {
         let fixture = &mut CommandFixture::new();
         let text = "transactionId,fromChainId,toChainId,quoteId,labels,note\n\
                     0xabcdef12,42161,8453,q,\u{1b}[31mred\u{202e},\u{9b}2Jnote\n";
-        let file = crate::cli::commands::import::ImportArgs {
-            file: "-".into(),
-            format: crate::cli::commands::import::FormatArg::Auto,
-            dry_run: false,
-            follow: false,
-            any_chain: false,
-            json: false,
-        };
-        fixture.run(|cx| crate::cli::commands::import::import(&file, &mut text.as_bytes(), cx)).2.unwrap();
+        let file = ImportArgs { file: "-".into(), ..ImportArgs::default() };
+        fixture.run(|cx| import(&file, &mut text.as_bytes(), cx)).2.unwrap();
         let (out, ..) = run(fixture, &ShowArgs { transaction: "abcdef".into(), ..args() });
         assert!(out.contains("labels        [31mred\nnote          2Jnote\n"), "{out:?}");
         assert!(out.chars().all(|letter| letter == '\n' || !letter.is_control()), "{out:?}");

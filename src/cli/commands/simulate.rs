@@ -19,7 +19,7 @@ use crate::{
     cli::{completers, listen},
     clock::Clock,
     config,
-    domain::{text, transaction::NewTransaction},
+    domain::{span, text, transaction::NewTransaction},
     runtime::{exit::Exit, signals, tokio_runtime},
     sim::{
         chain_server,
@@ -131,33 +131,28 @@ fn print_start(address: SocketAddr, transactions: usize, rps: f64, batch: Option
     out.flush()
 }
 
+/// The name of a column of a batch, and the function that returns its value.
+type BatchColumn = (&'static str, fn(&NewTransaction) -> String);
+
+/// The columns of a batch.
+const BATCH_COLUMNS: [BatchColumn; 10] = [
+    ("transactionId", |tx| tx.params.transaction_id.to_string()),
+    ("fromChainId", |tx| tx.params.from_chain.to_string()),
+    ("toChainId", |tx| tx.params.to_chain.to_string()),
+    ("quoteId", |tx| tx.params.quote_id.clone()),
+    ("requestId", |tx| tx.params.request_id.clone().unwrap_or_default()),
+    ("estimatedRouteDuration", |tx| tx.params.estimate.map(|span| span.as_secs_f64().to_string()).unwrap_or_default()),
+    ("submittedAt", |tx| tx.params.submitted_at.map(span::rfc3339).unwrap_or_default()),
+    ("fromAddress", |tx| tx.params.from_address.clone().unwrap_or_default()),
+    ("ticket", |tx| tx.params.ticket.clone().unwrap_or_default()),
+    ("labels", |tx| tx.labels.join(";")),
+];
+
 fn write_batch(path: &Path, transfers: &[NewTransaction]) -> Result<()> {
     let mut writer = csv::Writer::from_path(path)?;
-    writer.write_record([
-        "transactionId",
-        "fromChainId",
-        "toChainId",
-        "quoteId",
-        "requestId",
-        "estimatedRouteDuration",
-        "submittedAt",
-        "fromAddress",
-        "ticket",
-        "labels",
-    ])?;
-    for NewTransaction { params, labels, .. } in transfers {
-        writer.write_record([
-            params.transaction_id.as_str(),
-            params.from_chain.as_str(),
-            params.to_chain.as_str(),
-            &params.quote_id,
-            params.request_id.as_deref().unwrap_or_default(),
-            &params.estimate.map_or_else(String::new, |estimate| estimate.as_secs_f64().to_string()),
-            &params.submitted_at.map_or_else(String::new, crate::domain::span::rfc3339),
-            params.from_address.as_deref().unwrap_or_default(),
-            params.ticket.as_deref().unwrap_or_default(),
-            &labels.join(";"),
-        ])?;
+    writer.write_record(BATCH_COLUMNS.map(|(name, _)| name))?;
+    for tx in transfers {
+        writer.write_record(BATCH_COLUMNS.map(|(_, value)| value(tx)))?;
     }
     Ok(writer.flush()?)
 }

@@ -22,7 +22,8 @@ Examples:
   # Redo the change that was undone last
   hoptop undo --redo
 
-The history keeps the change and its reversal. An undo never overwrites a later change. If you set your name ([me] \
+The history keeps the change and its reversal. An undo never overwrites a later change. \
+A deletion can't be undone: after one, undo concerns the change before it. If you set your name ([me] \
 name, or HOPTOP_NAME), undo and redo concern your own changes only.";
 
 /// The arguments of `hoptop undo`.

@@ -144,7 +144,7 @@ impl<'a> TransactionView<'a> {
             from: SideView::new(ends.source, tx.from_name()),
             to: SideView::new(ends.destination, tx.to_name()),
             steps: record.map_or_else(Vec::new, |record| record.steps.iter().map(StepView::new).collect()),
-            time_spent: record.map(|record| &record.time_spent),
+            time_spent: record.map(|record| &record.time_spent).filter(|spent| !spent.is_empty()),
             error: record.and_then(|record| record.error.as_deref()),
             estimated_route_duration: params.estimate.map(seconds),
             submitted_at: rfc3339(deadline.submitted),
@@ -355,7 +355,7 @@ impl<'a> JsonList<'a> {
 mod tests {
     use super::*;
     use crate::domain::{
-        alert::{AlertSubject, Severity},
+        alert::Severity,
         change::ChangeKind,
         fixtures::{self, at},
         ids::RowId,
@@ -364,7 +364,7 @@ mod tests {
     };
 
     fn alert(rule: Rule) -> Alert {
-        fixtures::alert(rule, AlertSubject::Transaction(RowId(1)))
+        fixtures::alert(rule, Some(RowId(1)))
     }
 
     /// Returns a transaction with a record in which most fields are set.

@@ -77,7 +77,9 @@ impl<'a> QuoteView<'a> {
         let answered_at = quote.and_then(|quote| quote.answered_at);
         let whole_milliseconds = |span: Duration| Duration::from_millis(u64::try_from(span.as_millis()).unwrap_or(0));
         let body = quote.and_then(|quote| quote.body.as_deref());
-        let response: Option<Box<RawValue>> = body.and_then(|body| serde_json::from_str(body).ok());
+        // A `RawValue` alone accepts JSON that others can't read: lone surrogates, huge numbers, endless nesting.
+        let is_readable = |body: &&str| serde_json::from_str::<serde_json::Value>(body).is_ok();
+        let response: Option<Box<RawValue>> = body.filter(is_readable).and_then(|body| serde_json::from_str(body).ok());
         Self {
             quote_id: route.and_then(|route| route.quote_id.as_deref()),
             estimated_route_duration: route.and_then(|route| route.estimate).map(json::seconds),

@@ -8,6 +8,8 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::{Deserialize, Serialize};
 
+use crate::domain::named::named;
+
 /// The number of raises of one rule for one subject, within [`FLAPPING_WITHIN`], that makes an alert flapping. Flapping
 /// is reported once; further raises and clears are not.
 pub(crate) const FLAPPING_RAISES: usize = 3;
@@ -17,79 +19,71 @@ pub(crate) const FLAPPING_WITHIN: TimeDelta = TimeDelta::minutes(10);
 /// How long a cleared alert is shown as resolved.
 pub(crate) const RESOLVED_FOR: TimeDelta = TimeDelta::hours(24);
 
-/// The state of an alert at a moment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum AlertState {
-    /// The alert is active, and nobody has handled it.
-    Firing,
-    /// A person acknowledged the alert.
-    Acknowledged,
-    /// A person snoozed the alert.
-    Snoozed,
-    /// The alert is no longer active.
-    Cleared,
-}
-
-impl AlertState {
-    /// Returns the name in JSON. The screen shows `resolved` for a cleared alert.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Firing => "firing",
-            Self::Acknowledged => "acknowledged",
-            Self::Snoozed => "snoozed",
-            Self::Cleared => "cleared",
-        }
+named! {
+    /// The state of an alert at a moment.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum AlertState: name {
+        /// The alert is active, and nobody has handled it.
+        Firing "firing",
+        /// A person acknowledged the alert.
+        Acknowledged "acknowledged",
+        /// A person snoozed the alert.
+        Snoozed "snoozed",
+        /// The alert is no longer active. The screen shows `resolved`.
+        Cleared "cleared",
     }
 }
 
 /// How a person handled an active alert. The alert stays active, below unhandled alerts. The last action counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Handling {
-    /// The person acknowledged the alert.
-    Acknowledged(Acknowledgement),
+pub struct Handling {
+    /// When the person handled the alert.
+    pub at: DateTime<Utc>,
+    /// The person's name, if set.
+    pub author: Option<String>,
+    /// What the person did.
+    pub kind: HandlingKind,
+}
+
+/// What a person did about an alert.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HandlingKind {
+    /// The person acknowledged the alert, with this note. It ends when the status changes or the severity rises.
+    Acknowledged(Option<String>),
     /// The person snoozed the alert.
-    Snoozed(Snoozed),
+    Snoozed(SnoozeEnd),
 }
 
 impl Handling {
     /// Returns the name of the person who handled the alert, if set.
     pub fn author(&self) -> Option<&str> {
-        match self {
-            Self::Acknowledged(acknowledgement) => acknowledgement.author.as_deref(),
-            Self::Snoozed(snoozed) => snoozed.author.as_deref(),
+        self.author.as_deref()
+    }
+
+    /// Returns the note of an acknowledgement.
+    pub fn note(&self) -> Option<&str> {
+        match &self.kind {
+            HandlingKind::Acknowledged(note) => note.as_deref(),
+            HandlingKind::Snoozed(_) => None,
+        }
+    }
+
+    /// Returns the end of a snooze; `None` for an acknowledgement.
+    pub fn snooze(&self) -> Option<SnoozeEnd> {
+        match self.kind {
+            HandlingKind::Acknowledged(_) => None,
+            HandlingKind::Snoozed(until) => Some(until),
         }
     }
 
     /// Whether the handling is over at `at`. `has_changed`: the status changed or the severity rose. A snooze
     /// until a moment ends at that moment only.
     pub fn is_over(&self, at: DateTime<Utc>, has_changed: bool) -> bool {
-        match self {
-            Self::Acknowledged(_) | Self::Snoozed(Snoozed { until: SnoozeEnd::Change, .. }) => has_changed,
-            Self::Snoozed(Snoozed { until: SnoozeEnd::Until(moment), .. }) => *moment <= at,
+        match self.kind {
+            HandlingKind::Acknowledged(_) | HandlingKind::Snoozed(SnoozeEnd::Change) => has_changed,
+            HandlingKind::Snoozed(SnoozeEnd::Until(moment)) => moment <= at,
         }
     }
-}
-
-/// The acknowledgement of an alert. It ends when the status changes or the severity rises.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Acknowledgement {
-    /// When the alert was acknowledged.
-    pub at: DateTime<Utc>,
-    /// The person's note.
-    pub note: Option<String>,
-    /// The person's name, if set.
-    pub author: Option<String>,
-}
-
-/// The snooze of an alert.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Snoozed {
-    /// When the alert was snoozed.
-    pub at: DateTime<Utc>,
-    /// The end of the snooze.
-    pub until: SnoozeEnd,
-    /// The person's name, if set.
-    pub author: Option<String>,
 }
 
 /// The end of a snooze.
@@ -118,20 +112,20 @@ mod tests {
     use crate::domain::fixtures::{self, at};
 
     fn alert(handling: Option<Handling>) -> Alert {
-        Alert { handling, ..fixtures::alert(Rule::Overdue, AlertSubject::Profile) }
+        Alert { handling, ..fixtures::alert(Rule::Overdue, None) }
     }
 
     #[test]
     fn the_state_follows_from_the_handling_and_the_moment() {
-        use AlertState::{Acknowledged, Cleared, Firing, Snoozed as SnoozedState};
-        let acknowledged = || Handling::Acknowledged(Acknowledgement { at: at(5), note: None, author: None });
-        let snoozed = |until| Handling::Snoozed(Snoozed { at: at(5), until, author: None });
+        use AlertState::{Acknowledged, Cleared, Firing, Snoozed};
+        let handled = |kind| Handling { at: at(5), author: None, kind };
+        let snoozed = |until| handled(HandlingKind::Snoozed(until));
         // The handling; the state at 10 s, 60 s and 61 s; whether the handling is over at 10 s, without and with a
         // change.
         let table = [
-            (acknowledged(), [Acknowledged; 3], (false, true)),
-            (snoozed(SnoozeEnd::Change), [SnoozedState; 3], (false, true)),
-            (snoozed(SnoozeEnd::Until(at(60))), [SnoozedState, Firing, Firing], (false, false)),
+            (handled(HandlingKind::Acknowledged(None)), [Acknowledged; 3], (false, true)),
+            (snoozed(SnoozeEnd::Change), [Snoozed; 3], (false, true)),
+            (snoozed(SnoozeEnd::Until(at(60))), [Snoozed, Firing, Firing], (false, false)),
         ];
         assert_eq!(alert(None).state(at(10)), Firing);
         for (handling, states, over) in table {

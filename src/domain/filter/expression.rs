@@ -83,12 +83,6 @@ impl Expression {
 }
 
 /// Returns the only expression, or all of them as the error.
-fn one_of(mut expressions: Vec<Expression>) -> Result<Expression, Vec<Expression>> {
-    match (expressions.len(), expressions.pop()) {
-        (1, Some(only)) => Ok(only),
-        (_, last) => {
-            expressions.extend(last);
-            Err(expressions)
-        }
-    }
+fn one_of(expressions: Vec<Expression>) -> Result<Expression, Vec<Expression>> {
+    <[Expression; 1]>::try_from(expressions).map(|[only]| only)
 }

@@ -171,7 +171,7 @@ fn matches_any_text<R: RecordView>(candidate: &FilterInput<R>, fits: impl Fn(&st
     ];
     let given = params.request_id.iter().chain(&params.from_address);
     let texts = given.chain(&params.ticket).chain(&tx.labels).chain(&tx.notes).map(String::as_str);
-    let notes = candidate.alerts.iter().filter_map(|alert| alert.acknowledged()?.note.as_deref());
+    let notes = candidate.alerts.iter().filter_map(|alert| alert.handling.as_ref()?.note());
     ids.into_iter().chain(texts).chain(notes).any(&fits) || fits(&tx.from_name()) || fits(&tx.to_name())
 }
 

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::{
     super::{
-        alert::{Acknowledgement, Alert, AlertSubject, Handling, Rule, SnoozeEnd, Snoozed},
+        alert::{Alert, Handling, HandlingKind, Rule, SnoozeEnd},
         fixtures::{self, at, says},
         ids::{ChainId, RowId},
         on_chain::{ChainReading, ChainVerdict, Mined, OnChainState},
@@ -16,7 +16,7 @@ use super::{
 };
 
 fn alert(rule: Rule) -> Alert {
-    fixtures::alert(rule, AlertSubject::Transaction(RowId(1)))
+    fixtures::alert(rule, Some(RowId(1)))
 }
 
 /// Returns a transaction from Arbitrum to Base, ongoing, checked at 1000 s and overdue since 900 s, with all searchable
@@ -141,8 +141,9 @@ fn mine_matches_transactions_that_the_person_wrote_or_handled() {
         Filter::parse_for_person("mine", Some(person)).unwrap().matches(&FilterInput { tx, alerts }, at(1_060))
     };
     assert!(of("Ana B.", &tx, &[]) && of("zoë", &tx, &[]) && !of("Carla", &tx, &[]));
-    let snoozed = Snoozed { at: at(0), until: SnoozeEnd::Change, author: Some("Carla".into()) };
-    let handled = Alert { handling: Some(Handling::Snoozed(snoozed)), ..alert(Rule::Overdue) };
+    let kind = HandlingKind::Snoozed(SnoozeEnd::Change);
+    let handling = Some(Handling { at: at(0), author: Some("Carla".into()), kind });
+    let handled = Alert { handling, ..alert(Rule::Overdue) };
     assert!(of("Carla", &tx, &[handled]));
     tx.authors.tracked = Some("Carla".into());
     assert!(of("Carla", &tx, &[]));
@@ -156,10 +157,12 @@ fn mine_matches_transactions_that_the_person_wrote_or_handled() {
 #[test]
 fn handled_alerts_match_acked_and_snoozed_unless_another_alert_fires() {
     let tx = ongoing();
-    let handled = |rule, handling| Alert { handling: Some(handling), ..alert(rule) };
-    let acknowledged =
-        || handled(Rule::Overdue, Handling::Acknowledged(Acknowledgement { at: at(0), note: None, author: None }));
-    let snoozed = |until| handled(Rule::Regressed, Handling::Snoozed(Snoozed { at: at(0), until, author: None }));
+    let handled = |rule, kind| {
+        let handling = Some(Handling { at: at(0), author: None, kind });
+        Alert { handling, ..alert(rule) }
+    };
+    let acknowledged = || handled(Rule::Overdue, HandlingKind::Acknowledged(None));
+    let snoozed = |until| handled(Rule::Regressed, HandlingKind::Snoozed(until));
     // The alerts; whether `is:firing`, `is:acked` and `is:snoozed` match.
     let table = [
         (vec![], [false, false, false]),

@@ -9,7 +9,7 @@ use rusqlite::Connection;
 use crate::{
     alerts::evaluate_answer,
     domain::{
-        alert::{Alert, AlertStep, AlertSubject, Handling, Rule},
+        alert::{Alert, AlertStep, Handling, HandlingKind, Rule},
         change::ChangeKind,
         ids::RowId,
         operation::Stamp,
@@ -125,9 +125,9 @@ pub(super) fn end_snoozes(db: &Connection, at: DateTime<Utc>) -> Result<()> {
 /// person's.
 pub(super) fn record_repetition(db: &Connection, alert: &Alert, stamp: &Stamp) -> Result<()> {
     let rule = alert.rule;
-    let kind = match &alert.handling {
-        Some(Handling::Acknowledged(_)) => ChangeKind::AlertAcknowledged { rule, note: None },
-        Some(Handling::Snoozed(snoozed)) => ChangeKind::AlertSnoozed { rule, until: snoozed.until.moment() },
+    let kind = match alert.handling.as_ref().map(|handling| &handling.kind) {
+        Some(HandlingKind::Acknowledged(_)) => ChangeKind::AlertAcknowledged { rule, note: None },
+        Some(HandlingKind::Snoozed(until)) => ChangeKind::AlertSnoozed { rule, until: until.moment() },
         None => return Ok(()),
     };
     changes::append(db, &entry_of(alert, stamp), &kind)
@@ -135,22 +135,16 @@ pub(super) fn record_repetition(db: &Connection, alert: &Alert, stamp: &Stamp) -
 
 /// Returns an entry of the feed about a person's action on an alert.
 fn entry_of<'a>(alert: &'a Alert, stamp: &'a Stamp) -> FeedEntry<'a> {
-    let transaction = match alert.subject {
-        AlertSubject::Transaction(row) => Some(row),
-        AlertSubject::Profile => None,
-    };
     let (at, author) = (stamp.at, stamp.author.as_deref());
-    FeedEntry { at, profile: &alert.profile, transaction, observation: None, author }
+    FeedEntry { at, profile: &alert.profile, transaction: alert.transaction, observation: None, author }
 }
 
 fn write_handling(db: &Connection, alert: &Alert, handling: Option<&Handling>, entry: &FeedEntry<'_>) -> Result<()> {
     alerts::set_handling(db, alert.id, handling)?;
     let rule = alert.rule;
-    let kind = match handling {
-        Some(Handling::Snoozed(snoozed)) => ChangeKind::AlertSnoozed { rule, until: snoozed.until.moment() },
-        Some(Handling::Acknowledged(acknowledgement)) => {
-            ChangeKind::AlertAcknowledged { rule, note: acknowledgement.note.clone() }
-        }
+    let kind = match handling.map(|handling| &handling.kind) {
+        Some(HandlingKind::Snoozed(until)) => ChangeKind::AlertSnoozed { rule, until: until.moment() },
+        Some(HandlingKind::Acknowledged(note)) => ChangeKind::AlertAcknowledged { rule, note: note.clone() },
         None if alert.snoozed().is_some() => ChangeKind::AlertUnsnoozed { rule },
         None => ChangeKind::AlertUnacknowledged { rule },
     };

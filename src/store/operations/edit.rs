@@ -10,7 +10,7 @@ use rusqlite::Connection;
 use super::undo::{self, EditPass};
 use crate::{
     domain::{
-        alert::{Acknowledgement, Handling, Snoozed},
+        alert::{Handling, HandlingKind},
         ids::TransactionKey,
         operation::{AlertKey, Edit, Stamp},
         status::RouterStatus,
@@ -44,6 +44,7 @@ pub(super) fn apply(db: &Connection, profile: &str, edit: &Edit, stamp: &Stamp) 
 /// Returns the steps of an edit for the present state of the store.
 fn plan(db: &Connection, edit: &Edit, stamp: &Stamp) -> Result<Vec<EditStep>> {
     let (at, author) = (stamp.at, &stamp.author);
+    let handled = |kind| Handling { at, author: author.clone(), kind };
     let mut steps = Vec::new();
     match edit {
         Edit::Untrack { transactions } => {
@@ -85,12 +86,10 @@ fn plan(db: &Connection, edit: &Edit, stamp: &Stamp) -> Result<Vec<EditStep>> {
             }
         }
         Edit::Acknowledge { alerts, note } => {
-            let handling = Handling::Acknowledged(Acknowledgement { at, note: note.clone(), author: author.clone() });
-            steps = plan_handling(db, alerts, Some(&handling))?;
+            steps = plan_handling(db, alerts, Some(&handled(HandlingKind::Acknowledged(note.clone()))))?;
         }
         Edit::Snooze { alerts, until } => {
-            let handling = Handling::Snoozed(Snoozed { at, until: *until, author: author.clone() });
-            steps = plan_handling(db, alerts, Some(&handling))?;
+            steps = plan_handling(db, alerts, Some(&handled(HandlingKind::Snoozed(*until))))?;
         }
         Edit::Unacknowledge { alerts } => steps = plan_handling(db, alerts, None)?,
         Edit::CorrectSource { transactions, chain } => {
@@ -150,12 +149,10 @@ fn plan_handling(db: &Connection, keys: &[AlertKey], handling: Option<&Handling>
                 let is_own = before.author() == after.author();
                 // The first acknowledgement of an alert stays. A new note replaces the old note only if the edit is
                 // about one transaction or profile.
-                match (before, after) {
-                    (Handling::Acknowledged(before), Handling::Acknowledged(after))
-                        if has_one_subject && after.note.is_some() && before.note != after.note =>
-                    {
+                match after.note() {
+                    Some(_) if has_one_subject && before.note() != after.note() => {
                         let at = if is_own { before.at } else { after.at };
-                        Some(Handling::Acknowledged(Acknowledgement { at, ..after.clone() }))
+                        Some(Handling { at, ..after.clone() })
                     }
                     _ if is_own => continue,
                     // What another person did counts; the step records that this person did the same.
@@ -176,15 +173,10 @@ fn plan_handling(db: &Connection, keys: &[AlertKey], handling: Option<&Handling>
 
 /// Whether both are acknowledgements, or both are snoozes until the same moment.
 fn is_same_handling(first: &Handling, second: &Handling) -> bool {
-    match (first, second) {
-        (Handling::Acknowledged(_), Handling::Acknowledged(_)) => true,
-        (Handling::Snoozed(first), Handling::Snoozed(second)) => {
-            // The store keeps whole milliseconds.
-            let end_of = |snoozed: &Snoozed| snoozed.until.moment().map(|moment| moment.timestamp_millis());
-            end_of(first) == end_of(second)
-        }
-        (Handling::Acknowledged(_), Handling::Snoozed(_)) | (Handling::Snoozed(_), Handling::Acknowledged(_)) => false,
-    }
+    // The store keeps whole milliseconds.
+    let end_of =
+        |handling: &Handling| handling.snooze().map(|until| until.moment().map(|moment| moment.timestamp_millis()));
+    end_of(first) == end_of(second)
 }
 
 fn load_headers(db: &Connection, keys: &[TransactionKey]) -> Result<Vec<TransactionHeader>> {

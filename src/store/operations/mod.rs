@@ -46,43 +46,26 @@ pub struct AppliedEntries {
     pub results: Vec<(u64, Vec<Result<OperationResult, String>>)>,
 }
 
-/// The result of an operation.
-#[derive(Clone, Debug, PartialEq)]
-pub enum OperationResult {
-    /// Nothing to report.
-    Done,
-    /// The result of [`Operation::Track`].
-    Tracked(ImportReport),
-    /// The result of [`Operation::Observe`].
-    Observed(Box<AppliedObservation>),
-    /// The result of [`Operation::Edit`] and [`Operation::Delete`]: the number of changes.
-    Changed(usize),
-    /// The result of [`Operation::Undo`] and [`Operation::Redo`]; `None` if there was nothing to reverse.
-    Reversed(Option<Reversal>),
-    /// The result of [`Operation::DropBodies`].
-    Dropped(DroppedBodies),
-    /// The result of [`Operation::RequestQuote`].
-    Asked(QuoteSubmission),
-    /// The result of [`Operation::ClaimQuote`]: whether the request is to be sent.
-    Claimed(bool),
-    /// The result of applying entries of a team's log.
-    Replicated(Box<AppliedEntries>),
-    /// The body of an answer that a light replica read from the team's log; `None` if the log no longer has it.
-    Body(Option<String>),
-}
-
-/// Defines a method for each kind of result, for callers that know which operation they applied.
+/// Defines the results of operations, and a method for each kind, for callers that know which operation they applied.
 macro_rules! results {
-    ($($(#[$doc:meta])* $method:ident $variant:ident $kind:ty;)*) => {
+    ($($(#[$doc:meta])* $kind:ident($value:ty) => $method:ident,)*) => {
+        /// The result of an operation.
+        #[derive(Clone, Debug, PartialEq)]
+        pub enum OperationResult {
+            /// Nothing to report.
+            Done,
+            $($(#[$doc])* $kind($value),)*
+        }
+
         impl OperationResult {
             $(
                 $(#[$doc])*
                 ///
                 /// # Errors
                 /// If the result is of another kind of operation.
-                pub fn $method(self) -> Result<$kind> {
+                pub fn $method(self) -> Result<$value> {
                     match self {
-                        Self::$variant(value) => Ok(value.into()),
+                        Self::$kind(value) => Ok(value),
                         _ => Err(StoreError::UnexpectedResult),
                     }
                 }
@@ -92,24 +75,24 @@ macro_rules! results {
 }
 
 results! {
-    /// The result of tracking a batch.
-    tracked Tracked ImportReport;
-    /// The result of an observation.
-    observed Observed Box<AppliedObservation>;
-    /// The number of changes.
-    changed Changed usize;
-    /// The result of undo or redo.
-    reversed Reversed Option<Reversal>;
-    /// How much was dropped.
-    dropped Dropped DroppedBodies;
-    /// The result of asking for a route.
-    asked Asked QuoteSubmission;
-    /// Whether a claimed request is to be sent.
-    claimed Claimed bool;
-    /// The result of applying entries.
-    replicated Replicated Box<AppliedEntries>;
-    /// The body of an answer.
-    body Body Option<String>;
+    /// The result of [`Operation::Track`].
+    Tracked(ImportReport) => tracked,
+    /// The result of [`Operation::Observe`].
+    Observed(Box<AppliedObservation>) => observed,
+    /// The result of [`Operation::Edit`] and [`Operation::Delete`]: the number of changes.
+    Changed(usize) => changed,
+    /// The result of [`Operation::Undo`] and [`Operation::Redo`]; `None` if there was nothing to reverse.
+    Reversed(Option<Reversal>) => reversed,
+    /// The result of [`Operation::DropBodies`].
+    Dropped(DroppedBodies) => dropped,
+    /// The result of [`Operation::RequestQuote`].
+    Asked(QuoteSubmission) => asked,
+    /// The result of [`Operation::ClaimQuote`]: whether the request is to be sent.
+    Claimed(bool) => claimed,
+    /// The result of applying entries of a team's log.
+    Replicated(Box<AppliedEntries>) => replicated,
+    /// The body of an answer that a light replica read from the team's log; `None` if the log no longer has it.
+    Body(Option<String>) => body,
 }
 
 /// Applies one operation; `storage` says where the bodies of answers go. After an error the caller must roll back its

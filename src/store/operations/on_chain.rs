@@ -9,10 +9,7 @@ use super::alerts as alert_changes;
 use crate::{
     alerts::evaluate_chain_answer,
     domain::{
-        change::ChangeKind,
-        ids::TransactionKey,
-        on_chain::{ChainVerdict, OnChainState},
-        operation::Stamp,
+        change::ChangeKind, ids::TransactionKey, on_chain::OnChainState, operation::Stamp,
         transaction::TransactionParams,
     },
     store::{
@@ -44,10 +41,7 @@ pub(super) fn observe(db: &Connection, key: &TransactionKey, reading: &OnChainSt
     // The feed reports the answer to the person who asked.
     if was_requested || reading.has_changed_since(before.as_ref()) {
         let verdict = &reading.source.verdict;
-        let chain = match verdict {
-            ChainVerdict::Elsewhere(found) => found,
-            _ => &key.from_chain,
-        };
+        let chain = verdict.elsewhere().unwrap_or(&key.from_chain);
         let (state, block) = (verdict.name().to_owned(), verdict.mined().map(|mined| mined.block));
         changes::append(db, &entry, &ChangeKind::ChainChecked { state, chain: chain.clone(), block })?;
     }

@@ -3,7 +3,7 @@
 //! A batch is stored whole or not at all. An empty field never erases a known value. Another store's observations in
 //! the batch are no evidence for this store. Memory must not grow with the batch.
 
-use std::{borrow::Cow, mem, ops::ControlFlow, sync::LazyLock};
+use std::{borrow::Cow, mem, sync::LazyLock};
 
 use rusqlite::{
     CachedStatement, Connection, Statement,
@@ -64,19 +64,20 @@ impl Reader {
     /// Returns what tracking a batch would change in the store's present state.
     pub fn preview_import(&self, profile: &str, batch: &dyn Batch) -> Result<ImportPreview> {
         let (db, mut preview) = (self.db(), ImportPreview::default());
-        let count = |new: NewTransaction| {
-            match ExistingTransaction::load(db, profile, &new.params)? {
-                None => preview.new += 1,
-                Some(known) => {
-                    preview.known += 1;
-                    preview.changed += usize::from(!TransactionUpdate::new(db, &known, &new)?.fields.is_empty());
+        // One snapshot shows the same state as an import would see, and is many times faster than one snapshot per row.
+        self.snapshot(|| {
+            for new in batch.transactions()? {
+                let new = new?;
+                match transactions::header_of(db, &new.params.key(profile))? {
+                    None => preview.new += 1,
+                    Some(known) => {
+                        preview.known += 1;
+                        preview.changed += usize::from(!TransactionUpdate::new(db, &known, &new)?.fields.is_empty());
+                    }
                 }
             }
-            Ok(ControlFlow::Continue(()))
-        };
-        // One snapshot shows the same state as an import would see, and is many times faster than one snapshot per row.
-        self.snapshot(|| for_each(batch, count))?;
-        Ok(preview)
+            Ok(preview)
+        })
     }
 }
 
@@ -100,34 +101,24 @@ pub(crate) fn track_batch(db: &Connection, profile: &str, batch: &dyn Batch, sta
         let indexes = indexes::drop_before_import(db, batch.rows(), || estimate_novelty(db, profile, batch))?;
         let begin = if indexes.is_all_new { ImportRun::of_new } else { ImportRun::new };
         let mut import = begin(db, profile, stamp)?;
-        for_each(batch, |new| import.import(new).map(ControlFlow::Continue))?;
+        batch.transactions()?.try_for_each(|new| import.import(new?))?;
         let (report, last) = import.finish()?;
         indexes.restore(db)?;
         report.count_in_other_profiles(db, last)
     })
 }
 
-/// Calls `each` for the rows of a batch until `each` breaks or fails, or a row can't be read.
-fn for_each(batch: &dyn Batch, mut each: impl FnMut(NewTransaction) -> Result<ControlFlow<()>>) -> Result<()> {
-    let mut failure = None;
-    let read = batch.for_each(&mut |new| {
-        each(new).unwrap_or_else(|error| {
-            failure = Some(error);
-            ControlFlow::Break(())
-        })
-    });
-    failure.map_or(Ok(read?), Err)
-}
-
 /// Estimates how much of a batch is new. Looks up rows until one is stored, and at least 1,000 rows.
 fn estimate_novelty(db: &Connection, profile: &str, batch: &dyn Batch) -> Result<Novelty> {
     const SAMPLE_ROWS: u64 = 1_000;
     let (mut seen, mut stored) = (0, 0);
-    for_each(batch, |new| {
+    for new in batch.transactions()? {
         seen += 1;
-        stored += u64::from(transactions::row_of(db, &new.params.key(profile))?.is_some());
-        Ok(if stored > 0 && seen >= SAMPLE_ROWS { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
-    })?;
+        stored += u64::from(transactions::row_of(db, &new?.params.key(profile))?.is_some());
+        if stored > 0 && seen >= SAMPLE_ROWS {
+            break;
+        }
+    }
     Ok(match stored {
         0 => Novelty::All,
         _ => Novelty::About(batch.rows() * (seen - stored) / seen),
@@ -279,16 +270,16 @@ impl<'a> ImportRun<'a> {
     fn update(&mut self, new: &NewTransaction) -> Result<bool> {
         // The transaction may have been added by an earlier row of the batch.
         self.insert_waiting_labels()?;
-        let Some(known) = ExistingTransaction::load(self.db, self.entry.profile, &new.params)? else {
+        let Some(known) = transactions::header_of(self.db, &new.params.key(self.entry.profile))? else {
             return Ok(false);
         };
         let update = TransactionUpdate::new(self.db, &known, new)?;
         match update.fields.is_empty() {
-            true => self.report.unchanged.push(known.header.id),
+            true => self.report.unchanged.push(known.id),
             false => {
-                let steps = update.write(self.db, &known.header, self.stamp)?;
+                let steps = update.write(self.db, &known, self.stamp)?;
                 self.steps.extend(steps.into_iter().take((MAX_UNDO_STEPS + 1).saturating_sub(self.steps.len())));
-                self.report.updated.push((known.header.id, update.fields));
+                self.report.updated.push((known.id, update.fields));
             }
         }
         Ok(true)
@@ -374,41 +365,26 @@ fn number_or_null<'a>(number: Option<i64>) -> ValueRef<'a> {
     number.map_or(ValueRef::Null, ValueRef::Integer)
 }
 
-/// A transaction of the batch that the store has already.
-struct ExistingTransaction {
-    header: TransactionHeader,
-    /// The request ID from the service. Loaded only if the batch has a request ID and none was given before.
-    request_id: Option<String>,
-}
-
-impl ExistingTransaction {
-    fn load(db: &Connection, profile: &str, params: &TransactionParams) -> Result<Option<Self>> {
-        let Some(header) = transactions::header_of(db, &params.key(profile))? else { return Ok(None) };
-        let request_id = match (&params.request_id, &header.params.request_id) {
-            (Some(_), None) => records::record(db, header.id)?.and_then(|record| record.request_id),
-            _ => None,
-        };
-        Ok(Some(Self { header, request_id }))
-    }
-
-    /// Returns the parameters after the import: an empty field of the batch erases nothing.
-    fn merge(&self, new: &TransactionParams) -> TransactionParams {
-        let before = &self.header.params;
-        // A request ID that the service reported is no change.
-        let known = before.request_id.as_deref().or(self.request_id.as_deref());
-        let request_id = new.request_id.as_deref().filter(|id| known != Some(id));
-        TransactionParams {
-            transaction_id: before.transaction_id.clone(),
-            from_chain: before.from_chain.clone(),
-            to_chain: new.to_chain.clone(),
-            quote_id: new.quote_id.clone(),
-            request_id: request_id.map(str::to_owned).or_else(|| before.request_id.clone()),
-            estimate: new.estimate.or(before.estimate),
-            submitted_at: new.submitted_at.or(before.submitted_at),
-            from_address: new.from_address.clone().or_else(|| before.from_address.clone()),
-            ticket: new.ticket.clone().or_else(|| before.ticket.clone()),
-        }
-    }
+/// Returns the parameters of a known transaction after the import: an empty field of the batch erases nothing.
+fn merge(db: &Connection, known: &TransactionHeader, new: &TransactionParams) -> Result<TransactionParams> {
+    let before = &known.params;
+    // A request ID that the service reported is no change.
+    let reported = match (&new.request_id, &before.request_id) {
+        (Some(_), None) => records::record(db, known.id)?.and_then(|record| record.request_id),
+        _ => None,
+    };
+    let request_id = new.request_id.clone().filter(|id| reported.as_ref() != Some(id));
+    Ok(TransactionParams {
+        transaction_id: before.transaction_id.clone(),
+        from_chain: before.from_chain.clone(),
+        to_chain: new.to_chain.clone(),
+        quote_id: new.quote_id.clone(),
+        request_id: request_id.or_else(|| before.request_id.clone()),
+        estimate: new.estimate.or(before.estimate),
+        submitted_at: new.submitted_at.or(before.submitted_at),
+        from_address: new.from_address.clone().or_else(|| before.from_address.clone()),
+        ticket: new.ticket.clone().or_else(|| before.ticket.clone()),
+    })
 }
 
 /// Adds labels to transactions, [`ROWS_PER_INSERT`] with one statement.
@@ -443,8 +419,8 @@ struct TransactionUpdate {
 }
 
 impl TransactionUpdate {
-    fn new(db: &Connection, known: &ExistingTransaction, new: &NewTransaction) -> Result<Self> {
-        let (before, mut params) = (&known.header, known.merge(&new.params));
+    fn new(db: &Connection, before: &TransactionHeader, new: &NewTransaction) -> Result<Self> {
+        let mut params = merge(db, before, &new.params)?;
         quotes::fill_params(db, &before.profile, &mut params)?;
         let unknown = |known: &[String], words: &[String]| -> Vec<String> {
             words.iter().filter(|word| !known.contains(word)).cloned().collect()

@@ -13,7 +13,7 @@ use rusqlite::{Connection, params};
 use super::alerts as alert_changes;
 use crate::{
     domain::{
-        alert::{AlertSubject, Handling},
+        alert::Handling,
         change::{ChangeKind, NOTE_FIELD, PARAMS_FIELD, REMOVED_NOTE_FIELD, ReversalKind},
         ids::{ChainId, RowId, TransactionKey, TxHash},
         operation::Stamp,
@@ -168,10 +168,7 @@ fn single_transaction(db: &Connection, steps: &[EditStep]) -> Result<Option<TxHa
     for step in steps {
         let row = match step {
             EditStep::Tracked { first, last, .. } => (first == last).then_some(RowId(*first)),
-            EditStep::Acknowledged { alert, .. } => match alerts::by_id(db, *alert)?.map(|alert| alert.subject) {
-                Some(AlertSubject::Transaction(row)) => Some(row),
-                Some(AlertSubject::Profile) | None => None,
-            },
+            EditStep::Acknowledged { alert, .. } => alerts::by_id(db, *alert)?.and_then(|alert| alert.transaction),
             step => step.row(),
         };
         if row.is_none() || about.is_some_and(|about| Some(about) != row) {

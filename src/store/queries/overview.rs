@@ -7,13 +7,7 @@ use chrono::{DateTime, Utc};
 use rusqlite::params;
 
 use crate::{
-    domain::{
-        alert::{Alert, AlertSubject},
-        ids::RowId,
-        need,
-        status::RouterStatus,
-        transaction::Transaction,
-    },
+    domain::{alert::Alert, ids::RowId, need, status::RouterStatus, transaction::Transaction},
     store::{
         error::Result,
         queries::list::ListRow,
@@ -63,10 +57,7 @@ impl Reader {
     /// Returns alerts, each with its transaction if the alert is about a transaction.
     pub fn alerts_with_transactions(&self, query: AlertQuery) -> Result<Vec<(Alert, Option<Transaction>)>> {
         let with_transaction = |alert: Alert| {
-            let listed = match alert.subject {
-                AlertSubject::Profile => None,
-                AlertSubject::Transaction(row) => self.list_row(row)?,
-            };
+            let listed = alert.transaction.map_or(Ok(None), |row| self.list_row(row))?;
             Ok((alert, listed.map(|listed| listed.transaction)))
         };
         self.alerts(query)?.into_iter().map(with_transaction).collect()

@@ -6,7 +6,6 @@
 use std::{
     collections::{BTreeMap, HashMap},
     io::{self, BufRead, Seek, SeekFrom, Write},
-    ops::ControlFlow,
     path::{Path, PathBuf},
 };
 
@@ -226,12 +225,12 @@ pub(super) fn forget(db: &Connection, deleted: &[TransactionKey]) -> Result<()> 
 /// Whether a payload may name one of these transactions. A batch, which may have a million rows, is read row by row.
 fn is_about(payload: &Payload<'_>, deleted: &DeletedTransactions) -> Result<bool> {
     let Payload::Batch(batch) = payload else { return Ok(true) };
-    let mut is_about = false;
-    batch.for_each(&mut |row| {
-        is_about = deleted.contains(&row.params.key(batch.profile()));
-        if is_about { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    })?;
-    Ok(is_about)
+    for new in batch.transactions()? {
+        if deleted.contains(&new?.params.key(batch.profile())) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// The deleted transactions: by profile and hash, whose case doesn't count, the chains on which the hash is still tracked.
@@ -257,50 +256,34 @@ impl DeletedTransactions {
 /// Returns the operation without these transactions; `None` if nothing of it is left.
 fn without(envelope: &Envelope, deleted: &DeletedTransactions) -> Option<Envelope> {
     let stays = |key: &TransactionKey| !deleted.contains(key);
-    let kept = |keys: &[TransactionKey]| -> Option<Vec<_>> {
-        let kept: Vec<_> = keys.iter().filter(|key| stays(key)).cloned().collect();
-        (!kept.is_empty()).then_some(kept)
-    };
-    let operation = match &envelope.operation {
+    let mut envelope = envelope.clone();
+    let is_left = match &mut envelope.operation {
         Operation::Track { profile, transactions } => {
-            let left = transactions.iter().filter(|new| !deleted.contains(&new.params.key(profile)));
-            let left: Vec<_> = left.cloned().collect();
-            if left.is_empty() {
-                return None;
-            }
-            Operation::Track { profile: profile.clone(), transactions: left }
+            transactions.retain(|new| stays(&new.params.key(profile)));
+            !transactions.is_empty()
         }
-        Operation::Edit { profile, edit } => {
+        Operation::Edit { edit, .. } => {
             let keep = |key: TransactionKey| Ok::<_, std::convert::Infallible>(stays(&key).then_some(key));
             let alert_stays = |about: &SubjectKey| match about {
                 SubjectKey::Transaction(key) => stays(key),
                 SubjectKey::Profile(_) => true,
             };
-            let Ok(edit) = edit.clone().resolve(keep, |alert| Ok(alert_stays(&alert.about).then_some(alert)));
-            if matches!(edit.targets(), EditTargets::Transactions([]) | EditTargets::Alerts([])) {
-                return None;
-            }
-            Operation::Edit { profile: profile.clone(), edit }
+            let Ok(left) = edit.clone().resolve(keep, |alert| Ok(alert_stays(&alert.about).then_some(alert)));
+            *edit = left;
+            !matches!(edit.targets(), EditTargets::Transactions([]) | EditTargets::Alerts([]))
         }
-        Operation::Observe { transaction, .. } | Operation::ObserveChain { transaction, .. } if !stays(transaction) => {
-            return None;
-        }
+        Operation::Observe { transaction, .. } | Operation::ObserveChain { transaction, .. } => stays(transaction),
         Operation::RequestStatus { profile, params, .. }
         | Operation::AnswerStatus { request: StatusRequestKey { profile, params, .. }, .. }
-        | Operation::ForgetStatus { request: StatusRequestKey { profile, params, .. } }
-            if deleted.contains(&params.key(profile)) =>
-        {
-            return None;
+        | Operation::ForgetStatus { request: StatusRequestKey { profile, params, .. } } => stays(&params.key(profile)),
+        Operation::RequestChainCheck { transactions }
+        | Operation::DropBodies { transactions }
+        | Operation::RequestPoll { transactions } => {
+            transactions.retain(stays);
+            !transactions.is_empty()
         }
-        Operation::RequestChainCheck { transactions } => {
-            Operation::RequestChainCheck { transactions: kept(transactions)? }
-        }
-        Operation::DropBodies { transactions } => Operation::DropBodies { transactions: kept(transactions)? },
-        Operation::RequestPoll { transactions } => Operation::RequestPoll { transactions: kept(transactions)? },
         // The deletion itself is needed again if the database loses it.
         Operation::Delete { .. }
-        | Operation::Observe { .. }
-        | Operation::ObserveChain { .. }
         | Operation::Undo { .. }
         | Operation::Redo { .. }
         | Operation::Pause { .. }
@@ -308,12 +291,9 @@ fn without(envelope: &Envelope, deleted: &DeletedTransactions) -> Option<Envelop
         | Operation::WithdrawQuote { .. }
         | Operation::ClaimQuote { .. }
         | Operation::AnswerQuote { .. }
-        | Operation::RequestStatus { .. }
-        | Operation::AnswerStatus { .. }
-        | Operation::ForgetStatus { .. }
         | Operation::RecordProfileEvent { .. }
         | Operation::ReportPolling { .. }
-        | Operation::MoveNotificationCursor { .. } => return Some(envelope.clone()),
+        | Operation::MoveNotificationCursor { .. } => true,
     };
-    Some(Envelope { operation, ..envelope.clone() })
+    is_left.then_some(envelope)
 }

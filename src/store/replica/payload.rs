@@ -3,17 +3,14 @@
 //! An entry holds one kind of [`Payload`]. Operations are lines of JSON, compressed by zstd, so that every version of
 //! hoptop can read what another wrote. A payload that is too large for one entry is split into parts.
 
-use std::{
-    io::{self, BufRead as _, BufReader, Read, Write},
-    ops::ControlFlow,
-};
+use std::io::{self, BufRead as _, BufReader, Read, Write};
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use zstd::stream::{read::Decoder, write::Encoder};
 
 use crate::{
     domain::{
-        batch::{Batch, SpoolError},
+        batch::{Batch, BatchRows, SpoolError},
         ids::TransactionKey,
         operation::{Envelope, FORMAT, Operation, Stamp},
         team::Nonce,
@@ -83,11 +80,7 @@ impl TrackBatch<'_> {
     }
 
     pub(super) fn into_operation(self) -> Result<Envelope> {
-        let mut transactions = Vec::new();
-        self.for_each(&mut |row| {
-            transactions.push(row);
-            ControlFlow::Continue(())
-        })?;
+        let transactions = self.transactions()?.collect::<Result<_, SpoolError>>()?;
         let BatchHeader { stamp, profile, .. } = self.header;
         Ok(Envelope::new(Operation::Track { profile, transactions }, stamp))
     }
@@ -98,13 +91,11 @@ impl Batch for TrackBatch<'_> {
         self.header.rows
     }
 
-    fn for_each(&self, each: &mut dyn FnMut(NewTransaction) -> ControlFlow<()>) -> Result<(), SpoolError> {
-        for line in lines(self.lines)?.skip(1) {
-            if each(serde_json::from_str(&line?).map_err(io::Error::from)?).is_break() {
-                break;
-            }
-        }
-        Ok(())
+    fn transactions(&self) -> Result<BatchRows<'_>, SpoolError> {
+        let parse = |line: io::Result<String>| -> Result<NewTransaction, SpoolError> {
+            Ok(serde_json::from_str(&line?).map_err(io::Error::from)?)
+        };
+        Ok(Box::new(lines(self.lines)?.skip(1).map(parse)))
     }
 }
 
@@ -134,12 +125,11 @@ fn new_encoder(kind: u8) -> io::Result<Encoder<'static, Vec<u8>>> {
 pub(crate) fn encode_batch(profile: &str, batch: &dyn Batch, stamp: &Stamp) -> Result<Vec<u8>> {
     let mut encoder = new_encoder(BATCH).map_err(SpoolError::from)?;
     let header = BatchHeader { format: FORMAT, stamp: stamp.clone(), profile: profile.to_owned(), rows: batch.rows() };
-    let mut written = write_line(&mut encoder, &header);
-    batch.for_each(&mut |row| {
-        written = write_line(&mut encoder, &row);
-        if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-    })?;
-    Ok(written.and_then(|()| encoder.finish()).map_err(SpoolError::from)?)
+    write_line(&mut encoder, &header).map_err(SpoolError::from)?;
+    for new in batch.transactions()? {
+        write_line(&mut encoder, &new?).map_err(SpoolError::from)?;
+    }
+    Ok(encoder.finish().map_err(SpoolError::from)?)
 }
 
 fn write_line(encoder: &mut Encoder<'_, Vec<u8>>, value: &impl Serialize) -> io::Result<()> {

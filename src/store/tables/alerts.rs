@@ -8,10 +8,7 @@ use rusqlite::{Connection, Row, ToSql, params};
 use super::{changes::FeedEntry, columns, transaction_keys, transactions};
 use crate::{
     domain::{
-        alert::{
-            Acknowledgement, Alert, AlertSubject, FLAPPING_RAISES, FLAPPING_WITHIN, Handling, Rule, Severity,
-            SnoozeEnd, Snoozed,
-        },
+        alert::{Alert, FLAPPING_RAISES, FLAPPING_WITHIN, Handling, HandlingKind, Rule, Severity, SnoozeEnd},
         ids::RowId,
         operation::{AlertKey, Edit, LocalEdit, SubjectKey},
     },
@@ -156,9 +153,9 @@ pub(crate) fn by_key(db: &Connection, key: &AlertKey) -> Result<Option<Alert>> {
 /// Returns the key of an active alert, which is valid in every store.
 pub(crate) fn key(db: &Connection, id: i64) -> Result<Option<AlertKey>> {
     let Some(alert) = by_id(db, id)? else { return Ok(None) };
-    let about = match alert.subject {
-        AlertSubject::Profile => SubjectKey::Profile(alert.profile),
-        AlertSubject::Transaction(row) => match transaction_keys::key(db, row)? {
+    let about = match alert.transaction {
+        None => SubjectKey::Profile(alert.profile),
+        Some(row) => match transaction_keys::key(db, row)? {
             Some(key) => SubjectKey::Transaction(key),
             None => return Ok(None),
         },
@@ -231,18 +228,15 @@ pub(crate) fn reactivate(db: &Connection, row: RowId) -> Result<Vec<(Rule, bool)
 
 /// Writes the handling of an alert; with `None` the alert fires.
 pub(crate) fn set_handling(db: &Connection, id: i64, handling: Option<&Handling>) -> Result<()> {
-    let (acknowledged, snoozed) = match handling {
-        Some(Handling::Acknowledged(acknowledgement)) => (Some(acknowledgement), None),
-        Some(Handling::Snoozed(snoozed)) => (None, Some(snoozed)),
-        None => (None, None),
-    };
+    let at = handling.map(|handling| columns::moment(handling.at));
+    let snooze = handling.and_then(Handling::snooze);
     db.run("UPDATE alerts SET acknowledged_at = ?2, acknowledged_note = ?3, snoozed_at = ?4, snoozed_until = ?5, handled_by = ?6
          WHERE id = ?1", params![
         id,
-        acknowledged.map(|acknowledgement| columns::moment(acknowledgement.at)),
-        acknowledged.and_then(|acknowledgement| acknowledgement.note.as_deref()),
-        snoozed.map(|snoozed| columns::moment(snoozed.at)),
-        snoozed.and_then(|snoozed| snoozed.until.moment()).map(columns::moment),
+        at.filter(|_| snooze.is_none()),
+        handling.and_then(Handling::note),
+        at.filter(|_| snooze.is_some()),
+        snooze.and_then(SnoozeEnd::moment).map(columns::moment),
         handling.and_then(Handling::author),
     ])
 }
@@ -272,11 +266,10 @@ fn collect(db: &Connection, condition: &str, params: impl rusqlite::Params) -> R
 fn read(row: &Row<'_>) -> rusqlite::Result<Option<Alert>> {
     let rule: String = columns::lenient(row, "rule")?;
     let Some(rule) = Rule::find_by_name(&rule) else { return Ok(None) };
-    let subject = row.get::<_, Option<i64>>("transaction_row")?;
     Ok(Some(Alert {
         id: row.get("id")?,
         rule,
-        subject: subject.map_or(AlertSubject::Profile, |row| AlertSubject::Transaction(RowId(row))),
+        transaction: row.get::<_, Option<i64>>("transaction_row")?.map(RowId),
         profile: columns::lenient(row, "profile")?,
         raised_at: columns::moment_from(columns::lenient(row, "raised_at")?),
         clean: columns::lenient(row, "clean")?,
@@ -288,11 +281,12 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Option<Alert>> {
 }
 
 fn read_handling(row: &Row<'_>) -> rusqlite::Result<Option<Handling>> {
+    let author = columns::lenient(row, "handled_by")?;
     if let Some(at) = columns::optional_moment(row, "acknowledged_at")? {
-        let (note, author) = (columns::lenient(row, "acknowledged_note")?, columns::lenient(row, "handled_by")?);
-        return Ok(Some(Handling::Acknowledged(Acknowledgement { at, note, author })));
+        let kind = HandlingKind::Acknowledged(columns::lenient(row, "acknowledged_note")?);
+        return Ok(Some(Handling { at, author, kind }));
     }
     let until = columns::optional_moment(row, "snoozed_until")?.map_or(SnoozeEnd::Change, SnoozeEnd::Until);
-    let (snoozed, author) = (columns::optional_moment(row, "snoozed_at")?, columns::lenient(row, "handled_by")?);
-    Ok(snoozed.map(|at| Handling::Snoozed(Snoozed { at, until, author })))
+    let snoozed = columns::optional_moment(row, "snoozed_at")?;
+    Ok(snoozed.map(|at| Handling { at, author, kind: HandlingKind::Snoozed(until) }))
 }

@@ -46,16 +46,16 @@ pub struct RouteStats {
 pub(crate) fn add(db: &Connection, profile: &str, sample: &DurationSample, at: DateTime<Utc>) -> Result<()> {
     match sample {
         DurationSample::Indexed { chain, duration } => {
-            let key = EvidenceKey::of_chain(profile, chain);
-            let mut evidence: Evidence = key.read(db)?;
+            let key = key_without_destination(chain.as_str());
+            let mut evidence: Evidence = read_evidence(db, profile, &key)?;
             evidence.add(*duration);
-            key.write(db, &evidence)
+            write_evidence(db, profile, &key, &evidence)
         }
         DurationSample::Ended { route, outcome, settled, estimate } => {
             let mut evidence = settling_evidence(db, profile, route)?;
             evidence.add(*settled, *estimate);
-            EvidenceKey::of_route(profile, route).write(db, &evidence.route)?;
-            EvidenceKey::of_all_routes(profile).write(db, &evidence.pooled)?;
+            write_evidence(db, profile, route, &evidence.route)?;
+            write_evidence(db, profile, &key_without_destination(""), &evidence.pooled)?;
             let Some(duration) = settled.duration() else { return Ok(()) };
             let (from, to) = (route.from.as_str(), route.to.as_str());
             let values =
@@ -71,56 +71,37 @@ pub(crate) fn add(db: &Connection, profile: &str, sample: &DurationSample, at: D
 
 fn settling_evidence(db: &Connection, profile: &str, route: &RouteKey) -> Result<SettlingEvidence> {
     Ok(SettlingEvidence {
-        route: EvidenceKey::of_route(profile, route).read(db)?,
-        pooled: EvidenceKey::of_all_routes(profile).read(db)?,
+        route: read_evidence(db, profile, route)?,
+        pooled: read_evidence(db, profile, &key_without_destination(""))?,
     })
 }
 
-/// The key of a row of `forecasts`: a route, all routes, or the indexing of a source chain.
-struct EvidenceKey<'a> {
-    profile: &'a str,
-    /// Empty for all routes.
-    from: &'a str,
-    /// Empty for all routes, and for the indexing of a source chain.
-    to: &'a str,
-    is_gmp: bool,
+/// Returns the key of a row of `forecasts` that is about no route: the indexing of a source chain, or all routes (`from`
+/// is empty).
+fn key_without_destination(from: &str) -> RouteKey {
+    RouteKey { from: ChainId::new(from), to: ChainId::new(""), is_gmp: false }
 }
 
-impl<'a> EvidenceKey<'a> {
-    fn of_route(profile: &'a str, route: &'a RouteKey) -> Self {
-        Self { profile, from: route.from.as_str(), to: route.to.as_str(), is_gmp: route.is_gmp }
-    }
+/// Returns the evidence with this key, or none yet.
+fn read_evidence<T: DeserializeOwned + Default>(db: &Connection, profile: &str, key: &RouteKey) -> Result<T> {
+    let json: Option<String> = db.first(
+        "SELECT evidence FROM forecasts WHERE profile = ? AND from_chain = ? AND to_chain = ? AND gmp = ?",
+        params![profile, key.from.as_str(), key.to.as_str(), key.is_gmp],
+        |row| columns::lenient(row, 0),
+    )?;
+    Ok(parse_evidence(json.as_deref()))
+}
 
-    fn of_all_routes(profile: &'a str) -> Self {
-        Self { profile, from: "", to: "", is_gmp: false }
-    }
-
-    fn of_chain(profile: &'a str, chain: &'a ChainId) -> Self {
-        Self { profile, from: chain.as_str(), to: "", is_gmp: false }
-    }
-
-    /// Returns the evidence, or none yet.
-    fn read<T: DeserializeOwned + Default>(&self, db: &Connection) -> Result<T> {
-        let json: Option<String> = db.first(
-            "SELECT evidence FROM forecasts WHERE profile = ? AND from_chain = ? AND to_chain = ? AND gmp = ?",
-            params![self.profile, self.from, self.to, self.is_gmp],
-            |row| columns::lenient(row, 0),
-        )?;
-        Ok(parse_evidence(json.as_deref()))
-    }
-
-    fn write<T: Serialize>(&self, db: &Connection, evidence: &T) -> Result<()> {
-        let json = columns::to_json(evidence)?;
-        let values = params![self.profile, self.from, self.to, self.is_gmp, json];
-        static WRITE: LazyLock<String> = LazyLock::new(|| {
-            let set = row_checksum::assignments(CHECKED, &[("evidence", "?5")]);
-            format!(
-                "INSERT INTO forecasts (profile, from_chain, to_chain, gmp, evidence, checksum)
-                 VALUES (?1, ?2, ?3, ?4, ?5, row_checksum(?1, ?2, ?3, ?4, ?5)) ON CONFLICT DO UPDATE SET {set}"
-            )
-        });
-        db.run(&WRITE, values)
-    }
+fn write_evidence<T: Serialize>(db: &Connection, profile: &str, key: &RouteKey, evidence: &T) -> Result<()> {
+    let json = columns::to_json(evidence)?;
+    static WRITE: LazyLock<String> = LazyLock::new(|| {
+        let set = row_checksum::assignments(CHECKED, &[("evidence", "?5")]);
+        format!(
+            "INSERT INTO forecasts (profile, from_chain, to_chain, gmp, evidence, checksum)
+             VALUES (?1, ?2, ?3, ?4, ?5, row_checksum(?1, ?2, ?3, ?4, ?5)) ON CONFLICT DO UPDATE SET {set}"
+        )
+    });
+    db.run(&WRITE, params![profile, key.from.as_str(), key.to.as_str(), key.is_gmp, json])
 }
 
 /// Parses evidence from its JSON column; NULL, and what can't be parsed, is no evidence.

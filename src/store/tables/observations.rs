@@ -231,15 +231,16 @@ pub(crate) fn pack_body(db: &Connection, transaction: &Transaction, text: &str, 
     }
 }
 
+/// Returns the number of a transaction's first entry that meets a condition (SQL), in the order behind the condition.
+fn first(db: &Connection, transaction: RowId, condition: &str) -> Result<Option<i64>> {
+    let sql = format!("SELECT id FROM observations WHERE transaction_row = ? AND {condition} LIMIT 1");
+    db.first(&sql, [transaction.0], |row| row.get(0))
+}
+
 /// Returns the first body of a transaction that was packed with a dictionary, and its entry's number. Other bodies use
 /// it as their base.
 fn first_packed_body(db: &Connection, transaction: RowId) -> Result<Option<(i64, String)>> {
-    let first = db.first(
-        "SELECT id FROM observations WHERE transaction_row = ? AND body_dictionary IS NOT NULL ORDER BY id LIMIT 1",
-        [transaction.0],
-        |row| row.get::<_, i64>(0),
-    )?;
-    let Some(id) = first else { return Ok(None) };
+    let Some(id) = first(db, transaction, "body_dictionary IS NOT NULL ORDER BY id")? else { return Ok(None) };
     Ok(readable_body(db, id)?.map(|body| (id, body)))
 }
 
@@ -250,9 +251,7 @@ fn packed_body(db: &Connection, id: i64) -> Result<Option<PackedText>> {
 
 /// Returns the body of the newest answer with a record; `None` if it isn't here or can't be read.
 pub(crate) fn newest_record_body(db: &Connection, transaction: RowId) -> Result<Option<String>> {
-    let sql = "SELECT id FROM observations WHERE transaction_row = ? AND http_status = 200 AND body IS NOT NULL
-               ORDER BY id DESC LIMIT 1";
-    let newest = db.first(sql, [transaction.0], |row| row.get(0))?;
+    let newest = first(db, transaction, "http_status = 200 AND body IS NOT NULL ORDER BY id DESC")?;
     newest.map_or(Ok(None), |id| readable_body(db, id))
 }
 
@@ -309,12 +308,7 @@ pub(crate) fn response_ids(db: &Connection, transaction: RowId) -> Result<Vec<St
 
 /// Returns the last body in the entries of a transaction.
 pub(crate) fn last_body(db: &Connection, transaction: RowId) -> Result<Option<StoredBody>> {
-    let id = db.first(
-        "SELECT id FROM observations WHERE transaction_row = ? AND body IS NOT NULL ORDER BY id DESC LIMIT 1",
-        [transaction.0],
-        |row| row.get::<_, i64>(0),
-    )?;
-    id.map_or(Ok(None), |id| stored_body(db, id))
+    first(db, transaction, "body IS NOT NULL ORDER BY id DESC")?.map_or(Ok(None), |id| stored_body(db, id))
 }
 
 fn read(row: &Row<'_>) -> rusqlite::Result<StoredObservation> {

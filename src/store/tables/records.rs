@@ -16,14 +16,24 @@ use super::{
 use crate::domain::{ids::RowId, record::StatusRecord, transaction::Transaction};
 use crate::store::{error::Result, reader::Reader, statement::CachedStatements};
 
+/// Returns the packed `record` or `body` of a transaction.
+fn packed(db: &Connection, text: &str, transaction: RowId) -> Result<Option<PackedText>> {
+    let sql = format!("SELECT {text}, {text}_dictionary, {text}_base FROM records WHERE transaction_row = ?");
+    db.first(&sql, [transaction.0], |row| PackedText::read(row, 0))
+}
+
+/// Writes the packed `record` or `body` of a transaction.
+fn put(db: &Connection, text: &str, transaction: RowId, packed: &PackedText) -> Result<()> {
+    let sql = format!(
+        "INSERT INTO records (transaction_row, {text}, {text}_dictionary, {text}_base) VALUES (?1, ?2, ?3, ?4)
+         ON CONFLICT DO UPDATE SET {text} = ?2, {text}_dictionary = ?3, {text}_base = ?4"
+    );
+    db.run(&sql, params![transaction.0, packed, packed.dictionary, packed.base])
+}
+
 /// Returns the last record of a transaction; `None` also if it can't be read, since the next answer replaces it.
 pub(crate) fn record(db: &Connection, transaction: RowId) -> Result<Option<StatusRecord>> {
-    let packed = db.first(
-        "SELECT record, record_dictionary, record_base FROM records WHERE transaction_row = ?",
-        [transaction.0],
-        |row| PackedText::read(row, 0),
-    )?;
-    let Some(packed) = packed else { return Ok(None) };
+    let Some(packed) = packed(db, "record", transaction)? else { return Ok(None) };
     let unpacked = bodies::unpack(db, &packed, |base| observations::body(db, base));
     let json = bodies::none_if_unreadable(unpacked, format_args!("the record of transaction {}", transaction.0))?;
     let parse =
@@ -74,13 +84,10 @@ pub(crate) fn write(
         LastBody::Unchanged => return Ok(()),
         LastBody::Separate(body, is_record) => observations::pack_body(db, transaction, body, is_record)?,
     };
-    let sql = if last == PackedText::NONE {
-        "UPDATE records SET body = ?2, body_dictionary = ?3, body_base = ?4 WHERE transaction_row = ?1 AND body IS NOT NULL"
-    } else {
-        "INSERT INTO records (transaction_row, body, body_dictionary, body_base) VALUES (?1, ?2, ?3, ?4)
-         ON CONFLICT DO UPDATE SET body = ?2, body_dictionary = ?3, body_base = ?4"
-    };
-    db.run(sql, params![transaction.id.0, last, last.dictionary, last.base])
+    match last == PackedText::NONE {
+        true => clear_body(db, transaction.id).map(drop),
+        false => put(db, "body", transaction.id, &last),
+    }
 }
 
 /// Packs the record with an answer's body as the base, if one is given, because the body has much of the same content.
@@ -92,11 +99,7 @@ fn write_record(db: &Connection, transaction: &Transaction, base: Option<(i64, &
         Some(json) => bodies::pack(&json, dictionary.as_ref(), base)?,
         None => PackedText::NONE,
     };
-    db.run(
-        "INSERT INTO records (transaction_row, record, record_dictionary, record_base) VALUES (?1, ?2, ?3, ?4)
-         ON CONFLICT DO UPDATE SET record = ?2, record_dictionary = ?3, record_base = ?4",
-        params![transaction.id.0, packed, packed.dictionary, packed.base],
-    )
+    put(db, "record", transaction.id, &packed)
 }
 
 /// Packs a transaction's record again without a body as its base, so that bodies can be deleted.
@@ -114,9 +117,7 @@ pub(crate) fn clear_body(db: &Connection, transaction: RowId) -> Result<usize> {
 /// Keeps only the digest of the last body: the team's database has the body.
 pub(crate) fn leave_body_out(db: &Connection, transaction: RowId) -> Result<()> {
     let Some(StoredBody::Text(text)) = last_body(db, transaction)? else { return Ok(()) };
-    let packed = PackedText::in_log(0, &text);
-    let sql = "UPDATE records SET body = ?2, body_dictionary = NULL, body_base = ?3 WHERE transaction_row = ?1";
-    db.run(sql, params![transaction.0, packed, packed.base])
+    put(db, "body", transaction, &PackedText::in_log(0, &text))
 }
 
 impl Reader {
@@ -131,12 +132,7 @@ impl Reader {
 
 /// Returns the last body; `None` if an observation holds it.
 fn last_body(db: &Connection, transaction: RowId) -> Result<Option<StoredBody>> {
-    let packed = db.first(
-        "SELECT body, body_dictionary, body_base FROM records WHERE transaction_row = ?",
-        [transaction.0],
-        |row| PackedText::read(row, 0),
-    )?;
-    let Some(packed) = packed else { return Ok(None) };
+    let Some(packed) = packed(db, "body", transaction)? else { return Ok(None) };
     if let Some(entry) = packed.log_entry() {
         let key = transaction_keys::key(db, transaction)?;
         return Ok(key.map(|transaction| StoredBody::InLog { entry, transaction, digest: packed.base }));

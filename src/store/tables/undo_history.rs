@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::{changes, columns};
 use crate::{
     domain::{
-        alert::{Acknowledgement, Handling, SnoozeEnd, Snoozed},
+        alert::{Handling, HandlingKind, SnoozeEnd},
         ids::{ChainId, RowId},
         transaction::{Tracking, TransactionParams},
     },
@@ -219,30 +219,26 @@ enum WrittenSnooze {
 
 impl From<&Handling> for WrittenHandling {
     fn from(handling: &Handling) -> Self {
-        match handling {
-            Handling::Acknowledged(Acknowledgement { at, note, author }) => {
-                Self { at: columns::moment(*at), note: note.clone(), snoozed: None, by: author.clone() }
-            }
-            Handling::Snoozed(Snoozed { at, until, author }) => {
-                let snoozed = match until {
-                    SnoozeEnd::Until(moment) => WrittenSnooze::Moment(columns::moment(*moment)),
-                    SnoozeEnd::Change => WrittenSnooze::Change,
-                };
-                Self { at: columns::moment(*at), note: None, snoozed: Some(snoozed), by: author.clone() }
-            }
-        }
+        let snoozed = match handling.kind {
+            HandlingKind::Acknowledged(_) => None,
+            HandlingKind::Snoozed(SnoozeEnd::Until(moment)) => Some(WrittenSnooze::Moment(columns::moment(moment))),
+            HandlingKind::Snoozed(SnoozeEnd::Change) => Some(WrittenSnooze::Change),
+        };
+        let (note, by) = (handling.note().map(str::to_owned), handling.author.clone());
+        Self { at: columns::moment(handling.at), note, snoozed, by }
     }
 }
 
 impl From<&WrittenHandling> for Handling {
     fn from(written: &WrittenHandling) -> Self {
-        let (at, author) = (columns::moment_from(written.at), written.by.clone());
-        let until = match written.snoozed {
-            None => return Self::Acknowledged(Acknowledgement { at, note: written.note.clone(), author }),
-            Some(WrittenSnooze::Change) => SnoozeEnd::Change,
-            Some(WrittenSnooze::Moment(moment)) => SnoozeEnd::Until(columns::moment_from(moment)),
+        let kind = match written.snoozed {
+            None => HandlingKind::Acknowledged(written.note.clone()),
+            Some(WrittenSnooze::Change) => HandlingKind::Snoozed(SnoozeEnd::Change),
+            Some(WrittenSnooze::Moment(moment)) => {
+                HandlingKind::Snoozed(SnoozeEnd::Until(columns::moment_from(moment)))
+            }
         };
-        Self::Snoozed(Snoozed { at, until, author })
+        Self { at: columns::moment_from(written.at), author: written.by.clone(), kind }
     }
 }
 

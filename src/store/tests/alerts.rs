@@ -211,7 +211,7 @@ fn new_note_on_an_acknowledged_alert_is_kept_and_undo_names_the_transaction() {
         let edit = Edit::Acknowledge { alerts: vec![only_alert(&store).id], note: note.map(str::to_owned) };
         testing::edit(&store, "default", edit, at(second))
     };
-    let note = || only_alert(&store).acknowledged().and_then(|acknowledgement| acknowledgement.note.clone());
+    let note = || only_alert(&store).handling.and_then(|handling| handling.note().map(str::to_owned));
     let changed = [None, Some("asked"), None, Some("asked")].map(|note| acknowledge(note, 20));
     assert_eq!((changed, note().as_deref()), ([1, 1, 0, 0], Some("asked")));
     let back = testing::undo(&store, "default", at(30)).unwrap();

@@ -85,7 +85,7 @@ fn authors_are_stored_with_writes_of_people_and_not_with_answers() {
         ("edited: label +late", "Bob"),
         ("alert acknowledged: needs gas", "Bob"),
         ("poll requested", "Bob"),
-        ("alert snoozed until something changes: needs gas", "Ana"),
+        ("alert snoozed until the status changes: needs gas", "Ana"),
     ];
     assert_eq!(authors, expected.map(|(sentence, by)| (sentence.to_owned(), by.to_owned())));
     // An answer that ends the snooze is nobody's.

@@ -2,8 +2,6 @@
 //!
 //! A result must never hold more than the screen and its surroundings need.
 
-use std::collections::HashMap;
-
 use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::{
@@ -19,6 +17,7 @@ use crate::{
     store::{AlertCounts, AlertQuery, ListRow, Reader, SharedReader, Store, StoreError, StoredBody, StoredObservation},
     tui::{
         effect::MarkRequest,
+        message::KnownTransactions,
         model::{DashboardSettings, ListCounts, Overview},
         screens::{
             alerts::state::{AlertList, AlertPage, AlertRow},
@@ -155,26 +154,26 @@ pub(crate) fn statistics(
 }
 
 /// Returns which of these hashes are tracked. A hash may be a part of one, as copied from a table.
-pub(crate) fn known(
-    reader: &Reader,
-    profile: &str,
-    hashes: &[TxHash],
-) -> Result<HashMap<String, Option<RowId>>, StoreError> {
+pub(crate) fn known(reader: &Reader, profile: &str, hashes: &[TxHash]) -> Result<KnownTransactions, StoreError> {
     /// The most partial hashes to search for: without the search index each search reads all transactions.
     const PARTS: usize = 8;
     let mut parts = 0;
     // A complete hash has 64 digits, with or without `0x`.
     let is_whole = |hash: &TxHash| matches!(hash.as_str().len(), 64 | 66..);
-    let find = |hash: &TxHash| {
+    let mut known = KnownTransactions::default();
+    for hash in hashes {
         parts += usize::from(!is_whole(hash));
         let row = if is_whole(hash) || parts > PARTS {
             reader.find_tracked(profile, hash)
         } else {
             one_known(reader, profile, hash)
         };
-        Ok((hash.as_str().to_owned(), row?))
-    };
-    hashes.iter().map(find).collect()
+        let row = row?;
+        let header = row.map(|row| reader.header(row)).transpose()?.flatten();
+        known.tickets.extend(header.and_then(|header| Some((header.id, header.params.ticket?))));
+        known.rows.insert(hash.as_str().to_owned(), row);
+    }
+    Ok(known)
 }
 
 /// Returns the tracked transaction with a hash, or the only one whose hash has this part.
@@ -244,7 +243,7 @@ mod tests {
         let source = fixtures::params(1).transaction_id;
         let asked = [source, destination, TxHash::new("sup-4412"), TxHash::new(format!("0x{:064x}", 0xabc))];
         let known = known(&store.reader().unwrap(), "default", &asked).unwrap();
-        let found = asked.each_ref().map(|hash| known[hash.as_str()]);
+        let found = asked.each_ref().map(|hash| known.rows[hash.as_str()]);
         assert_eq!(found, [Some(rows[0]), Some(rows[0]), Some(rows[0]), None]);
     }
 

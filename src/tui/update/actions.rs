@@ -4,7 +4,12 @@
 
 use crate::{
     clock::{MonotonicTime, Now},
-    domain::{alert::Alert, ids::RowId, operation::Edit, text},
+    domain::{
+        alert::{Alert, Handling},
+        ids::RowId,
+        operation::Edit,
+        text,
+    },
     store::ImportToUndo,
     tui::{
         command::{CommandId, TargetKind},
@@ -59,9 +64,10 @@ pub(crate) fn lacks_target(model: &Model, id: CommandId) -> bool {
 pub(crate) fn on_written(model: &mut Model, write: &Write, outcome: Result<String, String>, now: MonotonicTime) {
     let is_shown = prompt::update::on_written(model, write, outcome.as_ref().err());
     match outcome {
-        Ok(text) => {
-            if !write.handled_transactions().is_empty() {
-                model.list.select_next_after_handled();
+        Ok(mut text) => {
+            // The next key concerns another transaction than the one before.
+            if !write.handled_transactions().is_empty() && model.list.select_next_after_handled() {
+                text = format!("{}. The next alert is selected.", text.trim_end_matches('.'));
             }
             model.marks.clear_if_completed(&write.completed_transactions());
             let left = model.marks.count();
@@ -176,10 +182,9 @@ pub(crate) fn acknowledge(model: &mut Model, now: MonotonicTime) {
 
 /// Returns the prompt for the acknowledgement of alerts, with the present note if it is one alert and has one.
 pub(crate) fn note_prompt(alert: &Alert, targets: Vec<i64>) -> Prompt {
-    let acknowledged = alert.acknowledged().filter(|_| targets.len() == 1);
-    let note = acknowledged.and_then(|acknowledgement| acknowledgement.note.clone());
+    let note = alert.handling.as_ref().filter(|_| targets.len() == 1).and_then(Handling::note);
     let alerts = targets.into_iter().map(AlertTarget::Alert).collect();
-    Prompt::new(PromptKind::Acknowledgement(alerts), note.unwrap_or_default())
+    Prompt::new(PromptKind::Acknowledgement(alerts), note.unwrap_or_default().to_owned())
 }
 
 /// Lets acknowledged and snoozed alerts fire again.

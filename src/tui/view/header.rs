@@ -39,7 +39,7 @@ pub(crate) fn is_wide(width: u16) -> bool {
 
 /// Returns the header's line, for a screen of this width.
 pub(crate) fn line(context: &DrawContext<'_>, width: u16) -> Line<'static> {
-    // The number of the most severe alerts comes before whole titles.
+    // The numbers of critical alerts and warnings come before whole titles.
     let long = is_wide(width).then(|| build_line(context, width, true));
     match long {
         Some((line, true)) => line,
@@ -47,7 +47,7 @@ pub(crate) fn line(context: &DrawContext<'_>, width: u16) -> Line<'static> {
     }
 }
 
-/// Returns the header's line, and whether it has the number of the most severe alerts. With `is_long`, the saved views
+/// Returns the header's line, and whether it has the numbers of critical alerts and warnings. With `is_long`, the saved views
 /// have their whole titles, and the team its number of machines.
 fn build_line(context: &DrawContext<'_>, width: u16, is_long: bool) -> (Line<'static>, bool) {
     let wide = is_wide(width);
@@ -82,7 +82,8 @@ fn build_line(context: &DrawContext<'_>, width: u16, is_long: bool) -> (Line<'st
             false => tab::title(theme, &title, is_open && is_list),
         });
     }
-    if let Some(team) = context.model.team.as_ref().filter(|team| is_long && team.link == TeamLink::Live) {
+    let team = context.model.team.as_ref().filter(|team| is_long && team.link == TeamLink::Live);
+    if let Some(team) = team {
         spans.push(Span::styled(format!("  TEAM {} online", team.online_count()), theme.dim()));
     }
     let local = context.now.wall.with_timezone(&context.model.setting.zone);
@@ -91,8 +92,8 @@ fn build_line(context: &DrawContext<'_>, width: u16, is_long: bool) -> (Line<'st
     let used = |spans: &[Span<'_>]| spans.iter().map(|span| width::display_width(&span.content)).sum::<usize>();
     let room = |spans: &[Span<'_>]| usize::from(width).saturating_sub(used(spans));
     // The open view is always shown; others while the firing alerts and the time have room.
-    let firing = context.model.overview.alerts.iter().filter(|count| **count > 0).count();
-    let firing: usize = badges.iter().take(firing).map(|badge| width::display_width(&badge.content)).sum();
+    let firing_count = context.model.overview.alerts.iter().filter(|count| **count > 0).count();
+    let firing: usize = badges.iter().take(firing_count).map(|badge| width::display_width(&badge.content)).sum();
     for (own, view) in context.model.view_state.own_views() {
         let tab = Tab::Own(own);
         let title = format!("{} {}", tab.number(), view.name);
@@ -102,13 +103,17 @@ fn build_line(context: &DrawContext<'_>, width: u16, is_long: bool) -> (Line<'st
         }
     }
     let room = room(&spans);
-    let is_firing = !badges.is_empty() && firing > 0;
+    // In a team the number of machines is shown before that of warnings.
+    let pressing = context.model.overview.alerts.iter().take(if team.is_some() { 1 } else { 2 });
+    let pressing_count = pressing.filter(|count| **count > 0).count();
+    let pressing_count = pressing_count.min(badges.len());
     while !badges.is_empty() && used(&badges) + 1 + width::display_width(&time) >= room {
         badges.pop();
     }
-    let lacks_alerts = is_firing && badges.is_empty();
+    let lacks_alerts = badges.len() < pressing_count;
     // The time goes last: it is on every screen, the number of alerts only here.
-    if let (true, Some(first)) = (lacks_alerts && !is_long, alert_badges(context).into_iter().next())
+    if let (true, Some(first)) =
+        (lacks_alerts && badges.is_empty() && !is_long, alert_badges(context).into_iter().next())
         && width::display_width(&first.content) + 1 < room
     {
         badges.push(first);
@@ -246,7 +251,14 @@ pub(crate) fn filter(context: &DrawContext<'_>, width: u16) -> Line<'static> {
             _ => {
                 // What the filter hides is always counted.
                 let room = usize::from(width).saturating_sub(PROMPT.len() + COUNT.min(usize::from(width) / 3));
-                spans.push(Span::raw(width::cut(&list.filter_text, room, context.theme.ellipsis)));
+                let own = width::cut(&list.filter_text, room, context.theme.ellipsis);
+                let room = room - width::display_width(&own);
+                spans.push(Span::raw(own));
+                // A view of one's own isn't counted, so that its filter is named.
+                if let Tab::Own(_) = list.tab {
+                    let view = format!("  within {}", context.model.view_state.base_filter(list.tab));
+                    spans.push(Span::styled(width::cut(&view, room, context.theme.ellipsis), context.theme.dim()));
+                }
             }
         },
     }

@@ -8,10 +8,7 @@ use color_eyre::eyre::{Result, bail};
 
 use crate::{
     chain_rpc::{ChainNodes, ChainQuestion},
-    cli::{
-        context::Context,
-        output::json::{JsonList, TransactionView},
-    },
+    cli::context::Context,
     clock::Clock,
     config::Settings,
     domain::{
@@ -89,13 +86,8 @@ fn ask_all(rows: &[RowId], nodes: &Arc<ChainNodes>, clock: &Clock, cx: &Context)
 fn print_all(asked: &[ChainAnswer], json: bool, cx: &mut Context) -> Result<()> {
     let reader = cx.store.reader()?;
     if json {
-        let mut list = JsonList::begin(cx.out);
-        for (row, _) in asked {
-            if let Some(ListRow { transaction, alerts }) = reader.list_row(*row)? {
-                list.push(&TransactionView::new(&transaction, &alerts, cx.now.wall))?;
-            }
-        }
-        list.end()?;
+        let rows: Vec<RowId> = asked.iter().map(|(row, _)| *row).collect();
+        cx.print_json(&reader, &rows)?;
     }
     for (row, answer) in asked {
         let Some(ListRow { transaction: tx, .. }) = reader.list_row(*row)? else { continue };

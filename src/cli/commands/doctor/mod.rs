@@ -417,22 +417,16 @@ fn check_alerting(settings: &Settings, reader: &Reader, connect: Connect) -> Res
         Err(error) => return Ok(Diagnosis::Error(error.to_string())),
     };
     let names = notifiers::names(&channels);
-    let unreachable = channels.iter().find_map(|channel| match channel {
+    // The webhook is the last one, and its error counts more than a missing program.
+    let problem = channels.iter().rev().find_map(|channel| match channel {
         Channel::Webhook(webhook) => {
-            let endpoint = webhook.endpoint();
-            if endpoint.proxy().is_some() { None } else { connect(&endpoint).err() }
+            let endpoint = Some(webhook.endpoint()).filter(|endpoint| endpoint.proxy().is_none())?;
+            Some(Diagnosis::Error(format!("webhook: {}", connect(&endpoint).err()?)))
         }
-        Channel::Command(_) => None,
+        Channel::Command(words) => missing_program("on_event", words).map(Diagnosis::Warning),
     });
-    if let Some(reason) = unreachable {
-        return Ok(Diagnosis::Error(format!("webhook: {reason}")));
-    }
-    let missing = channels.iter().find_map(|channel| match channel {
-        Channel::Command(words) => missing_program("on_event", words),
-        Channel::Webhook(_) => None,
-    });
-    if let Some(warning) = missing {
-        return Ok(Diagnosis::Warning(warning));
+    if let Some(problem) = problem {
+        return Ok(problem);
     }
     if let [first, ..] =
         notification::delivery_errors(&reader.notification_cursors(&settings.profile)?, &names).as_slice()

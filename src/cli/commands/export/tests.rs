@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 use super::*;
 use crate::{
     cli::{
-        commands::import::{FormatArg, ImportArgs, import},
+        commands::import::{ImportArgs, import},
         context::testing::{CommandFixture, at, parse},
     },
     domain::{
@@ -36,14 +36,7 @@ fn run_export(fixture: &mut CommandFixture, args: &ExportArgs) -> (String, Strin
 
 /// Imports a text. Returns standard output and standard error.
 fn run_import(fixture: &mut CommandFixture, text: &str) -> (String, String) {
-    let args = ImportArgs {
-        file: "-".into(),
-        format: FormatArg::Auto,
-        dry_run: false,
-        follow: false,
-        any_chain: true,
-        json: false,
-    };
+    let args = ImportArgs { file: "-".into(), any_chain: true, ..ImportArgs::default() };
     let (out, err, exit) = fixture.run(|cx| import(&args, &mut text.as_bytes(), cx));
     exit.unwrap();
     (out, err)
@@ -460,7 +453,7 @@ fn page_has_totals_and_each_transfer_and_no_markup_from_outside() {
         "&#60;script&#62;alert(1)&#60;/script&#62;",
         "<a href=\"https://explorer.example/tx/1\" rel=\"noopener noreferrer\">destination</a>",
         "Half settled within 30s, 9 in 10 within 30s, all 1 within 30s. Not counted: 1 that settled unobserved",
-        "settled within their deadline",
+        "settled or passed their deadline",
         "default-src 'none'",
     ] {
         assert!(page.contains(part), "{part} isn't in the page:\n{page}");

@@ -46,7 +46,7 @@ Examples:
   hoptop import --follow /var/log/transfers.ndjson";
 
 /// Track a batch of transactions.
-#[derive(Args, Clone, Debug)]
+#[derive(Args, Clone, Debug, Default)]
 pub(crate) struct ImportArgs {
     /// A file: CSV with a header row, a JSON array or JSON lines, also compressed with gzip; `-` is standard input
     #[arg(add = ArgValueCompleter::new(completers::files))]
@@ -61,7 +61,7 @@ pub(crate) struct ImportArgs {
     /// line is reported and skipped
     #[arg(long, conflicts_with = "dry_run")]
     pub follow: bool,
-    /// Accept chain IDs that hoptop doesn't know
+    /// Accept any text as a chain ID; numbers and IDs such as osmosis-1 are always accepted
     #[arg(long)]
     pub any_chain: bool,
     /// Print one JSON object: the counts, the warnings and, without --follow, the bad lines
@@ -118,7 +118,8 @@ pub(crate) fn import(args: &ImportArgs, input: &mut dyn Read, cx: &mut Context) 
             print_line_errors(&errors, &name, cx.err)?;
             if args.json {
                 let errors = errors.iter().map(ToString::to_string).collect();
-                ImportTotals { errors, bad_lines: lines, ..ImportTotals::unchanged(args.dry_run) }.print(cx.out)?;
+                let refused = ImportTotals { dry_run: args.dry_run, errors, bad_lines: lines, ..Default::default() };
+                refused.print(cx.out)?;
             }
             return Ok(Exit::Error);
         }
@@ -163,7 +164,7 @@ fn unreadable(name: &str, reason: &str) -> String {
 fn refuse(args: &ImportArgs, error: &str, cx: &mut Context) -> color_eyre::Result<()> {
     if args.json {
         let errors = vec![error.to_owned()];
-        ImportTotals { errors, ..ImportTotals::unchanged(args.dry_run) }.print(cx.out)?;
+        ImportTotals { dry_run: args.dry_run, errors, ..ImportTotals::default() }.print(cx.out)?;
     }
     Ok(writeln!(cx.err, "{error}")?)
 }
@@ -275,14 +276,7 @@ mod tests {
     const HEADER: &str = "transactionId,fromChainId,toChainId,quoteId,ticket";
 
     fn args(file: &str) -> ImportArgs {
-        ImportArgs {
-            file: file.into(),
-            format: FormatArg::Auto,
-            dry_run: false,
-            follow: false,
-            any_chain: false,
-            json: false,
-        }
+        ImportArgs { file: file.into(), ..ImportArgs::default() }
     }
 
     /// Imports a text from a file. Returns standard output, standard error and the exit code.

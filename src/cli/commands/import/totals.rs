@@ -11,10 +11,9 @@ use crate::{
 };
 
 /// The totals of an import, and what the import refused.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ImportTotals {
-    pub schema: Schema,
     pub dry_run: bool,
     /// Whether the batch was read to its end without an error that stops the import.
     pub imported: bool,
@@ -29,28 +28,20 @@ pub(crate) struct ImportTotals {
     pub bad_lines: usize,
 }
 
-impl ImportTotals {
-    /// Returns the result of an import that changed nothing.
-    pub(super) fn unchanged(dry_run: bool) -> Self {
-        Self {
-            schema: Schema::Import,
-            dry_run,
-            imported: false,
-            tracked: 0,
-            updated: 0,
-            unchanged: 0,
-            completed: 0,
-            warnings: Vec::new(),
-            errors: Vec::new(),
-            bad_lines: 0,
-        }
-    }
+/// The totals as `--json` prints them.
+#[derive(Serialize)]
+struct ImportView<'a> {
+    schema: Schema,
+    #[serde(flatten)]
+    totals: &'a ImportTotals,
+}
 
+impl ImportTotals {
     /// Returns the changes that an import would make.
     pub(super) fn preview(preview: &ImportPreview, warnings: Vec<String>) -> Self {
         let ImportPreview { new, known, changed } = *preview;
         let unchanged = known.saturating_sub(changed);
-        Self { tracked: new, updated: changed, unchanged, warnings, ..Self::unchanged(true) }
+        Self { dry_run: true, tracked: new, updated: changed, unchanged, warnings, ..Self::default() }
     }
 
     /// Returns the changes that an import made.
@@ -62,12 +53,13 @@ impl ImportTotals {
             unchanged: report.unchanged.count,
             completed: report.completed.count,
             warnings,
-            ..Self::unchanged(false)
+            ..Self::default()
         }
     }
 
     pub(super) fn print(&self, out: &mut dyn Write) -> color_eyre::Result<()> {
-        Ok(writeln!(out, "{}", serde_json::to_string(self)?)?)
+        let view = ImportView { schema: Schema::Import, totals: self };
+        Ok(writeln!(out, "{}", serde_json::to_string(&view)?)?)
     }
 }
 

@@ -55,7 +55,7 @@ pub(crate) struct WatchArgs {
     /// Exit with code 0 if there is nothing to watch, instead of code 2
     #[arg(long)]
     pub allow_empty: bool,
-    /// Accept chain IDs that hoptop doesn't know
+    /// Accept any text as a chain ID; numbers and IDs such as osmosis-1 are always accepted
     #[arg(long)]
     pub any_chain: bool,
 }

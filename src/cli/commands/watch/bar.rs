@@ -2,7 +2,7 @@
 //!
 //! The module knows counts and times, and must never print into a pipe, nor over another line of the watch.
 
-use std::{collections::HashMap, io, time::Duration};
+use std::{collections::HashMap, time::Duration};
 
 use chrono::{DateTime, Utc};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -19,27 +19,19 @@ use crate::{
 /// The time between two drawings while nothing changes: the remaining time counts down.
 pub(crate) const REDRAW_INTERVAL: Duration = Duration::from_secs(1);
 
-/// A handle on the drawn bar, if one is drawn. Clones refer to the same bar.
+/// A handle on the bar, which may be hidden. Clones refer to the same bar.
 #[derive(Clone)]
-pub(crate) struct WatchBarHandle(Option<ProgressBar>);
+pub(crate) struct WatchBarHandle(ProgressBar);
 
 impl WatchBarHandle {
     /// Runs `print` while the bar is cleared, and redraws the bar afterwards.
-    pub(crate) fn print_above<T>(&self, print: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
-        match &self.0 {
-            Some(bar) => bar.suspend(print),
-            None => print(),
-        }
+    pub(crate) fn print_above<T>(&self, print: impl FnOnce() -> T) -> T {
+        self.0.suspend(print)
     }
 
     /// Prints a line on standard error, above the bar.
     pub(crate) fn print_line(&self, line: &str) {
-        // Like `print_line` itself, ignores a closed standard error.
-        let print = || {
-            print_line(line);
-            Ok(())
-        };
-        self.print_above(print).unwrap_or_default();
+        self.print_above(|| print_line(line));
     }
 }
 
@@ -53,12 +45,12 @@ pub(crate) struct WatchBar {
 impl WatchBar {
     /// Creates the bar. It is drawn only if `is_drawn`; with `ascii` it has no block characters.
     pub(crate) fn new(is_drawn: bool, ascii: bool) -> Self {
-        let bar = is_drawn.then(|| ProgressBar::new(0).with_style(style(ascii)));
+        let bar = if is_drawn { ProgressBar::new(0).with_style(style(ascii)) } else { ProgressBar::hidden() };
         Self { handle: WatchBarHandle(bar), expected: HashMap::new() }
     }
 
     pub(crate) fn is_drawn(&self) -> bool {
-        self.handle.0.is_some()
+        !self.handle.0.is_hidden()
     }
 
     /// Sets the time by which a transaction should be settled; `None` if the transaction isn't awaited.
@@ -72,7 +64,8 @@ impl WatchBar {
     /// Draws the bar: `done` of `all` transactions are no longer awaited.
     pub(crate) fn draw(&self, done: usize, all: usize, poller: Option<&PollerReport>, now: DateTime<Utc>) {
         // Nothing of nothing would look complete.
-        if let Some(bar) = self.handle.0.as_ref().filter(|_| all > 0) {
+        if all > 0 && self.is_drawn() {
+            let bar = &self.handle.0;
             bar.set_length(all as u64);
             bar.set_position(done as u64);
             let parts = [poller.map(budget_text), time_left_text(self.expected.values().copied(), poller, now)];
@@ -83,9 +76,7 @@ impl WatchBar {
 
     /// Removes the bar from the terminal.
     pub(crate) fn remove(&self) {
-        if let Some(bar) = &self.handle.0 {
-            bar.finish_and_clear();
-        }
+        self.handle.0.finish_and_clear();
     }
 }
 

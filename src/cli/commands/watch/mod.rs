@@ -30,7 +30,7 @@ use self::{
     background_tasks::{BackgroundTasks, TaskContext},
     bar::{WatchBar, WatchBarHandle},
     piped::{PIPE, PipedTransactions},
-    run::{WatchRun, until},
+    run::WatchRun,
 };
 use super::list;
 use crate::{
@@ -63,11 +63,11 @@ pub(crate) fn watch(args: &WatchArgs, settings: &Settings, flags: &CommandLineSe
         let _entered = runtime.enter();
         signals::listen_for_end_and_reload()?
     };
-    // Counts from here: another process may hold the store for long before the watch begins.
-    let ends_at = args.timeout.map(|timeout| Clock::system().now().mono + timeout);
-    if let Some(timeout) = args.timeout {
-        forced_end::end_within(timeout + TIMEOUT_GRACE, Exit::NotSettled);
-    }
+    // Counts from here: another process may hold the store for long before the watch begins. Without a timeout the end
+    // is a moment that never comes.
+    let timeout = args.timeout.unwrap_or(Duration::MAX);
+    let ends_at = Clock::system().now().mono + timeout;
+    forced_end::end_within(timeout.saturating_add(TIMEOUT_GRACE), Exit::NotSettled);
     let mut settings = settings.clone();
     background_tasks::keep_named_profiles(&mut settings, flags);
     settings.check_same_store()?;
@@ -140,21 +140,18 @@ pub(crate) fn watch(args: &WatchArgs, settings: &Settings, flags: &CommandLineSe
             ended = watching.follow(&store, &clock, ends_at, signal) => ended,
             served = &mut serving => return served.map(|()| Exit::Error),
         };
-        let grace_end = match ended {
-            Ok(Some(_)) => Some(clock.now().mono + TASKS_GRACE),
-            Ok(None) | Err(_) => ends_at.map(|end| end + TASKS_GRACE),
-        };
+        let grace_begins = if let Ok(Some(_)) = ended { clock.now().mono } else { ends_at };
         // Fails if the background tasks have ended by themselves.
         stop.send(()).ok();
         tokio::select! {
             served = serving => served?,
             // What a webhook doesn't get until then, the webhook gets in the next session.
-            () = until(&clock, grace_end) => tracing::warn!("the watch ends before all answers and alerts are handled"),
+            () = clock.sleep_until(grace_begins + TASKS_GRACE) => tracing::warn!("the watch ends before all answers and alerts are handled"),
         }
         watching.finish(&clock, ended?).await
     });
     if let Ok(exit) = &ended {
-        forced_end::set_exit(*exit);
+        forced_end::end_within(Duration::MAX, *exit);
     }
     ended.inspect_err(|report| opening::report_damage(&store, report))
 }

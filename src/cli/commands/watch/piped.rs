@@ -16,7 +16,7 @@ use tokio::sync::mpsc;
 use super::bar::WatchBarHandle;
 use crate::{
     cli::commands::import::{
-        FormatArg, ImportArgs,
+        ImportArgs,
         follow::{self, FollowedInput, ImportTarget, InputReport},
         totals::ImportTotals,
     },
@@ -98,8 +98,7 @@ pub(crate) async fn track_input(
     bar: WatchBarHandle,
     reports: mpsc::Sender<InputReport>,
 ) -> Result<Infallible> {
-    let args =
-        ImportArgs { file: PIPE.into(), format: FormatArg::Auto, dry_run: false, follow: true, any_chain, json: false };
+    let args = ImportArgs { file: PIPE.into(), follow: true, any_chain, ..ImportArgs::default() };
     let input = FollowedInput::open(Path::new(PIPE), clock)
         .map_err(|reason| eyre!("standard input can't be read: {reason}"))?;
     let mut err = LineWriter::new(IgnoreClosedPipe(StderrAboveBar(bar)));
@@ -115,11 +114,7 @@ struct StderrAboveBar(WatchBarHandle);
 
 impl Write for StderrAboveBar {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.write_all(bytes).map(|()| bytes.len())
-    }
-
-    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.0.print_above(|| io::stderr().write_all(bytes))
+        self.0.print_above(|| io::stderr().write_all(bytes)).map(|()| bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {

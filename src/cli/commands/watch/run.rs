@@ -105,7 +105,7 @@ impl<'a> WatchRun<'a> {
         &self,
         store: &Store,
         clock: &Clock,
-        end: Option<MonotonicTime>,
+        end: MonotonicTime,
         signal: impl Future<Output = Exit>,
     ) -> Option<Exit> {
         let mut status = store.team().filter(|_| self.args.until_settled && !self.args.is_piped())?;
@@ -118,7 +118,7 @@ impl<'a> WatchRun<'a> {
                 self.print_line(&text::clean(reason));
                 Some(Exit::Error)
             }
-            () = until(clock, end) => Some(Exit::NotSettled),
+            () = clock.sleep_until(end) => Some(Exit::NotSettled),
             exit = signal => Some(exit),
         }
     }
@@ -257,7 +257,7 @@ impl<'a> WatchRun<'a> {
         &mut self,
         store: &Store,
         clock: &Clock,
-        end: Option<MonotonicTime>,
+        end: MonotonicTime,
         signal: impl Future<Output = Exit> + Clone,
     ) -> Result<Option<Exit>> {
         let mut commits = store.subscribe(WakeKind::AnyCommit)?;
@@ -280,20 +280,20 @@ impl<'a> WatchRun<'a> {
             if gives_up_at.is_some_and(|at| at <= clock.now().mono) {
                 return Ok(Some(Exit::Unauthorized));
             }
-            if !more && self.end_state().is_complete() || end.is_some_and(|end| end <= clock.now().mono) {
+            if !more && self.end_state().is_complete() || end <= clock.now().mono {
                 return Ok(None);
             }
             if more {
                 continue;
             }
             let redraw = self.bar.is_drawn().then(|| clock.now().mono + bar::REDRAW_INTERVAL);
+            let wake = redraw.into_iter().chain(gives_up_at).min();
             tokio::select! {
                 changed = commits.changed() => changed.map_err(|_| eyre!("the store's watcher has ended"))?,
                 Some(()) = OptionFuture::from(self.piped.as_mut().map(PipedTransactions::next_report)) => {}
                 Some(line) = notices.next() => self.print_line(&line),
-                () = until(clock, redraw) => {}
-                () = until(clock, gives_up_at) => {}
-                () = until(clock, end) => return Ok(None),
+                Some(()) = OptionFuture::from(wake.map(|at| clock.sleep_until(at))) => {}
+                () = clock.sleep_until(end) => return Ok(None),
                 exit = signal.clone() => return Ok(Some(exit)),
             }
         }
@@ -339,8 +339,7 @@ impl<'a> WatchRun<'a> {
             // Transactions that were chosen before stay chosen.
             Arc::make_mut(&mut self.chosen).extend(std::mem::take(&mut snapshot.chosen));
         }
-        for listed in snapshot.changed.values() {
-            let tx = &listed.transaction;
+        for tx in snapshot.changed.values() {
             let is_own = self.profiles.contains(&tx.profile);
             self.has_answer |= is_own && tx.state.last_checked_at.is_some_and(|checked| checked >= self.started.wall);
             if self.chosen.contains_key(&tx.id) || self.is_wanted(tx, &snapshot.matching) {
@@ -408,10 +407,7 @@ impl<'a> WatchRun<'a> {
                 let listed = change.transaction.and_then(|row| snapshot.with_records.get(&row));
                 json::event(change, listed.map(|listed| (&listed.transaction, &listed.alerts[..])), now)?
             }
-            false => {
-                let listed = change.transaction.and_then(|row| snapshot.changed.get(&row));
-                self.format_change(change, listed.map(|listed| &listed.transaction))
-            }
+            false => self.format_change(change, change.transaction.and_then(|row| snapshot.changed.get(&row))),
         }))
     }
 
@@ -459,13 +455,5 @@ impl<'a> WatchRun<'a> {
         let exit = exit.unwrap_or_else(|| watched.exit());
         watched.reason(exit, self.args.is_piped()).into_iter().for_each(print_line);
         Ok(exit)
-    }
-}
-
-/// Waits until a moment; for ever if there is none.
-pub(super) async fn until(clock: &Clock, moment: Option<MonotonicTime>) {
-    match moment {
-        Some(moment) => clock.sleep_until(moment).await,
-        None => std::future::pending().await,
     }
 }

@@ -20,7 +20,7 @@ use crate::{
         notification,
         on_chain::is_evm_hash,
         poller::PollerReport,
-        record::{RecordSummary, RecordView},
+        record::RecordView,
         text,
         transaction::{Transaction, TransactionHeader, TransactionParams},
     },
@@ -64,7 +64,7 @@ pub(crate) struct WatchSnapshot {
     /// The changed transactions that match the filter and are not watched yet, if the query has a filter.
     pub(crate) matching: BTreeSet<RowId>,
     /// The current state of changed transactions.
-    pub(crate) changed: BTreeMap<RowId, ListRow<RecordSummary>>,
+    pub(crate) changed: BTreeMap<RowId, TransactionHeader>,
     /// The changed transactions with their records, if the query wants records.
     pub(crate) with_records: BTreeMap<RowId, ListRow>,
     /// The times by which these transactions should be settled, if the query wants forecasts; `None` for one that isn't
@@ -86,12 +86,11 @@ impl WatchSnapshot {
                 });
             }
             for row in snapshot.changes.rows(true) {
-                let Some(transaction) = reader.header(row)? else { continue };
-                let listed = ListRow { transaction, alerts: reader.alerts(AlertQuery::OfTransaction(row))? };
+                let Some(tx) = reader.header(row)? else { continue };
                 if *needs_records {
                     snapshot.with_records.extend(reader.list_row(row)?.map(|whole| (row, whole)));
                 }
-                snapshot.changed.insert(row, listed);
+                snapshot.changed.insert(row, tx);
             }
             let new: Vec<RowId> = snapshot.changed.keys().filter(|row| !chosen.contains_key(row)).copied().collect();
             if let Some(filter) = filter.as_ref().filter(|_| !new.is_empty()) {
@@ -113,8 +112,7 @@ impl WatchSnapshot {
                     let tx = reader.header(*row)?;
                     snapshot.expected.push((*row, tx.as_ref().and_then(expected)));
                 }
-                let changed = snapshot.changed.values().map(|listed| &listed.transaction);
-                snapshot.expected.extend(changed.map(|tx| (tx.id, expected(tx))));
+                snapshot.expected.extend(snapshot.changed.values().map(|tx| (tx.id, expected(tx))));
             }
             Ok(snapshot)
         })

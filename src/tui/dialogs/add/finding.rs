@@ -191,7 +191,7 @@ impl Finding {
             return Some(unused.clone());
         }
         let is_unlisted = |chain: &&ChainId| !self.options.allows_any_chain && chains::find(chain).is_none();
-        intake::length_warning(&params.transaction_id, &params.from_chain).or_else(|| {
+        intake::hash_warning(&params.transaction_id, &params.from_chain).or_else(|| {
             let unlisted = [&params.from_chain, &params.to_chain].into_iter().find(is_unlisted)?;
             Some(format!("chain {unlisted} is not in the built-in list"))
         })

@@ -347,11 +347,14 @@ impl AddForm {
         const MAX_SHOWN: usize = 50;
         /// A shorter text may be a part of a hash, or another ID of the transaction.
         const MIN_HASH: usize = 43;
-        let known = self.findings.iter().filter_map(|found| Some((found.row_to_open()?, found.hash()?)));
-        let (rows, hashes): (Vec<RowId>, Vec<String>) =
-            known.map(|(row, hash)| (row, regex::escape(hash.as_str().trim_start_matches("0x")))).unzip();
-        let are_whole = hashes.iter().all(|hash| hash.len() >= MIN_HASH);
-        (are_whole && (2..=MAX_SHOWN).contains(&rows.len())).then(|| (rows, format!("/(?i:{})/", hashes.join("|"))))
+        /// The characters at the end of a hash that tell it from all others, so that the filter stays readable.
+        const END: usize = 12;
+        let known = self.findings.iter().filter_map(|found| Some((found.row_to_open()?, found.hash()?.as_str())));
+        let (rows, hashes): (Vec<RowId>, Vec<&str>) = known.unzip();
+        let are_whole = hashes.iter().all(|hash| hash.trim_start_matches("0x").len() >= MIN_HASH);
+        let ends = || hashes.iter().filter_map(|hash| hash.get(hash.len() - END..)).map(regex::escape);
+        (are_whole && (2..=MAX_SHOWN).contains(&rows.len()))
+            .then(|| (rows, format!("/(?i:{})/", ends().collect::<Vec<_>>().join("|"))))
     }
 
     /// Returns the filter that searches the list for the ticket or ID that the text names, or else for the text, if it

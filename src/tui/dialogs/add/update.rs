@@ -2,8 +2,6 @@
 //!
 //! Enter tracks complete transactions, opens known ones, and otherwise goes to the missing values.
 
-use std::collections::HashMap;
-
 use crossterm::event::{KeyCode, KeyEvent};
 use tui_input::Input;
 
@@ -17,6 +15,7 @@ use crate::{
         command::CommandId,
         dialogs::{Dialog, quote},
         effect::{Effect, Write},
+        message::KnownTransactions,
         model::{MessageTone, Model, Screen},
         text_input::{self, Typed},
         update::{actions, poll},
@@ -150,17 +149,16 @@ fn read(model: &mut Model, now: Now) {
 }
 
 /// Applies the rows of looked-up hashes. A known transaction that was pasted alone is opened at once.
-pub(crate) fn on_known(model: &mut Model, known: HashMap<String, Option<RowId>>, now: MonotonicTime) {
+pub(crate) fn on_known(model: &mut Model, known: KnownTransactions, now: MonotonicTime) {
     let Dialog::Add(form) = &mut model.dialog else { return };
-    if form.apply_known(known) {
+    if form.apply_known(known.rows) {
         return submit(model);
     }
     let Some(row) = form.pasted_known() else { return };
     let named = intake::find_ticket(&form.text());
     open(model, row);
     // The ticket in the text is often not the ticket of the transaction.
-    let own = model.transactions.get(&row).and_then(|tx| tx.params.ticket.clone());
-    let named = named.filter(|named| own.as_ref() != Some(named));
+    let named = named.filter(|named| known.tickets.get(&row) != Some(named));
     let hint = named.as_ref().map_or_else(String::new, |ticket| {
         format!("; the text names {ticket} ({} sets the ticket)", model.setting.keys.shown(CommandId::Ticket))
     });

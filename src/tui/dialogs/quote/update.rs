@@ -197,7 +197,7 @@ fn track(form: &mut QuoteForm) -> Option<Effect> {
     let QuoteStage::Tracking { answer, hash, error, is_sent } = &mut form.stage else { return None };
     match answer.transaction(hash.value()) {
         Ok(new) => {
-            let doubt = intake::length_warning(&new.params.transaction_id, &new.params.from_chain);
+            let doubt = intake::hash_warning(&new.params.transaction_id, &new.params.from_chain);
             let doubt = doubt.map(|doubt| format!("{doubt}; Enter again tracks it"));
             if doubt.is_some() && *error != doubt {
                 *error = doubt;

@@ -11,42 +11,35 @@ use std::collections::BTreeSet;
 use crate::{
     clock::MonotonicTime,
     domain::{
-        alert::{Alert, AlertSubject, Rule},
+        alert::{Alert, Rule},
         filter::Direction,
         ids::RowId,
+        named::named,
         transaction::Transaction,
     },
 };
 
-/// A tab of the list: the alerts in one state.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum AlertTab {
-    /// All active alerts.
-    #[default]
-    Active,
-    /// Active alerts that are neither acknowledged nor snoozed.
-    Firing,
-    /// Acknowledged alerts.
-    Acknowledged,
-    /// Snoozed alerts.
-    Snoozed,
-    /// Alerts that were resolved in the last 24 hours.
-    Resolved,
+named! {
+    /// A tab of the list: the alerts in one state.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub enum AlertTab: title {
+        /// All active alerts.
+        #[default]
+        Active "Active",
+        /// Active alerts that are neither acknowledged nor snoozed.
+        Firing "Firing",
+        /// Acknowledged alerts.
+        Acknowledged "Acked",
+        /// Snoozed alerts.
+        Snoozed "Snoozed",
+        /// Alerts that were resolved in the last 24 hours.
+        Resolved "Resolved 24h",
+    }
 }
 
 impl AlertTab {
     /// All tabs, from left to right.
     pub const ALL: [Self; 5] = [Self::Active, Self::Firing, Self::Acknowledged, Self::Snoozed, Self::Resolved];
-
-    pub fn title(self) -> &'static str {
-        match self {
-            Self::Active => "Active",
-            Self::Firing => "Firing",
-            Self::Acknowledged => "Acked",
-            Self::Snoozed => "Snoozed",
-            Self::Resolved => "Resolved 24h",
-        }
-    }
 
     fn contains(self, alert: &Alert) -> bool {
         let is_active = alert.cleared_at.is_none();
@@ -183,7 +176,7 @@ impl AlertList {
 
     /// Returns all active alerts of a transaction.
     pub fn alerts_of(&self, row: RowId) -> Vec<Alert> {
-        let own = |found: &&AlertRow| found.alert.subject == AlertSubject::Transaction(row);
+        let own = |found: &&AlertRow| found.alert.transaction == Some(row);
         self.rows_of(AlertTab::Active).filter(own).map(|found| found.alert.clone()).collect()
     }
 

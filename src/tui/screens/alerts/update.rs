@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::state::{AlertPage, AlertTab};
 use crate::{
     clock::MonotonicTime,
-    domain::{advice, alert::AlertSubject},
+    domain::advice,
     store::ListRow,
     tui::{
         dialogs::Dialog,
@@ -70,7 +70,7 @@ pub(crate) fn open_selected(model: &mut Model, now: MonotonicTime) {
     if model.alert_list.is_folded(&row.alert) && model.alert_list.group(&row.alert).len() > 1 {
         return model.alert_list.toggle_fold();
     }
-    let (Some(transaction), AlertSubject::Transaction(id)) = (row.transaction, row.alert.subject) else {
+    let (Some(transaction), Some(id)) = (row.transaction, row.alert.transaction) else {
         let text = format!("This alert concerns the whole profile: {}", advice::profile_action(row.alert.rule));
         return model.show_message(MessageTone::Bad, text, now);
     };

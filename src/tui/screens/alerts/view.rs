@@ -23,7 +23,7 @@ use super::state::{AlertList, AlertRow, AlertTab};
 use crate::{
     domain::{
         advice,
-        alert::{Alert, AlertState, Handling},
+        alert::{Alert, AlertState, Handling, HandlingKind},
         handled::action_sentence,
         span, text,
     },
@@ -261,7 +261,7 @@ fn cell(context: &DrawContext<'_>, drawn: &DrawnAlert<'_>, column: AlertColumn) 
     match column {
         // A row of a folded group shows only facts that all of its alerts share.
         AlertColumn::Lasted if drawn.is_folded => {
-            let began = |row: &&AlertRow| advice::condition_began(&row.alert, row.transaction.as_ref());
+            let began = |row: &&AlertRow| advice::condition_began(&row.alert, row.transaction.as_ref()).0;
             let oldest = drawn.group.iter().copied().min_by_key(began);
             (oldest.map_or_else(String::new, lasted), Style::new())
         }
@@ -296,8 +296,10 @@ fn cell(context: &DrawContext<'_>, drawn: &DrawnAlert<'_>, column: AlertColumn) 
             let text = match (alert.cleared_at, &alert.handling) {
                 (Some(cleared), _) => format!("{} ago", ago(context, cleared)),
                 (None, None) => "-".into(),
-                (None, Some(Handling::Acknowledged(acknowledged))) => format!("{} ago", ago(context, acknowledged.at)),
-                (None, Some(Handling::Snoozed(snoozed))) => match snoozed.until.moment() {
+                (None, Some(Handling { at, kind: HandlingKind::Acknowledged(_), .. })) => {
+                    format!("{} ago", ago(context, *at))
+                }
+                (None, Some(Handling { kind: HandlingKind::Snoozed(until), .. })) => match until.moment() {
                     Some(moment) => context.local_time(moment, "%H:%M", "%m-%d"),
                     None => "a change".into(),
                 },
@@ -339,17 +341,18 @@ fn selected_details(context: &DrawContext<'_>, pane: Rect) -> Vec<Line<'static>>
     let (columns, rows) = (usize::from(pane.width), usize::from(pane.height));
     let Some(row) = context.model.alert_list.selected_row() else { return Vec::new() };
     let stamp = |at: DateTime<Utc>| at.with_timezone(&context.model.setting.zone).format("%m-%d %H:%M:%S").to_string();
-    let raised = stamp(advice::condition_began(&row.alert, row.transaction.as_ref()));
+    let (began, may_be_older) = advice::condition_began(&row.alert, row.transaction.as_ref());
+    let raised = stamp(began);
     let case = match row.alert.cleared_at {
         None => {
-            let since = if advice::may_be_older(row.alert.rule) { "first seen" } else { "since" };
+            let since = if may_be_older { "first seen" } else { "since" };
             ("CASE", Some(format!("{} ({since} {raised})", row.alert.message)))
         }
         Some(cleared) => ("WAS", Some(format!("{} (from {raised} to {})", row.alert.message, stamp(cleared)))),
     };
     let handling = row.alert.handling.as_ref().filter(|_| row.alert.cleared_at.is_none());
     let state = handling.map(|_| row_text::alert_state(&row.alert, context.now.wall, context.model.setting.zone));
-    let note = row.alert.acknowledged().filter(|_| state.is_none()).and_then(|acknowledged| acknowledged.note.clone());
+    let note = row.alert.handling.as_ref().filter(|_| state.is_none()).and_then(Handling::note).map(str::to_owned);
     let say = row.transaction.as_ref();
     let say = say.map(|tx| advice::advise(tx, context.now.wall, context.model.setting.zone).say);
     let texts = [case, ("NOW", state), ("NOTE", note), ("SAY", say), ("DO", Some(action(context, row)))];

@@ -9,37 +9,29 @@ use crate::{
         alert::Severity,
         change::{Change, ChangeKind},
         duration_stats::RouteDurations,
+        named::named,
         span,
     },
     store::{HistoryLine, Note},
 };
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EntryKind {
-    /// A poll, answered or failed.
-    Poll,
-    /// A change of the transaction.
-    Change,
-    /// An event of an alert: raised, cleared, flapping, or handled by a person.
-    Alert,
-    /// A note, or the edit that added a note.
-    Note,
-    /// An edit by a person.
-    Edit,
+named! {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum EntryKind: label {
+        /// A poll, answered or failed.
+        Poll "poll",
+        /// A change of the transaction.
+        Change "change",
+        /// An event of an alert: raised, cleared, flapping, or handled by a person.
+        Alert "alert",
+        /// A note, or the edit that added a note.
+        Note "note",
+        /// An edit by a person.
+        Edit "edit",
+    }
 }
 
 impl EntryKind {
-    /// Returns the word that is shown.
-    pub fn label(self) -> &'static str {
-        match self {
-            Self::Poll => "poll",
-            Self::Change => "change",
-            Self::Alert => "alert",
-            Self::Note => "note",
-            Self::Edit => "edit",
-        }
-    }
-
     fn of(kind: &ChangeKind) -> Self {
         match kind {
             ChangeKind::Polled | ChangeKind::PollFailed { .. } => Self::Poll,
@@ -290,7 +282,7 @@ mod tests {
         let history = TransactionHistory::new(&lines, RouteDurations::default());
         let shown: Vec<_> = history.entries.iter().map(|entry| (entry.kind, entry.text.as_str())).collect();
         let expected = [
-            (EntryKind::Alert, "snoozed until something changes: throttled"),
+            (EntryKind::Alert, "snoozed until the status changes: throttled"),
             (EntryKind::Alert, "raised again: throttled (flapping)"),
             (EntryKind::Alert, "flapping: throttled (warning)"),
         ];

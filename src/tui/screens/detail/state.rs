@@ -3,39 +3,30 @@
 //! The transaction and its history are elsewhere in the model; this module must never hold these.
 
 use super::raw::RawTabState;
-use crate::tui::command::KeyContext;
+use crate::{domain::named::named, tui::command::KeyContext};
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum DetailTab {
-    /// Source and destination, the status, the facts of the record.
-    #[default]
-    Summary,
-    /// The entries of `routeStatus`.
-    Steps,
-    /// The observed duration, against the limit and the forecast.
-    Timing,
-    /// The history, the newest entry first.
-    History,
-    /// The last response body.
-    Raw,
-    /// The ticket, the labels and the notes.
-    Notes,
+named! {
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub enum DetailTab: title {
+        /// Source and destination, the status, the facts of the record.
+        #[default]
+        Summary "Summary",
+        /// The entries of `routeStatus`.
+        Steps "Steps",
+        /// The observed duration, against the limit and the forecast.
+        Timing "Timing",
+        /// The history, the newest entry first.
+        History "History",
+        /// The last response body.
+        Raw "Raw",
+        /// The ticket, the labels and the notes.
+        Notes "Notes",
+    }
 }
 
 impl DetailTab {
     /// All tabs, from left to right.
     pub const ALL: [Self; 6] = [Self::Summary, Self::Steps, Self::Timing, Self::History, Self::Raw, Self::Notes];
-
-    pub fn title(self) -> &'static str {
-        match self {
-            Self::Summary => "Summary",
-            Self::Steps => "Steps",
-            Self::Timing => "Timing",
-            Self::History => "History",
-            Self::Raw => "Raw",
-            Self::Notes => "Notes",
-        }
-    }
 
     /// Returns the contexts of the tab's keys. The tab's own keys come before those of the detail.
     pub fn contexts(self) -> &'static [KeyContext] {

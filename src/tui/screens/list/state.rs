@@ -426,17 +426,18 @@ impl ListState {
         self.pending_selection.or(self.selected_before)
     }
 
-    /// Selects the next row that needs somebody, once the selected row is handled. The selected row may have left the
-    /// list.
-    pub fn select_next_after_handled(&mut self) {
-        let Some((handled, next)) = self.handled_and_next.take() else { return };
+    /// Selects the next row that needs somebody, once the selected row is handled, and returns whether there is one. The
+    /// handled row may have left the list.
+    pub fn select_next_after_handled(&mut self) -> bool {
+        let Some((handled, next)) = self.handled_and_next.take() else { return false };
         if self.selected != Some(handled) && self.part.rows.contains(&handled) {
-            return;
+            return false;
         }
         match self.part.rows.iter().position(|row| *row == next) {
             Some(position) => self.select(position),
             None => self.select_when_loaded(next),
         }
+        true
     }
 
     /// Scrolls the selected row into view.

@@ -7,32 +7,25 @@ use chrono::{DateTime, Utc};
 
 use crate::{
     clock::MonotonicTime,
-    domain::{filter::Direction, text},
+    domain::{filter::Direction, named::named, text},
 };
 
-/// The level of a line, the most severe first.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum LogLevel {
-    /// A failure that a person should know of.
-    Error,
-    /// A problem that hoptop handles by itself.
-    Warn,
-    /// An event without a problem.
-    #[default]
-    Info,
+named! {
+    /// The level of a line, the most severe first.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum LogLevel: name {
+        /// A failure that a person should know of.
+        Error "ERROR",
+        /// A problem that hoptop handles by itself.
+        Warn "WARN",
+        /// An event without a problem.
+        #[default]
+        Info "INFO",
+    }
 }
 
 impl LogLevel {
     const ALL: [Self; 3] = [Self::Error, Self::Warn, Self::Info];
-
-    /// Returns the level's word in the log.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Error => "ERROR",
-            Self::Warn => "WARN",
-            Self::Info => "INFO",
-        }
-    }
 
     fn of(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|level| level.name() == word)

@@ -13,6 +13,7 @@ use crate::{
     domain::{
         duration_stats::RouteKey,
         histogram::{Histogram, percentile},
+        named::named,
         span,
         status::RouterStatus,
         text,
@@ -158,30 +159,23 @@ impl ChartRange {
     }
 }
 
-/// The order of the list of routes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum RouteOrder {
-    /// The route with the most transactions first.
-    #[default]
-    Number,
-    /// The route with the longest median first.
-    Slowest,
-    /// The route with the smallest share of success among its settled transactions first.
-    Worst,
+named! {
+    /// The order of the list of routes.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub enum RouteOrder: label {
+        /// The route with the most transactions first.
+        #[default]
+        Number "most transfers first",
+        /// The route with the longest median first.
+        Slowest "longest median first",
+        /// The route with the smallest share of success among its settled transactions first.
+        Worst "least successful first",
+    }
 }
 
 impl RouteOrder {
     /// All orders, in the order of their key.
     pub const ALL: [Self; 3] = [Self::Number, Self::Slowest, Self::Worst];
-
-    /// Returns the order in words.
-    pub fn label(self) -> &'static str {
-        match self {
-            Self::Number => "most transfers first",
-            Self::Slowest => "longest median first",
-            Self::Worst => "least successful first",
-        }
-    }
 
     /// Sorts routes; routes that are equal keep the order by number.
     fn sort(self, routes: &mut [RouteSummary]) {

@@ -4,7 +4,7 @@ use crossterm::event::KeyCode;
 
 use super::*;
 use crate::{
-    domain::alert::{Alert, Rule},
+    domain::alert::{Alert, Handling, HandlingKind, Rule},
     tui::dialogs::{Dialog, menu::state::Menu, prompt::state::Prompt},
 };
 
@@ -212,11 +212,8 @@ fn acknowledgement_has_an_optional_note() {
 fn acknowledged_alert_can_be_edited_but_several_are_reported() {
     let mut model = dashboard("5");
     let mut acknowledged = alert(Rule::Regressed, Some(RowId(21)), "");
-    acknowledged.handling = Some(crate::domain::alert::Handling::Acknowledged(crate::domain::alert::Acknowledgement {
-        at: now().wall,
-        note: Some("asked".into()),
-        author: None,
-    }));
+    let kind = HandlingKind::Acknowledged(Some("asked".into()));
+    acknowledged.handling = Some(Handling { at: now().wall, author: None, kind });
     let other = Alert { id: acknowledged.id + 1, ..acknowledged.clone() };
     let alert = acknowledged.id;
     change_store(&mut model, everything(Vec::new(), vec![acknowledged.clone()]), None, now());

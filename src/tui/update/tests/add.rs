@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 
 use super::*;
+use crate::tui::message::KnownTransactions;
 use crate::{
     intake::{Field, PastedContent},
     store::ImportReport,
@@ -77,7 +78,13 @@ fn ticket_is_guessed_from_the_text_until_a_person_types_one() {
     let mut model = pasted(&format!("SUP-4412: {known}\n"));
     assert_eq!(ticket(&model), "SUP-4412");
     press(&mut model, &["Tab"], now());
-    model.apply(Msg::Known(HashMap::from([(known, Some(RowId(21)))])), now());
+    model.apply(
+        Msg::Known(KnownTransactions {
+            rows: HashMap::from([(known, Some(RowId(21)))]),
+            ..KnownTransactions::default()
+        }),
+        now(),
+    );
     assert_eq!(ticket(&model), "");
     go_to(&mut model, FormFocus::Extra(ExtraField::Ticket));
     type_in(&mut model, "OPS-7", now());
@@ -100,7 +107,13 @@ fn part_of_a_tracked_hash_opens_the_transaction() {
     let part = &hash.as_str()[hash.as_str().len() - 8..];
     let mut model = pasted(part);
     assert_eq!(form(&model).findings[0].hash(), Some(&TxHash::new(part)), "the part is looked up");
-    model.apply(Msg::Known(HashMap::from([(part.to_owned(), Some(RowId(21)))])), now());
+    model.apply(
+        Msg::Known(KnownTransactions {
+            rows: HashMap::from([(part.to_owned(), Some(RowId(21)))]),
+            ..KnownTransactions::default()
+        }),
+        now(),
+    );
     assert_eq!((model.screen, model.list.selected), (Screen::Detail, Some(RowId(21))));
     // An unknown part of a hash is reported as incomplete.
     let model = pasted("0xabcdef0123");
@@ -420,7 +433,7 @@ fn enter_lists_several_known_transactions() {
     press(&mut model, &["Tab", "Tab"], now());
     type_in(&mut model, "SUP9", now());
     let effects = press(&mut model, &["Enter"], now());
-    assert_eq!(model.list.filter_text, format!("/(?i:{:064x}|{:064x})/", 33, 21));
+    assert_eq!(model.list.filter_text, format!("/(?i:{:012x}|{:012x})/", 33, 21));
     assert!(model.list.filter_error.is_none() && matches!(model.dialog, Dialog::None));
     let ticket = Edit::SetTicket { transactions: vec![RowId(33), RowId(21)], ticket: Some("SUP9".into()) };
     assert!(effects.contains(&Effect::Write(Write::Edit(ticket))), "{effects:?}");

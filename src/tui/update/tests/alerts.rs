@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::{
-    domain::alert::{Acknowledgement, Alert, Handling, Severity, SnoozeEnd, Snoozed},
+    domain::alert::{Alert, Handling, HandlingKind, Severity, SnoozeEnd},
     tui::{
         dialogs::Dialog,
         effect::SnoozeLength,
@@ -16,7 +16,7 @@ fn of(row: i64, rule: Rule) -> Alert {
 }
 
 fn acknowledged(mut alert: Alert) -> Alert {
-    alert.handling = Some(Handling::Acknowledged(Acknowledgement { at: now().wall, note: None, author: None }));
+    alert.handling = Some(Handling { at: now().wall, author: None, kind: HandlingKind::Acknowledged(None) });
     alert
 }
 
@@ -225,8 +225,8 @@ fn snooze_ends_on_time_without_a_poller() {
     let mut model = dashboard("5");
     let until = now().wall + TimeDelta::minutes(15);
     let mut snoozed = of(21, Rule::Overdue);
-    snoozed.handling =
-        Some(Handling::Snoozed(Snoozed { at: now().wall, until: SnoozeEnd::Until(until), author: None }));
+    let kind = HandlingKind::Snoozed(SnoozeEnd::Until(until));
+    snoozed.handling = Some(Handling { at: now().wall, author: None, kind });
     change_store(&mut model, everything(Vec::new(), vec![snoozed]), None, now());
     press(&mut model, &["A"], now());
     let counts = |model: &TestDashboard| [AlertTab::Firing, AlertTab::Snoozed].map(|tab| model.alert_list.count(tab));

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::*;
+use crate::tui::message::KnownTransactions;
 use crate::tui::screens::log::state::LogTail;
 
 fn log(text: &str) -> TestDashboard {
@@ -33,7 +34,13 @@ fn log_that_was_left_is_not_left_again_by_its_late_transaction() {
     assert_eq!((model.screen, model.list.selected), before);
     // And a late answer to the dialog that adds transactions doesn't leave the log.
     press(&mut model, &["@"], now());
-    model.apply(Msg::Known(HashMap::from([(hash.as_str().to_owned(), Some(RowId(11)))])), now());
+    model.apply(
+        Msg::Known(KnownTransactions {
+            rows: HashMap::from([(hash.as_str().to_owned(), Some(RowId(11)))]),
+            ..KnownTransactions::default()
+        }),
+        now(),
+    );
     assert_eq!(model.screen, Screen::Log);
 }
 

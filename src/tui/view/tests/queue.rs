@@ -3,7 +3,7 @@
 use super::*;
 use crate::{
     domain::{
-        alert::{Acknowledgement, Alert, Handling, SnoozeEnd, Snoozed},
+        alert::{Alert, Handling, HandlingKind, SnoozeEnd},
         span,
     },
     tui::effect::Effect,
@@ -41,9 +41,9 @@ fn a_handled_alert_keeps_its_severity_in_the_list_and_the_advice_says_who_handle
     for size in [WIDE, SMALL] {
         let mut model = dashboard(size);
         let author = Some("Ana".into());
-        let acknowledgement = Acknowledgement { at: now().wall, note: Some("mine".into()), author };
         let selected = model.list.selected.unwrap();
-        let handling = Some(Handling::Acknowledged(acknowledgement));
+        let kind = HandlingKind::Acknowledged(Some("mine".into()));
+        let handling = Some(Handling { at: now().wall, author, kind });
         let handled = Alert { handling, ..alert(Rule::Overdue, Some(selected), "") };
         change_store(&mut model, everything(Vec::new(), vec![handled]), None, now());
         let drawn = screen(&model);
@@ -107,11 +107,8 @@ fn alert_list(size: (u16, u16)) -> TestDashboard {
     let mut alerts = alerts();
     alerts.push(alert(Rule::BudgetShort, None, "the need stays over nine tenths of the budget"));
     alerts.iter_mut().for_each(|alert| alert.raised_at = ago(8, alert.id % 60));
-    alerts[2].handling = Some(Handling::Acknowledged(Acknowledgement {
-        at: ago(2, 0),
-        note: Some("told the user".into()),
-        author: None,
-    }));
+    let kind = HandlingKind::Acknowledged(Some("told the user".into()));
+    alerts[2].handling = Some(Handling { at: ago(2, 0), author: None, kind });
     change_store(&mut model, everything(Vec::new(), alerts), Some(live_report(ago(0, 1))), now());
     press(&mut model, &["A"], now());
     model
@@ -141,8 +138,8 @@ fn what_is_resolved_says_what_was_and_for_how_long() {
 #[test]
 fn the_end_of_a_snooze_is_shown_for_today_and_for_another_day() {
     let mut model = dashboard(WIDE);
-    let until =
-        |moment| Some(Handling::Snoozed(Snoozed { at: now().wall, until: SnoozeEnd::Until(moment), author: None }));
+    let snoozed = |moment| HandlingKind::Snoozed(SnoozeEnd::Until(moment));
+    let until = |moment| Some(Handling { at: now().wall, author: None, kind: snoozed(moment) });
     let active = |handling| everything(Vec::new(), vec![Alert { handling, ..alerts().remove(0) }]);
     for (moment, short) in [(now().wall + TimeDelta::minutes(15), ":"), (now().wall + TimeDelta::days(2), "-")] {
         change_store(&mut model, active(until(moment)), Some(live_report(ago(0, 1))), now());

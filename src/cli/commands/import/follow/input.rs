@@ -74,21 +74,26 @@ impl FollowedInput {
     pub(crate) fn open(file: &Path, clock: &Clock) -> Result<Self, String> {
         let reason = |error: io::Error| import::error_reason(&error);
         if file.as_os_str() == "-" {
-            return Self::stream(io::stdin()).map_err(reason);
+            return Self::stream(|| Ok(io::stdin())).map_err(reason);
         }
         // Opening a pipe blocks until another process writes to it, which must not delay the handling of a signal.
         match fs::metadata(file) {
             Ok(about) if !about.is_file() && !about.is_dir() => {
-                Self::stream(LazyFile { path: Some(file.to_owned()), opened: None }).map_err(reason)
+                let file = file.to_owned();
+                Self::stream(move || File::open(file)).map_err(reason)
             }
             _ => Ok(Self::Growing(GrowingFile::new(file.into(), import::open(file)?, clock.clone()))),
         }
     }
 
-    /// Starts a thread that reads `input`.
-    pub(crate) fn stream(mut input: impl Read + Send + 'static) -> io::Result<Self> {
+    /// Starts a thread that opens an input and reads it.
+    fn stream<R: Read>(open: impl FnOnce() -> io::Result<R> + Send + 'static) -> io::Result<Self> {
         let (pieces, receiver) = mpsc::channel(1);
         let read = move || {
+            let mut input = match open() {
+                Ok(input) => input,
+                Err(error) => return pieces.blocking_send(Err(error)).unwrap_or_default(),
+            };
             loop {
                 let mut bytes = vec![0; BUFFER];
                 let piece = match input.read(&mut bytes) {
@@ -117,21 +122,6 @@ impl FollowedInput {
             }
             Self::Growing(tail) => tail.next().await,
         }
-    }
-}
-
-/// A file that is opened at the first read.
-struct LazyFile {
-    path: Option<PathBuf>,
-    opened: Option<File>,
-}
-
-impl Read for LazyFile {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if let Some(path) = self.path.take() {
-            self.opened = Some(File::open(path)?);
-        }
-        self.opened.as_mut().map_or(Ok(0), |file| file.read(buffer))
     }
 }
 

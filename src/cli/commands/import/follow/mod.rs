@@ -187,7 +187,7 @@ impl ImportStream {
             batch: Vec::new(),
             first_line: None,
             is_file_ended: false,
-            totals: ImportTotals::unchanged(false),
+            totals: ImportTotals::default(),
             exit: None,
         }
     }

@@ -10,14 +10,7 @@ use crate::{
 const HEADER: &str = "transactionId,fromChainId,toChainId,quoteId,ticket\n";
 
 fn args() -> ImportArgs {
-    ImportArgs {
-        file: "-".into(),
-        format: FormatArg::Auto,
-        dry_run: false,
-        follow: true,
-        any_chain: false,
-        json: false,
-    }
+    ImportArgs { file: "-".into(), follow: true, ..ImportArgs::default() }
 }
 
 fn row(number: usize) -> String {
@@ -31,19 +24,28 @@ fn follow_pieces(fixture: &mut CommandFixture, pieces: &[&str]) -> (String, Stri
 }
 
 fn follow_with(args: &ImportArgs, fixture: &mut CommandFixture, pieces: &[&str]) -> (String, String, Exit) {
+    let (out, err, ended) = try_follow(args, fixture, pieces);
+    (out, err, ended.unwrap())
+}
+
+/// Like [`follow_with`], with the error of an import that fails.
+fn try_follow(
+    args: &ImportArgs,
+    fixture: &mut CommandFixture,
+    pieces: &[impl AsRef<[u8]>],
+) -> (String, String, Result<Exit>) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let (out, err, exit) = fixture.run(|cx| {
+    fixture.run(|cx| {
         runtime.block_on(async {
-            let clock = Clock::starting_at(at(60));
             let (send, receive) = mpsc::channel(pieces.len().max(1));
             for piece in pieces {
-                send.send(Ok(piece.as_bytes().to_vec())).await.unwrap();
+                send.send(Ok(piece.as_ref().to_vec())).await.unwrap();
             }
             drop(send);
+            let clock = Clock::starting_at(at(60));
             run(args, FollowedInput::Stream(receive), future::pending(), cx, &clock).await
         })
-    });
-    (out, err, exit.unwrap())
+    })
 }
 
 #[test]
@@ -217,14 +219,7 @@ async fn write_that_fails_for_a_while_is_repeated_and_reported_once() {
 fn lines_that_can_never_be_saved_are_named_by_the_first_line() {
     let mut fixture = CommandFixture::new();
     fs::rename(fixture.store.path(), fixture.folder.path().join("elsewhere.db")).unwrap();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let (.., ended) = fixture.run(|cx| {
-        runtime.block_on(async {
-            let (send, receive) = mpsc::channel(1);
-            send.send(Ok(format!("{HEADER}bad\n{}", row(1)).into_bytes())).await.unwrap();
-            run(&args(), FollowedInput::Stream(receive), future::pending(), cx, &Clock::starting_at(at(60))).await
-        })
-    });
+    let (.., ended) = try_follow(&args(), &mut fixture, &[format!("{HEADER}bad\n{}", row(1))]);
     let error = crate::cli::error_line(&ended.unwrap_err());
     assert!(error.starts_with("line 3 and the lines after it were not saved: the store's file "), "{error}");
 }
@@ -264,15 +259,7 @@ async fn file_is_followed_through_growth_truncation_refilling_and_replacement() 
 
 #[test]
 fn gzip_data_is_named_instead_of_followed() {
-    let mut fixture = CommandFixture::new();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let (_, err, exit) = fixture.run(|cx| {
-        runtime.block_on(async {
-            let (send, receive) = mpsc::channel(1);
-            send.send(Ok(vec![0x1f, 0x8b, 8, 0])).await.unwrap();
-            run(&args(), FollowedInput::Stream(receive), future::pending(), cx, &Clock::starting_at(at(60))).await
-        })
-    });
+    let (_, err, exit) = try_follow(&args(), &mut CommandFixture::new(), &[[0x1f_u8, 0x8b, 8, 0]]);
     assert!(err.contains("gzip data can't be followed; unpack it first"), "{err}");
     assert_eq!(exit.unwrap(), Exit::Usage);
 }

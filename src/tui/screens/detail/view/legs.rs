@@ -62,9 +62,11 @@ fn side_by_side(
     boxes.zip(between).map(line).collect()
 }
 
-/// Returns the time between the source and the destination; `<` marks an upper bound.
+/// Returns the time between the source and the destination; `<` marks an upper bound. Empty for a transfer that failed
+/// on the source chain.
 fn elapsed(context: &DrawContext<'_>, tx: &Transaction) -> String {
     match SettledDuration::of(tx) {
+        None if tx.failure_on_source().is_some() => String::new(),
         Some(SettledDuration::AtMost(time)) => format!("< {}", span::long(time)),
         Some(SettledDuration::Measured(time) | SettledDuration::SinceFirstSeen(time)) => span::long(time),
         None => span::long(tx.age(context.now.wall)),

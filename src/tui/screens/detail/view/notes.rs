@@ -5,11 +5,7 @@ use ratatui::text::Line;
 
 use super::lines::{LABEL, heading, labelled, time};
 use crate::{
-    domain::{
-        alert::{Acknowledgement, Handling},
-        people, text,
-        transaction::Transaction,
-    },
+    domain::{people, text, transaction::Transaction},
     tui::{
         command::CommandId,
         draw::{DrawContext, labelled_at},
@@ -45,17 +41,10 @@ pub(crate) fn lines(context: &DrawContext<'_>, tx: &Transaction, columns: usize)
 
 /// Returns the notes with which the active alerts were acknowledged.
 fn alert_notes(context: &DrawContext<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'static>> {
-    let written = context.model.alerts_of(tx.id).iter().filter_map(|alert| match &alert.handling {
-        Some(Handling::Acknowledged(Acknowledgement { at, note: Some(note), author })) => {
-            let note = format!(
-                "{} acknowledged{}: {}",
-                alert.rule.label(),
-                people::author_suffix(author.as_deref()),
-                text::clean(note)
-            );
-            Some((*at, note))
-        }
-        Some(Handling::Acknowledged(_) | Handling::Snoozed(_)) | None => None,
+    let written = context.model.alerts_of(tx.id).iter().filter_map(|alert| {
+        let handling = alert.handling.as_ref()?;
+        let (note, by) = (text::clean(handling.note()?), people::author_suffix(handling.author()));
+        Some((handling.at, format!("{} acknowledged{by}: {note}", alert.rule.label())))
     });
     written.flat_map(|(at, note)| timed(context, at, &note, columns)).collect()
 }

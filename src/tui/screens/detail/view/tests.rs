@@ -7,7 +7,7 @@ use ratatui::style::Modifier;
 use super::*;
 use crate::{
     domain::{
-        alert::{Acknowledgement, Handling, Rule, Severity},
+        alert::{Handling, HandlingKind, Rule, Severity},
         change::{Change, ChangeKind},
         ids::{RowId, TxHash},
         record::RouteStep,
@@ -273,9 +273,9 @@ fn wide_screen_shows_the_summary_beside_each_other_tab() {
 fn the_note_of_an_acknowledgement_stands_with_the_notes() {
     let mut dashboard = at_tab(full, WIDE, DetailTab::Notes);
     let mut alerts = dashboard.alerts_of(RowId(1)).to_vec();
-    let note = Some("asked the bridge".to_owned());
-    let acknowledgement = Acknowledgement { at: ago(5, 0), note, author: Some("Bob".into()) };
-    alerts.iter_mut().for_each(|alert| alert.handling = Some(Handling::Acknowledged(acknowledgement.clone())));
+    let kind = HandlingKind::Acknowledged(Some("asked the bridge".into()));
+    let handling = Handling { at: ago(5, 0), author: Some("Bob".into()), kind };
+    alerts.iter_mut().for_each(|alert| alert.handling = Some(handling.clone()));
     change_store(&mut dashboard, everything(Vec::new(), alerts), None, now());
     assert!(screen(&dashboard).contains("overdue acknowledged by Bob: asked the bridge"), "{}", screen(&dashboard));
 }

@@ -284,11 +284,12 @@ fn empty(context: &DrawContext<'_>) -> Vec<String> {
         _ if let Some(complaint) = model.unknown_chain() => vec![complaint],
         text if matches!(model.dialog, Dialog::Filter(_)) => vec![format!("Nothing matches {}.", text::clean(text))],
         text => {
-            vec![format!(
-                "Nothing matches {}. Press {} to clear the filter.",
-                text::clean(text),
-                shown(CommandId::Clear)
-            )]
+            let (text, clear, all) = (text::clean(text), shown(CommandId::Clear), shown(CommandId::All));
+            let mut lines = vec![format!("Nothing matches {text}. Press {clear} to clear the filter.")];
+            if model.list.tab != Tab::All {
+                lines.push(format!("Only this view was searched; {all} shows all transactions."));
+            }
+            lines
         }
     }
 }
