@@ -71,8 +71,6 @@ pub struct Client {
     http: reqwest::Client,
     base: BaseUrl,
     endpoint: Url,
-    /// The host to which connections are made, for people: the service's, or that of the proxy on the way to it.
-    host: String,
     id: IntegratorId,
     header: HeaderValue,
     timeouts: Timeouts,
@@ -135,11 +133,7 @@ impl Client {
         let endpoint = base.join("/v2/status");
         let tls = |error: reqwest::Error| ClientError::Tls(transport::innermost(&error));
         let http = builder(base.is_plain(), timeouts).build().map_err(tls)?;
-        let mut host = endpoint.host_str().unwrap_or("the service").to_owned();
-        if let Some(proxy) = Endpoint::of_url(&endpoint, "the base URL").proxy() {
-            host = format!("the proxy {proxy} on the way to {host}");
-        }
-        Ok(Self { http, base, endpoint, host, id, header, timeouts })
+        Ok(Self { http, base, endpoint, id, header, timeouts })
     }
 
     /// Requests the status of a transaction, once.
@@ -247,8 +241,8 @@ impl Client {
         if transport::is_out_of_descriptors(error) {
             return RequestFailure::Local(transport::OUT_OF_DESCRIPTORS.to_owned());
         }
-        let service = self.endpoint.host_str().unwrap_or("the service");
-        RequestFailure::Transport(transport::describe(error, service, &self.host, self.timeouts.connect))
+        let endpoint = Endpoint::of_url(&self.endpoint, "the base URL");
+        RequestFailure::Transport(transport::describe(error, &endpoint, self.timeouts.connect))
     }
 }
 
@@ -443,7 +437,8 @@ mod tests {
         // `.invalid` never resolves (RFC 2606); without a network the resolver fails as well.
         let client = client("https://service.invalid", Duration::from_secs(30));
         let error = client.http.get("https://service.invalid").send().await.unwrap_err();
-        let message = transport::describe(&error, "service.invalid", "service.invalid", Duration::from_secs(5));
+        let endpoint = Endpoint::of_url(&client.endpoint, "the base URL");
+        let message = transport::describe(&error, &endpoint, Duration::from_secs(5));
         assert!(message.contains("service.invalid"), "{message}");
     }
 

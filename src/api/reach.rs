@@ -37,6 +37,11 @@ impl Endpoint {
         Self { host, port: url.port_or_known_default().unwrap_or_default(), is_tls: url.scheme() == "https", setting }
     }
 
+    /// Returns the host of the endpoint.
+    pub(super) fn host(&self) -> &str {
+        &self.host
+    }
+
     /// Returns the proxy through which the environment sends connections to the endpoint, without its credentials.
     pub(crate) fn proxy(&self) -> Option<String> {
         let target = format!("https://{}:{}", self.host, self.port).parse().ok().filter(|_| self.is_tls)?;

@@ -5,6 +5,7 @@
 
 use std::{io, time::Duration};
 
+use super::reach::Endpoint;
 use crate::{
     domain::text,
     process::{causes::causes, files},
@@ -22,16 +23,18 @@ pub(crate) fn is_out_of_descriptors(error: &reqwest::Error) -> bool {
     error.is_connect() && (is_named() || files::lacks_descriptors(1))
 }
 
-/// Describes a failure of a connection to `host`: to the service, or to the proxy on the way to it. The TLS handshake is
-/// with `service` in any case. `connect` is the time limit for connecting.
-pub(crate) fn describe(error: &reqwest::Error, service: &str, host: &str, connect: Duration) -> String {
+/// Describes a failure of a connection to an endpoint, or to the proxy on the way to it. The TLS handshake is with the
+/// endpoint in any case. `connect` is the time limit for connecting.
+pub(crate) fn describe(error: &reqwest::Error, endpoint: &Endpoint, connect: Duration) -> String {
+    let proxied = |proxy: String| format!("the proxy {proxy} on the way to {}", endpoint.host());
+    let host = endpoint.proxy().map_or_else(|| endpoint.host().to_owned(), proxied);
     if error.is_dns() {
         return format!("{host} can't be resolved; check its name and the network");
     }
     let causes = causes(error);
     let tls = causes.iter().find_map(|cause| cause.downcast_ref::<rustls::Error>());
     if let Some(error) = tls {
-        return text::clean(&describe_tls(error, service));
+        return text::clean(&describe_tls(error, endpoint.host()));
     }
     if error.is_connect() && error.is_timeout() {
         return format!("{host} did not accept the connection within {} s", connect.as_secs_f64());

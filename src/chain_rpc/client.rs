@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     api::{
-        BODY_LIMIT, BodyTruncation, Timeouts, describe, http_builder, innermost, parse_http_date, read_body,
+        BODY_LIMIT, BodyTruncation, Endpoint, Timeouts, describe, http_builder, innermost, parse_http_date, read_body,
         retry_after,
     },
     clock::Clock,
@@ -184,7 +184,8 @@ impl NodeClient {
         let request = self.http.post(url).header(CONTENT_TYPE, "application/json").body(encode(calls));
         // The description names the host itself.
         let failed = |error: &reqwest::Error| {
-            let described = describe(error, self.host(), self.host(), self.timeouts.connect);
+            let endpoint = Endpoint::of_url(self.address.expose(), "the address of the node");
+            let described = describe(error, &endpoint, self.timeouts.connect);
             if described.starts_with(self.host()) {
                 self.address.redact(&described)
             } else {

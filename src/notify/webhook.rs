@@ -151,7 +151,7 @@ impl Webhook {
             request = request.header(SIGNATURE_HEADER, signature);
         }
         let request = request.header(CONTENT_TYPE, "application/json").header(EVENT_ID_HEADER, id).body(body);
-        request.send().await.map_err(|error| describe(&error, &self.host(), &self.host(), TIMEOUTS.connect))
+        request.send().await.map_err(|error| describe(&error, &self.endpoint(), TIMEOUTS.connect))
     }
 
     /// Posts an event once, and returns the response.

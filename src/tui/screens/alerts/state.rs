@@ -25,7 +25,7 @@ named! {
     pub enum AlertTab: title {
         /// All active alerts.
         #[default]
-        Active "Active",
+        All "All",
         /// Active alerts that are neither acknowledged nor snoozed.
         Firing "Firing",
         /// Acknowledged alerts.
@@ -39,12 +39,12 @@ named! {
 
 impl AlertTab {
     /// All tabs, from left to right.
-    pub const ALL: [Self; 5] = [Self::Active, Self::Firing, Self::Acknowledged, Self::Snoozed, Self::Resolved];
+    pub const ALL: [Self; 5] = [Self::All, Self::Firing, Self::Acknowledged, Self::Snoozed, Self::Resolved];
 
     fn contains(self, alert: &Alert) -> bool {
         let is_active = alert.cleared_at.is_none();
         match self {
-            Self::Active => is_active,
+            Self::All => is_active,
             Self::Firing => is_active && alert.handling.is_none(),
             Self::Acknowledged => is_active && alert.acknowledged().is_some(),
             Self::Snoozed => is_active && alert.snoozed().is_some(),
@@ -155,7 +155,7 @@ impl AlertList {
 
     /// Folds every group; if all are folded, unfolds every group.
     pub fn toggle_all_folds(&mut self) {
-        let rules: BTreeSet<Rule> = self.rows_of(AlertTab::Active).map(|row| row.alert.rule).collect();
+        let rules: BTreeSet<Rule> = self.rows_of(AlertTab::All).map(|row| row.alert.rule).collect();
         self.folded = if rules.is_subset(&self.folded) { BTreeSet::new() } else { rules };
         let first = self.selected_row().and_then(|row| self.group(&row.alert).first().map(|row| row.alert.id));
         if self.position().is_none() {
@@ -177,7 +177,7 @@ impl AlertList {
     /// Returns all active alerts of a transaction.
     pub fn alerts_of(&self, row: RowId) -> Vec<Alert> {
         let own = |found: &&AlertRow| found.alert.transaction == Some(row);
-        self.rows_of(AlertTab::Active).filter(own).map(|found| found.alert.clone()).collect()
+        self.rows_of(AlertTab::All).filter(own).map(|found| found.alert.clone()).collect()
     }
 
     /// Shows the loaded alerts. If the selected alert isn't among these, its neighbour is selected.

@@ -22,7 +22,7 @@ const MIN_LOAD_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Opens the list with the tab of active alerts: an alert that fires may be in another tab than the last open one.
 pub(crate) fn open_active_tab(model: &mut Model, now: MonotonicTime) {
-    model.alert_list.tab = AlertTab::Active;
+    model.alert_list.tab = AlertTab::All;
     open(model, now)
 }
 

@@ -109,8 +109,12 @@ pub(crate) fn rows_in(context: &DrawContext<'_>, body: Rect) -> usize {
 pub(crate) fn tabs(context: &DrawContext<'_>, columns: u16) -> Line<'static> {
     let list = &context.model.alert_list;
     let mut spans = vec![Span::styled(" Alerts  ", context.theme.label())];
+    let mut used = width::display_width(" Alerts  ");
     for tab in AlertTab::ALL {
         let title = format!("{} {}", tab.title(), list.count(tab));
+        used += width::display_width(&title) + 2;
+        // A number that is cut would be another number.
+        let title = if used > usize::from(columns) { tab.title().to_owned() } else { title };
         spans.push(tab::title(context.theme, &title, tab == list.tab));
     }
     let more = list.page.as_ref().is_some_and(|page| page.has_more);
@@ -177,7 +181,7 @@ fn empty(context: &DrawContext<'_>) -> String {
     let hint = |id, verb: &str| format!("No alerts here. Press {} to {verb} an alert.", context.key(id));
     let text = match (&list.page, list.tab) {
         (None, _) => return format!("Reading the store{}", context.theme.ellipsis),
-        (_, AlertTab::Active) => "No active alerts.",
+        (_, AlertTab::All) => "No active alerts.",
         (_, AlertTab::Firing) => "No firing alerts: all active alerts are acknowledged or snoozed.",
         (_, AlertTab::Acknowledged) => return hint(CommandId::Acknowledge, "acknowledge"),
         (_, AlertTab::Snoozed) => return hint(CommandId::Snooze, "snooze"),

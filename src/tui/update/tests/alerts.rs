@@ -57,7 +57,7 @@ fn tabs_filter_firing_and_acknowledged_alerts() {
     press(&mut model, &["[", "[", "["], now());
     assert_eq!((model.alert_list.tab, shown(&model)), (AlertTab::Acknowledged, vec![id(15, Rule::Overdue)]));
     press(&mut model, &["[", "]", "[", "["], now());
-    assert_eq!(model.alert_list.tab, AlertTab::Active);
+    assert_eq!(model.alert_list.tab, AlertTab::All);
     press(&mut model, &["]"], now());
     assert_eq!((model.alert_list.tab, shown(&model).len()), (AlertTab::Firing, 3));
 }
@@ -266,7 +266,7 @@ fn alerts_open_with_all_states_and_esc_returns_to_the_chosen_state() {
     press(&mut model, &["]", "Enter", "Esc"], now());
     assert_eq!(model.alert_list.tab, AlertTab::Firing);
     press(&mut model, &["Esc", "A"], now());
-    assert_eq!((model.screen, model.alert_list.tab), (Screen::Alerts, AlertTab::Active));
+    assert_eq!((model.screen, model.alert_list.tab), (Screen::Alerts, AlertTab::All));
 }
 
 #[test]

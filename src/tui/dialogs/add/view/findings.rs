@@ -134,7 +134,7 @@ fn draw_finding(
     } else {
         draw_values(context, form, found, is_here, columns, line, frame);
     }
-    draw_text(columns.action, action_label(found), style(context.theme.dim()), line, frame);
+    draw_text(columns.action, action_label(form, found), style(context.theme.dim()), line, frame);
 }
 
 fn draw_values(
@@ -215,12 +215,13 @@ fn colour(context: &DrawContext<'_>, verdict: LineState) -> Style {
     }
 }
 
-fn action_label(found: &Finding) -> &'static str {
+fn action_label(form: &AddForm, found: &Finding) -> &'static str {
     match found.verdict() {
         LineState::Known if found.row_to_open().is_some() => "open",
         LineState::Known if found.is_marked => "update",
         LineState::Ready if found.is_marked => "track",
         LineState::NeedsInput => "fill in",
+        LineState::NoHash if form.search_filter().is_some() => "search",
         _ => "skip",
     }
 }
