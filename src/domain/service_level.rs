@@ -60,12 +60,12 @@ impl ServiceLevel {
         (known > 0).then(|| self.met as f64 / known as f64)
     }
 
-    /// Returns the share as a sentence's part: `97 % of 120 that settled or passed their deadline (3 unknown)`; `None` if
-    /// it is known for none.
+    /// Returns the share as a sentence's part: `97 % of 120 that settled or passed their deadline were in time (3
+    /// unknown)`; `None` if it is known for none.
     pub(crate) fn sentence(self) -> Option<String> {
         let unknown = if self.unknown > 0 { format!(" ({} unknown)", self.unknown) } else { String::new() };
         Some(format!(
-            "{} of {} that settled or passed their deadline{unknown}",
+            "{} of {} that settled or passed their deadline were in time{unknown}",
             self.percent()?,
             self.met + self.missed
         ))
@@ -186,7 +186,7 @@ mod tests {
         assert_eq!((level.share(), level.percent().as_deref()), (Some(0.999), Some("99 %")));
         let counted = |met| ServiceLevel { met, missed: 100 - met, unknown: 0 }.percent().unwrap();
         assert_eq!([29, 57, 58].map(counted), ["29 %", "57 %", "58 %"]);
-        let sentence = "99 % of 1000 that settled or passed their deadline (50 unknown)";
+        let sentence = "99 % of 1000 that settled or passed their deadline were in time (50 unknown)";
         assert_eq!(level.sentence().as_deref(), Some(sentence));
         assert_eq!(ServiceLevel { unknown: 3, ..ServiceLevel::default() }.percent(), None);
         assert_eq!(ServiceLevel { met: 2, ..ServiceLevel::default() }.percent().as_deref(), Some("100 %"));

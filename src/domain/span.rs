@@ -72,7 +72,7 @@ pub(crate) fn parse_time(text: &str) -> Result<DateTime<Utc>, String> {
     const EARLIEST: i64 = 100_000_000;
     let text = text.trim();
     let wrong = || format!("`{text}` is not a time; write it as 2026-11-20T13:48:00Z or in Unix seconds");
-    let too_early = || format!("`{text}` is too early for Unix seconds; leave the time out if it isn't known");
+    let too_early = || format!("`{text}` is too early for Unix seconds; write the time as 2026-11-20T13:48:00Z");
     match text.parse::<i64>() {
         Ok(seconds) if (EARLIEST..LATEST).contains(&seconds) => DateTime::from_timestamp(seconds, 0).ok_or_else(wrong),
         Ok(seconds) if seconds >= LATEST => {

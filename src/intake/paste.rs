@@ -190,29 +190,64 @@ fn line_number(position: InputPosition) -> usize {
 }
 
 fn read_lines(text: &str, options: &ReadOptions) -> Vec<PasteFinding> {
-    let mut found = Vec::new();
-    for (line, text) in join_continued_lines(text) {
+    let (mut found, rest) = take_objects(text, options);
+    let objects: Vec<usize> = found.iter().map(|pasted| pasted.line).collect();
+    for (line, text) in join_continued_lines(&rest) {
         let row = parse_row(text.trim(), options).map(|row| (PasteOrigin::Row, row));
         match row.or_else(|| Some((PasteOrigin::Request, request::read(&text)?))) {
             Some((origin, row)) => found.push(PasteFinding { line, origin, content: content_of_row(&row, options) }),
             None => {
-                let objects = read_object(line, &text, options);
-                found.extend(objects.unwrap_or_else(|| find_in_text(line, &text, options)));
+                let is_rest = |pasted: &PasteFinding| {
+                    objects.contains(&line) && matches!(pasted.content, PastedContent::Nothing { .. })
+                };
+                found.extend(find_in_text(line, &text, options).into_iter().filter(|pasted| !is_rest(pasted)));
             }
         }
     }
+    found.sort_by_key(|pasted| pasted.line);
     found
 }
 
-/// Returns the transaction of the first JSON object in a line of text; `None` if the object names none.
-fn read_object(line: usize, text: &str, options: &ReadOptions) -> Option<Vec<PasteFinding>> {
-    let (_, after) = text.split_at_checked(text.find('{')?)?;
-    let mut objects = serde_json::Deserializer::from_str(after).into_iter::<IgnoredAny>();
+/// Returns the transactions of the JSON objects in a text, and the text without these objects. Lines keep their numbers.
+fn take_objects(text: &str, options: &ReadOptions) -> (Vec<PasteFinding>, String) {
+    let (mut found, mut rest, mut line, mut tail) = (Vec::new(), String::with_capacity(text.len()), 1, text);
+    let breaks = |text: &str| text.matches('\n').count();
+    while let Some((before, from)) = tail.find('{').and_then(|start| tail.split_at_checked(start)) {
+        rest.push_str(before);
+        line += breaks(before);
+        let taken = read_object(from, line, options);
+        let length = taken.as_ref().map_or(1, |(length, _)| *length);
+        let (object, after) = from.split_at_checked(length).unwrap_or((from, ""));
+        match taken {
+            Some((_, transactions)) => {
+                found.extend(transactions);
+                rest.extend(object.matches('\n'));
+            }
+            None => rest.push_str(object),
+        }
+        line += breaks(object);
+        tail = after;
+    }
+    rest.push_str(tail);
+    (found, rest)
+}
+
+/// Reads the JSON object at the beginning of a text. Returns its length in bytes and its transactions; `None` if it names
+/// none.
+fn read_object(text: &str, line: usize, options: &ReadOptions) -> Option<(usize, Vec<PasteFinding>)> {
+    let mut objects = serde_json::Deserializer::from_str(text).into_iter::<IgnoredAny>();
     objects.next()?.ok()?;
-    let mut found = read_document(after.get(..objects.byte_offset())?, options)?;
+    let length = objects.byte_offset();
+    let mut found = read_document(text.get(..length)?, options)?;
     found.retain(|pasted| !matches!(pasted.content, PastedContent::Nothing { .. }));
-    found.iter_mut().for_each(|pasted| pasted.line = line);
-    (!found.is_empty()).then_some(found)
+    for pasted in &mut found {
+        pasted.line = line;
+        // Like a hash in a text, it is completed by the labelled values around it.
+        if let PastedContent::Partial { .. } = pasted.content {
+            pasted.origin = PasteOrigin::Text;
+        }
+    }
+    (!found.is_empty()).then_some((length, found))
 }
 
 /// Returns the lines that aren't blank, with their numbers. A line that ends with a backslash is joined with the next

@@ -599,6 +599,11 @@ fn objects_are_read_among_sentences_rows_and_commands() {
         format!("Hi team, please check {object} thanks\n{row}"),
         format!("{object}\nThanks, Ana\n{row}"),
         format!("{row}\n{object}"),
+        format!(
+            "Both: [{object}, {{\"transactionId\":\"{other}\",\"fromChainId\":1,\"toChainId\":10,\"quoteId\":\"q\"}}]"
+        ),
+        format!("{row} is fine\n{row}\nbut see {object}"),
+        format!("{}\nThanks, Ana\n{row}", object.replace(',', ",\n  ")),
     ] {
         let complete = pasted(&text).into_iter().filter_map(|(_, found)| match found {
             PastedContent::Complete { new, .. } => Some(new.params.transaction_id.to_string()),
@@ -606,6 +611,26 @@ fn objects_are_read_among_sentences_rows_and_commands() {
         });
         assert_eq!(complete.collect::<BTreeSet<_>>(), BTreeSet::from([own.clone(), other.clone()]), "{text}");
     }
+}
+
+#[test]
+fn record_in_a_ticket_is_completed_by_the_labelled_values() {
+    let hash = hash();
+    let record =
+        format!(r#"{{"id":"{hash}","routerTransactionStatus":"ongoing","fromChain":{{"transactionId":"{hash}"}}}}"#);
+    let ticket = format!("From chain: 42161\nTo chain: 8453\nquoteId: 5f2a90aa\n{record}\nThanks");
+    let found = pasted(&ticket);
+    assert!(
+        found.iter().any(|(line, found)| *line == 4 && matches!(found, PastedContent::Complete { .. })),
+        "{found:?}"
+    );
+    let other = format!("0x{:064x}", 7);
+    let found = pasted(&format!("{other} is stuck too, like {record}"));
+    assert_eq!(
+        found.iter().filter(|(_, found)| matches!(found, PastedContent::Partial { .. })).count(),
+        2,
+        "{found:?}"
+    );
 }
 
 #[test]

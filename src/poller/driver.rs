@@ -43,7 +43,7 @@ use crate::{
     },
     process::lock::KernelLock,
     schedule,
-    store::{AlertQuery, AppliedObservation, FeedReader, Reader, StoreError, WakeKind},
+    store::{AlertQuery, AppliedObservation, FeedReader, Reader, StoreError, StoreFault, WakeKind},
 };
 
 /// How long a stopped poller waits for the answers that are in flight.
@@ -80,6 +80,10 @@ async fn poll<T: ServiceTransport>(
 ) -> Result<Drain, PollerError> {
     if setup.store.team().is_some() && setup.lease.is_none() {
         return Err(StoreError::ReplicaAlone.into());
+    }
+    // The answers couldn't be stored. The backup may be that of a team, whose ID this machine has no lease for.
+    if let Some(fault @ StoreFault::IsBackup(_)) = setup.store.fault() {
+        return Err(StoreError::from(fault).into());
     }
     let mut stop = pin!(stop);
     let poller_lock = tokio::select! {
@@ -390,7 +394,7 @@ impl<T: ServiceTransport> PollerDriver<T> {
         }
     }
 
-    /// Handles a failed write. Only a lasting fault ends the poller.
+    /// Handles a failed write. Only a permanent fault ends the poller.
     fn handle_write_error(&mut self, error: StoreError) -> Result<(), StoreError> {
         if error.is_permanent() {
             return Err(error);

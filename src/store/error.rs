@@ -107,7 +107,7 @@ pub enum StoreError {
     ReplicaAlone,
     /// The body of an answer was left in the log of a team that this store doesn't belong to.
     #[error(
-        "the body is only in the database of the team's store from which this store was copied; name it with --store"
+        "the body is only in the database of the team's store from which this store was copied; open that store with --store"
     )]
     BodyElsewhere,
     /// An operation had a result that its caller doesn't expect: a bug in hoptop.
@@ -149,7 +149,7 @@ pub enum StoreFault {
     Log(String),
     /// The team's log takes no writes of this person or this version of hoptop, for this reason.
     #[error("{0}")]
-    Refused(String),
+    WriteRefused(String),
 }
 
 impl StoreFault {
@@ -162,7 +162,7 @@ impl StoreFault {
             | Self::CommitFailed(_)
             | Self::Waiting(_)
             | Self::Log(_)
-            | Self::Refused(_) => false,
+            | Self::WriteRefused(_) => false,
         }
     }
 }
@@ -211,7 +211,7 @@ impl StoreError {
         let is_kept_from_writing = |fault: &StoreFault| {
             matches!(
                 fault,
-                StoreFault::Gone(_) | StoreFault::ReadOnly(_) | StoreFault::IsBackup(_) | StoreFault::Refused(_)
+                StoreFault::Gone(_) | StoreFault::ReadOnly(_) | StoreFault::IsBackup(_) | StoreFault::WriteRefused(_)
             )
         };
         match self {

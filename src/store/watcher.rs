@@ -192,7 +192,7 @@ impl OtherProcesses {
     /// Whether another process has committed since `last`, and no later commit of this process has woken the
     /// subscribers.
     fn has_another_committed(&self, last: &mut LastCommit) -> bool {
-        // A failed read may succeed later. Reporting lasting faults is the task of [`StoreHealth`].
+        // A failed read may succeed later. Reporting permanent faults is the task of [`StoreHealth`].
         let Some(version) = self.version().ok().filter(|version| *version != last.version) else { return false };
         let number = changes::last_commit(self.reader.db()).unwrap_or(-1);
         // Earlier versions of hoptop don't number their commits: then the data version changes and the number doesn't.

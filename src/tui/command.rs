@@ -271,7 +271,7 @@ macro_rules! command_table {
             ForgetView    Find               [List]                          "forget"        ""         []               "forget a saved view, and free its key" <"NAME">
                 => |model, _| open_command_line(model, "forget ");
             Alerts        View               [List Detail]                   "alerts"        ""         ["A"]            "show all alerts"
-                => |model, now| alerts::update::open_active_tab(model, now.mono);
+                => |model, now| alerts::update::open_all_tab(model, now.mono);
             Theme         View               [List Detail Alerts Stats Log]  "theme"         ""         []               "choose a colour theme, remembered for the next start" <"NAME">
                 => |model, _| theme::open(model);
             NextState     View               [Alerts]                        "next_state"    "state"    ["]"]            "alerts: show the next state (firing, acknowledged, snoozed, resolved)"

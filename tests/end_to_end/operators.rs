@@ -59,7 +59,7 @@ fn statistics_count_deadlines_met_and_missed_by_the_answers() {
         (&view["deadlines"], &view["deadlines"])
     );
     let text = home.run(&["stats"]).out;
-    assert!(text.contains("IN TIME 0 % of 1 settled within their deadline (1 unknown)"), "{text}");
+    assert!(text.contains("IN TIME 0 % of 1 that settled or passed their deadline were in time (1 unknown)"), "{text}");
 }
 
 #[test]

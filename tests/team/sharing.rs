@@ -407,6 +407,16 @@ fn light_machine_shows_bodies_from_the_log_and_every_copy_is_verified() {
         verified.assert_exit(0, &[]);
         assert!(verified.out.contains("equals the team's store"), "{verified:?}");
     }
+    // Restored without the team, a copy lacks the bodies that are in the log, and nothing in it is damaged.
+    let (backup, alone) = (light.path().join("copy.db").display().to_string(), Home::new());
+    light.run(&["backup", &backup]).assert_exit(0, &[]);
+    alone.run(&["restore", &backup]).assert_exit(0, &[]);
+    assert_eq!(alone.list().len(), 3);
+    let examined = alone.run(&["doctor"]);
+    assert!(
+        examined.out.contains("3 transactions, 0 alerts, intact") && !examined.out.contains("damaged"),
+        "{examined:?}"
+    );
     // A difference is found.
     let db = rusqlite::Connection::open(light.path().join("hoptop.db")).unwrap();
     db.execute("UPDATE transactions SET ticket = 'changed' WHERE id = 1", []).unwrap();

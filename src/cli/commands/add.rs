@@ -133,8 +133,8 @@ pub(super) fn read(
     let err = &mut cx.err;
     match intake::parse_one(values, &options) {
         Ok((new, warnings)) => {
-            let length = intake::hash_warning(&new.params.transaction_id, &new.params.from_chain);
-            for warning in warnings.into_iter().chain(length) {
+            let doubt = intake::hash_warning(&new.params.transaction_id, &new.params.from_chain);
+            for warning in warnings.into_iter().chain(doubt) {
                 writeln!(err, "warning: {warning}")?;
             }
             Ok(Some(new))

@@ -17,6 +17,7 @@ use crate::{
         context::Context,
         one_shot_poll::{self, OneShotOutcome, OneShotPoll},
         opening::LoadedSettings,
+        output::json::{JsonList, TransactionView},
     },
     clock::Clock,
     domain::{
@@ -24,7 +25,7 @@ use crate::{
         transaction::Transaction,
     },
     runtime::{background_poller::ServiceClient, exit::Exit, log_file},
-    store::{ListRow, Reader, StoreError},
+    store::{AlertQuery, ListRow, Reader, StoreError},
 };
 
 /// The text below the options in the help.
@@ -121,7 +122,13 @@ fn print_checked(rows: &[RowId], reader: &Reader, ended: OneShotOutcome, json: b
     let checked = rows.iter().filter_map(|row| CheckedTransaction::load(reader, *row).transpose());
     let checked: Vec<CheckedTransaction> = checked.collect::<Result<_, _>>()?;
     if json {
-        cx.print_json(reader, rows)?;
+        // What is printed is what the exit code is about: another process may poll meanwhile.
+        let mut list = JsonList::begin(cx.out);
+        for CheckedTransaction { tx, .. } in &checked {
+            let alerts = reader.alerts(AlertQuery::OfTransaction(tx.id))?;
+            list.push(&TransactionView::new(tx, &alerts, cx.now.wall))?;
+        }
+        list.end()?;
     } else {
         checked.iter().try_for_each(|checked| print_transaction(checked, cx))?;
     }

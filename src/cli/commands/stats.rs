@@ -418,8 +418,8 @@ mod tests {
             out,
             "ROUTE     TRACKED  OUTCOMES               IN TIME  TIMED  P50  P90     P99  FORECAST P50/P90\n\
              ARB>BASE       31  1 ongoing, 30 success    100 %     30   4m   6m  6m 30s  3m 49s / 6m 35s\n\
-             IN TIME 100 % of 30 that settled or passed their deadline\n\
-             WEEK    2023-W46: 100 % of 30 that settled or passed their deadline\n\
+             IN TIME 100 % of 30 that settled or passed their deadline were in time\n\
+             WEEK    2023-W46: 100 % of 30 that settled or passed their deadline were in time\n\
              BUDGET  1 to poll: 0.01 requests/s needed, 0.83 allowed by the budget; polling each once takes 5s \
              (target 1m 30s)\n\
              POLL    no poller is running; the budget is estimated from the limit; oldest answer 4m 21s\n"

@@ -144,7 +144,7 @@ impl<'a> TransactionView<'a> {
             from: SideView::new(ends.source, tx.from_name()),
             to: SideView::new(ends.destination, tx.to_name()),
             steps: record.map_or_else(Vec::new, |record| record.steps.iter().map(StepView::new).collect()),
-            time_spent: record.map(|record| &record.time_spent).filter(|spent| !spent.is_empty()),
+            time_spent: record.map(|record| &record.time_spent),
             error: record.and_then(|record| record.error.as_deref()),
             estimated_route_duration: params.estimate.map(seconds),
             submitted_at: rfc3339(deadline.submitted),

@@ -133,7 +133,7 @@ impl StoreHealth {
         match &outcome {
             Ok(()) => {
                 let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-                // Another part of this process may have met lasting trouble during the batch.
+                // Another part of this process may have met permanent trouble during the batch.
                 state.fault = state.fault.take().filter(StoreFault::needs_restart);
             }
             Err(fault) => self.report(fault),

@@ -43,9 +43,9 @@ pub(crate) struct OpenStore {
 /// Connects the writer; fails as long as the disk is full.
 pub(crate) type Reconnect = Box<dyn Fn() -> Result<Connection> + Send + Sync>;
 
-/// Opens the store at `path`. With `lasting_at` the store is permanent: it is recovered if it is damaged, and backed up
+/// Opens the store at `path`. With `permanent_at` the store is permanent: it is recovered if it is damaged, and backed up
 /// before its schema changes. A permanent store that can't be written is opened for reading.
-pub(crate) fn open(path: &Path, lasting_at: Option<DateTime<Utc>>) -> Result<OpenStore> {
+pub(crate) fn open(path: &Path, permanent_at: Option<DateTime<Utc>>) -> Result<OpenStore> {
     let path = &resolve_links(path);
     if let Some(kind) = filesystem::network_kind(nearest_folder(path)) {
         return Err(StoreError::Network { path: path.to_owned(), kind });
@@ -58,7 +58,7 @@ pub(crate) fn open(path: &Path, lasting_at: Option<DateTime<Utc>>) -> Result<Ope
         return open_backup(path);
     }
     let mut marker = lock_marker(path)?;
-    if marker.is_none() && lasting_at.is_some() && loss_report::is_lost_store(path) {
+    if marker.is_none() && permanent_at.is_some() && loss_report::is_lost_store(path) {
         marker = OpenMarker::create(path).ok();
     }
     if let Some(reason) = marker.as_ref().and_then(OpenMarker::reported_damage) {
@@ -67,28 +67,28 @@ pub(crate) fn open(path: &Path, lasting_at: Option<DateTime<Utc>>) -> Result<Ope
     }
     let marker = wait_for_log(path, marker)?;
     let exit_state = marker.as_ref().and_then(OpenMarker::exclusive_state).cloned();
-    if lasting_at.is_some() && exit_state.is_some() {
+    if permanent_at.is_some() && exit_state.is_some() {
         backup::remove_abandoned(path);
     }
     let notice = exit_state
         .as_ref()
-        .zip(lasting_at)
+        .zip(permanent_at)
         .and_then(|(exit_state, at)| loss_report::preserve_and_report(path, exit_state, at));
     notice.iter().for_each(|notice| tracing::error!("{notice}"));
-    Ok(OpenStore { notice, ..connect_or_recover(path, marker, exit_state, lasting_at)? })
+    Ok(OpenStore { notice, ..connect_or_recover(path, marker, exit_state, permanent_at)? })
 }
 
 fn connect_or_recover(
     path: &Path,
     marker: Option<OpenMarker>,
     exit_state: Option<ExitState>,
-    lasting_at: Option<DateTime<Utc>>,
+    permanent_at: Option<DateTime<Utc>>,
 ) -> Result<OpenStore> {
     let opened = match exit_state.as_ref().and_then(|exit_state| recovery::visible_damage(path, exit_state)) {
         Some(reason) => Err(StoreError::Damaged { path: path.to_owned(), reason }),
-        None => connect(path, exit_state.as_ref(), lasting_at),
+        None => connect(path, exit_state.as_ref(), permanent_at),
     };
-    match (opened, lasting_at) {
+    match (opened, permanent_at) {
         (Ok(connection), _) => {
             let recovery = recovery::completed_recovery(path, exit_state.as_ref(), &connection);
             Ok(OpenStore { recovery, ..share(path, Ok(connection), marker)? })
@@ -155,13 +155,13 @@ fn require_latest_schema(path: &Path) -> Result<()> {
     }
 }
 
-fn connect(path: &Path, exit_state: Option<&ExitState>, lasting_at: Option<DateTime<Utc>>) -> Result<Connection> {
+fn connect(path: &Path, exit_state: Option<&ExitState>, permanent_at: Option<DateTime<Utc>>) -> Result<Connection> {
     let check = exit_state.and_then(|exit_state| check_depth(path, exit_state));
     let is_known = exit_state.is_some() && path.exists();
     make_log_writable(path);
     let mut connection = connection::open_for_writing(path, check, is_known)?;
     let version = migrate::version(&connection).map_err(|error| StoreError::from_open_error(path, &error))?;
-    if let Some(at) = lasting_at.filter(|_| (1..migrate::LATEST).contains(&version)) {
+    if let Some(at) = permanent_at.filter(|_| (1..migrate::LATEST).contains(&version)) {
         backup::before_migration(&connection, path, at)?;
     }
     connection::finish_opening(&mut connection, path)?;

@@ -195,9 +195,17 @@ pub(in crate::store) fn is_replica(db: &Connection) -> Result<bool> {
     Ok(state(db)?.is_some())
 }
 
-/// Makes a replica a store of its own, without a team.
+/// Makes a replica a store of its own, without a team. The bodies that a light replica left in the log are lost.
 pub(in crate::store) fn detach(db: &Connection) -> Result<()> {
-    Ok(db.execute_batch("DELETE FROM replica; DELETE FROM log_parts; DELETE FROM own_entries")?)
+    // What is deleted must not stay readable in free pages.
+    db.pragma_update(None, "secure_delete", true)?;
+    let bodies = ["observations", "records"].map(|table| {
+        format!(
+            "UPDATE {table} SET body = NULL, body_dictionary = NULL, body_base = NULL WHERE typeof(body) = 'integer';"
+        )
+    });
+    let batch = "DELETE FROM replica; DELETE FROM log_parts; DELETE FROM own_entries; COMMIT";
+    Ok(db.execute_batch(&format!("BEGIN; {} {batch}", bodies.concat()))?)
 }
 
 /// Reads the row of `replica`.

@@ -94,7 +94,7 @@ impl PendingAppend {
         };
         let fault = match error {
             SessionError::Team(TeamError::Permission(_) | TeamError::FormatRetired) if !self.is_written_by_poller => {
-                StoreFault::Refused(reason)
+                StoreFault::WriteRefused(reason)
             }
             SessionError::Team(_) | SessionError::Store(_) => StoreFault::Log(reason),
         };

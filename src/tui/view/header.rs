@@ -105,7 +105,7 @@ fn build_line(context: &DrawContext<'_>, width: u16, is_long: bool) -> (Line<'st
     let room = room(&spans);
     // In a team the number of machines is shown before that of warnings.
     let pressing = context.model.overview.alerts.iter().take(if team.is_some() { 1 } else { 2 });
-    let pressing_count = pressing.filter(|count| **count > 0).count();
+    let pressing_count = pressing.filter(|count| **count > 0).count().max(usize::from(firing_count > 0));
     let pressing_count = pressing_count.min(badges.len());
     while !badges.is_empty() && used(&badges) + 1 + width::display_width(&time) >= room {
         badges.pop();

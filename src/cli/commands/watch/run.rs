@@ -300,7 +300,7 @@ impl<'a> WatchRun<'a> {
     }
 
     /// Prints once that answers can't be stored, with the reason, and once that they can again. Returns an error if the
-    /// fault is lasting.
+    /// fault is permanent.
     fn check_store_fault(&mut self, fault: Option<StoreFault>) -> Result<()> {
         if let Some(fault) = fault.as_ref().filter(|fault| self.fault.as_ref() != Some(*fault)) {
             let error = StoreError::from(fault.clone());

@@ -27,6 +27,8 @@ pub struct Finding {
     pub is_marked: bool,
     /// The transaction to track, or the missing and invalid fields.
     pub new: Result<Box<NewTransaction>, Vec<FieldError>>,
+    /// One sentence for each value of the complete transaction that isn't used, or kept only in part.
+    unused: Vec<String>,
     /// How the line and the filled-in values are read.
     options: ReadOptions,
 }
@@ -74,7 +76,7 @@ impl Finding {
     /// Returns a finding without filled-in values.
     pub fn new(pasted: PasteFinding, options: ReadOptions) -> Self {
         let (cells, new) = (cells(&pasted), Err(Vec::new()));
-        let mut found = Self { pasted, known: None, cells, is_marked: true, new, options };
+        let mut found = Self { pasted, known: None, cells, is_marked: true, new, unused: Vec::new(), options };
         found.reparse();
         found
     }
@@ -181,13 +183,11 @@ impl Finding {
         }
     }
 
-    /// Returns a warning about a complete transaction: a value isn't used, the hash has an unusual length, or a chain is
-    /// not in the built-in list. The service may still accept the last two.
+    /// Returns a warning about a complete transaction: a value isn't used, the hash looks wrong, or a chain is not in
+    /// the built-in list. The service may still accept the last two.
     pub fn warning(&self) -> Option<String> {
         let params = &self.new.as_ref().ok()?.params;
-        if let PastedContent::Complete { warnings, .. } = &self.pasted.content
-            && let Some(unused) = warnings.first()
-        {
+        if let Some(unused) = self.unused.first() {
             return Some(unused.clone());
         }
         let is_unlisted = |chain: &&ChainId| !self.options.allows_any_chain && chains::find(chain).is_none();
@@ -210,8 +210,8 @@ impl Finding {
 
     /// Parses the line again after a field changed: the transaction to track, or the errors that are left.
     pub fn reparse(&mut self) {
-        self.new = match &self.pasted.content {
-            PastedContent::Complete { new, .. } => Ok(Box::new(new.clone())),
+        let parsed = match &self.pasted.content {
+            PastedContent::Complete { new, warnings } => Ok((new.clone(), warnings.clone())),
             PastedContent::Duplicate { .. } | PastedContent::Nothing { .. } => Err(Vec::new()),
             PastedContent::Partial { hash, given, .. } => {
                 let filled = self.cells.iter().map(|cell| (cell.field, cell.input.value()));
@@ -221,9 +221,11 @@ impl Finding {
                 let is_open = |field: &Field| self.cells.iter().any(|cell| cell.field == *field);
                 let given = given.filter(|(field, _)| !is_open(field));
                 let values: Vec<_> = filled.chain(hash).chain(given).collect();
-                intake::parse_one(&values, &self.options).map(|(new, _)| Box::new(new))
+                intake::parse_one(&values, &self.options)
             }
         };
+        self.unused = parsed.as_ref().map_or_else(|_| Vec::new(), |(_, unused)| unused.clone());
+        self.new = parsed.map(|(new, _)| Box::new(new));
     }
 }
 

@@ -20,8 +20,8 @@ use crate::{
 /// The shortest time between two loads.
 const MIN_LOAD_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Opens the list with the tab of active alerts: an alert that fires may be in another tab than the last open one.
-pub(crate) fn open_active_tab(model: &mut Model, now: MonotonicTime) {
+/// Opens the list with the tab of all active alerts: an alert that fires may be in another tab than the last open one.
+pub(crate) fn open_all_tab(model: &mut Model, now: MonotonicTime) {
     model.alert_list.tab = AlertTab::All;
     open(model, now)
 }

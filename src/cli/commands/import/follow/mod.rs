@@ -356,7 +356,7 @@ impl ImportStream {
     }
 }
 
-/// Repeats an attempt until it succeeds or fails with a lasting error. Prints the first error, and a line when an
+/// Repeats an attempt until it succeeds or fails with a permanent error. Prints the first error, and a line when an
 /// attempt succeeds again.
 async fn retry<T, A: Future<Output = Result<Result<T, StoreError>, JoinError>>>(
     mut attempt: impl FnMut() -> A,

@@ -211,8 +211,8 @@ async fn write_that_fails_for_a_while_is_repeated_and_reported_once() {
     assert_eq!(clock.now().mono.0, 3 * INTERVAL);
     let lines = format!("{}; hoptop tries again until it can be saved\nthe store can be written again\n", full());
     assert_eq!(String::from_utf8(err).unwrap(), lines);
-    let lasting = || future::ready(Ok(Err::<(), _>(StoreError::Closed)));
-    assert!(retry(lasting, &clock, &mut Vec::new()).await.unwrap().is_err());
+    let permanent = || future::ready(Ok(Err::<(), _>(StoreError::Closed)));
+    assert!(retry(permanent, &clock, &mut Vec::new()).await.unwrap().is_err());
 }
 
 #[test]
