@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use serde::de::IgnoredAny;
+use serde_json::Value;
 
 use crate::domain::{
     chains::{self, ChainError},
@@ -103,11 +103,7 @@ pub fn parse_paste(text: &str, options: &ReadOptions) -> Vec<PasteFinding> {
     // Chats put invisible characters into long words.
     let visible: String = text.chars().filter(|letter| letter.is_ascii() || !is_dropped(*letter)).collect();
     let (text, cut_at) = truncate_to_limits(&visible);
-    let mut found = read_document(text, options).unwrap_or_else(|| read_lines(text, options));
-    // A text that repeats its hash has one hash. Rows and requests get no values from the text around them.
-    mark_duplicates(&mut found, |origin| matches!(origin, PasteOrigin::Text | PasteOrigin::Link));
-    fill_labelled(&mut found, text, options);
-    guess_route(&mut found, text);
+    let mut found = read_document(text, options).unwrap_or_else(|| read_text(text, options));
     mark_duplicates(&mut found, |_| true);
     if let Some(line) = cut_at {
         let reason = format!(
@@ -174,9 +170,8 @@ fn read_document(text: &str, options: &ReadOptions) -> Option<Vec<PasteFinding>>
         _ if has_header => csv::read(&source, sink),
         _ => return None,
     };
-    // Objects among rows or sentences are read line by line.
-    let is_text = |line: &str| line.trim_start().starts_with(char::is_alphanumeric);
-    if first == '{' && any_bad && text.lines().any(is_text) {
+    // Objects among rows, sentences or commas are those of a text.
+    if first == '{' && any_bad {
         return None;
     }
     (read.is_ok() && (any_row || (has_header && !matches!(first, '[' | '{')))).then_some(found)
@@ -189,6 +184,21 @@ fn line_number(position: InputPosition) -> usize {
     }
 }
 
+/// Reads a text that may name transactions anywhere. Values around a hash or an object complete it.
+fn read_text(text: &str, options: &ReadOptions) -> Vec<PasteFinding> {
+    let mut found = read_lines(text, options);
+    // A text that repeats its hash has one hash.
+    mark_duplicates(&mut found, is_in_text);
+    fill_labelled(&mut found, text, options);
+    guess_route(&mut found, text);
+    found
+}
+
+/// Whether the values around a finding may belong to it: rows and requests have all that they need.
+fn is_in_text(origin: PasteOrigin) -> bool {
+    !matches!(origin, PasteOrigin::Row | PasteOrigin::Request)
+}
+
 fn read_lines(text: &str, options: &ReadOptions) -> Vec<PasteFinding> {
     let (mut found, rest) = take_objects(text, options);
     let objects: Vec<usize> = found.iter().map(|pasted| pasted.line).collect();
@@ -198,7 +208,7 @@ fn read_lines(text: &str, options: &ReadOptions) -> Vec<PasteFinding> {
             Some((origin, row)) => found.push(PasteFinding { line, origin, content: content_of_row(&row, options) }),
             None => {
                 let is_rest = |pasted: &PasteFinding| {
-                    objects.contains(&line) && matches!(pasted.content, PastedContent::Nothing { .. })
+                    objects.contains(&line) && matches!(pasted.content, PastedContent::Nothing { part: None, .. })
                 };
                 found.extend(find_in_text(line, &text, options).into_iter().filter(|pasted| !is_rest(pasted)));
             }
@@ -235,18 +245,13 @@ fn take_objects(text: &str, options: &ReadOptions) -> (Vec<PasteFinding>, String
 /// Reads the JSON object at the beginning of a text. Returns its length in bytes and its transactions; `None` if it names
 /// none.
 fn read_object(text: &str, line: usize, options: &ReadOptions) -> Option<(usize, Vec<PasteFinding>)> {
-    let mut objects = serde_json::Deserializer::from_str(text).into_iter::<IgnoredAny>();
+    // A `Value` has at most 128 levels, so that each byte of a text is read at most so often.
+    let mut objects = serde_json::Deserializer::from_str(text).into_iter::<Value>();
     objects.next()?.ok()?;
     let length = objects.byte_offset();
     let mut found = read_document(text.get(..length)?, options)?;
     found.retain(|pasted| !matches!(pasted.content, PastedContent::Nothing { .. }));
-    for pasted in &mut found {
-        pasted.line = line;
-        // Like a hash in a text, it is completed by the labelled values around it.
-        if let PastedContent::Partial { .. } = pasted.content {
-            pasted.origin = PasteOrigin::Text;
-        }
-    }
+    found.iter_mut().for_each(|pasted| pasted.line = line);
     (!found.is_empty()).then_some((length, found))
 }
 
@@ -380,8 +385,7 @@ fn content_of_row(row: &RawRow, options: &ReadOptions) -> PastedContent {
 /// belong to any of several.
 fn only_incomplete(found: &mut [PasteFinding]) -> Option<&mut PasteFinding> {
     let is_incomplete = |pasted: &&mut PasteFinding| {
-        let is_text = matches!(pasted.origin, PasteOrigin::Text | PasteOrigin::Link);
-        is_text && matches!(pasted.content, PastedContent::Partial { .. })
+        is_in_text(pasted.origin) && matches!(pasted.content, PastedContent::Partial { hash: Some(_), .. })
     };
     let mut incomplete = found.iter_mut().filter(is_incomplete);
     incomplete.next().filter(|_| incomplete.next().is_none())
@@ -390,12 +394,13 @@ fn only_incomplete(found: &mut [PasteFinding]) -> Option<&mut PasteFinding> {
 /// Adds the labelled values of the text to its only hash.
 fn fill_labelled(found: &mut Vec<PasteFinding>, text: &str, options: &ReadOptions) {
     let Some(pasted) = only_incomplete(found) else { return };
-    let PastedContent::Partial { hash: Some(hash), given, guess, .. } = &pasted.content else { return };
+    let PastedContent::Partial { hash: Some(hash), missing, given, guess, .. } = &pasted.content else { return };
     let labelled = labelled::find(text);
     let (hash, link_guess, mut row) = (hash.to_string(), guess.clone(), RawRow::default());
-    // Each field occurs once among the labelled values, which count more than the others.
+    // The first value of a field counts: a usable one of the object itself, then a labelled one.
     row.set(Field::TransactionId, hash);
-    for (field, value) in labelled.values.iter().chain(given) {
+    let usable = given.iter().filter(|(field, _)| !missing.contains(field));
+    for (field, value) in usable.chain(&labelled.values).chain(given) {
         row.set(*field, value.clone());
     }
     let named = |field| labelled.named.iter().find(|(named, _)| *named == field).map(|(_, chain)| chain.clone());
@@ -421,7 +426,7 @@ fn guess_route(found: &mut [PasteFinding], text: &str) {
         && let Some((from, to)) = prose::route(text)
     {
         // The guess of a link is always the link's own chain.
-        if *origin == PasteOrigin::Text {
+        if *origin != PasteOrigin::Link {
             guess.get_or_insert(from);
         }
         guess_to.get_or_insert(to);
@@ -455,8 +460,15 @@ fn mark_duplicates(found: &mut [PasteFinding], is_chosen: impl Fn(PasteOrigin) -
             }
         }
     }
+    let missing_count = |pasted: &PasteFinding| match &pasted.content {
+        PastedContent::Partial { missing, .. } => missing.len(),
+        PastedContent::Complete { .. } | PastedContent::Duplicate { .. } | PastedContent::Nothing { .. } => 0,
+    };
     let mut guesses = Vec::new();
-    for pasted in found.iter_mut().filter(|pasted| is_chosen(pasted.origin)) {
+    let mut chosen: Vec<&mut PasteFinding> = found.iter_mut().filter(|pasted| is_chosen(pasted.origin)).collect();
+    // The most complete one stays, or else the first one.
+    chosen.sort_by_key(|pasted| missing_count(pasted));
+    for pasted in chosen {
         let PastedContent::Partial { hash: Some(hash), guess, .. } = &pasted.content else { continue };
         let (hash, guess) = (hash.clone(), guess.clone());
         match by_hash.get(&hash.key()) {

@@ -603,6 +603,7 @@ fn objects_are_read_among_sentences_rows_and_commands() {
             "Both: [{object}, {{\"transactionId\":\"{other}\",\"fromChainId\":1,\"toChainId\":10,\"quoteId\":\"q\"}}]"
         ),
         format!("{row} is fine\n{row}\nbut see {object}"),
+        format!("{object},\n{}", object.replace(&own, &other)),
         format!("{}\nThanks, Ana\n{row}", object.replace(',', ",\n  ")),
     ] {
         let complete = pasted(&text).into_iter().filter_map(|(_, found)| match found {
@@ -624,6 +625,24 @@ fn record_in_a_ticket_is_completed_by_the_labelled_values() {
         found.iter().any(|(line, found)| *line == 4 && matches!(found, PastedContent::Complete { .. })),
         "{found:?}"
     );
+    // The record counts more than the hash alone, and its own chain more than a label.
+    let record = record.replace(r#""}}"#, r#"","chainData":{"chainId":"42161"}}}"#);
+    let found =
+        pasted(&format!("my tx {hash} is stuck, the API says:\n{record}\nFrom chain: 1\nTo chain: 8453\nquoteId: q1"));
+    let complete = found.iter().find_map(|(_, found)| match found {
+        PastedContent::Complete { new, .. } => Some(new.params.from_chain.as_str()),
+        _ => None,
+    });
+    assert_eq!(complete, Some("42161"), "{found:?}");
+    // An object without a hash doesn't keep the hash from being completed.
+    let route = format!(
+        "Hash: {hash}\nFrom chain: 42161\nTo chain: 8453\nquoteId: 5f2a90aa\n{{\"level\":\"info\",\"quoteId\":\"q\"}}"
+    );
+    assert!(pasted(&route).iter().any(|(_, found)| matches!(found, PastedContent::Complete { .. })));
+    for depth in [16_000, 13_000] {
+        let nested = r#"{"":"#.repeat(depth) + &"}".repeat(depth - 13_000);
+        assert!(pasted(&nested).iter().all(|(_, found)| matches!(found, PastedContent::Nothing { .. })));
+    }
     let other = format!("0x{:064x}", 7);
     let found = pasted(&format!("{other} is stuck too, like {record}"));
     assert_eq!(

@@ -151,7 +151,7 @@ impl Quote {
         vec![
             ("quoteId", self.quote_id.clone().unwrap_or_else(none)),
             ("estimate", estimate.unwrap_or_else(none)),
-            ("support after", format!("{wait} from sending on{remark}")),
+            ("support after", format!("{wait} after sending{remark}")),
             ("refund to", format!("{}, if it is an intents route that fails", request.from_address)),
             ("kind", kind.to_owned()),
         ]
@@ -241,6 +241,6 @@ mod tests {
             Quote { quote_id: Some("5f2a".into()), estimate: Some(Duration::from_secs(900)), ..Quote::default() };
         let facts = quote.facts(&QuoteRequest::parse(valid, true, false).unwrap(), DateTime::UNIX_EPOCH);
         assert_eq!(facts[0], ("quoteId", "5f2a".into()));
-        assert_eq!((facts[1].1.as_str(), facts[2].1.as_str()), ("900 s (15m)", "30m = 2 x est. 15m from sending on"));
+        assert_eq!((facts[1].1.as_str(), facts[2].1.as_str()), ("900 s (15m)", "30m = 2 x est. 15m after sending"));
     }
 }

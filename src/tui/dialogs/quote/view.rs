@@ -4,7 +4,7 @@
 //! From chain  [42161        ] Arbitrum
 //! ...
 //! quoteId        5f2a90
-//! support after  30m = 2 x est. 15m from sending on
+//! support after  30m = 2 x est. 15m after sending
 //! ```
 //!
 //! On a low screen the part that takes the keys must stay visible.

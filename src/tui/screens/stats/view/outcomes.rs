@@ -118,6 +118,7 @@ pub(crate) fn percent(part: u64, whole: u64) -> String {
 pub(super) fn settled(summary: &RouteSummary) -> String {
     match summary.tracked {
         0 => "nothing is tracked yet".to_owned(),
+        tracked if summary.settled == 0 => format!("0 of {tracked} settled"),
         tracked => format!("{} of {tracked} settled, {} of these succeeded", summary.settled, success_share(summary)),
     }
 }
