@@ -51,13 +51,15 @@ impl Reader {
     }
 
     /// Opens the file again if it was opened as immutable (for example, because the disk was full) and a process has
-    /// written to the store since.
-    pub(crate) fn refresh(&mut self) {
+    /// written to the store since. Returns whether it did.
+    pub(crate) fn refresh(&mut self) -> bool {
         if let Some(file) = self.immutable.as_ref().filter(|file| file.is_outdated())
             && let Ok(reader) = Self::open(&file.path)
         {
             *self = reader;
+            return true;
         }
+        false
     }
 
     /// Opens an existing store for a short read, such as shell completion. A read fails if a lock lasts longer than 200
@@ -83,28 +85,32 @@ impl Reader {
     }
 }
 
-/// A reader that several threads use in turn. Its reads can be cancelled until [`Reader::refresh`] opens the file again.
+/// A reader that several threads use in turn. Its reads can be cancelled.
 #[derive(Clone)]
 pub(crate) struct SharedReader {
     reader: Arc<Mutex<Reader>>,
-    interrupt: Arc<InterruptHandle>,
+    interrupt: Arc<Mutex<InterruptHandle>>,
 }
 
 impl SharedReader {
     /// Wraps a reader for sharing.
     pub(crate) fn new(reader: Reader) -> Self {
-        Self { interrupt: Arc::new(reader.connection.get_interrupt_handle()), reader: Arc::new(Mutex::new(reader)) }
+        let interrupt = Mutex::new(reader.connection.get_interrupt_handle());
+        Self { interrupt: Arc::new(interrupt), reader: Arc::new(Mutex::new(reader)) }
     }
 
     /// Cancels the read in progress, if there is one: it fails. Later reads aren't affected.
     pub(crate) fn cancel(&self) {
-        self.interrupt.interrupt();
+        self.interrupt.lock().unwrap_or_else(PoisonError::into_inner).interrupt();
     }
 
     /// Runs a read; waits while another thread reads. Blocks on the disk, so async code must not call this.
     pub(crate) fn read<T>(&self, work: impl FnOnce(&Reader) -> Result<T>) -> Result<T> {
         let mut reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
-        reader.refresh();
+        if reader.refresh() {
+            // The former handle belongs to the closed connection.
+            *self.interrupt.lock().unwrap_or_else(PoisonError::into_inner) = reader.connection.get_interrupt_handle();
+        }
         work(&reader)
     }
 }

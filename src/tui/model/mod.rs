@@ -185,6 +185,8 @@ pub struct Model {
     pub clicked: Option<(RowId, MonotonicTime)>,
     /// The result of the last copy: a sentence about the success or the failure; `None` until it is known.
     pub copied: Option<Result<String, String>>,
+    /// The transaction that was chosen in each view when the view was left.
+    pub places: HashMap<Tab, RowId>,
     /// The ticket that the last paste named for this transaction, for the prompt of the ticket.
     pub named_ticket: Option<(RowId, String)>,
     /// The transactions that the question about their deletion named.
@@ -238,12 +240,17 @@ impl Model {
         self.restore_view(tab);
     }
 
-    /// Shows another saved view, with its last filter and columns.
+    /// Shows another saved view, with its last filter and columns. The chosen transaction stays selected, or else the one
+    /// that was chosen in the view before.
     pub fn show_tab(&mut self, tab: Tab) {
-        if tab != self.list.tab {
-            self.view_state = self.view_state_to_save();
-            self.restore_view(tab);
+        if tab == self.list.tab {
+            return;
         }
+        let chosen = self.list.selected.filter(|_| self.list.is_chosen);
+        self.places.extend(chosen.map(|row| (self.list.tab, row)));
+        self.view_state = self.view_state_to_save();
+        self.restore_view(tab);
+        self.list.place = self.places.get(&tab).copied().filter(|_| chosen.is_none());
     }
 
     /// Parses the filters of the shown view and of the typed text again: what they mean has changed.
@@ -275,6 +282,7 @@ impl Model {
     pub fn forget_rows(&mut self) {
         self.marks.clear();
         (self.named_ticket, self.deletion_asked) = (None, None);
+        self.places.clear();
         self.as_of = 0;
     }
 

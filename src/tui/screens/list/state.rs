@@ -89,6 +89,8 @@ pub struct ListState {
     /// The transaction that was selected when the list became empty. It is selected when the list has it again, unless a
     /// person works on another one by then.
     selected_before: Option<RowId>,
+    /// The transaction that was chosen when this view was last left. It is selected if the view still has it.
+    pub place: Option<RowId>,
     /// The row that a command handles, and the next row that needs somebody: once the command is done, the selection
     /// goes there.
     pub handled_and_next: Option<(RowId, RowId)>,
@@ -287,6 +289,8 @@ impl ListState {
             None => Some(after.iter().find_map(|row| self.index_of(*row)).unwrap_or(self.part.rows.len())),
         };
         self.restore_selection(on_screen, &near);
+        // If the view doesn't have the transaction any more, selecting it later would surprise.
+        self.place = None;
         let pending_move = std::mem::take(&mut self.pending_move);
         if pending_move != 0 {
             self.move_by(pending_move);
@@ -418,12 +422,12 @@ impl ListState {
     /// Records that a person works on the selected transaction: only a person's wish selects another one.
     pub fn choose(&mut self) {
         self.is_chosen |= self.selected.is_some();
-        (self.selected_before, self.handled_and_next) = (None, None);
+        (self.selected_before, self.place, self.handled_and_next) = (None, None, None);
     }
 
     /// Returns the transaction that is selected as soon as the list has it.
     fn wanted(&self) -> Option<RowId> {
-        self.pending_selection.or(self.selected_before)
+        self.pending_selection.or(self.selected_before).or(self.place)
     }
 
     /// Selects the next row that needs somebody, once the selected row is handled, and returns whether there is one. The

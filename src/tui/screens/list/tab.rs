@@ -6,7 +6,7 @@
 use crate::domain::filter::Filter;
 
 /// A saved view.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Tab {
     /// Transactions with an active alert.
     Attention,
@@ -23,7 +23,7 @@ pub enum Tab {
 }
 
 /// The place of a view that the person saved: the key that shows it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum OwnTab {
     /// Key 6.
     Six,

@@ -41,6 +41,22 @@ fn saved_view_is_shown_by_its_key_and_typing_narrows_it_only_on_top() {
 }
 
 #[test]
+fn view_keeps_its_place_unless_a_transaction_is_chosen_elsewhere() {
+    let mut model = dashboard("5");
+    press(&mut model, &["G"], now());
+    let last = model.list.selected;
+    press(&mut model, &["3"], now());
+    assert_ne!(model.list.selected, last, "the view of refunds doesn't have the last transaction");
+    press(&mut model, &["5"], now());
+    assert_eq!(model.list.selected, last);
+    // A transaction that is chosen in the other view stays selected.
+    press(&mut model, &["3", "j"], now());
+    let refund = model.list.selected;
+    press(&mut model, &["5"], now());
+    assert_eq!(model.list.selected, refund);
+}
+
+#[test]
 fn view_that_is_saved_again_while_it_is_shown_has_its_new_filter_at_once() {
     let mut model = dashboard("5");
     filter_by(&mut model, "status:refund or status:success");

@@ -78,7 +78,8 @@ pub(crate) fn show(model: &mut Model, own: OwnTab, now: Now) {
     actions::refuse(model, reason, now.mono)
 }
 
-/// Shows a saved view. The most urgent transaction is selected, unless the view contains the chosen one.
+/// Shows a saved view. The chosen transaction stays selected if the view contains it, or else the one that was chosen
+/// there before, or else the most urgent one.
 pub(crate) fn show_tab(model: &mut Model, tab: Tab) {
     model.show_list();
     if model.end_temporary_view() {
