@@ -104,6 +104,12 @@ impl<'a> Label<'a> {
 /// Removes quotation marks, brackets, emphasis and the punctuation of a sentence around a word. An ID has no other
 /// characters at its ends.
 fn unquote(word: &str) -> &str {
+    // What a quotation mark closes ends there, also before the end of an object.
+    for mark in ['"', '\''] {
+        if let Some((inside, _)) = word.strip_prefix(mark).and_then(|rest| rest.split_once(mark)) {
+            return inside;
+        }
+    }
     let is_quotation = |letter: char| matches!(letter, '"' | '\'' | '`' | '*' | '(' | ')' | '[' | ']' | '<' | '>');
     word.trim_start_matches(is_quotation)
         .trim_end_matches(|letter| is_quotation(letter) || matches!(letter, ',' | ';' | '.'))

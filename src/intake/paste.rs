@@ -3,7 +3,7 @@
 //! It must never read more than a limited part of the clipboard, and never report an incomplete transaction as
 //! complete.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use serde_json::Value;
 
@@ -186,11 +186,14 @@ fn line_number(position: InputPosition) -> usize {
 
 /// Reads a text that may name transactions anywhere. Values around a hash or an object complete it.
 fn read_text(text: &str, options: &ReadOptions) -> Vec<PasteFinding> {
-    let mut found = read_lines(text, options);
+    let ObjectsInText { mut found, rest, lines } = take_objects(text, options);
+    found.extend(read_lines(&rest, &lines, options));
+    found.sort_by_key(|pasted| pasted.line);
     // A text that repeats its hash has one hash.
     mark_duplicates(&mut found, is_in_text);
-    fill_labelled(&mut found, text, options);
-    guess_route(&mut found, text);
+    // What an object says isn't about another transaction.
+    fill_labelled(&mut found, &rest, options);
+    guess_route(&mut found, &rest);
     found
 }
 
@@ -199,10 +202,10 @@ fn is_in_text(origin: PasteOrigin) -> bool {
     !matches!(origin, PasteOrigin::Row | PasteOrigin::Request)
 }
 
-fn read_lines(text: &str, options: &ReadOptions) -> Vec<PasteFinding> {
-    let (mut found, rest) = take_objects(text, options);
-    let objects: Vec<usize> = found.iter().map(|pasted| pasted.line).collect();
-    for (line, text) in join_continued_lines(&rest) {
+/// Reads the lines of a text. What is left of a line with an object (`objects`) needs no hash.
+fn read_lines(text: &str, objects: &BTreeSet<usize>, options: &ReadOptions) -> Vec<PasteFinding> {
+    let mut found = Vec::new();
+    for (line, text) in join_continued_lines(text) {
         let row = parse_row(text.trim(), options).map(|row| (PasteOrigin::Row, row));
         match row.or_else(|| Some((PasteOrigin::Request, request::read(&text)?))) {
             Some((origin, row)) => found.push(PasteFinding { line, origin, content: content_of_row(&row, options) }),
@@ -214,13 +217,22 @@ fn read_lines(text: &str, options: &ReadOptions) -> Vec<PasteFinding> {
             }
         }
     }
-    found.sort_by_key(|pasted| pasted.line);
     found
 }
 
-/// Returns the transactions of the JSON objects in a text, and the text without these objects. Lines keep their numbers.
-fn take_objects(text: &str, options: &ReadOptions) -> (Vec<PasteFinding>, String) {
-    let (mut found, mut rest, mut line, mut tail) = (Vec::new(), String::with_capacity(text.len()), 1, text);
+/// The JSON objects in a text that name transactions.
+#[derive(Default)]
+struct ObjectsInText {
+    found: Vec<PasteFinding>,
+    /// The text without these objects. Its lines keep their numbers.
+    rest: String,
+    /// The lines with a part of an object.
+    lines: BTreeSet<usize>,
+}
+
+fn take_objects(text: &str, options: &ReadOptions) -> ObjectsInText {
+    let ObjectsInText { mut found, mut rest, mut lines } = ObjectsInText::default();
+    let (mut line, mut tail) = (1, text);
     let breaks = |text: &str| text.matches('\n').count();
     while let Some((before, from)) = tail.find('{').and_then(|start| tail.split_at_checked(start)) {
         rest.push_str(before);
@@ -231,6 +243,7 @@ fn take_objects(text: &str, options: &ReadOptions) -> (Vec<PasteFinding>, String
         match taken {
             Some((_, transactions)) => {
                 found.extend(transactions);
+                lines.extend(line..=line + breaks(object));
                 rest.extend(object.matches('\n'));
             }
             None => rest.push_str(object),
@@ -239,7 +252,7 @@ fn take_objects(text: &str, options: &ReadOptions) -> (Vec<PasteFinding>, String
         tail = after;
     }
     rest.push_str(tail);
-    (found, rest)
+    ObjectsInText { found, rest, lines }
 }
 
 /// Reads the JSON object at the beginning of a text. Returns its length in bytes and its transactions; `None` if it names
@@ -252,6 +265,11 @@ fn read_object(text: &str, line: usize, options: &ReadOptions) -> Option<(usize,
     let mut found = read_document(text.get(..length)?, options)?;
     found.retain(|pasted| !matches!(pasted.content, PastedContent::Nothing { .. }));
     found.iter_mut().for_each(|pasted| pasted.line = line);
+    // A hash may have a name that isn't known, or be in an object inside.
+    let has_hash = |pasted: &PasteFinding| !matches!(pasted.content, PastedContent::Partial { hash: None, .. });
+    if !found.iter().any(has_hash) && !hashes::find_hashes(text.get(..length)?).is_empty() {
+        return None;
+    }
     (!found.is_empty()).then_some((length, found))
 }
 
@@ -397,9 +415,11 @@ fn fill_labelled(found: &mut Vec<PasteFinding>, text: &str, options: &ReadOption
     let PastedContent::Partial { hash: Some(hash), missing, given, guess, .. } = &pasted.content else { return };
     let labelled = labelled::find(text);
     let (hash, link_guess, mut row) = (hash.to_string(), guess.clone(), RawRow::default());
-    // The first value of a field counts: a usable one of the object itself, then a labelled one.
+    // The first value of a field counts: a usable one of the object itself, then a labelled one. The destination of a
+    // record may be a chain on the way.
     row.set(Field::TransactionId, hash);
-    let usable = given.iter().filter(|(field, _)| !missing.contains(field));
+    let is_sure = |field: Field| pasted.origin != PasteOrigin::Record || field != Field::ToChainId;
+    let usable = given.iter().filter(|(field, _)| !missing.contains(field) && is_sure(*field));
     for (field, value) in usable.chain(&labelled.values).chain(given) {
         row.set(*field, value.clone());
     }

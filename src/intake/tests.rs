@@ -639,6 +639,25 @@ fn record_in_a_ticket_is_completed_by_the_labelled_values() {
         "Hash: {hash}\nFrom chain: 42161\nTo chain: 8453\nquoteId: 5f2a90aa\n{{\"level\":\"info\",\"quoteId\":\"q\"}}"
     );
     assert!(pasted(&route).iter().any(|(_, found)| matches!(found, PastedContent::Complete { .. })));
+    // A hash under an unknown name is found, and the values of another object aren't its own.
+    let nameless = pasted(&format!("Failed: {{\"quoteId\":\"q1\",\"txHash\":\"{hash}\"}} please help"));
+    assert!(nameless.iter().any(|(_, found)| matches!(found, PastedContent::Partial { hash: Some(_), .. })));
+    let lacking = format!(
+        "{{\"transactionId\": \"{hash}\", \"fromChainId\": 1, \"toChainId\": 10, \"quoteId\": \"q1\"}},\n\
+         {{\"transactionId\": \"0x{:064x}\", \"fromChainId\": 1, \"toChainId\": 10}}",
+        8
+    );
+    let found = pasted(&lacking);
+    assert!(
+        matches!(found.as_slice(), [(1, PastedContent::Complete { .. }), (2, PastedContent::Partial { .. })]),
+        "{found:?}"
+    );
+    let dict = format!("{{'transactionId': '{hash}', 'fromChainId': 42161, 'toChainId': 8453, 'quoteId': '5f2a90aa'}}");
+    let quote = pasted(&dict).into_iter().find_map(|(_, found)| match found {
+        PastedContent::Complete { new, .. } => Some(new.params.quote_id),
+        _ => None,
+    });
+    assert_eq!(quote.as_deref(), Some("5f2a90aa"));
     for depth in [16_000, 13_000] {
         let nested = r#"{"":"#.repeat(depth) + &"}".repeat(depth - 13_000);
         assert!(pasted(&nested).iter().all(|(_, found)| matches!(found, PastedContent::Nothing { .. })));

@@ -250,7 +250,7 @@ impl Model {
         self.places.extend(chosen.map(|row| (self.list.tab, row)));
         self.view_state = self.view_state_to_save();
         self.restore_view(tab);
-        self.list.place = self.places.get(&tab).copied().filter(|_| chosen.is_none());
+        self.list.place = self.places.get(&tab).copied();
     }
 
     /// Parses the filters of the shown view and of the typed text again: what they mean has changed.
@@ -512,6 +512,7 @@ impl Model {
         // A search within a temporary view keeps the view to return to.
         self.temporary_view.get_or_insert(temporary_view).target = target;
         self.show_tab(Tab::All);
+        self.list.place = None;
         self.list.set_filter(filter, "");
     }
 

@@ -249,8 +249,9 @@ impl ListState {
             None => {}
         }
         let near = if self.is_view_new { Vec::new() } else { self.neighbours() };
+        let chosen = self.selected.filter(|_| self.is_chosen);
         PagePosition::Around {
-            rows: self.wanted().into_iter().chain(self.selected).chain(near).collect(),
+            rows: self.wanted().into_iter().chain(chosen).chain(self.place).chain(near).collect(),
             before: self.margin(),
         }
     }
@@ -333,7 +334,7 @@ impl ListState {
 
     /// Forgets the selected transaction, and selects the first row of the next part.
     pub fn forget_selection(&mut self) {
-        (self.selected, self.pending_selection, self.selected_before) = (None, None, None);
+        (self.selected, self.pending_selection, self.selected_before, self.place) = (None, None, None, None);
         (self.is_chosen, self.pending_move) = (false, 0);
     }
 
@@ -427,7 +428,8 @@ impl ListState {
 
     /// Returns the transaction that is selected as soon as the list has it.
     fn wanted(&self) -> Option<RowId> {
-        self.pending_selection.or(self.selected_before).or(self.place)
+        // A chosen transaction that the view has stays selected.
+        self.pending_selection.or(self.selected_before).or(self.place.filter(|_| !self.is_chosen))
     }
 
     /// Selects the next row that needs somebody, once the selected row is handled, and returns whether there is one. The

@@ -49,6 +49,9 @@ fn view_keeps_its_place_unless_a_transaction_is_chosen_elsewhere() {
     assert_ne!(model.list.selected, last, "the view of refunds doesn't have the last transaction");
     press(&mut model, &["5"], now());
     assert_eq!(model.list.selected, last);
+    // Looking only, also into several views, loses no place.
+    press(&mut model, &["3", "4", "5"], now());
+    assert_eq!(model.list.selected, last);
     // A transaction that is chosen in the other view stays selected.
     press(&mut model, &["3", "j"], now());
     let refund = model.list.selected;

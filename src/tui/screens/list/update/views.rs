@@ -65,6 +65,7 @@ pub(crate) fn forget(model: &mut Model, name: &str, now: Now) {
         show_tab(model, Tab::All);
     }
     model.view_state.forget_view(own);
+    model.places.remove(&Tab::Own(own));
     model.show_message(MessageTone::Good, format!("View {name} is forgotten."), now.mono);
 }
 
