@@ -26,8 +26,8 @@
 //! | --- | --- |
 //! | the definition of a transaction, its statuses, its alerts and its advice | `domain`: `transaction.rs`, `status.rs`, `alert.rs`, `advice.rs` |
 //! | when a slot of the budget is taken, and for which request | `poller/core.rs` (`PollerCore::next`) chooses the request; `budget/handle.rs` (`Budget::take`, `release`) takes and returns the slot |
-//! | how a 429 is handled | `api/answer.rs` recognises it; `poller/core.rs` (`finish_request`) reports it to the others; `budget/pace.rs` (rest and rate), `poller/health.rs` (the profile's state), `store/operations/profile.rs` (its alert). The 429 of a chain's node: `chain_rpc/pace.rs` |
-//! | the forecast of a transfer | `domain/evidence.rs` computes it from observed durations (`domain/duration_stats.rs`); `poller/poll_plan.rs` selects it by status for the schedule; `tui/model/mod.rs` (`forecast`) loads it for the screen |
+//! | how a 429 is handled | `api/answer.rs` recognises a 429. `poller/core.rs` (`finish_request`) reports it to budget, schedule and health: `budget/pace.rs` (rest and rate), `poller/health.rs` (the profile's state), `store/operations/profile.rs` (its alert). The 429 of a chain's node: `chain_rpc/pace.rs` |
+//! | the forecast of a transfer | `domain/evidence.rs` computes forecasts from observed durations (`domain/duration_stats.rs`). `poller/poll_plan.rs` selects a forecast by status for the schedule. `tui/model/mod.rs` (`forecast`) loads one for the screen |
 //! | what a chain itself says about a transaction | `chain_rpc` asks; `domain/on_chain.rs` and `domain/chain_check.rs` decide what it means; `poller/chains.rs` decides when |
 //! | how an alert is acknowledged or snoozed | `cli/handle_alerts.rs`, `tui/update/actions.rs`; `store/operations/edit.rs` applies both |
 //! | how an acknowledged alert fires again | `domain/alert/life.rs` has the condition, `alerts/mod.rs` decides, `store/operations/alerts.rs` applies the decision. An ended snooze: `domain/alert.rs` (`state`), `store/operations/alerts.rs` (`end_snoozes`) |
@@ -36,7 +36,7 @@
 //! | the operations, and what a replica has to apply | `domain/operation.rs`, `store/operations/mod.rs` (`apply`), `store/replica/mod.rs` (entries of the log), `store/replica/payload.rs` (the content of an entry) |
 //! | what a row of a table holds | `store/tables`; `mod.rs` says which file has which tables |
 //! | how the store's file is opened, backed up and recovered | `store/file` |
-//! | how a file or a paste is parsed, and where a bad line is worded | `intake` (`LineError` in `mod.rs`, `FieldError` in `fields.rs`); `cli/commands/import` prints the errors |
+//! | how a file or a paste is parsed, and where a bad line is worded | `intake` (`LineError` in `mod.rs`, `FieldError` in `fields.rs`). `cli/commands/import` prints the errors |
 //! | what a key does | `tui/command.rs`: the table of commands; `tui/update/dispatch.rs` has or imports each function; `tui/dialogs/prompt` for the Enter of a prompt |
 //! | a screen or a dialog of the dashboard | `tui/screens/NAME`, `tui/dialogs/NAME`: state, update, view |
 //! | how the dashboard draws | `tui/view` measures and draws, and changes nothing; `tui/step.rs` calls update and view |

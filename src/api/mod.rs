@@ -29,6 +29,6 @@ pub(crate) use client::builder as http_builder;
 pub use client::{BODY_LIMIT, Client, Timeouts};
 pub(crate) use message::describe_html;
 pub(crate) use reach::{Endpoint, reach};
-pub(crate) use retry_after::{parse_header as retry_after, parse_http_date};
+pub(crate) use retry_after::from_headers as retry_after;
 pub use route::interpret as interpret_route;
 pub(crate) use transport::{BodyTruncation, describe, innermost, read_body};

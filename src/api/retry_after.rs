@@ -5,14 +5,20 @@
 use std::time::Duration;
 
 use chrono::{DateTime, NaiveDateTime, Utc};
+use reqwest::header::{DATE, HeaderMap, HeaderValue, RETRY_AFTER};
 
 /// The longest wait that is accepted from the service.
 pub(super) const LIMIT: Duration = Duration::from_secs(10 * 60);
 
-/// Returns the wait that a header asks for, as seconds or an HTTP date. `wall` is the time of the answer, by the clock of
-/// the service where that is known. Returns `None` for a past date,
-/// zero, a negative number and any other text.
-pub(crate) fn parse_header(text: &str, wall: DateTime<Utc>) -> Option<Duration> {
+/// Returns the wait that the headers of an answer ask for. A date counts from the server's own `Date`, or from `wall`.
+pub(crate) fn from_headers(headers: &HeaderMap, wall: DateTime<Utc>) -> Option<Duration> {
+    let text = |name| headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
+    parse_header(text(RETRY_AFTER)?, text(DATE).and_then(parse_http_date).unwrap_or(wall))
+}
+
+/// Returns the wait that a header asks for, as seconds or an HTTP date. `wall` is the time of the answer, by the server's
+/// clock if that is known. Returns `None` for a past date, zero, a negative number and any other text.
+pub(super) fn parse_header(text: &str, wall: DateTime<Utc>) -> Option<Duration> {
     let text = text.trim();
     if text.starts_with(|first: char| first.is_ascii_digit()) {
         return from_seconds(text.parse().ok()?);
@@ -28,7 +34,7 @@ pub(super) fn from_seconds(seconds: f64) -> Option<Duration> {
 }
 
 /// Parses a date in one of the three forms of RFC 9110, 5.6.7.
-pub(crate) fn parse_http_date(text: &str) -> Option<DateTime<Utc>> {
+pub(super) fn parse_http_date(text: &str) -> Option<DateTime<Utc>> {
     let obsolete = ["%A, %d-%b-%y %H:%M:%S GMT", "%a %b %e %H:%M:%S %Y"];
     let naive = || obsolete.iter().find_map(|form| NaiveDateTime::parse_from_str(text, form).ok());
     let preferred = DateTime::parse_from_rfc2822(text).ok().map(|date| date.to_utc());

@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use reqwest::header::{CONTENT_TYPE, DATE, RETRY_AFTER};
+use reqwest::header::CONTENT_TYPE;
 
 use super::{
     address::NodeAddress,
@@ -16,10 +16,7 @@ use super::{
     pace::HostPace,
 };
 use crate::{
-    api::{
-        BODY_LIMIT, BodyTruncation, Endpoint, Timeouts, describe, http_builder, innermost, parse_http_date, read_body,
-        retry_after,
-    },
+    api::{BODY_LIMIT, BodyTruncation, Endpoint, Timeouts, describe, http_builder, innermost, read_body, retry_after},
     clock::Clock,
     domain::{
         ids::{ChainId, TxHash},
@@ -194,9 +191,7 @@ impl NodeClient {
         };
         let mut response = request.send().await.map_err(|error| failed(&error))?;
         let status = response.status().as_u16();
-        let asked = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
-        let date = response.headers().get(DATE).and_then(|value| parse_http_date(value.to_str().ok()?));
-        let asked = asked.and_then(|asked| retry_after(asked, date.unwrap_or_else(|| self.clock.now().wall)));
+        let asked = retry_after(response.headers(), self.clock.now().wall);
         let rest = || self.with_pace(|pace| pace.apply_throttled(asked, self.clock.now().mono));
         if status == 429 {
             rest();

@@ -221,7 +221,6 @@ fn read_lines(text: &str, objects: &BTreeSet<usize>, options: &ReadOptions) -> V
 }
 
 /// The JSON objects in a text that name transactions.
-#[derive(Default)]
 struct ObjectsInText {
     found: Vec<PasteFinding>,
     /// The text without these objects. Its lines keep their numbers.
@@ -231,7 +230,7 @@ struct ObjectsInText {
 }
 
 fn take_objects(text: &str, options: &ReadOptions) -> ObjectsInText {
-    let ObjectsInText { mut found, mut rest, mut lines } = ObjectsInText::default();
+    let (mut found, mut rest, mut lines) = (Vec::new(), String::new(), BTreeSet::new());
     let (mut line, mut tail) = (1, text);
     let breaks = |text: &str| text.matches('\n').count();
     while let Some((before, from)) = tail.find('{').and_then(|start| tail.split_at_checked(start)) {

@@ -110,7 +110,7 @@ pub struct KeyCommand {
 #[derive(Clone, Copy, Debug)]
 pub struct CommandArgument {
     /// The command that takes the argument.
-    pub command: CommandWithArgument,
+    pub kind: CommandWithArgument,
     /// The placeholder that the command palette shows.
     pub placeholder: &'static str,
 }
@@ -330,7 +330,7 @@ macro_rules! commands {
             help: $help,
             keys: &[$($key),*],
             contexts: &[$(KeyContext::$context),*],
-            argument: optional!($(CommandArgument { command: CommandWithArgument::$id, placeholder: $argument })?),
+            argument: optional!($(CommandArgument { kind: CommandWithArgument::$id, placeholder: $argument })?),
             target: optional!($(TargetKind::$target)?),
             section: HelpSection::$section,
         },)*];
@@ -350,8 +350,8 @@ impl CommandId {
 #[cfg(test)]
 fn markdown() -> String {
     let mut table = String::from("| key | does |\n| --- | --- |\n");
-    for group in HelpSection::ALL {
-        for command in COMMANDS.iter().filter(|command| command.section == group) {
+    for section in HelpSection::ALL {
+        for command in COMMANDS.iter().filter(|command| command.section == section) {
             let keys: Vec<_> = command.keys.iter().map(|key| format!("`{key}`")).collect();
             let keys = if keys.is_empty() { format!("`:{}`", command.name) } else { keys.join(" ") };
             table.push_str(&format!("| {keys} | {} |\n", command.help));

@@ -57,7 +57,7 @@ pub(crate) fn restore(backup: &Path, store: &Path, at: DateTime<Utc>) -> Result<
         return Err(StoreError::Network { path: store.to_owned(), kind });
     }
     let copy = copy_to_store_folder(backup, store).map_err(|error| failed(format!("it can't be copied: {error}")))?;
-    let (transactions, was_replica) = prepare(&copy).map_err(|error| match error {
+    let (transactions, was_replica) = prepare_copy(&copy).map_err(|error| match error {
         StoreError::Foreign { .. } => failed("it is the database of another program".into()),
         StoreError::Newer { found, known, .. } => {
             failed(format!("it has schema {found}, but this hoptop supports schemas up to {known}"))
@@ -122,7 +122,7 @@ fn copy_to_store_folder(file: &Path, store: &Path) -> io::Result<TempPath> {
 
 /// Checks that the copy is a sound store, and makes it a single file without a team. Returns the number of its
 /// transactions, and whether the copy was a replica.
-fn prepare(copy: &Path) -> Result<(u64, bool)> {
+fn prepare_copy(copy: &Path) -> Result<(u64, bool)> {
     let damaged = |reason: String| StoreError::Damaged { path: copy.to_owned(), reason };
     let unreadable = |error: rusqlite::Error| damaged(error.to_string());
     let target = Connection::open(copy).map_err(unreadable)?;
@@ -139,7 +139,7 @@ fn prepare(copy: &Path) -> Result<(u64, bool)> {
     let was_replica = knows_replicas && replica::is_replica(&target)?;
     if was_replica {
         // The log of the team goes on without this store.
-        replica::detach(&target)?;
+        replica::detach_from_team(&target)?;
     }
     // The store must be a single file, without a log beside it.
     target.pragma_update(None, "journal_mode", "delete").map_err(unreadable)?;

@@ -166,12 +166,9 @@ impl SqlCondition {
         self.parameters.push(Value::Text(text.to_owned()));
     }
 
-    /// Adds a test for equality without case. ASCII text is compared by `NOCASE`, because then an index can be used.
+    /// Adds a test for equality without case.
     fn push_text_equality(&mut self, column: &str, lowercase: &str) {
-        match lowercase.is_ascii() {
-            true => self.push(&format!("{column} = ? COLLATE NOCASE")),
-            false => self.push(&format!("equals_ignoring_case(?, {column})")),
-        }
+        self.push(&text_equality(column, lowercase));
         self.push_parameter(lowercase);
     }
 
@@ -345,5 +342,14 @@ fn measure_sql(measure: TimeMeasure, comparison: Comparison, limit: TimeDelta, n
         TimeMeasure::Due => format!("due <> {NEVER_DUE} AND due {sign} {}", now.saturating_add(limit)),
         // A transaction without an answer counts as checked infinitely long ago.
         TimeMeasure::Checked => format!("ifnull({now} - last_checked_at, {}) {sign} {limit}", i64::MAX),
+    }
+}
+
+/// Returns the SQL that compares a column with a text in lower case, the next parameter. ASCII text is compared by
+/// `NOCASE`, because then an index can be used.
+pub(super) fn text_equality(column: &str, lowercase: &str) -> String {
+    match lowercase.is_ascii() {
+        true => format!("{column} = ? COLLATE NOCASE"),
+        false => format!("equals_ignoring_case(?, {column})"),
     }
 }

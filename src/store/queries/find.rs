@@ -2,6 +2,7 @@
 
 use rusqlite::{Connection, params_from_iter};
 
+use super::condition::text_equality;
 use crate::{
     domain::{
         ids::{ChainId, TxHash},
@@ -163,11 +164,8 @@ impl Reader {
 
     /// Returns transactions with this ticket, in any case.
     fn select_by_ticket(&self, ticket: &str) -> Result<Vec<Transaction>> {
-        match ticket.is_ascii() {
-            // Only this comparison can use the index.
-            true => self.select("ticket = ?1 COLLATE NOCASE", ticket),
-            false => self.select("equals_ignoring_case(?1, ticket)", &ticket.to_lowercase()),
-        }
+        let lowercase = ticket.to_lowercase();
+        self.select(&text_equality("ticket", &lowercase), &lowercase)
     }
 
     fn select(&self, condition: &str, text: &str) -> Result<Vec<Transaction>> {

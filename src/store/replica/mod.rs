@@ -196,7 +196,7 @@ pub(in crate::store) fn is_replica(db: &Connection) -> Result<bool> {
 }
 
 /// Makes a replica a store of its own, without a team. The bodies that a light replica left in the log are lost.
-pub(in crate::store) fn detach(db: &Connection) -> Result<()> {
+pub(in crate::store) fn detach_from_team(db: &Connection) -> Result<()> {
     // What is deleted must not stay readable in free pages.
     db.pragma_update(None, "secure_delete", true)?;
     let bodies = ["observations", "records"].map(|table| {

@@ -66,7 +66,7 @@ impl Store {
     /// # Errors
     /// If the file can't be written.
     pub(crate) fn write_alone(&self, to: &Path) -> Result<()> {
-        super::detach(&self.copy_replicated(to)?)
+        super::detach_from_team(&self.copy_replicated(to)?)
     }
 
     /// Copies the store to a new file, without the data of this machine.

@@ -17,13 +17,13 @@ use crate::domain::{ids::RowId, record::StatusRecord, transaction::Transaction};
 use crate::store::{error::Result, reader::Reader, statement::CachedStatements};
 
 /// Returns the packed `record` or `body` of a transaction.
-fn packed(db: &Connection, text: &str, transaction: RowId) -> Result<Option<PackedText>> {
+fn read_packed(db: &Connection, text: &str, transaction: RowId) -> Result<Option<PackedText>> {
     let sql = format!("SELECT {text}, {text}_dictionary, {text}_base FROM records WHERE transaction_row = ?");
     db.first(&sql, [transaction.0], |row| PackedText::read(row, 0))
 }
 
 /// Writes the packed `record` or `body` of a transaction.
-fn put(db: &Connection, text: &str, transaction: RowId, packed: &PackedText) -> Result<()> {
+fn write_packed(db: &Connection, text: &str, transaction: RowId, packed: &PackedText) -> Result<()> {
     let sql = format!(
         "INSERT INTO records (transaction_row, {text}, {text}_dictionary, {text}_base) VALUES (?1, ?2, ?3, ?4)
          ON CONFLICT DO UPDATE SET {text} = ?2, {text}_dictionary = ?3, {text}_base = ?4"
@@ -33,7 +33,7 @@ fn put(db: &Connection, text: &str, transaction: RowId, packed: &PackedText) -> 
 
 /// Returns the last record of a transaction; `None` also if it can't be read, since the next answer replaces it.
 pub(crate) fn record(db: &Connection, transaction: RowId) -> Result<Option<StatusRecord>> {
-    let Some(packed) = packed(db, "record", transaction)? else { return Ok(None) };
+    let Some(packed) = read_packed(db, "record", transaction)? else { return Ok(None) };
     let unpacked = bodies::unpack(db, &packed, |base| observations::body(db, base));
     let json = bodies::none_if_unreadable(unpacked, format_args!("the record of transaction {}", transaction.0))?;
     let parse =
@@ -86,7 +86,7 @@ pub(crate) fn write(
     };
     match last == PackedText::NONE {
         true => clear_body(db, transaction.id).map(drop),
-        false => put(db, "body", transaction.id, &last),
+        false => write_packed(db, "body", transaction.id, &last),
     }
 }
 
@@ -99,7 +99,7 @@ fn write_record(db: &Connection, transaction: &Transaction, base: Option<(i64, &
         Some(json) => bodies::pack(&json, dictionary.as_ref(), base)?,
         None => PackedText::NONE,
     };
-    put(db, "record", transaction.id, &packed)
+    write_packed(db, "record", transaction.id, &packed)
 }
 
 /// Packs a transaction's record again without a body as its base, so that bodies can be deleted.
@@ -117,7 +117,7 @@ pub(crate) fn clear_body(db: &Connection, transaction: RowId) -> Result<usize> {
 /// Keeps only the digest of the last body: the team's database has the body.
 pub(crate) fn leave_body_out(db: &Connection, transaction: RowId) -> Result<()> {
     let Some(StoredBody::Text(text)) = last_body(db, transaction)? else { return Ok(()) };
-    put(db, "body", transaction, &PackedText::in_log(0, &text))
+    write_packed(db, "body", transaction, &PackedText::in_log(0, &text))
 }
 
 impl Reader {
@@ -132,7 +132,7 @@ impl Reader {
 
 /// Returns the last body; `None` if an observation holds it.
 fn last_body(db: &Connection, transaction: RowId) -> Result<Option<StoredBody>> {
-    let Some(packed) = packed(db, "body", transaction)? else { return Ok(None) };
+    let Some(packed) = read_packed(db, "body", transaction)? else { return Ok(None) };
     if let Some(entry) = packed.log_entry() {
         let key = transaction_keys::key(db, transaction)?;
         return Ok(key.map(|transaction| StoredBody::InLog { entry, transaction, digest: packed.base }));

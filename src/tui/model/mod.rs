@@ -186,7 +186,7 @@ pub struct Model {
     /// The result of the last copy: a sentence about the success or the failure; `None` until it is known.
     pub copied: Option<Result<String, String>>,
     /// The transaction that was chosen in each view when the view was left.
-    pub places: HashMap<Tab, RowId>,
+    pub last_chosen: HashMap<Tab, RowId>,
     /// The ticket that the last paste named for this transaction, for the prompt of the ticket.
     pub named_ticket: Option<(RowId, String)>,
     /// The transactions that the question about their deletion named.
@@ -240,17 +240,17 @@ impl Model {
         self.restore_view(tab);
     }
 
-    /// Shows another saved view, with its last filter and columns. The chosen transaction stays selected, or else the one
-    /// that was chosen in the view before.
+    /// Shows another saved view, with its last filter and columns. The chosen transaction stays selected. If the view
+    /// doesn't have that transaction, the one that was chosen when the view was left is selected.
     pub fn show_tab(&mut self, tab: Tab) {
         if tab == self.list.tab {
             return;
         }
         let chosen = self.list.selected.filter(|_| self.list.is_chosen);
-        self.places.extend(chosen.map(|row| (self.list.tab, row)));
+        self.last_chosen.extend(chosen.map(|row| (self.list.tab, row)));
         self.view_state = self.view_state_to_save();
         self.restore_view(tab);
-        self.list.place = self.places.get(&tab).copied();
+        self.list.chosen_before = self.last_chosen.get(&tab).copied();
     }
 
     /// Parses the filters of the shown view and of the typed text again: what they mean has changed.
@@ -282,7 +282,7 @@ impl Model {
     pub fn forget_rows(&mut self) {
         self.marks.clear();
         (self.named_ticket, self.deletion_asked) = (None, None);
-        self.places.clear();
+        self.last_chosen.clear();
         self.as_of = 0;
     }
 
@@ -512,7 +512,7 @@ impl Model {
         // A search within a temporary view keeps the view to return to.
         self.temporary_view.get_or_insert(temporary_view).target = target;
         self.show_tab(Tab::All);
-        self.list.place = None;
+        self.list.chosen_before = None;
         self.list.set_filter(filter, "");
     }
 

@@ -28,7 +28,7 @@ pub struct Finding {
     /// The transaction to track, or the missing and invalid fields.
     pub new: Result<Box<NewTransaction>, Vec<FieldError>>,
     /// One sentence for each value of the complete transaction that isn't used, or kept only in part.
-    unused: Vec<String>,
+    value_warnings: Vec<String>,
     /// How the line and the filled-in values are read.
     options: ReadOptions,
 }
@@ -76,7 +76,7 @@ impl Finding {
     /// Returns a finding without filled-in values.
     pub fn new(pasted: PasteFinding, options: ReadOptions) -> Self {
         let (cells, new) = (cells(&pasted), Err(Vec::new()));
-        let mut found = Self { pasted, known: None, cells, is_marked: true, new, unused: Vec::new(), options };
+        let mut found = Self { pasted, known: None, cells, is_marked: true, new, value_warnings: Vec::new(), options };
         found.reparse();
         found
     }
@@ -187,8 +187,8 @@ impl Finding {
     /// the built-in list. The service may still accept the last two.
     pub fn warning(&self) -> Option<String> {
         let params = &self.new.as_ref().ok()?.params;
-        if let Some(unused) = self.unused.first() {
-            return Some(unused.clone());
+        if let Some(warning) = self.value_warnings.first() {
+            return Some(warning.clone());
         }
         let is_unlisted = |chain: &&ChainId| !self.options.allows_any_chain && chains::find(chain).is_none();
         intake::hash_warning(&params.transaction_id, &params.from_chain).or_else(|| {
@@ -224,7 +224,7 @@ impl Finding {
                 intake::parse_one(&values, &self.options)
             }
         };
-        self.unused = parsed.as_ref().map_or_else(|_| Vec::new(), |(_, unused)| unused.clone());
+        self.value_warnings = parsed.as_ref().map_or_else(|_| Vec::new(), |(_, warnings)| warnings.clone());
         self.new = parsed.map(|(new, _)| Box::new(new));
     }
 }

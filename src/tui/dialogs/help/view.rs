@@ -134,10 +134,12 @@ fn all_commands(context: &DrawContext<'_>, columns: usize, has_legend: bool) -> 
 fn blocks(context: &DrawContext<'_>, columns: usize, has_legend: bool) -> Vec<Vec<Line<'static>>> {
     let keys = &context.model.setting.keys;
     let mut blocks: Vec<(&str, Vec<Line<'static>>)> = Vec::new();
-    for group in HelpSection::ALL {
-        let of_group = keys.all().filter(|(command, _)| command.section == group);
-        blocks
-            .push((group.title(), of_group.flat_map(|(command, keys)| row(context, command, keys, columns)).collect()));
+    for section in HelpSection::ALL {
+        let of_section = keys.all().filter(|(command, _)| command.section == section);
+        blocks.push((
+            section.title(),
+            of_section.flat_map(|(command, keys)| row(context, command, keys, columns)).collect(),
+        ));
     }
     blocks.push(("MOUSE", MOUSE.iter().flat_map(|text| paragraph(text, columns)).collect()));
     let terms = "Terms side by side must all match, or joins alternatives, ( ) groups, - negates. Bare words match hash, \

@@ -56,7 +56,7 @@ impl CommandPalette {
         let text = self.input.value();
         let with_argument = text.trim_start().split_once(' ').and_then(|(name, argument)| {
             let command = command_with_argument(self.contexts, name)?;
-            Some(suggest_arguments(command, command.argument?.command, argument.trim()))
+            Some(suggest_arguments(command, command.argument?.kind, argument.trim()))
         });
         self.suggestions = with_argument.unwrap_or_else(|| search_commands(self.contexts, text.trim()));
         (self.chosen, self.is_picked) = (0, false);
@@ -145,9 +145,9 @@ fn best_first<T>(text: &str, scored: impl Iterator<Item = (T, u32)>, name: impl 
 }
 
 /// Returns a command with the typed argument, or with each known argument that matches it.
-fn suggest_arguments(command: &'static KeyCommand, of: CommandWithArgument, typed: &str) -> Vec<Suggestion> {
+fn suggest_arguments(command: &'static KeyCommand, kind: CommandWithArgument, typed: &str) -> Vec<Suggestion> {
     let suggestion = |argument: String| Suggestion { command, argument };
-    let names: Vec<&str> = match of {
+    let names: Vec<&str> = match kind {
         CommandWithArgument::Sort => SortBy::ALL.iter().map(|key| key.name()).collect(),
         CommandWithArgument::Theme => ShippedTheme::ALL.iter().map(|theme| theme.name()).chain([CONFIGURED]).collect(),
         CommandWithArgument::Filter

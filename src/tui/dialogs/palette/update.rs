@@ -52,10 +52,8 @@ fn run(model: &mut Model, now: Now) {
     (model.dialog, model.status_message) = (Dialog::None, None);
     match command.argument {
         // Without its argument, `delete` asks for confirmation.
-        Some(CommandArgument { command: takes, .. })
-            if !argument.is_empty() || takes == CommandWithArgument::Delete =>
-        {
-            run_with_argument(model, takes, command, &argument, now)
+        Some(CommandArgument { kind, .. }) if !argument.is_empty() || kind == CommandWithArgument::Delete => {
+            run_with_argument(model, kind, command, &argument, now)
         }
         Some(_) | None => dispatch(model, command.id, now),
     }
@@ -71,8 +69,8 @@ fn no_command_text(palette: &CommandPalette) -> String {
     }
 }
 
-fn run_with_argument(model: &mut Model, takes: CommandWithArgument, command: &KeyCommand, argument: &str, now: Now) {
-    match takes {
+fn run_with_argument(model: &mut Model, kind: CommandWithArgument, command: &KeyCommand, argument: &str, now: Now) {
+    match kind {
         CommandWithArgument::Filter => filter::update::set_typed(model, argument, now),
         CommandWithArgument::Sort => arrangement::set_typed_order(model, argument, now),
         CommandWithArgument::Columns => arrangement::set_columns(model, argument, now.mono),

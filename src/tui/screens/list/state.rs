@@ -90,7 +90,7 @@ pub struct ListState {
     /// person works on another one by then.
     selected_before: Option<RowId>,
     /// The transaction that was chosen when this view was last left. It is selected if the view still has it.
-    pub place: Option<RowId>,
+    pub chosen_before: Option<RowId>,
     /// The row that a command handles, and the next row that needs somebody: once the command is done, the selection
     /// goes there.
     pub handled_and_next: Option<(RowId, RowId)>,
@@ -251,7 +251,7 @@ impl ListState {
         let near = if self.is_view_new { Vec::new() } else { self.neighbours() };
         let chosen = self.selected.filter(|_| self.is_chosen);
         PagePosition::Around {
-            rows: self.wanted().into_iter().chain(chosen).chain(self.place).chain(near).collect(),
+            rows: self.wanted().into_iter().chain(chosen).chain(self.chosen_before).chain(near).collect(),
             before: self.margin(),
         }
     }
@@ -291,7 +291,7 @@ impl ListState {
         };
         self.restore_selection(on_screen, &near);
         // If the view doesn't have the transaction any more, selecting it later would surprise.
-        self.place = None;
+        self.chosen_before = None;
         let pending_move = std::mem::take(&mut self.pending_move);
         if pending_move != 0 {
             self.move_by(pending_move);
@@ -334,7 +334,7 @@ impl ListState {
 
     /// Forgets the selected transaction, and selects the first row of the next part.
     pub fn forget_selection(&mut self) {
-        (self.selected, self.pending_selection, self.selected_before, self.place) = (None, None, None, None);
+        (self.selected, self.pending_selection, self.selected_before, self.chosen_before) = (None, None, None, None);
         (self.is_chosen, self.pending_move) = (false, 0);
     }
 
@@ -423,13 +423,13 @@ impl ListState {
     /// Records that a person works on the selected transaction: only a person's wish selects another one.
     pub fn choose(&mut self) {
         self.is_chosen |= self.selected.is_some();
-        (self.selected_before, self.place, self.handled_and_next) = (None, None, None);
+        (self.selected_before, self.chosen_before, self.handled_and_next) = (None, None, None);
     }
 
     /// Returns the transaction that is selected as soon as the list has it.
     fn wanted(&self) -> Option<RowId> {
         // A chosen transaction that the view has stays selected.
-        self.pending_selection.or(self.selected_before).or(self.place.filter(|_| !self.is_chosen))
+        self.pending_selection.or(self.selected_before).or(self.chosen_before.filter(|_| !self.is_chosen))
     }
 
     /// Selects the next row that needs somebody, once the selected row is handled, and returns whether there is one. The

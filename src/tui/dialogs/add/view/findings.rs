@@ -72,9 +72,12 @@ pub(crate) fn draw(context: &DrawContext<'_>, form: &AddForm, pane: Rect, frame:
     let rows = pane.height.saturating_sub(u16::from(has_head));
     let first = (form.cursor + 1).saturating_sub(usize::from(rows.max(1)));
     let lines = pane.y + u16::from(has_head)..pane.bottom();
+    // Enter does the same with all lines without a hash.
+    let is_search = form.search_filter().is_some();
     for (y, (index, found)) in lines.zip(form.findings.iter().enumerate().skip(first)) {
         let line = Rect { y, height: 1, ..pane };
-        draw_finding(context, form, index, found, &columns, line, frame);
+        let style = draw_finding(context, form, index, found, &columns, line, frame);
+        draw_text(columns.action, action_label(found, is_search), style, line, frame);
     }
 }
 
@@ -105,6 +108,7 @@ fn column_area(ColumnSpan(at, width): ColumnSpan, line: Rect) -> Rect {
     Rect { x: line.x + at, width: width.min(line.width - at), height: line.height.min(1), ..line }
 }
 
+/// Draws a finding except for its action, and returns the style of its less important texts.
 fn draw_finding(
     context: &DrawContext<'_>,
     form: &AddForm,
@@ -113,7 +117,7 @@ fn draw_finding(
     columns: &FindingColumns,
     line: Rect,
     frame: &mut Frame<'_>,
-) {
+) -> Style {
     let is_here = index == form.cursor;
     let is_chosen = is_here && form.focus == FormFocus::Results;
     if is_chosen {
@@ -134,7 +138,7 @@ fn draw_finding(
     } else {
         draw_values(context, form, found, is_here, columns, line, frame);
     }
-    draw_text(columns.action, action_label(form, found), style(context.theme.dim()), line, frame);
+    style(context.theme.dim())
 }
 
 fn draw_values(
@@ -215,13 +219,13 @@ fn colour(context: &DrawContext<'_>, verdict: LineState) -> Style {
     }
 }
 
-fn action_label(form: &AddForm, found: &Finding) -> &'static str {
+fn action_label(found: &Finding, is_search: bool) -> &'static str {
     match found.verdict() {
         LineState::Known if found.row_to_open().is_some() => "open",
         LineState::Known if found.is_marked => "update",
         LineState::Ready if found.is_marked => "track",
         LineState::NeedsInput => "fill in",
-        LineState::NoHash if form.search_filter().is_some() => "search",
+        LineState::NoHash if is_search => "search",
         _ => "skip",
     }
 }

@@ -65,7 +65,7 @@ pub(crate) fn forget(model: &mut Model, name: &str, now: Now) {
         show_tab(model, Tab::All);
     }
     model.view_state.forget_view(own);
-    model.places.remove(&Tab::Own(own));
+    model.last_chosen.remove(&Tab::Own(own));
     model.show_message(MessageTone::Good, format!("View {name} is forgotten."), now.mono);
 }
 
