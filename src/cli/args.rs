@@ -98,6 +98,28 @@ impl GlobalArgs {
         ];
         given.into_iter().find(|(_, is_given)| *is_given).map(|(option, _)| option)
     }
+
+    /// Returns the options as the flags of [`crate::config::load`].
+    pub(crate) fn flags(&self) -> CommandLineSettings {
+        CommandLineSettings {
+            db: self.db.clone(),
+            store: self.store.clone(),
+            config: self.config.clone(),
+            profile: self.profile.first().cloned(),
+            beside: self.profile.iter().skip(1).cloned().collect(),
+            base_url: self.base_url.clone(),
+            rps: self.rps,
+            state_dir: self.state_dir.clone(),
+            color: self.color.map(|color| match color {
+                clap::ColorChoice::Auto => ColorChoice::Auto,
+                clap::ColorChoice::Always => ColorChoice::Always,
+                clap::ColorChoice::Never => ColorChoice::Never,
+            }),
+            is_ascii: self.ascii,
+            is_plain: self.plain,
+            ignores_polling_settings: false,
+        }
+    }
 }
 
 /// A subcommand.
@@ -199,30 +221,6 @@ pub(crate) enum Command {
     #[command(after_help = man::EXAMPLES)]
     /// Print the manual page of hoptop, or of one command
     Man(man::ManArgs),
-}
-
-impl GlobalArgs {
-    /// Returns the settings as the flags of `config`.
-    pub(crate) fn flags(&self) -> CommandLineSettings {
-        CommandLineSettings {
-            db: self.db.clone(),
-            store: self.store.clone(),
-            config: self.config.clone(),
-            profile: self.profile.first().cloned(),
-            beside: self.profile.iter().skip(1).cloned().collect(),
-            base_url: self.base_url.clone(),
-            rps: self.rps,
-            state_dir: self.state_dir.clone(),
-            color: self.color.map(|color| match color {
-                clap::ColorChoice::Auto => ColorChoice::Auto,
-                clap::ColorChoice::Always => ColorChoice::Always,
-                clap::ColorChoice::Never => ColorChoice::Never,
-            }),
-            is_ascii: self.ascii,
-            is_plain: self.plain,
-            ignores_polling_settings: false,
-        }
-    }
 }
 
 /// Parses the value of `--rps`. The settings check the range, for every source of the limit.

@@ -100,16 +100,11 @@ impl Context<'_> {
         }
         Ok(None)
     }
-}
 
-/// A named transaction, and whether it is polled.
-pub(crate) type FoundTransaction = (TransactionKey, Tracking);
-
-impl Context<'_> {
-    /// Returns all transactions with these names, each once. If one can't be found, prints the reason and returns
-    /// `None`, so that the command changes nothing.
-    pub(crate) fn find_all(&mut self, texts: &[String]) -> color_eyre::Result<Option<Vec<FoundTransaction>>> {
-        let mut found: Vec<FoundTransaction> = Vec::new();
+    /// Returns all transactions with these names, each once, and whether each is polled. If one can't be found, prints
+    /// the reason and returns `None`, so that the command changes nothing.
+    pub(crate) fn find_all(&mut self, texts: &[String]) -> color_eyre::Result<Option<Vec<(TransactionKey, Tracking)>>> {
+        let mut found: Vec<(TransactionKey, Tracking)> = Vec::new();
         for text in texts {
             let Some(tx) = self.find(text)? else {
                 writeln!(self.err, "nothing was changed")?;
