@@ -38,7 +38,7 @@ const MAX_CANDIDATES: usize = 100;
 
 /// If a shell requests candidates, prints them and ends the process. Otherwise does nothing.
 pub(super) fn answer_shell(command: fn() -> clap::Command) {
-    // The variable is gone while candidates are computed.
+    // Read first, because `complete` removes the variable before it computes candidates.
     SHELL.get_or_init(|| std::env::var(VARIABLE).unwrap_or_default());
     CompleteEnv::with_factory(command).var(VARIABLE).bin("hoptop").complete();
 }
@@ -104,9 +104,9 @@ pub(super) fn chains(typed: &OsStr) -> Vec<CompletionCandidate> {
 /// Returns completions of a filter, by its grammar and by the store's tickets, labels and profiles.
 pub(super) fn filters(typed: &OsStr) -> Vec<CompletionCandidate> {
     let Some(typed) = typed.to_str() else { return Vec::new() };
-    let names = requested_names(typed).and_then(|(of, beginning)| {
-        let words = read_store(|reader| reader.names(of, beginning, MAX_CANDIDATES).ok())?;
-        Some(NameMatches { kind: of, prefix: beginning.to_owned(), words, has_all: false })
+    let names = requested_names(typed).and_then(|(kind, prefix)| {
+        let words = read_store(|reader| reader.names(kind, prefix, MAX_CANDIDATES).ok())?;
+        Some(NameMatches { kind, prefix: prefix.to_owned(), words, has_all: false })
     });
     let completion = complete(typed, names.as_ref());
     let before = typed.get(..completion.start).unwrap_or_default();
@@ -120,9 +120,7 @@ pub(super) fn files(typed: &OsStr) -> Vec<CompletionCandidate> {
     let shell = SHELL.get().map(String::as_str);
     let is_bash = shell == Some("bash");
     let typed = if is_bash { unescape(typed) } else { typed.to_owned() };
-    let (folder, beginning) = typed
-        .rsplit_once('/')
-        .map_or(("", typed.as_str()), |(_, name)| (typed.get(..typed.len() - name.len()).unwrap_or_default(), name));
+    let (folder, beginning) = typed.split_at(typed.rfind('/').map_or(0, |slash| slash + 1));
     let path = if folder.is_empty() { PathBuf::from(".") } else { expand_home(folder) };
     let entries = path.read_dir().into_iter().flatten().flatten();
     let candidate = |entry: std::fs::DirEntry| {
@@ -149,7 +147,6 @@ pub(super) fn files(typed: &OsStr) -> Vec<CompletionCandidate> {
 
 /// Puts a backslash before each character that bash could expand, except for a leading `~/`.
 fn escape(path: &str) -> String {
-    let is_plain = |letter: char| letter.is_alphanumeric() || "._/:@%+,-".contains(letter);
     let (home, rest) = path.split_at(if path.starts_with("~/") { 2 } else { 0 });
     let mut escaped = home.to_owned();
     for letter in rest.chars() {
@@ -172,9 +169,13 @@ fn unescape(typed: &str) -> String {
 
 /// Returns a candidate for `word`, or `None` if a shell could read `word` as more than one plain word or as a flag.
 fn plain_candidate(word: &str) -> Option<CompletionCandidate> {
-    let is_plain = |letter: char| letter.is_alphanumeric() || "._/:@%+,-".contains(letter);
     let is_word = !word.is_empty() && !word.starts_with('-') && word.chars().all(is_plain);
     is_word.then(|| CompletionCandidate::new(word))
+}
+
+/// Whether every shell takes this character as it is.
+fn is_plain(letter: char) -> bool {
+    letter.is_alphanumeric() || "._/:@%+,-".contains(letter)
 }
 
 /// Whether `text` begins with `typed`, byte by byte.
