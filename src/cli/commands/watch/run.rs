@@ -4,7 +4,7 @@
 
 use std::{
     cell::Cell,
-    collections::{BTreeSet, HashMap, HashSet},
+    collections::{HashMap, HashSet},
     io::{self, Write},
     pin::pin,
     sync::Arc,
@@ -123,8 +123,8 @@ impl<'a> WatchRun<'a> {
         }
     }
 
-    /// Warns of what the filter names and no transaction has. Returns the exit code if a transaction is missing that
-    /// the filter names, or nothing matches.
+    /// Warns about names in the filter that no transaction has. Returns the exit code if the filter names a transaction
+    /// that isn't tracked, or nothing matches.
     pub(super) fn check_filter(&self, now: Now) -> Result<Option<Exit>> {
         if self.args.is_piped() {
             return Ok(None);
@@ -147,11 +147,11 @@ impl<'a> WatchRun<'a> {
 
     /// Returns the line that a terminal shows at the start.
     pub(super) fn greeting(&self) -> String {
-        match (self.args.is_piped(), self.chosen.len()) {
-            (true, _) => "watching transactions from standard input; ^C stops".to_owned(),
-            (false, 1) => "watching 1 transaction; ^C stops".to_owned(),
-            (false, count) => format!("watching {count} transactions; ^C stops"),
-        }
+        let watched = match self.args.is_piped() {
+            true => "transactions from standard input".to_owned(),
+            false => text::counted(self.chosen.len(), "transaction"),
+        };
+        format!("watching {watched}; ^C stops")
     }
 
     /// Prints a line on standard error, above the bar.
@@ -230,18 +230,12 @@ impl<'a> WatchRun<'a> {
         Ok(())
     }
 
-    /// Returns how standard input ended, or `None` if it hasn't. Returns `Exit::Success` if the watch doesn't read
-    /// standard input.
-    fn input_exit(&self) -> Option<Exit> {
-        self.piped.as_ref().map_or(Some(Exit::Success), PipedTransactions::exit)
-    }
-
     /// Returns the state that decides about the end.
     fn end_state(&self) -> EndState<'_> {
         EndState {
             args: self.args,
             chosen: &self.chosen,
-            input_exit: self.input_exit(),
+            input_exit: self.piped.as_ref().map_or(Some(Exit::Success), PipedTransactions::exit),
             has_answer: self.has_answer,
             is_refused: self.profiles.has_outage(Outage::Unauthorized),
             is_throttled: self.profiles.has_outage(Outage::Throttled),
@@ -315,15 +309,6 @@ impl<'a> WatchRun<'a> {
         Ok(())
     }
 
-    /// Whether a changed transaction is one to watch.
-    fn is_wanted(&self, tx: &TransactionHeader, matching: &BTreeSet<RowId>) -> bool {
-        let is_match = match &self.piped {
-            Some(piped) => piped.contains(&tx.params),
-            None => matching.contains(&tx.id),
-        };
-        self.profiles.contains(&tx.profile) && is_match
-    }
-
     /// Updates the watched transactions and the state of the profiles from a snapshot, and prints its changes.
     fn apply_snapshot(&mut self, mut snapshot: WatchSnapshot, now: DateTime<Utc>) -> Result<()> {
         if snapshot.changes.needs_resync {
@@ -342,7 +327,11 @@ impl<'a> WatchRun<'a> {
         for tx in snapshot.changed.values() {
             let is_own = self.profiles.contains(&tx.profile);
             self.has_answer |= is_own && tx.state.last_checked_at.is_some_and(|checked| checked >= self.started.wall);
-            if self.chosen.contains_key(&tx.id) || self.is_wanted(tx, &snapshot.matching) {
+            let is_match = match &self.piped {
+                Some(piped) => piped.contains(&tx.params),
+                None => snapshot.matching.contains(&tx.id),
+            };
+            if self.chosen.contains_key(&tx.id) || is_own && is_match {
                 Arc::make_mut(&mut self.chosen).insert(tx.id, TransactionOutcome::from(tx));
             }
         }

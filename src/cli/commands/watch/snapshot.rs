@@ -98,10 +98,10 @@ impl WatchSnapshot {
             }
             if snapshot.changes.needs_resync {
                 snapshot.profile_alerts = reader.alerts(AlertQuery::OfProfiles)?;
-            }
-            if let (true, Some(filter)) = (snapshot.changes.needs_resync, filter) {
-                for profile in profiles {
-                    snapshot.chosen.extend(reader.listing(&filter.limited_to_profile(profile), *now).outcomes()?);
+                if let Some(filter) = filter {
+                    for profile in profiles {
+                        snapshot.chosen.extend(reader.listing(&filter.limited_to_profile(profile), *now).outcomes()?);
+                    }
                 }
             }
             if *needs_forecasts && !(snapshot.chosen.is_empty() && snapshot.changed.is_empty()) {
@@ -159,7 +159,7 @@ pub(crate) fn read_progress(
     })
 }
 
-/// What a filter names that no transaction has: a name may be mistyped, or its batch is missing.
+/// The names in a filter that no transaction has: a name may be mistyped, or its batch is missing.
 pub(crate) struct MissingNames {
     /// The watched profiles, for people.
     profiles: String,
