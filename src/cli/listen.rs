@@ -6,12 +6,11 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// Reads an address of the command line. The error names the expected form.
 pub(crate) fn parse(text: &str) -> Result<SocketAddr, String> {
-    let wrong = || format!("`{text}` is not an address; write it as 9464, localhost:9464 or 127.0.0.1:9464");
     let port = text.strip_prefix("localhost:").or_else(|| text.strip_prefix(':')).unwrap_or(text);
-    match port.parse() {
-        Ok(port) => Ok(SocketAddr::from((Ipv4Addr::LOCALHOST, port))),
-        Err(_) => text.parse().map_err(|_| wrong()),
-    }
+    port.parse::<u16>()
+        .map(|port| SocketAddr::from((Ipv4Addr::LOCALHOST, port)))
+        .or_else(|_| text.parse())
+        .map_err(|_| format!("`{text}` is not an address; write it as 9464, localhost:9464 or 127.0.0.1:9464"))
 }
 
 /// Returns an address at which a program on this machine reaches a listener: an unspecified address can't be called.

@@ -51,10 +51,8 @@ fn load(choice: &ThemeChoice, display_options: DisplayOptions) -> Result<Theme, 
         ThemeChoice::Named(name) => Theme::named(name, display_options),
         ThemeChoice::File(path) => {
             let shown = path.display().to_string();
-            match fs::read_to_string(path) {
-                Ok(text) => Theme::custom(&shown, &text, display_options),
-                Err(error) => Err(ThemeError::unreadable(&shown, &error)),
-            }
+            let text = fs::read_to_string(path).map_err(|error| ThemeError::unreadable(&shown, &error))?;
+            Theme::custom(&shown, &text, display_options)
         }
     }
 }

@@ -71,7 +71,7 @@ fn print_guide(arguments: &[String], format: GuideFormat, out: &mut impl Write) 
     };
     let text = match format {
         GuideFormat::Terminal { columns, is_styled } if topic != KEYS => {
-            Cow::Owned(markdown::render(&text, columns, is_styled, &|address| link_suffix(address)))
+            Cow::Owned(markdown::render(&text, columns, is_styled, &link_suffix))
         }
         GuideFormat::Terminal { .. } | GuideFormat::Markdown => text,
     };

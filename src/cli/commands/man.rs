@@ -36,14 +36,13 @@ pub(crate) struct ManArgs {
 /// Prints one page of the manual of `program`, or writes all pages to a folder.
 pub(crate) fn man(args: &ManArgs, program: Command, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit> {
     let mut program = program.disable_help_subcommand(true);
+    program.build();
     if let Some(dir) = &args.dir {
-        let failed = || format!("the pages can't be written to {}", text::clean_path(dir));
-        fs::create_dir_all(dir).wrap_err_with(failed)?;
-        program.build();
-        page::write_all(&program, dir).wrap_err_with(failed)?;
+        fs::create_dir_all(dir)
+            .and_then(|()| page::write_all(&program, dir))
+            .wrap_err_with(|| format!("the pages can't be written to {}", text::clean_path(dir)))?;
         return Ok(Exit::Success);
     }
-    program.build();
     let page = match &args.command {
         None => program,
         Some(name) => match program.find_subcommand(name) {

@@ -32,8 +32,8 @@ pub(super) fn render(command: &Command, out: &mut dyn Write) -> io::Result<()> {
         Roff::new().control("SH", ["COMMANDS"]).to_writer(out)?;
         subcommands(command).to_writer(out)?;
     }
-    let help = command.get_after_long_help().or_else(|| command.get_after_help());
-    notes_and_examples(&help.map(ToString::to_string).unwrap_or_default()).to_writer(out)?;
+    let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+    notes_and_examples(&help).to_writer(out)?;
     exit_status().to_writer(out)?;
     see_also(command).to_writer(out)
 }
@@ -81,11 +81,8 @@ fn synopsis(command: &Command) -> Roff {
 fn push_argument(arg: &Arg, line: &mut Vec<Inline>) {
     let (before, after) = if arg.is_required_set() { (" ", "") } else { (" [", "]") };
     line.push(roman(before));
-    let flag = match (arg.get_short(), arg.get_long()) {
-        (_, Some(long)) => Some(format!("--{long}")),
-        (Some(short), None) => Some(format!("-{short}")),
-        (None, None) => None,
-    };
+    // Each option has a long name.
+    let flag = arg.get_long().map(|long| format!("--{long}"));
     let range = arg.get_num_args().unwrap_or_default();
     let takes_values = flag.is_none() || range.takes_values();
     line.extend(flag.map(bold));
@@ -115,8 +112,7 @@ fn subcommands(command: &Command) -> Roff {
 fn notes_and_examples(help: &str) -> Roff {
     let (mut notes, mut examples) = (Vec::new(), Vec::new());
     let is_shown = |paragraph: &&str| !paragraph.trim().is_empty() && !paragraph.starts_with(exit::HEADING);
-    let paragraphs = help.split("\n\n").filter(is_shown);
-    for paragraph in paragraphs {
+    for paragraph in help.split("\n\n").filter(is_shown) {
         match paragraph.split_once('\n') {
             Some((heading, lines)) if lines.starts_with(' ') => examples.push((heading.trim_end_matches(':'), lines)),
             _ => notes.push(paragraph),
