@@ -225,14 +225,13 @@ fn print_line_errors(errors: &[LineError], name: &str, err: &mut dyn io::Write) 
     }
     let bad = errors.iter().filter(|error| error.position != InputPosition::File).count();
     let is_truncated = bad < errors.len();
-    let unit =
-        if errors.iter().any(|error| matches!(error.position, InputPosition::Item(_))) { "item" } else { "line" };
+    let is_item = |error: &LineError| matches!(error.position, InputPosition::Item(_));
+    let counted = text::counted(bad, if errors.iter().any(is_item) { "bad item" } else { "bad line" });
     match (bad, is_truncated) {
         (0, _) => writeln!(err, "nothing was imported from {name}"),
         // The last error reports that more lines are bad than those that are named.
-        (_, true) => writeln!(err, "nothing was imported: more than {bad} bad {unit}s in {name}"),
-        (1, _) => writeln!(err, "nothing was imported: 1 bad {unit} in {name}"),
-        _ => writeln!(err, "nothing was imported: {bad} bad {unit}s in {name}"),
+        (_, true) => writeln!(err, "nothing was imported: more than {counted} in {name}"),
+        (_, false) => writeln!(err, "nothing was imported: {counted} in {name}"),
     }
 }
 
