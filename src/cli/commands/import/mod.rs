@@ -7,7 +7,7 @@ pub(crate) mod totals;
 
 use std::{
     collections::BTreeMap,
-    fs::{self, File},
+    fs::File,
     io::{self, Read},
     path::{Path, PathBuf},
 };
@@ -203,7 +203,7 @@ fn other_profiles_warning(profiles: &BTreeMap<String, usize>, own: &str) -> Opti
 /// Opens a file. Checks for a folder first, since some systems open a folder and fail only when it is read, with an
 /// unclear error.
 pub(crate) fn open(file: &Path) -> Result<File, String> {
-    if fs::metadata(file).is_ok_and(|about| about.is_dir()) {
+    if file.is_dir() {
         return Err("it is a folder; choose a file in that folder".into());
     }
     File::open(file).map_err(|error| error_reason(&error))
@@ -269,6 +269,8 @@ fn print_report(report: &ImportReport, cx: &mut Context) -> color_eyre::Result<(
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
     use crate::cli::context::testing::CommandFixture;
 

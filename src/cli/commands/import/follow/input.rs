@@ -78,7 +78,7 @@ impl FollowedInput {
         }
         // Opening a pipe blocks until another process writes to it, which must not delay the handling of a signal.
         match fs::metadata(file) {
-            Ok(about) if !about.is_file() && !about.is_dir() => {
+            Ok(metadata) if !metadata.is_file() && !metadata.is_dir() => {
                 let file = file.to_owned();
                 Self::stream(move || File::open(file)).map_err(reason)
             }
@@ -149,8 +149,8 @@ impl GrowingFile {
             bytes.truncate(count);
             // Checked after the read, so that the bytes belong to those before them.
             let reason = match count {
-                0 => self.restart()?,
-                _ => self.rewritten()?,
+                0 => self.restart_if_replaced()?,
+                _ => self.restart_if_rewritten()?,
             };
             if let Some(reason) = reason {
                 (self.position, self.checks) = (0, 0);
@@ -167,15 +167,15 @@ impl GrowingFile {
         }
     }
 
-    /// Goes to the start if the file was replaced or truncated, and returns the reason. A missing file may appear
-    /// again, and a replaced file is read to its end first.
-    fn restart(&mut self) -> io::Result<Option<RestartReason>> {
-        let about = match fs::metadata(&self.path) {
-            Ok(about) => about,
+    /// Goes to the start if the file was replaced, truncated or rewritten, and returns the reason. A missing file may
+    /// appear again, and a replaced file is read to its end first.
+    fn restart_if_replaced(&mut self) -> io::Result<Option<RestartReason>> {
+        let metadata = match fs::metadata(&self.path) {
+            Ok(metadata) => metadata,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),
         };
-        if !files::is_same_file(&about, &self.file.metadata()?) {
+        if !files::is_same_file(&metadata, &self.file.metadata()?) {
             self.checks += 1;
             if self.checks <= CHECKS_AFTER_REPLACEMENT {
                 return Ok(None);
@@ -183,16 +183,16 @@ impl GrowingFile {
             self.file = File::open(&self.path)?;
             return Ok(Some(RestartReason::Replaced));
         }
-        if about.len() < self.position {
+        if metadata.len() < self.position {
             self.file.rewind()?;
             return Ok(Some(RestartReason::Truncated));
         }
-        self.rewritten()
+        self.restart_if_rewritten()
     }
 
     /// Goes to the start if the bytes before the position aren't those that were read, and returns the reason. Rows
     /// have hashes, so a file that was filled again has the same bytes there only if it has the same rows.
-    fn rewritten(&mut self) -> io::Result<Option<RestartReason>> {
+    fn restart_if_rewritten(&mut self) -> io::Result<Option<RestartReason>> {
         let next = self.file.stream_position()?;
         let mut found = Vec::with_capacity(self.tail.len());
         self.file.seek(SeekFrom::Start(self.position.saturating_sub(self.tail.len() as u64)))?;

@@ -148,7 +148,7 @@ pub(crate) async fn track_until_end(
         stream.restart(args);
     };
     if !stream.partial.is_empty() {
-        stream.lose("the last line has no line end yet and was not tracked".to_owned(), target)?;
+        stream.report_loss("the last line has no line end yet and was not tracked".to_owned(), target)?;
     }
     stream.totals.imported = stream.totals.errors.is_empty();
     Ok((stream.totals, ended.unwrap_or(Exit::Success)))
@@ -296,8 +296,8 @@ impl ImportStream {
         Ok(())
     }
 
-    /// Prints that lines were lost at the end, and keeps it for the totals.
-    fn lose(&mut self, loss: String, target: &mut ImportTarget<'_>) -> std::io::Result<()> {
+    /// Prints which lines were lost at the end, and adds this to the errors of the totals.
+    fn report_loss(&mut self, loss: String, target: &mut ImportTarget<'_>) -> std::io::Result<()> {
         writeln!(target.err, "{loss}")?;
         self.totals.errors.push(loss);
         Ok(())
@@ -340,7 +340,7 @@ impl ImportStream {
             report = retry(attempt, clock, target.err) => report?.wrap_err(context)?,
             exit = signal => {
                 // A write that has begun may still succeed.
-                self.lose(format!("line {first_line} and the lines after it may not have been saved"), target)?;
+                self.report_loss(format!("line {first_line} and the lines after it may not have been saved"), target)?;
                 return Ok(Some(exit));
             }
         };
