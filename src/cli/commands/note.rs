@@ -78,13 +78,11 @@ pub(crate) fn note(args: &NoteArgs, input: Option<&mut dyn Read>, cx: &mut Conte
     }
     let (hash, transactions) = (&tx.params.transaction_id, vec![tx.key()]);
     if !args.remove {
-        match cx.edit(Edit::AddNote { transactions, text: text.flatten().unwrap_or_default() })? {
-            0 => {
-                writeln!(cx.err, "no note was added: {hash} no longer exists")?;
-                return Ok(Exit::Error);
-            }
-            _ => writeln!(cx.out, "added a note to {hash}")?,
+        if cx.edit(Edit::AddNote { transactions, text: text.flatten().unwrap_or_default() })? == 0 {
+            writeln!(cx.err, "no note was added: {hash} no longer exists")?;
+            return Ok(Exit::Error);
         }
+        writeln!(cx.out, "added a note to {hash}")?;
         if is_cut {
             writeln!(cx.err, "warning: the note: {}", text::cut_warning())?;
         }

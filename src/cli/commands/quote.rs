@@ -30,7 +30,7 @@ use crate::{
         span,
     },
     runtime::{background_poller::ServiceClient, exit::Exit, log_file},
-    store::{QuoteSubmission, StoredQuote},
+    store::{QuoteSubmission, Reader, StoredQuote},
 };
 
 /// The longest wait for a quote, including other processes' requests, a blocked budget and a timeout.
@@ -112,8 +112,7 @@ pub(crate) fn quote(args: &QuoteArgs, loaded: &LoadedSettings, cx: &mut Context)
         QuoteSubmission::Reused(quote) => QuoteResult::Answered { quote, is_reused: true },
         QuoteSubmission::WalletLimited { until, message } => QuoteResult::WalletLimited { until, message },
         QuoteSubmission::Pending { id, quote } => {
-            let answered =
-                move |reader: &crate::store::Reader| Ok(reader.quote(id)?.is_none_or(|quote| quote.answer.is_some()));
+            let answered = move |reader: &Reader| Ok(reader.quote(id)?.is_none_or(|quote| quote.answer.is_some()));
             let one_shot_poll = OneShotPoll { settings, store: &cx.store, team: team.as_ref(), timeout: MAX_WAIT };
             let ended = one_shot_poll.run(client, answered);
             cx.now = Clock::system().now();

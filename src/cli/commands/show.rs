@@ -4,7 +4,7 @@
 
 use std::io::{self, Write};
 
-use chrono::{DateTime, FixedOffset};
+use chrono::{DateTime, FixedOffset, Utc};
 use clap::Args;
 use clap_complete::ArgValueCompleter;
 use serde::Serialize;
@@ -191,7 +191,7 @@ impl TransactionPage<'_> {
         value.map_or(Ok(()), |value| self.write_field(label, value))
     }
 
-    fn clock_time(&self, at: DateTime<chrono::Utc>) -> String {
+    fn clock_time(&self, at: DateTime<Utc>) -> String {
         span::clock_time(at, self.now.wall, self.zone)
     }
 
@@ -204,9 +204,7 @@ impl TransactionPage<'_> {
             .last_checked_at
             .map_or_else(String::new, |at| format!("; checked {} ago", span::long(span::between(at, self.now.wall))));
         self.write_field("VERDICT", &format!("{}{checked}", advice.verdict))?;
-        if let Some(chain) = &advice.chain {
-            self.write_field("CHAIN", chain)?;
-        }
+        self.write_optional("CHAIN", advice.chain.as_deref())?;
         self.write_field("SAY", &advice.say)?;
         self.write_field("DO", &advice.act)
     }

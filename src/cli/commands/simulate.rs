@@ -10,6 +10,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
+use chrono::{DateTime, Utc};
 use clap::Args;
 use clap_complete::ArgValueCompleter;
 use color_eyre::eyre::{Result, WrapErr};
@@ -108,7 +109,7 @@ pub(crate) fn simulate(args: &SimulateArgs, rps: Option<f64>) -> Result<Exit> {
     })
 }
 
-fn load_scenario(path: &Path, start: chrono::DateTime<chrono::Utc>) -> Result<(SimulatedWorld, ServiceLimits)> {
+fn load_scenario(path: &Path, start: DateTime<Utc>) -> Result<(SimulatedWorld, ServiceLimits)> {
     let text = fs::read_to_string(path).wrap_err_with(|| format!("the scenario {} can't be read", path.display()))?;
     let scenario = Scenario::parse(&text).wrap_err_with(|| format!("the scenario {}", path.display()))?;
     Ok((scenario.world(start), scenario.limits()))

@@ -34,8 +34,7 @@ pub(crate) struct UntrackArgs {
 /// Stops the polling of all named transactions, or of none if one of them can't be found.
 pub(crate) fn untrack(args: &UntrackArgs, cx: &mut Context) -> Result<Exit> {
     let Some(named) = cx.find_all(&args.transactions)? else { return Ok(Exit::Error) };
-    let edit = Edit::Untrack { transactions: named.iter().map(|(key, _)| key.clone()).collect() };
-    cx.edit(edit)?;
+    cx.edit(Edit::Untrack { transactions: named.iter().map(|(key, _)| key.clone()).collect() })?;
     for (TransactionKey { hash, .. }, tracking) in &named {
         match tracking {
             Tracking::Untracked => writeln!(cx.out, "{hash} was already untracked")?,
