@@ -37,7 +37,7 @@ const FORCED_END: &str = "ended before everything was finished; confirmed change
 static ENDING: Mutex<Option<ForcedEnd>> = Mutex::new(None);
 
 struct ForcedEnd {
-    /// Each a moment at which the process is ended by force, and the exit code of that end.
+    /// Sends the moments at which the process is ended by force, each with the exit code of that end.
     limits: mpsc::UnboundedSender<(MonotonicTime, Exit)>,
     first_signal: watch::Receiver<Option<Exit>>,
 }
@@ -93,7 +93,7 @@ async fn wait_for_end(
     let mut first_at = None;
     loop {
         let due = OptionFuture::from(end.map(|(at, exit)| clock.sleep_until(at).map(move |()| exit)));
-        tokio::select! {
+        let (at, exit) = tokio::select! {
             biased;
             Some(exit) = due => end_now(exit),
             exit = signals.next() => {
@@ -104,11 +104,12 @@ async fn wait_for_end(
                 };
                 first_at.get_or_insert(now);
                 let exit = *first_signal.borrow().as_ref().unwrap_or(&exit);
-                end = Some((end.map_or(at, |(earlier, _)| earlier.min(at)), exit));
                 first_signal.send_if_modified(|first| first.replace(exit).is_none());
+                (at, exit)
             }
-            Some((at, exit)) = limits.recv() => end = Some((end.map_or(at, |(earlier, _)| earlier.min(at)), exit)),
-        }
+            Some(limit) = limits.recv() => limit,
+        };
+        end = Some((end.map_or(at, |(earlier, _)| earlier.min(at)), exit));
     }
 }
 

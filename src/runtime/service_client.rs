@@ -129,7 +129,7 @@ pub(crate) struct PollerOptions<'a> {
 }
 
 impl<'a> PollerOptions<'a> {
-    /// Returns the place that `settings` name.
+    /// Returns the options for the current profile of `settings`.
     pub(crate) fn of(settings: &'a Settings, scope: PollScope, team: Option<&'a TeamAccess>) -> Self {
         let Settings { profile, state_dir, weights, .. } = settings;
         Self { profile, weights, state_dir: Some(state_dir), scope, team }

@@ -5,7 +5,11 @@
 
 #[cfg(target_os = "linux")]
 use std::os::linux::net::SocketAddrExt;
-use std::{ffi::OsString, time::Duration};
+use std::{
+    ffi::OsString,
+    os::unix::net::{SocketAddr, UnixDatagram},
+    time::Duration,
+};
 
 use tokio::task::JoinSet;
 
@@ -16,7 +20,7 @@ const READY_CHECK: Duration = Duration::from_millis(50);
 
 #[derive(Debug)]
 pub(crate) struct ServiceManager {
-    socket: Option<(std::os::unix::net::UnixDatagram, std::os::unix::net::SocketAddr)>,
+    socket: Option<(UnixDatagram, SocketAddr)>,
     /// How often the service must show that it is alive; `None` if the service manager doesn't ask for that.
     watchdog: Option<Duration>,
 }
@@ -78,8 +82,7 @@ impl ServiceManager {
 }
 
 /// Opens a socket for the address: a path, or an abstract name after `@`.
-fn open_socket(address: &OsString) -> Option<(std::os::unix::net::UnixDatagram, std::os::unix::net::SocketAddr)> {
-    use std::os::unix::net::{SocketAddr, UnixDatagram};
+fn open_socket(address: &OsString) -> Option<(UnixDatagram, SocketAddr)> {
     let parsed = match address.as_encoded_bytes() {
         #[cfg(target_os = "linux")]
         [b'@', name @ ..] => SocketAddr::from_abstract_name(name),
@@ -98,8 +101,6 @@ fn open_socket(address: &OsString) -> Option<(std::os::unix::net::UnixDatagram, 
 #[cfg(target_os = "linux")]
 #[cfg(test)]
 mod tests {
-    use std::os::unix::net::{SocketAddr, UnixDatagram};
-
     use chrono::DateTime;
 
     use super::*;

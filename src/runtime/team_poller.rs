@@ -141,16 +141,15 @@ impl TeamPoller {
 
     /// Keeps a child running until `stop` resolves, then waits until the child has released the lease.
     pub(super) async fn run(&self, stop: impl Future<Output = ()>) -> Result<()> {
-        let mut beating = pin!(async {
+        let beating = async {
             loop {
                 self.heartbeat.beat();
                 time::sleep(HEARTBEAT_INTERVAL).await;
             }
-        });
-        let supervision = self.supervise_children(stop);
+        };
         tokio::select! {
-            ended = supervision => ended,
-            () = &mut beating => Ok(()),
+            ended = self.supervise_children(stop) => ended,
+            () = beating => Ok(()),
         }
     }
 

@@ -49,7 +49,8 @@ impl TeamAccess {
     /// If the certificate authorities can't be read.
     pub(crate) fn of(settings: &Settings, rank: u8) -> Result<Option<Self>> {
         let Some(TeamStore { address, password, .. }) = settings.store.clone() else { return Ok(None) };
-        let connector = Connector::new(address, password.into())?;
+        let StorePassword { setting, variable, pass_file, service } = password;
+        let connector = Connector::new(address, PasswordSources { setting, variable, pass_file, service })?;
         Ok(Some(Self {
             connector,
             person_name: settings.author.clone(),
@@ -128,10 +129,4 @@ pub(super) async fn wait_until_held(
         }
     }
     std::future::pending().await
-}
-
-impl From<StorePassword> for PasswordSources {
-    fn from(StorePassword { setting, variable, pass_file, service }: StorePassword) -> Self {
-        Self { setting, variable, pass_file, service }
-    }
 }
