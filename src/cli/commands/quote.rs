@@ -170,19 +170,18 @@ fn option(field: QuoteField) -> String {
 }
 
 fn exit_code(outcome: &QuoteResult) -> Exit {
-    let answer = match outcome {
-        QuoteResult::Answered { quote, .. } => quote.answer.as_ref(),
-        QuoteResult::WalletLimited { .. } => return Exit::Error,
-        QuoteResult::NoAnswer(_, exit) => return *exit,
-    };
-    match answer {
-        // Without its ID a route can't be tracked.
-        Some(QuoteAnswer::Route(route)) if route.quote_id.is_none() => Exit::Error,
-        Some(QuoteAnswer::Route(_)) => Exit::Success,
-        Some(QuoteAnswer::Failed(RequestFailure::Unauthorized(_))) => Exit::Unauthorized,
-        Some(QuoteAnswer::Failed(RequestFailure::Throttled { .. })) => Exit::Unreachable,
-        Some(QuoteAnswer::Failed(failure)) if failure.is_outage() => Exit::Unreachable,
-        _ => Exit::Error,
+    match outcome {
+        QuoteResult::NoAnswer(_, exit) => *exit,
+        QuoteResult::WalletLimited { .. } => Exit::Error,
+        QuoteResult::Answered { quote, .. } => match &quote.answer {
+            // Without its ID a route can't be tracked.
+            Some(QuoteAnswer::Route(route)) if route.quote_id.is_none() => Exit::Error,
+            Some(QuoteAnswer::Route(_)) => Exit::Success,
+            Some(QuoteAnswer::Failed(RequestFailure::Unauthorized(_))) => Exit::Unauthorized,
+            Some(QuoteAnswer::Failed(RequestFailure::Throttled { .. })) => Exit::Unreachable,
+            Some(QuoteAnswer::Failed(failure)) if failure.is_outage() => Exit::Unreachable,
+            _ => Exit::Error,
+        },
     }
 }
 
