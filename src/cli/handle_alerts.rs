@@ -19,7 +19,7 @@ use crate::{
     store::{AlertQuery, StoreError},
 };
 
-/// The most alerts that were cleared recently and whose numbers are told from tickets.
+/// The maximum number of recently cleared alerts that are loaded to tell an alert's number from a ticket.
 const MAX_CLEARED: usize = 10_000;
 
 /// Applies the edit to all named alerts, and prints the number of changed alerts; `done` is their new state in words.

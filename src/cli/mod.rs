@@ -75,8 +75,8 @@ pub fn main() -> Exit {
     }
 }
 
-/// Parses the arguments of the command line. A wrong one, or the help, is printed with its text cleaned; then there is
-/// only the exit code.
+/// Parses the arguments of the command line. If they are invalid or ask for help, prints the cleaned error or the help,
+/// and returns the exit code instead.
 fn parse_arguments(arguments: &[String]) -> Result<Cli, Result<Exit>> {
     let parse = |words: &mut dyn Iterator<Item = OsString>| {
         let command = Cli::command().color(color_of_help(arguments));

@@ -33,8 +33,9 @@ pub(crate) struct LoadedSettings {
     pub(crate) team: Option<TeamAccess>,
 }
 
-/// The longest wait of a command for the team's database, and for the entries that the team has written.
+/// The longest wait of a command for the team's database.
 const CONNECT_LIMIT: Duration = Duration::from_secs(2);
+/// The longest wait of a command for the entries that the team has written.
 const CATCH_UP_LIMIT: Duration = Duration::from_secs(60);
 
 /// What a command needs of the store.
@@ -75,11 +76,11 @@ pub(crate) fn with_context(
     // A write that waits is announced too.
     let _announcement = LockAnnouncement::start(&settings.db, print_at_once);
     // Also with a team's store: following it would write its present content into the backup.
-    let backup = || match temporary.is_none() && is_read_only {
-        true => Store::open_unused_backup(&settings.db),
-        false => Ok(None),
+    let backup = match temporary.is_none() && is_read_only {
+        true => Store::open_unused_backup(&settings.db)?,
+        false => None,
     };
-    let store = match (&temporary, backup()?) {
+    let store = match (&temporary, backup) {
         (Some((store, _)), _) => store.clone(),
         (None, Some(backup)) => backup,
         (None, None) => open_store(settings, team)?,
@@ -127,7 +128,7 @@ pub(crate) fn open_store(settings: &Settings, team: Option<&TeamAccess>) -> Resu
     }
     match team {
         Some(team) => team.follow(store),
-        // Its entries would be in no log. Nothing is written to a backup.
+        // Without the team, the entries of a replica would reach no log. A backup gets no entries.
         None if !matches!(store.fault(), Some(StoreFault::IsBackup(_))) && store.reader()?.replica()?.is_some() => {
             Err(StoreError::ReplicaAlone.into())
         }

@@ -1,6 +1,6 @@
 //! `hoptop snooze`: snoozes alerts for a while, or until the status changes.
 //!
-//! The command must never snooze an alert for good: each snooze ends at a moment or with a change.
+//! The command must never snooze an alert without an end: each snooze ends at a moment or with a change.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! `hoptop store append`: writes operations to the team's log again that the database lost.
+//! `hoptop store append`: writes operations that the database lost to the team's log again.
 //!
 //! All operations are read first. Each one is marked in the file as soon as it is in the log again, so that the next run
 //! appends only the remaining ones.

@@ -102,8 +102,8 @@ pub(crate) async fn track_input(
     let input = FollowedInput::open(Path::new(PIPE), clock)
         .map_err(|reason| eyre!("standard input can't be read: {reason}"))?;
     let mut err = LineWriter::new(IgnoreClosedPipe(StderrAboveBar(bar)));
-    let mut sink = ImportTarget { store, profile, clock, err: &mut err, listener: Some(reports.clone()) };
-    let (totals, exit) = follow::track_until_end(&args, input, signal, &mut sink).await?;
+    let mut target = ImportTarget { store, profile, clock, err: &mut err, listener: Some(reports.clone()) };
+    let (totals, exit) = follow::track_until_end(&args, input, signal, &mut target).await?;
     // Fails if the watch has ended.
     reports.send(InputReport::End(totals, exit)).await.unwrap_or_default();
     std::future::pending().await
