@@ -4,7 +4,7 @@
 
 use std::pin::pin;
 
-use color_eyre::eyre::{Result, WrapErr};
+use color_eyre::eyre::{Report, Result, WrapErr, eyre};
 use futures_util::{FutureExt, future::join_all};
 use tokio::{
     sync::{Notify, oneshot},
@@ -80,11 +80,11 @@ impl RunningPollers {
     }
 
     /// Waits until a poller ends by itself, which happens only after a fault, and returns the fault.
-    pub(crate) async fn wait_for_failure(&mut self) -> color_eyre::Report {
+    pub(crate) async fn wait_for_failure(&mut self) -> Report {
         match (&mut self.task).await {
-            Ok(Ok(())) => color_eyre::eyre::eyre!("the poller ended unexpectedly"),
+            Ok(Ok(())) => eyre!("the poller ended unexpectedly"),
             Ok(Err(error)) => error,
-            Err(error) => color_eyre::eyre::eyre!("the poller failed: {error}"),
+            Err(error) => eyre!("the poller failed: {error}"),
         }
     }
 

@@ -6,12 +6,13 @@
 
 use std::{
     io::{self, IsTerminal},
-    sync::Arc,
+    sync::{Arc, atomic::AtomicBool},
     time::Duration,
 };
 
 use color_eyre::eyre::Result;
 use futures_util::FutureExt;
+use rustix::process::Signal;
 use tokio::sync::{mpsc, watch};
 
 use super::{
@@ -35,9 +36,8 @@ pub(crate) fn listen_for_end_and_reload() -> Result<(impl Future<Output = Exit>,
 
 /// Makes a write beyond the limit of the size of a file (`ulimit -f`) fail, instead of ending the process.
 pub(crate) fn ignore_file_size_signal() {
-    let noted = Arc::new(std::sync::atomic::AtomicBool::new(false));
     // Without a handler the signal ends the process as usual.
-    signal_hook::flag::register(rustix::process::Signal::XFSZ.as_raw(), noted).ok();
+    signal_hook::flag::register(Signal::XFSZ.as_raw(), Arc::new(AtomicBool::new(false))).ok();
 }
 
 /// A stream of SIGHUP signals that request a reload of the settings.
@@ -47,7 +47,7 @@ pub(crate) struct ReloadSignal {
 
 impl ReloadSignal {
     fn listen(is_enabled: bool) -> Result<Self> {
-        Ok(Self { signal: is_enabled.then(|| signal_stream(rustix::process::Signal::HUP)).transpose()? })
+        Ok(Self { signal: is_enabled.then(|| signal_stream(Signal::HUP)).transpose()? })
     }
 
     /// Resolves when a reload is requested; never if the process has a terminal.
@@ -101,7 +101,7 @@ enum RequestSource {
 impl SuspendHandler {
     /// Starts to listen for ^Z. From now on ^Z has no effect before `suspend`.
     pub(crate) fn listen() -> Result<Self> {
-        Self::new(RequestSource::Signal(signal_stream(rustix::process::Signal::TSTP)?))
+        Self::new(RequestSource::Signal(signal_stream(Signal::TSTP)?))
     }
 
     /// Like `listen`, for the dashboard, which draws on the terminal. The first value reports signals to the dashboard
@@ -109,7 +109,7 @@ impl SuspendHandler {
     pub(crate) fn for_dashboard() -> Result<(suspension::Suspension, Self)> {
         let (orders, ordered) = mpsc::unbounded_channel();
         let (requests, suspension_requested) = mpsc::unbounded_channel();
-        let mut signal = signal_stream(rustix::process::Signal::TSTP)?;
+        let mut signal = signal_stream(Signal::TSTP)?;
         tokio::spawn(async move { while signal.recv().await.is_some() && requests.send(()).is_ok() {} });
         Ok((
             suspension::Suspension { suspension_requested, orders, refusal: refusal() },
@@ -118,7 +118,7 @@ impl SuspendHandler {
     }
 
     fn new(source: RequestSource) -> Result<Self> {
-        Ok(Self { source, order: None, continued: signal_stream(rustix::process::Signal::CONT)? })
+        Ok(Self { source, order: None, continued: signal_stream(Signal::CONT)? })
     }
 
     /// Resolves when a suspension of the process is requested.
@@ -153,7 +153,7 @@ impl SuspendHandler {
     /// Stops the process, or its whole process group, by the scope of the order. Returns whether the process was
     /// continued.
     async fn stop(&mut self) -> bool {
-        use rustix::process::{Signal, getpid, kill_current_process_group, kill_process};
+        use rustix::process::{getpid, kill_current_process_group, kill_process};
         // Discards earlier SIGCONTs.
         while self.continued.recv().now_or_never().is_some() {}
         let stopped = match &self.order {

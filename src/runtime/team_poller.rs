@@ -41,7 +41,7 @@ use crate::{
     chain_rpc::{ChainNodes, NodeSetting},
     clock::{Clock, MonotonicTime},
     domain::{
-        secret::IntegratorId,
+        secret::{IntegratorId, Password},
         team::{Drain, Nonce, TeamLink, TeamStatus},
         team_address::TeamAddress,
     },
@@ -312,7 +312,7 @@ async fn poll_when_elected(settings: ChildSettings, clock: &Clock) -> Result<Exi
     };
     let holder_id =
         Nonce::parse(&settings.holder_id).ok_or_else(|| eyre!("the child's settings have no valid holder ID"))?;
-    let variable = settings.password.clone().map(crate::domain::secret::Password::new);
+    let variable = settings.password.clone().map(Password::new);
     let sources = PasswordSources { variable, ..PasswordSources::default() };
     let connector = Connector::new(TeamAddress::parse(&settings.address)?, sources)?;
     let integrator_id = IntegratorId::new(&settings.integrator_id)?;

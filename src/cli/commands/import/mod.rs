@@ -118,8 +118,7 @@ pub(crate) fn import(args: &ImportArgs, input: &mut dyn Read, cx: &mut Context) 
             print_line_errors(&errors, &name, cx.err)?;
             if args.json {
                 let errors = errors.iter().map(ToString::to_string).collect();
-                let refused = ImportTotals { dry_run: args.dry_run, errors, bad_lines: lines, ..Default::default() };
-                refused.print(cx.out)?;
+                ImportTotals { dry_run: args.dry_run, errors, bad_lines: lines, ..Default::default() }.print(cx.out)?;
             }
             return Ok(Exit::Error);
         }
