@@ -282,12 +282,6 @@ fn end_of_input() -> impl Future<Output = ()> + Clone {
     receiver.map(drop).shared()
 }
 
-/// The channels from the lease's thread to the poller and the session.
-struct LeaseOutputs {
-    may_send_until: watch::Sender<Option<MonotonicTime>>,
-    fence: watch::Sender<Option<Fence>>,
-}
-
 /// Returns the exit code of a child whose role may not log in or not poll; `None` if it may, or the database is away. A
 /// refused child, which its parent starts again each minute, must not be seen by the team.
 async fn refused_exit(connector: &Connector) -> Option<Exit> {
@@ -353,9 +347,7 @@ async fn poll_when_elected(settings: ChildSettings, clock: &Clock) -> Result<Exi
             bail!("{reason}");
         },
     }
-
-    let outputs = LeaseOutputs { may_send_until: may_send_sender, fence: fence_sender };
-    let lease = run_lease(driver, lease_status.clone(), outputs)?;
+    let lease = run_lease(driver, lease_status.clone(), may_send_sender, fence_sender)?;
     let preferred_member =
         wait_for_preferred_member(status.clone(), holder_id, settings.profile.clone(), settings.rank);
     let lost = wait_for_lost_lease(lease_status.clone());
@@ -468,16 +460,18 @@ async fn wait_for_lost_lease(mut status: watch::Receiver<LeaseStatus>) {
     }
 }
 
-/// Runs the lease on a thread of its own, so that nothing delays a renewal of the lease.
+/// Runs the lease on a thread of its own, so that nothing delays a renewal of the lease. Publishes the permission of the
+/// lease to the poller and the session.
 fn run_lease(
     driver: LeaseDriver,
     lease_status: watch::Receiver<LeaseStatus>,
-    outputs: LeaseOutputs,
+    may_send_sender: watch::Sender<Option<MonotonicTime>>,
+    fence_sender: watch::Sender<Option<Fence>>,
 ) -> Result<thread::JoinHandle<io::Result<()>>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let run = move || {
-        let timer = KillTimer::new()?;
-        runtime.block_on(async { tokio::join!(driver.run(), publish_permission(lease_status, timer, outputs)) });
+        let publishing = publish_permission(lease_status, KillTimer::new()?, may_send_sender, fence_sender);
+        runtime.block_on(async { tokio::join!(driver.run(), publishing) });
         Ok(())
     };
     Ok(thread::Builder::new().name("lease".into()).spawn(run)?)
@@ -487,7 +481,8 @@ fn run_lease(
 async fn publish_permission(
     mut lease_status: watch::Receiver<LeaseStatus>,
     mut timer: KillTimer,
-    outputs: LeaseOutputs,
+    may_send_sender: watch::Sender<Option<MonotonicTime>>,
+    fence_sender: watch::Sender<Option<Fence>>,
 ) {
     loop {
         let LeaseStatus { permission, fence, .. } = lease_status.borrow_and_update().clone();
@@ -501,8 +496,8 @@ async fn publish_permission(
             },
             SendPermission::No | SendPermission::From(_) => None,
         };
-        outputs.fence.send_if_modified(|known| std::mem::replace(known, fence.clone()) != fence);
-        outputs.may_send_until.send_replace(may_send_until);
+        fence_sender.send_if_modified(|known| std::mem::replace(known, fence.clone()) != fence);
+        may_send_sender.send_replace(may_send_until);
         if lease_status.changed().await.is_err() {
             return;
         }
