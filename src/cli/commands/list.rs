@@ -8,6 +8,7 @@ use std::io::{self, Write};
 use chrono::{DateTime, Utc};
 use clap::Args;
 use clap_complete::ArgValueCompleter;
+use color_eyre::eyre::{Report, Result};
 use unicode_width::UnicodeWidthStr;
 
 use crate::{
@@ -67,7 +68,7 @@ pub(crate) struct ListArgs {
 }
 
 /// Prints the transactions that match the filter, in the filter's order.
-pub(crate) fn list(args: &ListArgs, cx: &mut Context) -> color_eyre::Result<Exit> {
+pub(crate) fn list(args: &ListArgs, cx: &mut Context) -> Result<Exit> {
     let Some(filter) = read_filter(&args.filter, cx.store.author().as_deref(), cx.err)? else { return Ok(Exit::Usage) };
     let now = cx.now.wall;
     let reader = cx.store.reader()?;
@@ -84,14 +85,12 @@ pub(crate) fn list(args: &ListArgs, cx: &mut Context) -> color_eyre::Result<Exit
     } else {
         if cx.is_in_words {
             reader.for_each_row(shown, |tx, alerts| {
-                writeln!(cx.out, "{}", row_text::row_in_words(tx, alerts, now))?;
-                Ok::<_, color_eyre::Report>(())
+                Ok::<_, Report>(writeln!(cx.out, "{}", row_text::row_in_words(tx, alerts, now))?)
             })?;
         } else {
             let mut table = TableWriter::new(COLUMNS, cx.out);
             reader.for_each_row(shown, |tx, alerts| {
-                table.push(table_row(tx, alerts, now, cx.ellipsis))?;
-                Ok::<_, color_eyre::Report>(())
+                Ok::<_, Report>(table.push(table_row(tx, alerts, now, cx.ellipsis))?)
             })?;
             table.end()?;
         }

@@ -117,18 +117,15 @@ fn load_scenario(path: &Path, start: DateTime<Utc>) -> Result<(SimulatedWorld, S
 
 fn print_start(address: SocketAddr, transactions: usize, rps: f64, batch: Option<&Path>) -> io::Result<()> {
     let mut out = io::stdout().lock();
-    writeln!(out, "simulated service on http://{address}: {transactions} transactions, {rps} requests/s for each ID")?;
-    writeln!(
-        out,
-        "every integrator ID is accepted except one that starts with `revoked`; in another terminal, for example:"
-    )?;
-    writeln!(
-        out,
-        "  export HOPTOP_BASE_URL=http://{address} HOPTOP_RPS={rps} HOPTOP_DB=try.db HOPTOP_INTEGRATOR_ID=any-id"
-    )?;
     let batch = batch.map_or_else(|| "BATCH.csv".to_owned(), text::clean_path);
-    writeln!(out, "  hoptop import {batch} && hoptop")?;
-    writeln!(out, "^C stops the service and prints the number of requests")?;
+    writeln!(
+        out,
+        "simulated service on http://{address}: {transactions} transactions, {rps} requests/s for each ID\n\
+         every integrator ID is accepted except one that starts with `revoked`; in another terminal, for example:\n\
+         \x20 export HOPTOP_BASE_URL=http://{address} HOPTOP_RPS={rps} HOPTOP_DB=try.db HOPTOP_INTEGRATOR_ID=any-id\n\
+         \x20 hoptop import {batch} && hoptop\n\
+         ^C stops the service and prints the number of requests"
+    )?;
     out.flush()
 }
 

@@ -81,13 +81,12 @@ pub(crate) fn ticket(args: &TicketArgs, cx: &mut Context) -> Result<Exit> {
         0 => String::new(),
         unchanged => format!("; {unchanged} unchanged"),
     };
+    let counted = text::counted(changed, "transaction");
     match (changed, ticket) {
         (0, Some(ticket)) => writeln!(cx.out, "no change: {ticket} is already the ticket")?,
         (0, None) => writeln!(cx.out, "no change: there is no ticket to remove")?,
-        (_, Some(ticket)) => {
-            writeln!(cx.out, "set ticket {ticket} on {}{unchanged}", text::counted(changed, "transaction"))?;
-        }
-        (_, None) => writeln!(cx.out, "removed the ticket from {}{unchanged}", text::counted(changed, "transaction"))?,
+        (_, Some(ticket)) => writeln!(cx.out, "set ticket {ticket} on {counted}{unchanged}")?,
+        (_, None) => writeln!(cx.out, "removed the ticket from {counted}{unchanged}")?,
     }
     Ok(Exit::Success)
 }

@@ -315,8 +315,8 @@ impl<'a> WatchRun<'a> {
             for polling in &snapshot.polling {
                 let Some(profile) = self.profiles.get_mut(&polling.profile) else { continue };
                 let mut own = snapshot.profile_alerts.iter().filter(|alert| alert.profile == polling.profile);
-                // Another process that polls doesn't report again what was active before the watch. The own poller finds
-                // out anew, but doesn't send a request during the rest after a 429.
+                // Another process that polls doesn't report again what was active before the watch. This process's own
+                // poller finds out by itself, but sends no request during the rest after a 429.
                 let outage = own.find_map(|alert| alert.rule.outage());
                 profile.outage = outage
                     .filter(|outage| profile.is_other_polling || *outage == Outage::Throttled && profile.is_resting);
