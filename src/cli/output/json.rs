@@ -339,8 +339,12 @@ impl<'a> JsonList<'a> {
 
     /// Writes a value.
     pub(crate) fn push(&mut self, value: &impl Serialize) -> color_eyre::Result<()> {
-        let line = serde_json::to_string(value)?;
-        write!(self.out, "{}{line}", if self.is_empty { "[\n" } else { ",\n" })?;
+        Ok(self.push_json(&serde_json::to_string(value)?)?)
+    }
+
+    /// Writes a value that is JSON already.
+    pub(crate) fn push_json(&mut self, json: &str) -> io::Result<()> {
+        write!(self.out, "{}{json}", if self.is_empty { "[\n" } else { ",\n" })?;
         self.is_empty = false;
         Ok(())
     }

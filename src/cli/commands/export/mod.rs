@@ -8,8 +8,7 @@ pub(crate) mod format;
 mod new_file;
 mod partial_file;
 mod report;
-mod rows;
-mod sheet;
+mod writer;
 
 use std::{
     fs::{File, OpenOptions},
@@ -25,7 +24,7 @@ use color_eyre::eyre::{Result, WrapErr, eyre};
 pub(crate) use self::new_file::to_new_file;
 use self::{
     format::{ExportFormat, ExportOptions},
-    rows::write_rows,
+    writer::write_rows,
 };
 use super::list;
 use crate::{

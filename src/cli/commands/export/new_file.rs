@@ -9,7 +9,7 @@ use color_eyre::eyre::{Result, eyre};
 use super::{
     format::{ExportFormat, ExportOptions},
     partial_file::{self, error_reason},
-    rows::write_rows,
+    writer::write_rows,
 };
 use crate::{cli::output::target::OutputTarget, domain::text, process::files, store::Store, tui::export::ExportOrder};
 

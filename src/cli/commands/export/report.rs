@@ -62,7 +62,7 @@ struct ReportTotals {
 /// A page that is being written.
 pub(super) struct ReportPage<'a> {
     options: ExportOptions<'a>,
-    out: Box<dyn Write + 'a>,
+    out: &'a mut dyn Write,
     totals: ReportTotals,
     lines: BufWriter<SpooledTempFile>,
 }
@@ -251,7 +251,7 @@ impl ReportTotals {
 
 impl<'a> ReportPage<'a> {
     /// Begins a page. `out` gets nothing before the end.
-    pub(super) fn new(options: ExportOptions<'a>, out: Box<dyn Write + 'a>) -> Self {
+    pub(super) fn new(options: ExportOptions<'a>, out: &'a mut dyn Write) -> Self {
         let lines = BufWriter::new(SpooledTempFile::new(MAX_IN_MEMORY));
         Self { options, out, totals: ReportTotals::default(), lines }
     }
@@ -292,13 +292,13 @@ impl<'a> ReportPage<'a> {
 
     /// Writes the page.
     pub(super) fn end(self) -> io::Result<()> {
-        let Self { options, mut out, totals, lines } = self;
+        let Self { options, out, totals, lines } = self;
         let total = totals.submitted.len();
-        write(&totals.head(options), &mut out)?;
+        write(&totals.head(options), out)?;
         let mut lines = lines.into_inner().map_err(io::IntoInnerError::into_error)?;
         lines.rewind()?;
-        io::copy(&mut lines, &mut out)?;
-        write(&ReportFooter { total }, &mut out)
+        io::copy(&mut lines, out)?;
+        write(&ReportFooter { total }, out)
     }
 }
 

@@ -4,35 +4,62 @@
 
 use std::io::{self, Write};
 
+use color_eyre::eyre::Result;
+
 use super::{
     columns::{CSV, MARKDOWN, RowData},
     format::{ExportFormat, ExportOptions},
     report::ReportPage,
 };
 use crate::{
-    cli::output::json::{self, TransactionView},
+    cli::output::json::{self, JsonList, TransactionView},
+    domain::ids::RowId,
     intake,
+    store::Reader,
 };
 
+/// Writes transactions and returns their number. Calls `check_interruption` before each transaction and at the end, and
+/// ends with its error.
+pub(super) fn write_rows(
+    reader: &Reader,
+    rows: &[RowId],
+    options: ExportOptions<'_>,
+    out: &mut dyn Write,
+    check_interruption: &dyn Fn() -> Result<()>,
+) -> Result<usize> {
+    let ExportOptions { now, zone, .. } = options;
+    let mut writer = ExportWriter::begin(options, out)?;
+    let mut count = 0;
+    reader.for_each_row(rows, |tx, alerts| {
+        check_interruption()?;
+        count += 1;
+        // Only the totals of an HTML page need this.
+        let deadline = if options.format == ExportFormat::Html { reader.deadline_result(tx)? } else { None };
+        Ok::<_, color_eyre::Report>(writer.write(&RowData { tx, alerts, deadline, now, zone })?)
+    })?;
+    writer.end()?;
+    check_interruption().map(|()| count)
+}
+
 /// An export that is being written.
-pub(super) enum ExportWriter<'a> {
-    Csv(Box<csv::Writer<Box<dyn Write + 'a>>>),
-    Json { out: Box<dyn Write + 'a>, separator: &'static str },
-    Ndjson(Box<dyn Write + 'a>),
-    Markdown(Box<dyn Write + 'a>),
+enum ExportWriter<'a> {
+    Csv(Box<csv::Writer<&'a mut dyn Write>>),
+    Json(JsonList<'a>),
+    Ndjson(&'a mut dyn Write),
+    Markdown(&'a mut dyn Write),
     Html(Box<ReportPage<'a>>),
 }
 
 impl<'a> ExportWriter<'a> {
     /// Writes the part before the first transaction.
-    pub(super) fn begin(options: ExportOptions<'a>, mut out: Box<dyn Write + 'a>) -> io::Result<Self> {
+    fn begin(options: ExportOptions<'a>, out: &'a mut dyn Write) -> io::Result<Self> {
         match options.format {
             ExportFormat::Csv => {
                 let mut writer = csv::Writer::from_writer(out);
                 writer.write_record(CSV.iter().map(|(name, _)| name)).map_err(into_io_error)?;
                 Ok(Self::Csv(Box::new(writer)))
             }
-            ExportFormat::Json => Ok(Self::Json { out, separator: "[\n" }),
+            ExportFormat::Json => Ok(Self::Json(JsonList::begin(out))),
             ExportFormat::Ndjson => Ok(Self::Ndjson(out)),
             ExportFormat::Markdown => {
                 let names: Vec<_> = MARKDOWN.iter().map(|(name, _)| *name).collect();
@@ -44,7 +71,8 @@ impl<'a> ExportWriter<'a> {
         }
     }
 
-    pub(super) fn write(&mut self, row: &RowData) -> io::Result<()> {
+    /// Writes one transaction.
+    fn write(&mut self, row: &RowData) -> io::Result<()> {
         match self {
             Self::Csv(writer) => {
                 for (_, cell) in CSV {
@@ -52,11 +80,7 @@ impl<'a> ExportWriter<'a> {
                 }
                 writer.write_record(None::<&[u8]>).map_err(into_io_error)
             }
-            Self::Json { out, separator } => {
-                write!(out, "{separator}{}", json_object(row)?)?;
-                *separator = ",\n";
-                Ok(())
-            }
+            Self::Json(list) => list.push_json(&json_object(row)?),
             Self::Ndjson(out) => writeln!(out, "{}", json_object(row)?),
             Self::Markdown(out) => {
                 let cells: Vec<_> = MARKDOWN.iter().map(|(_, cell)| cell(row)).collect();
@@ -67,11 +91,10 @@ impl<'a> ExportWriter<'a> {
     }
 
     /// Writes the part after the last transaction.
-    pub(super) fn end(self) -> io::Result<()> {
+    fn end(self) -> io::Result<()> {
         match self {
             Self::Csv(mut writer) => writer.flush(),
-            Self::Json { mut out, separator: "[\n" } => writeln!(out, "[]"),
-            Self::Json { mut out, .. } => writeln!(out, "\n]"),
+            Self::Json(list) => list.end(),
             Self::Ndjson(_) | Self::Markdown(_) => Ok(()),
             Self::Html(page) => page.end(),
         }
