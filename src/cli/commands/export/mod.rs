@@ -33,7 +33,7 @@ use crate::{
     runtime::{exit::Exit, signals},
 };
 
-/// The examples below the help text.
+/// The text below the options in the help.
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   # All transactions, for a spreadsheet
@@ -47,7 +47,7 @@ Examples:
   # Copy parameters, tickets, labels and notes to another store
   hoptop export -o all.ndjson; hoptop --db other.db import all.ndjson";
 
-/// Write tracked transactions to a file or to standard output.
+/// The arguments of `hoptop export`.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct ExportArgs {
     /// Filter terms that must all match, as for `list`; write `--` before a term that starts with `-`
@@ -70,9 +70,9 @@ pub(crate) fn export(args: &ExportArgs, cx: &mut Context) -> Result<Exit> {
         return Ok(Exit::Usage);
     };
     let file = args.output.as_deref().filter(|file| file.as_os_str() != "-");
-    let format = args.format.or_else(|| ExportFormat::of(file?)).unwrap_or_default();
-    if let (Some(file), None) = (file.filter(|file| ExportFormat::of(file).is_none()), args.format)
-        && file.extension().is_some()
+    let format = args.format.or_else(|| ExportFormat::of(file?));
+    if format.is_none()
+        && let Some(file) = file.filter(|file| file.extension().is_some())
     {
         writeln!(
             cx.err,
@@ -84,12 +84,13 @@ pub(crate) fn export(args: &ExportArgs, cx: &mut Context) -> Result<Exit> {
     let target = file.map(|file| OutputTarget::of(file, cx.store.path()).map_err(|reason| eyre!(reason)));
     let target = target.transpose().wrap_err_with(|| cannot_write(&name))?;
     let reader = cx.store.reader()?;
-    let rows = reader.listing(&filter, cx.now.wall).all()?;
-    let rows = rows.get(..args.limit.unwrap_or(usize::MAX).min(rows.len())).unwrap_or_default();
+    let mut rows = reader.listing(&filter, cx.now.wall).all()?;
+    rows.truncate(args.limit.unwrap_or(usize::MAX));
     let filter_text = list::filter_text(&args.filter);
+    let format = format.unwrap_or_default();
     let options = ExportOptions { format, filter_text: &filter_text, now: cx.now.wall, zone: cx.zone };
     // A signal leaves no incomplete file on standard output or a device, so it ends the program as usual.
-    let write_at_once = |out: &mut dyn Write| write_rows(&reader, rows, options, out, &|| Ok(()));
+    let write_at_once = |out: &mut dyn Write| write_rows(&reader, &rows, options, out, &|| Ok(()));
     match target {
         None => write_at_once(cx.out).map(|_| Exit::Success),
         Some(OutputTarget::Device(device)) => finish(write_device(&device, write_at_once), None, &name, cx),
@@ -97,7 +98,7 @@ pub(crate) fn export(args: &ExportArgs, cx: &mut Context) -> Result<Exit> {
             let signals = signals::FirstSignal::listen()?;
             let check = || signals.exit().map_or(Ok(()), |_| Err(eyre!("the export was interrupted")));
             let written =
-                replace_file(&path, &folder, options.now, |out| write_rows(&reader, rows, options, out, &check));
+                replace_file(&path, &folder, options.now, |out| write_rows(&reader, &rows, options, out, &check));
             finish(written, signals.exit(), &name, cx)
         }
     }
