@@ -16,6 +16,7 @@ use crate::domain::{
     transaction::{Tracking, Transaction},
 };
 
+/// A transaction, and what else its cells show.
 #[derive(Clone, Copy)]
 pub(super) struct RowData<'a> {
     pub tx: &'a Transaction,

@@ -4,7 +4,7 @@
 
 use std::{io, path::Path};
 
-use color_eyre::eyre::{Result, eyre};
+use color_eyre::eyre::{Result, bail, eyre};
 
 use super::{
     format::{ExportFormat, ExportOptions},
@@ -24,18 +24,15 @@ fn write(store: &Store, order: &ExportOrder) -> Result<String> {
     let format = ExportFormat::of(Path::new(&order.file))
         .ok_or_else(|| eyre!("the name has no known extension: end it with .csv, .json, .ndjson, .md or .html"))?;
     let target = OutputTarget::of(&file, store.path()).map_err(|reason| eyre!(reason))?;
-    let OutputTarget::File { path, folder } = target else { return Err(eyre!("it is a device; choose another name")) };
+    let OutputTarget::File { path, folder } = target else { bail!("it is a device; choose another name") };
     if path.exists() {
         return Err(already_exists());
     }
     let filter_text = "selection in the dashboard";
     let options = ExportOptions { format, filter_text, now: order.now, zone: order.zone };
-    let check_interruption = || {
-        if order.cancel_flag.is_cancelled() {
-            Err(eyre!("the dashboard was closed before the export was complete"))
-        } else {
-            Ok(())
-        }
+    let check_interruption = || match order.cancel_flag.is_cancelled() {
+        true => Err(eyre!("the dashboard was closed before the export was complete")),
+        false => Ok(()),
     };
     let reader = store.reader()?;
     let (partial, count) = partial_file::write(&folder, order.now, |out| {

@@ -19,7 +19,7 @@ use tempfile::SpooledTempFile;
 use super::{columns::RowData, format::ExportOptions};
 use crate::{
     domain::{
-        advice::{self, advise},
+        advice,
         chains,
         duration_stats::RouteKey,
         histogram::{Histogram, percentile},
@@ -40,7 +40,7 @@ const MAX_IN_MEMORY: usize = 8 << 20;
 /// The maximum number of bars in a chart.
 const MAX_BARS: usize = 10;
 /// The number of sections of a line of the timeline.
-const POINTS: i64 = 120;
+const POINTS: i32 = 120;
 /// The width and height of the timeline, without its texts.
 const TIMELINE_SIZE: (f64, f64) = (600.0, 140.0);
 /// The y coordinate of the timeline's lower edge.
@@ -261,7 +261,7 @@ impl<'a> ReportPage<'a> {
         self.totals.count(row);
         let RowData { tx, now, zone, .. } = *row;
         let (status, tone, urgency) = outcome(tx);
-        let advice::Advice { verdict, say, act, .. } = advise(tx, now, zone);
+        let advice::Advice { verdict, say, act, .. } = advice::advise(tx, now, zone);
         let submitted = tx.deadline().submitted;
         let settled = SettledDuration::of(tx);
         let duration = settled.map_or_else(|| tx.age(now), SettledDuration::time);
@@ -309,7 +309,7 @@ fn write(template: &impl Template, out: &mut dyn Write) -> io::Result<()> {
 }
 
 /// Returns the status in words, its colour class, and its rank in the order by status.
-fn outcome<R>(tx: &Transaction<R>) -> (String, &'static str, u8) {
+fn outcome(tx: &Transaction) -> (String, &'static str, u8) {
     let status = tx.state.status.as_ref();
     let tone = match status {
         Some(RouterStatus::PartialSuccess | RouterStatus::Unknown(_)) => "bad",
@@ -355,7 +355,7 @@ fn path(moments: &[DateTime<Utc>], from: DateTime<Utc>, to: DateTime<Utc>, all: 
     let whole = (to - from).num_milliseconds().max(1);
     let mut path = format!("M0 {BOTTOM}");
     for step in 0..=POINTS {
-        let moment = from + (to - from) * i32::try_from(step).unwrap_or_default() / i32::try_from(POINTS).unwrap_or(1);
+        let moment = from + (to - from) * step / POINTS;
         let count = moments.partition_point(|at| *at <= moment);
         let x = (moment - from).num_milliseconds() as f64 / whole as f64 * width;
         let y = BOTTOM - count as f64 / all.max(1) as f64 * height;
