@@ -312,14 +312,12 @@ pub(crate) fn event(
         _ => Map::new(),
     };
     own.remove("event");
-    let own_error = if tx.is_some() { own.remove("error") } else { None };
-    let mut transaction = tx.map(|(tx, alerts)| TransactionView::new(tx, alerts, now));
-    if let (Some(view), Some(error)) = (&mut transaction, own_error.as_ref().and_then(Value::as_str)) {
-        view.error = Some(error);
-    }
-    if let Some(view) = &mut transaction {
-        view.schema = None;
-    }
+    let own_error = tx.and_then(|_| own.remove("error"));
+    let transaction = tx.map(|(tx, alerts)| {
+        let view = TransactionView::new(tx, alerts, now);
+        let error = own_error.as_ref().and_then(Value::as_str).or(view.error);
+        TransactionView { error, schema: None, ..view }
+    });
     let profile = transaction.is_none().then_some(change.profile.as_str());
     let (event, at, schema) = (change.kind.name(), rfc3339(change.at), Schema::Event);
     serde_json::to_string(&EventView { event, at, profile, own, transaction, schema })
