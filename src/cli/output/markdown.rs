@@ -62,15 +62,12 @@ impl MarkdownRenderer<'_> {
         match event {
             Event::Start(tag) => self.start(tag),
             Event::End(tag) => self.end(tag),
-            Event::Text(text) if self.images == 0 => self.text.push_str(&text),
-            Event::Code(text) if self.images == 0 => self.text.push_str(&format!("`{text}`")),
-            Event::SoftBreak | Event::HardBreak if self.images == 0 => self.text.push(' '),
+            _ if self.images > 0 => {}
+            Event::Text(text) => self.text.push_str(&text),
+            Event::Code(text) => self.text.push_str(&format!("`{text}`")),
+            Event::SoftBreak | Event::HardBreak => self.text.push(' '),
             // The guides have none of these; comments are HTML.
-            Event::Text(_)
-            | Event::Code(_)
-            | Event::SoftBreak
-            | Event::HardBreak
-            | Event::Html(_)
+            Event::Html(_)
             | Event::InlineHtml(_)
             | Event::InlineMath(_)
             | Event::DisplayMath(_)
@@ -134,10 +131,11 @@ impl MarkdownRenderer<'_> {
             }
             TagEnd::TableCell => {
                 let cell = std::mem::take(&mut self.text);
-                // The first cell of a row stands out by itself.
-                let is_first = self.table.last().is_some_and(Vec::is_empty);
-                let cell = if is_first { cell.replace('`', "") } else { cell };
-                self.table.last_mut().into_iter().for_each(|row| row.push(cell.clone()));
+                if let Some(row) = self.table.last_mut() {
+                    // The first cell of a row stands out by itself.
+                    let cell = if row.is_empty() { cell.replace('`', "") } else { cell };
+                    row.push(cell);
+                }
             }
             TagEnd::Table => self.end_table(),
             _ => {}
@@ -182,8 +180,8 @@ impl MarkdownRenderer<'_> {
     fn end_table(&mut self) {
         let table = std::mem::take(&mut self.table);
         let Some((titles, rows)) = table.split_first() else { return };
-        let first_cells = || table.iter().filter_map(|row| row.first());
-        let widest = first_cells().map(|cell| width::display_width(cell)).max().unwrap_or(0);
+        let first_cells = table.iter().filter_map(|row| row.first());
+        let widest = first_cells.map(|cell| width::display_width(cell)).max().unwrap_or(0);
         let (on, off) = self.bold;
         if titles.len() == 2 && widest <= TERM_COLUMNS {
             let rest = " ".repeat(widest + 4);

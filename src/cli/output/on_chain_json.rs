@@ -10,7 +10,7 @@ use crate::domain::{
     span::rfc3339,
 };
 
-/// The chain's answer about a transfer.
+/// The answer of the source chain about a transfer.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct OnChainView<'a> {

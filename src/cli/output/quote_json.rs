@@ -19,6 +19,7 @@ use crate::{
     store::StoredQuote,
 };
 
+/// The result of a request for a quote.
 pub(crate) enum QuoteResult {
     /// The service answered this request, or, if `is_reused`, an earlier equal request.
     Answered { quote: Box<StoredQuote>, is_reused: bool },

@@ -24,8 +24,10 @@ macro_rules! schemas {
                 match self { $(Self::$kind => $printed_by,)* }
             }
 
-            fn file(self) -> &'static str {
-                match self { $(Self::$kind => include_str!(concat!("../../../assets/schemas/", $name, ".json")),)* }
+            fn parse_file(self) -> Result<Value, serde_json::Error> {
+                serde_json::from_str(match self {
+                    $(Self::$kind => include_str!(concat!("../../../assets/schemas/", $name, ".json")),)*
+                })
             }
         }
     };
@@ -57,10 +59,6 @@ impl Schema {
             fields.insert("$defs".to_owned(), definitions.take());
         }
         Ok(schema)
-    }
-
-    fn parse_file(self) -> Result<Value, serde_json::Error> {
-        serde_json::from_str(self.file())
     }
 }
 

@@ -36,6 +36,7 @@ impl<'a, const N: usize> TableWriter<'a, N> {
         }
     }
 
+    /// Adds a row. Writes it, unless it is one of the first rows, which decide how wide the columns are.
     pub(crate) fn push(&mut self, row: [String; N]) -> io::Result<()> {
         for (width, cell) in self.widths.iter_mut().zip(&row) {
             *width = cell.width().max(*width);

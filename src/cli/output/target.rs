@@ -1,6 +1,7 @@
 //! Resolves the name of an output: a file to create or replace, or a device to write to.
 //!
-//! The output must never be the store or one of the store's companion files, nor replace a daily backup with something else.
+//! The output must never be the store or one of the store's companion files, nor replace a daily backup with something
+//! else.
 
 use std::{
     fs, io,
@@ -11,7 +12,7 @@ use crate::process::files::folder_of;
 
 /// The maximum length of a chain of symbolic links. A longer chain counts as a loop.
 const MAX_LINKS: usize = 40;
-/// The beginnings of the endings that the store's companion files add to its name.
+/// What the names of the store's companion files begin with, after the store's name.
 const COMPANIONS: [&str; 15] = [
     "-wal",
     "-shm",
