@@ -26,11 +26,11 @@ const MAX_NAMED: usize = 3;
 /// One batch of changes, with the data that its sentences need.
 pub(super) struct ChangeBatch {
     /// The changes, in order.
-    pub(super) changes: Vec<Change>,
+    changes: Vec<Change>,
     /// The current state of the changed transactions.
-    pub(super) changed: BTreeMap<RowId, ListRow>,
+    changed: BTreeMap<RowId, ListRow>,
     /// The lines of the summary, after a resync.
-    pub(super) summary: Vec<String>,
+    summary: Vec<String>,
     /// Whether more changes are waiting.
     pub(super) has_more: bool,
 }
@@ -108,7 +108,8 @@ struct SentenceGroup {
 }
 
 impl ChangeBatch {
-    /// Returns the lines: first the changes of profiles, then the transactions by the time of their last change.
+    /// Returns the lines: the summary, then the changes of profiles, then the transactions by the time of their last
+    /// change.
     pub(super) fn lines(&self, setting: &DashboardSettings, now: DateTime<Utc>) -> Vec<String> {
         let mut lines = self.summary.clone();
         let of_profile = self.changes.iter().filter(|change| {
@@ -187,7 +188,8 @@ fn action(known: &[&Transaction], now: DateTime<Utc>, zone: FixedOffset) -> Stri
     }
 }
 
-/// Whether a change gets a line: not a poll, not an action of a person, and not a fault that an alert reports as well.
+/// Whether a change gets a line: not a poll, not a step of the route, not an action of a person, and not a failure that
+/// an alert reports as well.
 fn is_relevant(kind: &ChangeKind) -> bool {
     !kind.is_routine()
         && !matches!(kind, ChangeKind::Polled | ChangeKind::PollFailed { .. } | ChangeKind::StepAdded { .. })

@@ -131,10 +131,15 @@ fn print_lines(lines: &[String]) -> io::Result<()> {
     out.flush()
 }
 
+/// Prints a line that begins with the present time.
+fn print_with_time(line: &str, parts: &PlainInputs) -> io::Result<()> {
+    print_lines(&[changes::with_time(parts.clock.now().wall, &parts.setting, line)])
+}
+
 /// Prints changes, each once.
 struct ChangePrinter {
     feed: FeedReader,
-    /// What keeps answers from being stored.
+    /// The last printed fault of the store, while it lasts.
     fault: Option<StoreFault>,
     /// The last printed error of the store.
     last_error: Option<String>,
@@ -150,19 +155,16 @@ impl ChangePrinter {
         loop {
             let (feed, setting, now) = (self.feed.clone(), parts.setting.clone(), parts.clock.now().wall);
             let batch = spawn_blocking(move || ChangeBatch::read(&feed, &setting, now)).await??;
-            let more = batch.has_more;
             print_lines(&batch.lines(&parts.setting, parts.clock.now().wall))?;
-            if !more {
+            if !batch.has_more {
                 break;
             }
         }
         let fault = parts.store.fault();
-        if let Some(fault) = fault.as_ref().filter(|fault| self.fault.as_ref() != Some(*fault)) {
-            print_lines(&[changes::with_time(
-                parts.clock.now().wall,
-                &parts.setting,
-                &text::clean(&fault.to_string()),
-            )])?;
+        if let Some(fault) = &fault
+            && self.fault.as_ref() != Some(fault)
+        {
+            print_with_time(&text::clean(&fault.to_string()), parts)?;
         }
         self.fault = fault;
         Ok(())
@@ -179,7 +181,7 @@ impl ChangePrinter {
             Err(report) if report.is::<StoreError>() => {
                 let error = text::clean(&report.to_string());
                 if self.last_error.as_ref() != Some(&error) {
-                    print_lines(&[changes::with_time(parts.clock.now().wall, &parts.setting, &error)])?;
+                    print_with_time(&error, parts)?;
                 }
                 self.last_error = Some(error);
                 Ok(None)

@@ -106,7 +106,7 @@ impl TypedCommand {
 }
 
 impl PlainInputs {
-    /// Runs a typed command and prints its output.
+    /// Runs a typed command and prints its output. `Summary` and `Quit` are the caller's task.
     pub(super) fn run(&self, command: &TypedCommand, now: Now) -> Result<Exit> {
         let mut out = io::BufWriter::new(io::stdout().lock());
         let cx = &mut Context {
