@@ -69,6 +69,11 @@ pub(crate) struct DashboardArgs {
     pub metrics: Option<SocketAddr>,
 }
 
+/// Whether standard input and standard output are a terminal, as a screen needs.
+pub(crate) fn has_terminal() -> bool {
+    io::stdout().is_terminal() && io::stdin().is_terminal()
+}
+
 /// Whether the terminal can't place text on the screen.
 pub(crate) fn is_terminal_dumb() -> bool {
     std::env::var_os("TERM").is_some_and(|term| term == "dumb")
@@ -80,14 +85,12 @@ pub(crate) fn dashboard(args: &DashboardArgs, forces_plain: bool, settings: &Set
     let team = TeamAccess::of(settings, team_store::DASHBOARD_RANK)?;
     // The flag `--plain` also works in a pipe. A permanently set variable doesn't: it must not keep a script waiting.
     let is_plain = forces_plain || settings.is_plain && io::stdout().is_terminal();
-    let no_screen = if is_plain {
-        None
-    } else if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
-        Some("no terminal: printing the list. To poll without a terminal, use `hoptop watch`")
-    } else if is_terminal_dumb() {
-        Some("TERM=dumb can't show the dashboard: printing the list. To poll and print changes, use `hoptop --plain`")
-    } else {
-        None
+    let no_screen = match (is_plain, has_terminal(), is_terminal_dumb()) {
+        (true, ..) | (false, true, false) => None,
+        (false, false, _) => Some("no terminal: printing the list. To poll without a terminal, use `hoptop watch`"),
+        (false, true, true) => Some(
+            "TERM=dumb can't show the dashboard: printing the list. To poll and print changes, use `hoptop --plain`",
+        ),
     };
     if let Some(reason) = no_screen {
         print_line(reason);

@@ -5,7 +5,6 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    io::{self, IsTerminal},
     net::{Ipv4Addr, SocketAddr},
     sync::{Arc, Mutex},
 };
@@ -40,8 +39,9 @@ use crate::{
 
 /// The limit of the demo's integrator ID, in requests per second.
 const RPS: f64 = 10.0;
+/// The only profile of the demo.
 const PROFILE: &str = "demo";
-/// The requests per second that the simulated nodes get together.
+/// The limit of all simulated nodes together, in requests per second: they share a host.
 const NODE_RPS: f64 = 20.0;
 
 /// The text below the options in the help.
@@ -77,7 +77,7 @@ fn parse_speed(text: &str) -> Result<f64, String> {
 pub(crate) fn demo(args: &DemoArgs, flags: &CommandLineSettings) -> Result<Exit> {
     let environment = Environment::process();
     let is_plain = flags.is_plain || environment.is_on("ACCESSIBLE");
-    if !is_plain && (!io::stdout().is_terminal() || !io::stdin().is_terminal()) {
+    if !is_plain && !dashboard::has_terminal() {
         bail!("the demo needs a terminal; without one, use `hoptop simulate` and `hoptop watch`");
     }
     if !is_plain && dashboard::is_terminal_dumb() {

@@ -7,10 +7,7 @@ mod finding;
 mod probe;
 mod team;
 
-use std::{
-    io::{self, IsTerminal},
-    path::Path,
-};
+use std::path::Path;
 
 use chrono::{DateTime, TimeDelta};
 use clap::Args;
@@ -453,7 +450,7 @@ fn missing_program(setting: &str, command: &[String]) -> Option<String> {
 
 fn check_terminal(settings: &Settings) -> Diagnosis {
     let clipboard = settings.clipboard.as_deref().and_then(|command| missing_program("clipboard", command));
-    let has_terminal = io::stdout().is_terminal() && io::stdin().is_terminal();
+    let has_terminal = dashboard::has_terminal();
     let term = std::env::var("TERM").unwrap_or_default();
     let lacks_screen = has_terminal && dashboard::is_terminal_dumb();
     let dumb = lacks_screen.then(|| format!("TERM is `{term}`: the dashboard prints the list instead"));
