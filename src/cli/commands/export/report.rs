@@ -19,8 +19,7 @@ use tempfile::SpooledTempFile;
 use super::{columns::RowData, format::ExportOptions};
 use crate::{
     domain::{
-        advice,
-        chains,
+        advice, chains,
         duration_stats::RouteKey,
         histogram::{Histogram, percentile},
         ids::ChainId,
