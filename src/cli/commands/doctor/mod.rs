@@ -70,11 +70,11 @@ pub(crate) struct DoctorArgs {
     pub json: bool,
 }
 
-/// The checks that say nothing while the store can't be opened.
+/// The names of the checks whose result means nothing while the store can't be opened.
 const CHECKS_OF_STORE: [&str; 5] = ["disk", "backup", "poller", "budget", "clock"];
 
 /// Connects to an endpoint; returns a sentence on the result.
-pub(crate) type Connect = fn(&Endpoint) -> std::result::Result<String, String>;
+pub(crate) type Connect = fn(&Endpoint) -> Result<String, String>;
 
 /// The errors of opening the settings or the store. After an error, the checks use default settings or a temporary
 /// store.
@@ -113,13 +113,11 @@ pub(crate) fn doctor(
     let tracked = reader.listing(&Filter::everything(), cx.now.wall).count()?;
     let AlertCounts { firing, handled } = AlertCounts::sum(&reader.alerts_by_rule(None, cx.now.wall)?);
     let alerts = firing.iter().sum::<u64>() + handled;
-    findings.push((
-        "store",
-        match &opening_errors.store {
-            Some(reason) => Diagnosis::Error(reason.clone()),
-            None => check_store(tracked, alerts, args.repair, cx)?,
-        },
-    ));
+    let store = match &opening_errors.store {
+        Some(reason) => Diagnosis::Error(reason.clone()),
+        None => check_store(tracked, alerts, args.repair, cx)?,
+    };
+    findings.push(("store", store));
     if let Some(team) = team {
         findings.extend(team::checks(team, &reader)?);
     }
@@ -128,36 +126,31 @@ pub(crate) fn doctor(
     let budget = BudgetStatus::read(&reader, settings.rps, cx)?;
     let [need, polling] = budget.lines();
     // The budget has a line of its own.
-    let is_good = PollingVerdict { is_short: false, ..budget.polling.verdict(cx.now.wall) }.is_good();
-    let has_full_rate = budget.poller().is_some_and(|report| report.share >= 1.0);
-    findings
-        .push(("poller", if is_good && has_full_rate { Diagnosis::Ok(polling) } else { Diagnosis::Warning(polling) }));
+    let is_good = PollingVerdict { is_short: false, ..budget.polling.verdict(cx.now.wall) }.is_good()
+        && budget.poller().is_some_and(|report| report.share >= 1.0);
+    findings.push(("poller", if is_good { Diagnosis::Ok(polling) } else { Diagnosis::Warning(polling) }));
     let folder = &settings.state_dir;
     let is_lost = fingerprint.as_ref().is_some_and(|fingerprint| budget::is_lost(folder, fingerprint));
     let ledger = fingerprint.and_then(|fingerprint| budget::read_for_display(folder, &fingerprint));
-    findings.push((
-        "ledger",
-        match is_state_usable {
-            true if is_lost => {
-                Diagnosis::Warning("its file was altered, or is of another version; it is made again".into())
-            }
-            true => check_ledger(ledger.as_ref(), settings.rps, cx),
-            false => Diagnosis::Warning("not checked, because the state folder can't be used".into()),
-        },
-    ));
+    let ledger = match is_state_usable {
+        true if is_lost => {
+            Diagnosis::Warning("its file was altered, or is of another version; it is made again".into())
+        }
+        true => check_ledger(ledger.as_ref(), settings.rps, cx),
+        false => Diagnosis::Warning("not checked, because the state folder can't be used".into()),
+    };
+    findings.push(("ledger", ledger));
     findings
         .push(("budget", if budget.need.is_always_short() { Diagnosis::Warning(need) } else { Diagnosis::Ok(need) }));
     let ahead = reader.newest_answer()?.filter(|at| *at > cx.now.wall);
-    findings.push((
-        "clock",
-        match ahead {
-            Some(at) => {
-                let ahead = span::long(span::between(cx.now.wall, at));
-                Diagnosis::Warning(format!("the last answer is {ahead} ahead of this clock; was the clock set back?"))
-            }
-            None => Diagnosis::Ok(format!("{}", cx.now.wall.with_timezone(&cx.zone).format("%Y-%m-%d %H:%M:%S %:z"))),
-        },
-    ));
+    let clock = match ahead {
+        Some(at) => {
+            let ahead = span::long(span::between(cx.now.wall, at));
+            Diagnosis::Warning(format!("the last answer is {ahead} ahead of this clock; was the clock set back?"))
+        }
+        None => Diagnosis::Ok(cx.now.wall.with_timezone(&cx.zone).format("%Y-%m-%d %H:%M:%S %:z").to_string()),
+    };
+    findings.push(("clock", clock));
     findings.push(("terminal", check_terminal(settings)));
     let base = settings.base_url.as_ref().and_then(|url| BaseUrl::parse(url).ok());
     let not_checked = || Diagnosis::Warning("not checked, because there is no valid base URL".into());
@@ -169,7 +162,7 @@ pub(crate) fn doctor(
     findings.extend(settings.beside.iter().map(|connection| ("beside", check_profile(connection, connect))));
     findings.push(("alerting", check_alerting(settings, &reader, connect)?));
     if opening_errors.store.is_some() {
-        // These checks looked at the temporary store.
+        // These checks have used the temporary store, which says nothing.
         for (_, diagnosis) in findings.iter_mut().filter(|(name, _)| CHECKS_OF_STORE.contains(name)) {
             *diagnosis = Diagnosis::Warning("not checked, because the store can't be opened".into());
         }
@@ -183,9 +176,6 @@ fn print_checksums(cx: &mut Context) -> Result<Exit> {
     }
     Ok(Exit::Success)
 }
-
-/// The command that sends a request to the service.
-const HOW_TO_ASK: &str = "`hoptop doctor --probe` sends one request";
 
 /// Names the config file, and checks the settings that only the dashboard reads.
 fn check_config(settings: &Settings, opening_errors: &OpeningErrors) -> Diagnosis {
@@ -209,7 +199,7 @@ fn check_config(settings: &Settings, opening_errors: &OpeningErrors) -> Diagnosi
     })
 }
 
-/// The most damaged values that are counted.
+/// The maximum number of damaged values that are counted.
 const MAX_DAMAGED: usize = 100;
 
 /// Counts the transactions and alerts of the store, and checks that every value is as it was written. With
@@ -246,6 +236,7 @@ fn check_store(transactions: u64, alerts: u64, should_repair: bool, cx: &Context
     })
 }
 
+/// Decodes a stored body. Returns `None` if it holds no status record.
 fn decode_record(params: &TransactionParams, body: &str) -> Option<StatusRecord> {
     let reply = HttpAnswer { status: 200, retry_after: None, body: body.as_bytes() };
     match interpret(&reply, params, DateTime::UNIX_EPOCH).outcome {
@@ -374,7 +365,9 @@ fn check_ledger(ledger: Option<&Ledger>, rps: f64, cx: &Context<'_>) -> Diagnosi
 fn check_service(base: &BaseUrl, connect: Connect) -> Diagnosis {
     let endpoint = Endpoint::of_url(base.url(), "the base URL");
     match endpoint.proxy() {
-        Some(proxy) => Diagnosis::Ok(format!("not checked, since requests go through the proxy {proxy}; {HOW_TO_ASK}")),
+        Some(proxy) => Diagnosis::Ok(format!(
+            "not checked, since requests go through the proxy {proxy}; `hoptop doctor --probe` sends one request"
+        )),
         None => connect(&endpoint).map_or_else(Diagnosis::Error, Diagnosis::Ok),
     }
 }
@@ -385,10 +378,9 @@ fn check_state(folder: &Path) -> Diagnosis {
     // A folder that doesn't exist is created in the first one that does.
     let existing = folder.ancestors().find(|path| path.exists()).unwrap_or(Path::new("."));
     if !existing.is_dir() {
-        let in_the_way = existing.display();
         let reason = match existing == folder {
             true => format!("{shown} is a file, not a folder"),
-            false => format!("{in_the_way} is a file, but the state folder is {shown}"),
+            false => format!("{} is a file, but the state folder is {shown}", existing.display()),
         };
         return Diagnosis::Error(format!("{reason}; move the file, {way_out}"));
     }
@@ -425,9 +417,8 @@ fn check_alerting(settings: &Settings, reader: &Reader, connect: Connect) -> Res
     if let Some(problem) = problem {
         return Ok(problem);
     }
-    if let [first, ..] =
-        notification::delivery_errors(&reader.notification_cursors(&settings.profile)?, &names).as_slice()
-    {
+    let errors = notification::delivery_errors(&reader.notification_cursors(&settings.profile)?, &names);
+    if let Some(first) = errors.first() {
         return Ok(Diagnosis::Warning(format!("the last notification failed: {first}")));
     }
     Ok(Diagnosis::Ok(match names.as_slice() {

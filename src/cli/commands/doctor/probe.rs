@@ -28,7 +28,7 @@ use crate::{
     },
 };
 
-/// Asks the node of each chain that the settings name for its chain.
+/// Asks each node that the settings name whether it is a node of its chain.
 pub(super) fn chains(settings: &Settings, cx: &Context<'_>) -> Result<Vec<(&'static str, Diagnosis)>> {
     let (runtime, reader) = (tokio_runtime::start()?, cx.store.reader()?);
     let mut findings = Vec::new();
@@ -63,7 +63,7 @@ pub(super) fn probe(settings: &Settings, team: Option<&TeamAccess>, cx: &mut Con
     }
     let client = match ServiceClient::checked(settings.polling()) {
         Ok(client) => client,
-        // The checks of the base URL and of the ID name the reason.
+        // The `base url` and `id` checks name the reason.
         Err(_) => return Ok(Diagnosis::Error("not sent: the base URL or the ID is not usable".into())),
     };
     let hash = format!("0x{:064x}", 1);
@@ -96,11 +96,11 @@ pub(super) fn probe(settings: &Settings, team: Option<&TeamAccess>, cx: &mut Con
         (_, Some(429)) => {
             Diagnosis::Warning("the service throttles (HTTP 429); the ID allows fewer requests than --rps".into())
         }
-        // The service answers in JSON: this is another server's page, or another path's.
+        // The service answers in JSON, so this page comes from another server or another path.
         (_, Some(404)) if let Some(page) = answer.and_then(|observation| describe_html(observation.body.as_deref()?)) => {
             Diagnosis::Warning(format!("one request: HTTP 404 with {page}; check the base URL"))
         }
-        // No transaction has the probe's hash, so that the service doesn't find it or rejects it.
+        // No transaction has the probe's hash, so the service doesn't find it, or rejects the parameters.
         (_, Some(status)) if matches!(failure, None | Some(RequestFailure::Rejected(_))) => {
             Diagnosis::Ok(format!("one request: HTTP {status}, the ID is accepted"))
         }
@@ -110,7 +110,7 @@ pub(super) fn probe(settings: &Settings, team: Option<&TeamAccess>, cx: &mut Con
                 (Some(status), None) => format!("HTTP {status}; check the base URL"),
                 (None, None) => one_shot_poll::no_answer_reason(store, &settings.profile, cx.now.wall)?,
             };
-            // The check of the service says what to do about one that isn't reached.
+            // The `service` check says what to do if the service can't be reached.
             Diagnosis::Error(format!("no usable answer: {reason}"))
         }
     })

@@ -18,11 +18,11 @@ use crate::{
         team_store::{self, TeamAccess},
         tokio_runtime,
     },
-    store::{LEFT_OUT, Reader, Store, TableChecksum},
+    store::{LEFT_OUT, Reader, TableChecksum},
     team::{ServerFacts, TeamDatabase, TeamError},
 };
 
-/// The round trips whose median is shown.
+/// The number of round trips whose median is shown.
 const ROUND_TRIPS: usize = 5;
 
 /// Checks the team's store. Without a connection, returns the reason alone.
@@ -82,7 +82,7 @@ async fn check(team: &TeamAccess, reader: &Reader) -> Result<Vec<(&'static str, 
     };
     let mut findings = vec![
         ("team", Diagnosis::Ok(team_line)),
-        ("tls", check_tls(team.connector.address())),
+        ("tls", check_tls(address)),
         ("commits", check_durability(info.in_recovery, &facts)),
         ("versions", versions),
         ("replica", replica),
@@ -100,9 +100,6 @@ async fn check(team: &TeamAccess, reader: &Reader) -> Result<Vec<(&'static str, 
     }
     Ok(findings)
 }
-
-/// How often two replicas are opened until both have the same entries.
-const VERIFY_ATTEMPTS: usize = 1_000;
 
 /// Says whether this machine's connection is encrypted; behind a pooler the server can't know.
 fn check_tls(address: &TeamAddress) -> Diagnosis {
@@ -140,6 +137,9 @@ fn check_durability(in_recovery: bool, facts: &ServerFacts) -> Diagnosis {
     }
 }
 
+/// The maximum number of attempts to read two replicas that have the same entries.
+const VERIFY_ATTEMPTS: usize = 1_000;
+
 /// Compares this machine's replica with a new one, which the team's snapshot and log add up to.
 pub(super) fn verify_replica(team: Option<&TeamAccess>, cx: &mut Context<'_>) -> Result<Exit> {
     let access = team.ok_or_else(|| eyre!("this store is no replica; name the team's store with --store"))?;
@@ -159,7 +159,9 @@ pub(super) fn verify_replica(team: Option<&TeamAccess>, cx: &mut Context<'_>) ->
         };
         let Some((position, own, new)) = read()? else {
             // An entry came between the two reads.
-            [&cx.store, &other].map(Store::flush).into_iter().try_for_each(|flushed| flushed.wait().map(drop))?;
+            for flush in [cx.store.flush(), other.flush()] {
+                flush.wait()?;
+            }
             continue;
         };
         // The duration statistics may differ: they depend on the version that applied each entry.
