@@ -229,7 +229,8 @@ fn check_store(transactions: u64, alerts: u64, should_repair: bool, cx: &Context
         };
         return Ok(Diagnosis::Error(format!("{path}: {damage}{from_history}; {way_out}")));
     }
-    let contents = format!("{path}: {transactions} transactions, {alerts} alerts, intact{from_history}");
+    let (transactions, alerts) = (text::counted(transactions, "transaction"), text::counted(alerts, "alert"));
+    let contents = format!("{path}: {transactions}, {alerts}, intact{from_history}");
     Ok(match cx.store.fault() {
         Some(fault) => Diagnosis::Warning(format!("{contents}; {fault}")),
         None => Diagnosis::Ok(contents),

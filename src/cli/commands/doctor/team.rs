@@ -61,8 +61,9 @@ async fn check(team: &TeamAccess, reader: &Reader) -> Result<Vec<(&'static str, 
     let versions = match other_versions.as_slice() {
         [] => Diagnosis::Ok(format!("the team's processes ({}) all have this version", members.len())),
         others => Diagnosis::Warning(format!(
-            "{} processes of the team have other versions: {}",
+            "another version in {} of the team's {} processes: {}",
             others.len(),
+            members.len(),
             others.join(", ")
         )),
     };
@@ -132,7 +133,8 @@ fn check_durability(in_recovery: bool, facts: &ServerFacts) -> Diagnosis {
         (_, 0, _) => Diagnosis::Ok("on the server's disk; there is no standby".into()),
         (_, count, true) => Diagnosis::Ok(format!("on a standby too ({count} connected)")),
         (_, count, false) => Diagnosis::Warning(format!(
-            "{count} standbys follow asynchronously: a failover may lose the newest entries; each machine then goes back to a snapshot and reports what was lost"
+            "{} connected asynchronously: a failover may lose the newest entries; each machine then goes back to a snapshot and reports what was lost",
+            text::counted(count, "standby")
         )),
     }
 }
