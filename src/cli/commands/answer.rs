@@ -80,8 +80,7 @@ pub(crate) fn answer(args: &AnswerArgs, cx: &mut Context, templates: &ReplyTempl
         }
     };
     let Some(tx) = cx.find(&args.transaction)? else { return Ok(Exit::Error) };
-    let parked = tx.is_parked();
-    if tx.state.last_checked_at.is_none() && !parked {
+    if tx.state.last_checked_at.is_none() && !tx.is_parked() {
         writeln!(cx.err, "the service hasn't answered about this transaction yet; `hoptop check` polls it now")?;
     } else if tx.is_stopped() {
         writeln!(cx.err, "this transaction is no longer polled, so the reply may be old; `hoptop check` polls it now")?;

@@ -84,7 +84,7 @@ pub(crate) fn backup(args: &BackupArgs, cx: &mut Context) -> Result<Exit> {
     Ok(Exit::Success)
 }
 
-/// Makes the daily backup of the store at `path` if it is due, and prints the result. Only reads the store.
+/// Makes the daily backup of the store at `path` if it is due, and prints the result. Changes nothing in the store.
 pub(crate) fn daily(path: &Path) -> Result<Exit> {
     let signals = signals::FirstSignal::listen()?;
     let result = Store::backup_if_due(path, Clock::system().now().wall, &|| signals.exit().is_none());
@@ -103,13 +103,12 @@ pub(crate) fn daily(path: &Path) -> Result<Exit> {
 /// Makes the daily backup after a command, if it is due. A larger store is backed up in a separate process, so that the
 /// command doesn't wait.
 pub(crate) fn back_up_if_due(store: &Store) -> Result<()> {
+    if store.fault().is_some() {
+        return Ok(());
+    }
     let now = Clock::system().now().wall;
-    match store.fault() {
-        Some(_) => return Ok(()),
-        None if store::file_sizes(store.path()).0 <= MAX_INLINE_BYTES => {
-            return Ok(Store::backup_if_due(store.path(), now, &|| true).map(drop)?);
-        }
-        None => {}
+    if store::file_sizes(store.path()).0 <= MAX_INLINE_BYTES {
+        return Ok(Store::backup_if_due(store.path(), now, &|| true).map(drop)?);
     }
     match store.backup_due(now)? {
         BackupDue::No => return Ok(()),

@@ -42,8 +42,8 @@ Examples:
 
 Exit codes: 0 every transaction was answered, 1 only some transactions were answered, 2 a value of --from, --to or \
 --quote-id is invalid, 4 a transaction was rejected, settled in anything but success, or is settled and a later \
-answer contradicts that (alert `regressed`), 5 the service refuses the integrator ID, 6 no transaction was answered. With --chain: 0 succeeded or pending, 4 reverted, dropped, unknown or \
-sent on another chain, 6 no node answered.";
+answer contradicts that (alert `regressed`), 5 the service refuses the integrator ID, 6 no transaction was answered. \
+With --chain: 0 succeeded or pending, 4 reverted, dropped, unknown or sent on another chain, 6 no node answered.";
 
 /// The arguments of `hoptop check`.
 #[derive(Args, Clone, Debug)]
@@ -103,7 +103,7 @@ pub(crate) fn check(args: &CheckArgs, loaded: &LoadedSettings, cx: &mut Context)
         OneShotPoll { settings, store: &cx.store, team: team.as_ref(), timeout: MAX_WAIT.saturating_add(requests) };
     let ended = one_shot_poll.run(client, move |reader| {
         for row in &wanted {
-            if is_poll_pending(reader, *row)? {
+            if reader.header(*row)?.is_some_and(|tx| tx.poll_requested_at.is_some()) {
                 return Ok(false);
             }
         }
@@ -122,7 +122,7 @@ fn print_checked(rows: &[RowId], reader: &Reader, ended: OneShotOutcome, json: b
     let checked = rows.iter().filter_map(|row| CheckedTransaction::load(reader, *row).transpose());
     let checked: Vec<CheckedTransaction> = checked.collect::<Result<_, _>>()?;
     if json {
-        // What is printed is what the exit code is about: another process may poll meanwhile.
+        // Prints the transactions that decide the exit code: another process may poll them meanwhile.
         let mut list = JsonList::begin(cx.out);
         for CheckedTransaction { tx, .. } in &checked {
             let alerts = reader.alerts(AlertQuery::OfTransaction(tx.id))?;
@@ -136,12 +136,11 @@ fn print_checked(rows: &[RowId], reader: &Reader, ended: OneShotOutcome, json: b
         OneShotOutcome::Blocked(exit) => Some(exit),
         _ => None,
     };
-    let exit = exit_code(&checked, obstacle);
     if checked.iter().any(|checked| checked.result == CheckResult::NotPolled) {
         let reason = one_shot_poll::no_answer_reason(&cx.store, &cx.profile, cx.now.wall)?;
         writeln!(cx.err, "not every transaction was polled: {reason}")?;
     }
-    Ok(exit)
+    Ok(exit_code(&checked, obstacle))
 }
 
 /// Returns the rows of all named transactions, each once. If one can't be found, prints the reason and returns `None`.
@@ -161,10 +160,7 @@ fn find_rows(args: &CheckArgs, cx: &mut Context) -> Result<Option<Vec<RowId>>> {
     Ok(Some(rows))
 }
 
-fn is_poll_pending(reader: &Reader, row: RowId) -> Result<bool, StoreError> {
-    Ok(reader.header(row)?.is_some_and(|tx| tx.poll_requested_at.is_some()))
-}
-
+/// The result of the request for one transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CheckResult {
     /// A status record, or "not found".
@@ -181,6 +177,7 @@ enum CheckResult {
     NotPolled,
 }
 
+/// A transaction after its request.
 struct CheckedTransaction {
     tx: Transaction,
     result: CheckResult,
@@ -201,7 +198,8 @@ impl CheckedTransaction {
         Ok(Some(Self { tx, result }))
     }
 
-    /// Whether the transaction needs attention: rejected, or settled in anything but `success`, or in conflict since.
+    /// Whether the transaction was rejected, or settled in anything but `success`, or is settled and a later answer
+    /// contradicts that.
     fn needs_attention(&self) -> bool {
         let state = &self.tx.state;
         let is_success = state.status == Some(RouterStatus::Success) && state.conflict.is_none();

@@ -22,7 +22,7 @@ use crate::{
     store::ListRow,
 };
 
-/// Asks the chains about these transactions, and prints them.
+/// Asks the chains about these transactions, and prints the answers.
 ///
 /// # Errors
 /// If the settings name no node.
@@ -38,12 +38,11 @@ pub(super) fn check(rows: &[RowId], json: bool, settings: &Settings, cx: &mut Co
     let asked = ask_all(rows, &nodes, &clock, cx)?;
     cx.now = clock.now();
     print_all(&asked, json, cx)?;
-    let was_asked = |answer: &&OnChainState| !matches!(answer.source.verdict, ChainVerdict::CannotBeAsked(_));
-    let answers: Vec<&OnChainState> =
-        asked.iter().filter_map(|(_, answer)| answer.as_ref().ok()).filter(was_asked).collect();
-    Ok(match answers.len() {
+    let verdicts = asked.iter().filter_map(|(_, answer)| Some(&answer.as_ref().ok()?.source.verdict));
+    let verdicts: Vec<_> = verdicts.filter(|verdict| !matches!(verdict, ChainVerdict::CannotBeAsked(_))).collect();
+    Ok(match verdicts.len() {
         0 => Exit::Unreachable,
-        _ if !answers.iter().all(|answer| is_fine(&answer.source.verdict)) => Exit::NeedsAttention,
+        _ if !verdicts.iter().all(|verdict| is_fine(verdict)) => Exit::NeedsAttention,
         count if count < asked.len() => Exit::Error,
         _ => Exit::Success,
     })
