@@ -100,7 +100,7 @@ struct ReportTimeline {
 #[template(path = "head.html", config = "assets/report/askama.toml")]
 struct ReportHead {
     title: String,
-    of: String,
+    filter_sentence: String,
     as_of: String,
     version: &'static str,
     total: usize,
@@ -171,7 +171,7 @@ impl ReportTotals {
         self.durations.sort_unstable();
         ReportHead {
             title: text::counted(total, "transfer"),
-            of: if filter_text.is_empty() {
+            filter_sentence: if filter_text.is_empty() {
                 "All tracked transfers.".into()
             } else {
                 format!("Filter: {filter_text}.")
