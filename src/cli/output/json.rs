@@ -4,7 +4,7 @@
 //! out.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     io::{self, Write},
     time::Duration,
 };
@@ -217,9 +217,7 @@ fn last_error(tx: &Transaction) -> Option<&str> {
 
 /// Returns the names of the alerts' rules, the most urgent first, each once.
 fn rule_names(alerts: &[Alert]) -> Vec<&'static str> {
-    let mut rules: Vec<Rule> = alerts.iter().map(|alert| alert.rule).collect();
-    rules.sort_unstable();
-    rules.dedup();
+    let rules: BTreeSet<Rule> = alerts.iter().map(|alert| alert.rule).collect();
     rules.into_iter().map(Rule::name).collect()
 }
 
@@ -286,6 +284,7 @@ struct EventView<'a> {
     /// The profile; absent if the event has a transaction, which has its own `profile` field.
     #[serde(skip_serializing_if = "Option::is_none")]
     profile: Option<&'a str>,
+    /// The fields of this kind of event.
     #[serde(flatten)]
     own: Map<String, Value>,
     #[serde(flatten)]
