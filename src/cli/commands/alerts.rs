@@ -155,7 +155,7 @@ fn print_sentences(shown: &[Alert], reader: &Reader, cx: &mut Context) -> Result
     Ok(())
 }
 
-/// Returns the subject of the alert as text: a hash, or a profile.
+/// Returns the subject of the alert as text: the hash of its transaction, or its profile.
 fn subject_text(alert: &Alert, tx: Option<&TransactionHeader>) -> String {
     let hash = tx.map(|tx| tx.params.transaction_id.to_string());
     text::clean(&hash.unwrap_or_else(|| format!("profile {}", alert.profile)))

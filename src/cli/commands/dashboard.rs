@@ -184,7 +184,7 @@ pub(crate) async fn show(
     let ended = match ended {
         Err(RunError::Terminal(_)) if hang_up::is_input_hung_up() => Ok(Exit::HungUp),
         Err(error) => Err(error.into()),
-        // Without a stop a person has quit.
+        // Without a signal, hang-up or failure, a person has quit.
         Ok(stopped) => stopped.unwrap_or(Ok(Exit::Success)),
     };
     // From here only stored answers and sent alerts can delay the end.

@@ -41,7 +41,7 @@ pub(super) async fn show(parts: PlainInputs, clients: Vec<(ServiceClient, Poller
         true => None,
     };
     let exit = tokio::select! {
-        // A terminal that is gone ends the input, too.
+        // A closed terminal also ends the input.
         ended = run(parts) => ended.map(|()| if hang_up::is_any_stream_hung_up() { Exit::HungUp } else { Exit::Success }),
         exit = signal => Ok(exit),
         Some(fault) = OptionFuture::from(poller.as_mut().map(RunningPollers::wait_for_failure)) => return Err(fault),

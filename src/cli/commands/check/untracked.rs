@@ -44,7 +44,7 @@ pub(crate) fn check(args: &CheckArgs, loaded: &LoadedSettings, cx: &mut Context)
     log_file::start(&settings.state_dir, &settings.db, Clock::system())?;
     let one_shot_poll = OneShotPoll { settings, store: &cx.store, team: team.as_ref(), timeout: super::MAX_WAIT };
     let (ended, answer) = one_shot_poll.request_status(new.params.clone(), client)?;
-    // The answer is shown as the one of a store that tracks this transaction alone.
+    // A second temporary store tracks the transaction, so that its answer is shown like that of a tracked one.
     let (shown, _folder) = opening::open_temporary()?;
     let transaction = new.params.key(&cx.profile);
     let track = Operation::Track { profile: cx.profile.clone(), transactions: vec![new] };

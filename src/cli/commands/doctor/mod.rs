@@ -177,7 +177,7 @@ fn print_checksums(cx: &mut Context) -> Result<Exit> {
     Ok(Exit::Success)
 }
 
-/// Names the config file, and checks the settings that only the dashboard reads.
+/// Checks the config file, and the settings that only the dashboard or the nodes of chains need.
 fn check_config(settings: &Settings, opening_errors: &OpeningErrors) -> Diagnosis {
     if let Some(reason) = &opening_errors.config {
         return Diagnosis::Error(reason.clone());
@@ -285,7 +285,7 @@ fn check_backup(is_empty: bool, cx: &Context<'_>) -> Diagnosis {
     if cx.now.wall - newest.at > OLD { Diagnosis::Warning(line) } else { Diagnosis::Ok(line) }
 }
 
-/// Names the base URL, without an integrator ID that was pasted into it.
+/// Checks the base URL, and hides an integrator ID that was pasted into it.
 fn check_base_url(settings: &Settings, opening_errors: &OpeningErrors, id: Option<&IntegratorId>) -> Diagnosis {
     let redact = |text: String| match id {
         Some(id) => id.redact(text),

@@ -104,7 +104,7 @@ pub(crate) fn export(args: &ExportArgs, cx: &mut Context) -> Result<Exit> {
     }
 }
 
-/// Returns the beginning of an error message.
+/// Returns the first part of the error message about an output.
 fn cannot_write(name: &str) -> String {
     format!("{name} can't be written")
 }
