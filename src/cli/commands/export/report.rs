@@ -48,7 +48,7 @@ const BOTTOM: f64 = 150.0;
 /// The totals of all transfers. Holds a few bytes per transfer.
 #[derive(Default)]
 struct ReportTotals {
-    outcomes: BTreeMap<(u8, String), (&'static str, usize)>,
+    outcomes: BTreeMap<(u8, String), (&'static str, u64)>,
     attention: usize,
     submitted: Vec<DateTime<Utc>>,
     settled: Vec<DateTime<Utc>>,
@@ -66,26 +66,19 @@ pub(super) struct ReportPage<'a> {
     lines: BufWriter<SpooledTempFile>,
 }
 
-/// A bar that shows the share of transfers within their deadline, in hundredths.
-struct DeadlineBar {
-    name: String,
-    percent: String,
-    share: u64,
-}
-
 /// The transfers that settled within their deadline: all in a sentence, by route and by week.
 struct DeadlineChart {
     sentence: String,
-    routes: Vec<DeadlineBar>,
-    weeks: Vec<DeadlineBar>,
+    routes: Vec<ChartBar>,
+    weeks: Vec<ChartBar>,
 }
 
-/// A bar of a chart: its name, colour class and count, and its length in hundredths of the longest bar.
+/// A bar of a chart: its name, its colour class, its value for people, and its length in hundredths of the chart.
 struct ChartBar {
     name: String,
     tone: &'static str,
-    count: usize,
-    share: usize,
+    value: String,
+    share: u64,
 }
 
 struct ReportTimeline {
@@ -193,15 +186,15 @@ impl ReportTotals {
     }
 
     fn levels(&self) -> Option<DeadlineChart> {
-        let bar = |name: String, level: &ServiceLevel| {
-            Some(DeadlineBar { name, percent: level.percent()?, share: level.whole_percent()? })
+        let bar = |name: String, tone: &'static str, level: &ServiceLevel| {
+            Some(ChartBar { name, tone, value: level.percent()?, share: level.whole_percent()? })
         };
         let mut routes: Vec<_> = self.levels.by_route.iter().collect();
         // The routes with the most transfers first.
         routes.sort_by_key(|(_, level)| Reverse(level.met + level.missed));
-        let routes = routes.into_iter().filter_map(|(route, level)| bar(route_name(route), level));
+        let routes = routes.into_iter().filter_map(|(route, level)| bar(route_name(route), "good", level));
         let weeks = self.levels.by_week.iter().rev();
-        let weeks = weeks.filter_map(|(week, level)| bar(service_level::week_name(*week), level));
+        let weeks = weeks.filter_map(|(week, level)| bar(service_level::week_name(*week), "wait", level));
         Some(DeadlineChart {
             sentence: self.levels.total().sentence()?,
             routes: routes.take(MAX_BARS).collect(),
@@ -211,8 +204,7 @@ impl ReportTotals {
 
     fn durations(&self) -> Vec<ChartBar> {
         let buckets = Histogram::of(&self.durations).buckets(MAX_BARS);
-        let count = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
-        bars(buckets.iter().map(|bucket| (format!("from {}", bucket.label()), "wait", count(bucket.count))))
+        bars(buckets.iter().map(|bucket| (format!("from {}", bucket.label()), "wait", bucket.count)))
     }
 
     fn quantiles(&self) -> Option<String> {
@@ -336,15 +328,15 @@ fn links(tx: &Transaction) -> Vec<ReportLink<'_>> {
 }
 
 /// Returns the bars of these names, colour classes and counts.
-fn bars(counts: impl Iterator<Item = (String, &'static str, usize)>) -> Vec<ChartBar> {
+fn bars(counts: impl Iterator<Item = (String, &'static str, u64)>) -> Vec<ChartBar> {
     let counts: Vec<_> = counts.collect();
     let most = counts.iter().map(|(.., count)| *count).max().unwrap_or_default();
-    let bar = |(name, tone, count)| ChartBar { name, tone, count, share: share(count, most) };
+    let bar = |(name, tone, count)| ChartBar { name, tone, share: share(count, most), value: count.to_string() };
     counts.into_iter().map(bar).collect()
 }
 
 /// Returns the length of a bar in hundredths of the longest bar; at least 1 unless the count is 0.
-fn share(count: usize, most: usize) -> usize {
+fn share(count: u64, most: u64) -> u64 {
     if count == 0 { 0 } else { (count * 100 / most.max(1)).max(1) }
 }
 
