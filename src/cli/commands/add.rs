@@ -112,15 +112,14 @@ fn values<'a>(args: &'a AddArgs, labels: &'a str) -> Vec<(Field, &'a str)> {
         (Field::Note, &args.note),
     ];
     let given = optional.into_iter().filter_map(|(field, value)| Some((field, value.as_deref()?)));
-    let mut values = vec![
+    let required = [
         (Field::TransactionId, args.transaction.as_str()),
         (Field::FromChainId, &args.from),
         (Field::ToChainId, &args.to),
         (Field::QuoteId, &args.quote_id),
         (Field::Labels, labels),
     ];
-    values.extend(given);
-    values
+    required.into_iter().chain(given).collect()
 }
 
 /// Reads one transaction, and prints warnings about it. If it can't be read, prints the options that are wrong.

@@ -445,7 +445,7 @@ fn check_terminal(settings: &Settings) -> Diagnosis {
     let has_terminal = dashboard::has_terminal();
     let term = std::env::var("TERM").unwrap_or_default();
     let lacks_screen = has_terminal && dashboard::is_terminal_dumb();
-    let dumb = lacks_screen.then(|| format!("TERM is `{term}`: the dashboard prints the list instead"));
+    let dumb = lacks_screen.then(|| "TERM is `dumb`: the dashboard prints the list instead".to_owned());
     let warnings: Vec<String> = dumb.into_iter().chain(clipboard).collect();
     match (warnings.is_empty(), has_terminal) {
         (false, _) => Diagnosis::Warning(warnings.join("; ")),

@@ -18,25 +18,25 @@ const PREFIX: &str = ".hoptop-export-";
 /// The minimum age of a file to remove. A younger file may not be locked yet.
 const MIN_AGE: TimeDelta = TimeDelta::minutes(1);
 
-/// Lets `write` write a partial file in the folder. Returns the file, which is then on the disk, and the result of
-/// `write`.
-pub(super) fn write<T>(
+/// Lets `write` write a partial file in the folder. Returns the file, which is then on the disk, and the number of
+/// written transactions.
+pub(super) fn write(
     folder: &Path,
     now: DateTime<Utc>,
-    write: impl FnOnce(&mut dyn Write) -> Result<T>,
-) -> Result<(NamedTempFile, T)> {
+    write: impl FnOnce(&mut dyn Write) -> Result<usize>,
+) -> Result<(NamedTempFile, usize)> {
     let partial = create(folder, now).map_err(|error| error_reason(&error))?;
-    let written = write_buffered(partial.as_file(), write)?;
+    let count = write_buffered(partial.as_file(), write)?;
     partial.as_file().sync_all()?;
-    Ok((partial, written))
+    Ok((partial, count))
 }
 
 /// Lets `write` write to a file through a buffer.
-pub(super) fn write_buffered<T>(file: &File, write: impl FnOnce(&mut dyn Write) -> Result<T>) -> Result<T> {
+pub(super) fn write_buffered(file: &File, write: impl FnOnce(&mut dyn Write) -> Result<usize>) -> Result<usize> {
     let mut out = BufWriter::new(file);
-    let written = write(&mut out)?;
+    let count = write(&mut out)?;
     out.flush()?;
-    Ok(written)
+    Ok(count)
 }
 
 /// Returns the reason why a file can't be created, and the way out.
