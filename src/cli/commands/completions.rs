@@ -5,10 +5,7 @@
 use std::io::Write;
 
 use clap::Args;
-use clap_complete::{
-    Shell,
-    env::{EnvCompleter, Shells},
-};
+use clap_complete::{Shell, env::Shells};
 use color_eyre::eyre::{Result, eyre};
 
 use crate::{cli::completers::VARIABLE, runtime::exit::Exit};
@@ -39,8 +36,7 @@ pub(crate) struct CompletionsArgs {
 pub(crate) fn completions(args: &CompletionsArgs, out: &mut dyn Write) -> Result<Exit> {
     let name = args.shell.to_string();
     let shells = Shells::builtins();
-    let shell: &dyn EnvCompleter =
-        shells.completer(&name).ok_or_else(|| eyre!("hoptop has no completion script for {name}"))?;
+    let shell = shells.completer(&name).ok_or_else(|| eyre!("hoptop has no completion script for {name}"))?;
     shell.write_registration(VARIABLE, "hoptop", "hoptop", "hoptop", out)?;
     if args.shell == Shell::Zsh {
         // A script in a folder of `fpath` is loaded by the first completion, which must be answered too.

@@ -133,12 +133,9 @@ pub(crate) fn dashboard(args: &DashboardArgs, forces_plain: bool, settings: &Set
         let sources = MetricsSources { store: &store, profiles, requests, posts: posts.clone() };
         let _metrics = Metrics::serve(args.metrics, sources, &clock).await?;
         let started_notifiers = notifiers::start(&channels, settings, &store, &clock, &posts).await?;
-        let system = System::process(
-            settings.clipboard.clone(),
-            settings.has_mouse,
-            settings.alerting.notify,
-            settings.alerting.has_bell,
-        );
+        let alerting = &settings.alerting;
+        let system =
+            System::process(settings.clipboard.clone(), settings.has_mouse, alerting.notify, alerting.has_bell);
         let view_state_path = Some(settings.state_dir.join("view.json"));
         let parts = DashboardInputs { store, clock, setting, theme, system, export: to_new_file, view_state_path, log };
         let ended = show(parts, clients, is_plain, settings.rps).await;
@@ -210,8 +207,7 @@ fn start_pollers(
             () = clock.sleep_until(until) => {}
         }
     };
-    let (store, clock) = (parts.store.clone(), parts.clock.clone());
-    RunningPollers::start_after(clients, start_signal, suspension, store, clock)
+    RunningPollers::start_after(clients, start_signal, suspension, parts.store.clone(), parts.clock.clone())
 }
 
 /// Stops the poller and waits for pending requests; after a hang-up of the terminal only for a moment.

@@ -106,7 +106,7 @@ pub(crate) fn doctor(
     let found_id = settings.integrator_id();
     let known_id = found_id.as_ref().ok().map(|(id, _)| id);
     let base_url = check_base_url(settings, opening_errors, known_id);
-    let (id, fingerprint) = check_id(settings, &found_id);
+    let id = check_id(settings, &found_id);
     let mut findings =
         vec![("config", check_config(settings, opening_errors)), ("state", state), ("base url", base_url), ("id", id)];
     let reader = cx.store.reader()?;
@@ -129,6 +129,8 @@ pub(crate) fn doctor(
     let is_good = PollingVerdict { is_short: false, ..budget.polling.verdict(cx.now.wall) }.is_good()
         && budget.poller().is_some_and(|report| report.share >= 1.0);
     findings.push(("poller", if is_good { Diagnosis::Ok(polling) } else { Diagnosis::Warning(polling) }));
+    let base = settings.base_url.as_ref().and_then(|url| BaseUrl::parse(url).ok());
+    let fingerprint = known_id.zip(base.as_ref()).map(|(id, base)| id.fingerprint(&base.budget_name()));
     let folder = &settings.state_dir;
     let is_lost = fingerprint.as_ref().is_some_and(|fingerprint| budget::is_lost(folder, fingerprint));
     let ledger = fingerprint.and_then(|fingerprint| budget::read_for_display(folder, &fingerprint));
@@ -152,7 +154,6 @@ pub(crate) fn doctor(
     };
     findings.push(("clock", clock));
     findings.push(("terminal", check_terminal(settings)));
-    let base = settings.base_url.as_ref().and_then(|url| BaseUrl::parse(url).ok());
     let not_checked = || Diagnosis::Warning("not checked, because there is no valid base URL".into());
     findings.push(("service", base.map_or_else(not_checked, |base| check_service(&base, connect))));
     if args.probe {
@@ -303,24 +304,18 @@ fn check_base_url(settings: &Settings, opening_errors: &OpeningErrors, id: Optio
     }
 }
 
-/// Checks the integrator ID, and returns the fingerprint that names its budget.
-fn check_id(
-    settings: &Settings,
-    found: &Result<(IntegratorId, Option<String>), ConfigError>,
-) -> (Diagnosis, Option<String>) {
+/// Checks the integrator ID.
+fn check_id(settings: &Settings, found: &Result<(IntegratorId, Option<String>), ConfigError>) -> Diagnosis {
     match found {
         Ok((id, warning)) => {
             let source = settings.id_source().unwrap_or_default();
-            let base = settings.base_url.as_ref().and_then(|url| BaseUrl::parse(url).ok());
-            let fingerprint = base.map(|base| id.fingerprint(&base.budget_name()));
             let id = format!("{} from {source}, {} requests/s", id.last4(), settings.rps);
-            let diagnosis = match warning {
+            match warning {
                 None => Diagnosis::Ok(id),
                 Some(warning) => Diagnosis::Warning(format!("{id}; {warning}")),
-            };
-            (diagnosis, fingerprint)
+            }
         }
-        Err(error) => (Diagnosis::Error(error.to_string()), None),
+        Err(error) => Diagnosis::Error(error.to_string()),
     }
 }
 
@@ -486,6 +481,12 @@ mod tests {
         (out, exit.unwrap())
     }
 
+    /// Returns the fingerprint that names the budget of these settings.
+    fn fingerprint(settings: &Settings) -> String {
+        let (id, _) = settings.integrator_id().unwrap();
+        id.fingerprint(&BaseUrl::parse("https://api.example").unwrap().budget_name())
+    }
+
     const ALL: [(&str, &str); 2] = [("HOPTOP_BASE_URL", "https://api.example"), ("HOPTOP_INTEGRATOR_ID", CANARY)];
 
     #[test]
@@ -571,7 +572,7 @@ mod tests {
     fn requests_of_other_processes_are_reported() {
         let mut fixture = CommandFixture::new();
         let settings = settings(&fixture, &ALL);
-        let fingerprint = check_id(&settings, &settings.integrator_id()).1.unwrap();
+        let fingerprint = fingerprint(&settings);
         let now = crate::clock::Now { mono: crate::clock::MonotonicTime::default(), wall: DateTime::UNIX_EPOCH };
         let mut other = Shared::shared(&fixture.folder.path().join("state"), &fingerprint, 1.0, now).unwrap();
         let ticket = other.take(now.mono + std::time::Duration::from_secs(1)).unwrap();
@@ -589,7 +590,7 @@ mod tests {
     fn limit_of_another_process_is_reported() {
         let mut fixture = CommandFixture::new();
         let settings = settings(&fixture, &ALL);
-        let fingerprint = check_id(&settings, &settings.integrator_id()).1.unwrap();
+        let fingerprint = fingerprint(&settings);
         let now = crate::clock::Now { mono: crate::clock::MonotonicTime::default(), wall: DateTime::UNIX_EPOCH };
         let _other = Shared::shared(&fixture.folder.path().join("state"), &fingerprint, 8.0, now).unwrap();
         let (out, _) = run(&mut fixture, &ALL);
