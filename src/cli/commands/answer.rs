@@ -65,19 +65,17 @@ pub(crate) enum ReplyFormatOption {
 
 /// Prints the reply. Warns on standard error if there is no answer yet, or if the last answer may be old.
 pub(crate) fn answer(args: &AnswerArgs, cx: &mut Context, templates: &ReplyTemplates) -> Result<Exit> {
-    let audience = match (args.reader, args.format, cx.is_in_words) {
-        (ReplyReader::Customer | ReplyReader::Provider, Some(ReplyFormatOption::Markdown), _) => {
+    let audience = match (args.reader, args.format) {
+        (ReplyReader::Customer | ReplyReader::Provider, Some(ReplyFormatOption::Markdown)) => {
             writeln!(cx.err, "only the reply for the team has Markdown; leave out --format, or use --for team")?;
             return Ok(Exit::Usage);
         }
-        (ReplyReader::Customer, ..) => Audience::Customer,
-        (ReplyReader::Provider, ..) => Audience::Provider,
-        (ReplyReader::Team, Some(ReplyFormatOption::Markdown), _) | (ReplyReader::Team, None, false) => {
-            Audience::Team(ReplyFormat::Markdown)
-        }
-        (ReplyReader::Team, Some(ReplyFormatOption::Text), _) | (ReplyReader::Team, None, true) => {
-            Audience::Team(ReplyFormat::Text)
-        }
+        (ReplyReader::Customer, _) => Audience::Customer,
+        (ReplyReader::Provider, _) => Audience::Provider,
+        (ReplyReader::Team, Some(ReplyFormatOption::Markdown)) => Audience::Team(ReplyFormat::Markdown),
+        (ReplyReader::Team, Some(ReplyFormatOption::Text)) => Audience::Team(ReplyFormat::Text),
+        (ReplyReader::Team, None) if cx.is_in_words => Audience::Team(ReplyFormat::Text),
+        (ReplyReader::Team, None) => Audience::Team(ReplyFormat::Markdown),
     };
     let Some(tx) = cx.find(&args.transaction)? else { return Ok(Exit::Error) };
     if tx.state.last_checked_at.is_none() && !tx.is_parked() {
