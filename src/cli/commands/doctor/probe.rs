@@ -38,10 +38,9 @@ pub(super) fn chains(settings: &Settings, cx: &Context<'_>) -> Result<Vec<(&'sta
         let checked = match chain_nodes::read(reference) {
             Err(error) => Err(error.to_string()),
             Ok(setting) => {
-                let is_of_service = setting.url.is_none();
+                let from = if setting.url.is_none() { ", the first of the service's list" } else { "" };
                 let nodes = ChainNodes::new(vec![setting], Timeouts::default(), Clock::system());
                 load_service_urls(&reader, &nodes, &settings.profile)?;
-                let from = if is_of_service { ", the first of the service's list" } else { "" };
                 runtime
                     .block_on(nodes.check(&chain))
                     .map(|host| format!("{name}: {host}{from}, is a node of this chain"))

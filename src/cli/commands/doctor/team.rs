@@ -70,11 +70,9 @@ async fn check(team: &TeamAccess, reader: &Reader) -> Result<Vec<(&'static str, 
     let replica = match reader.replica_position(info.team) {
         Err(error) => Diagnosis::Error(error.to_string()),
         Ok(position) => match head.saturating_sub(position.seq) {
-            0 if reader.replica().is_ok_and(|replica| replica.is_some_and(|replica| replica.lacks_bodies)) => {
-                Diagnosis::Ok(format!(
-                    "has everything but the bodies of answers, through entry {head}; it is light, so this machine makes no snapshots"
-                ))
-            }
+            0 if matches!(reader.replica(), Ok(Some(replica)) if replica.lacks_bodies) => Diagnosis::Ok(format!(
+                "has everything but the bodies of answers, through entry {head}; it is light, so this machine makes no snapshots"
+            )),
             0 => Diagnosis::Ok(format!("has everything, through entry {head}")),
             behind => {
                 Diagnosis::Warning(format!("lacks {behind} of {head} entries; a running hoptop catches up by itself"))
