@@ -43,7 +43,8 @@ Examples:
 Exit codes: 0 every transaction was answered, 1 only some transactions were answered, 2 a value of --from, --to or \
 --quote-id is invalid, 4 a transaction was rejected, settled in anything but success, or is settled and a later \
 answer contradicts that (alert `regressed`), 5 the service refuses the integrator ID, 6 no transaction was answered. \
-With --chain: 0 succeeded or pending, 4 reverted, dropped, unknown or sent on another chain, 6 no node answered.";
+With --chain: 0 succeeded or pending, 1 only some transactions were answered, 4 reverted, dropped, unknown or sent on \
+another chain, 6 no node answered.";
 
 /// The arguments of `hoptop check`.
 #[derive(Args, Clone, Debug)]
