@@ -270,7 +270,11 @@ impl Model {
     pub fn view_state_to_save(&self) -> ViewState {
         let mut view_state = self.view_state.clone();
         view_state.save_tab(self.list.tab, &self.list.filter_text, &self.list.columns);
-        self.without_temporary_view(view_state)
+        // A temporary view is not saved: the view and the filters before it are.
+        if let Some(TemporaryView { previous, .. }) = &self.temporary_view {
+            (view_state.view, view_state.filters) = (previous.view, previous.filters.clone());
+        }
+        view_state
     }
 
     /// Whether a command is being typed or chosen, which is about the selected transaction.
@@ -531,16 +535,6 @@ impl Model {
         self.restore_view(previous.tab());
         (self.list.selected, self.list.pending_selection) = (selected, selected);
         true
-    }
-
-    /// Replaces view and filters by those before the temporary view, because a temporary view is not saved.
-    fn without_temporary_view(&self, view_state: ViewState) -> ViewState {
-        match &self.temporary_view {
-            Some(TemporaryView { previous: ViewState { view, filters, .. }, .. }) => {
-                ViewState { view: *view, filters: filters.clone(), ..view_state }
-            }
-            None => view_state,
-        }
     }
 
     /// Shows a status message.
