@@ -13,6 +13,7 @@ use crate::{
         dialogs::{Dialog, menu::view::bottom},
         draw::{DrawContext, put_dialog, put_lines},
         model::Model,
+        tour::STEPS,
     },
 };
 
@@ -38,7 +39,7 @@ pub(crate) fn draw(context: &DrawContext<'_>, pane: Rect, frame: &mut Frame<'_>)
     let pane = bottom(pane, lines.len() + 2);
     let ends = format!(" {} ends the tour ", context.key(CommandId::Clear));
     let block = context
-        .titled_block(format!(" Tour, step {number} of {} ", context.model.tour.length()))
+        .titled_block(format!(" Tour, step {number} of {} ", STEPS.len()))
         .border_style(context.theme.accent())
         .title_bottom(Span::styled(ends, context.theme.dim()));
     let inner = put_dialog(block, pane, frame);
