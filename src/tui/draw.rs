@@ -84,6 +84,7 @@ impl DrawContext<'_> {
         there.format(if there.date_naive() == here.date_naive() { today } else { other }).to_string()
     }
 
+    /// Returns the frame of a dialog.
     pub(crate) fn titled_block<'t>(&self, title: impl Into<Cow<'t, str>>) -> Block<'t> {
         Block::bordered().border_set(self.theme.border).title(Span::styled(title, self.theme.label()))
     }
@@ -96,7 +97,8 @@ impl DrawContext<'_> {
     /// Like [`dim_block`](Self::dim_block), with a title in several styles.
     pub(crate) fn pane_block<'t>(&self, title: impl Into<Line<'t>>) -> Block<'t> {
         let block = Block::bordered().border_set(self.theme.border).border_style(self.theme.dim());
-        block.title_style(plain_title()).title(title)
+        // A title on a dim frame is as bright as other text.
+        block.title_style(Style::new().fg(Color::Reset)).title(title)
     }
 }
 
@@ -111,10 +113,9 @@ pub(crate) fn span_at(line: &Line<'_>, column: usize) -> Option<usize> {
 
 /// Returns which lines of a longer list are shown, for the lower edge of its frame; blank if all are shown.
 pub(crate) fn shown_lines(theme: &Theme, first: usize, rows: usize, total: usize) -> Line<'static> {
-    let text = match rows {
-        0 => String::new(),
-        rows if total > rows => format!(" {}-{} of {total} ", first + 1, first + rows),
-        _ => String::new(),
+    let text = match (1..total).contains(&rows) {
+        true => format!(" {}-{} of {total} ", first + 1, first + rows),
+        false => String::new(),
     };
     Line::styled(text, theme.label()).right_aligned()
 }
@@ -129,11 +130,6 @@ pub(crate) fn put_dialog(block: Block<'_>, pane: Rect, frame: &mut Frame<'_>) ->
 pub(crate) fn has_frames(body: Rect) -> bool {
     const MIN_SIZE: (u16, u16) = (100, 14);
     body.width >= MIN_SIZE.0 && body.height >= MIN_SIZE.1
-}
-
-/// Returns the style of a title on a dim frame: as bright as other text.
-fn plain_title() -> Style {
-    Style::new().fg(Color::Reset)
 }
 
 /// Draws a frame. Returns the area inside.
