@@ -26,6 +26,7 @@ const HASH: &str = "0x";
 /// Letters that follow a part of a paste within this time belong to the paste.
 const GAP: Duration = Duration::from_millis(100);
 
+/// An event, or a paste that arrived as single keys.
 #[derive(Debug, PartialEq)]
 pub(super) enum SortedInput {
     /// An event, unchanged.
@@ -58,11 +59,12 @@ impl BurstDetector {
         }
         let text: String = events.iter().filter_map(letter).collect();
         let goes_on = self.until.is_some_and(|until| now <= until) && !text.is_empty();
-        // A paste has no keys without letters, such as Backspace.
-        // A search, a command or a search in the help is typed however fast its keys arrive.
+        let is_paste = has_letters(&text, LETTERS, DIFFERENT);
+        // A filter, a command or a search in the help is typed, however fast its keys arrive.
         let is_typed_field = !is_typing && !goes_on && opens_field(&text);
+        // A short paste has no keys without letters, such as Backspace.
         let has_others = events.iter().any(|event| matches!(event, Event::Key(_)) && letter(event).is_none());
-        if is_typed_field || !goes_on && !is_paste(&text) && (is_typing || has_others || !is_short_paste(&text)) {
+        if is_typed_field || !goes_on && !is_paste && (is_typing || has_others || !is_short_paste(&text)) {
             return events.into_iter().map(SortedInput::Event).collect();
         }
         self.until = Some(now + GAP);
@@ -81,16 +83,13 @@ fn opens_field(text: &str) -> bool {
     !typed.contains(['/', '\n', '\t', ',', ';', '{', '"']) && !typed.to_ascii_lowercase().contains(HASH)
 }
 
-fn is_paste(text: &str) -> bool {
-    has_letters(text, LETTERS, DIFFERENT)
-}
-
-/// The same while letters would be commands.
+/// Whether a text counts as a paste where each of its letters would be a command.
 fn is_short_paste(text: &str) -> bool {
     let is_hash = text.get(..HASH.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(HASH));
     is_hash || (has_letters(text, FEW_LETTERS, FEW_DIFFERENT) && !text.starts_with(FIELDS))
 }
 
+/// Whether a text has at least this many letters, and this many different ones.
 fn has_letters(text: &str, letters: usize, different: usize) -> bool {
     text.chars().count() >= letters && text.chars().collect::<HashSet<_>>().len() >= different
 }
