@@ -198,10 +198,9 @@ impl Dashboard {
     }
 
     fn next_wakeup(&self) -> MonotonicTime {
-        let frame = self.pace.due(self.system_state.is_focused).unwrap_or(self.next_tick);
-        let counting = self.counting.due(self.pace.is_active()).unwrap_or(self.next_tick);
-        let wake = self.next_tick.min(frame).min(counting);
-        self.page_due().map_or(wake, |due| wake.min(due))
+        let frame = self.pace.due(self.system_state.is_focused);
+        let count = self.counting.due(self.pace.is_active());
+        [frame, count, self.page_due()].into_iter().flatten().fold(self.next_tick, Ord::min)
     }
 
     fn on_timer(&mut self) {
