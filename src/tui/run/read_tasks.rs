@@ -76,8 +76,7 @@ impl Dashboard {
 
     pub(super) fn request_page(&mut self, request: PageRequest) {
         // The result for another view is no longer needed.
-        let is_other = |reading: &(u64, MonotonicTime)| reading.0 != request.view;
-        if self.paging.as_ref().is_some_and(is_other) {
+        if self.paging.is_some_and(|(view, _)| view != request.view) {
             self.pages.cancel();
         }
         if self.counting.began.is_some_and(|(_, view)| view != request.view) {
