@@ -92,17 +92,13 @@ impl Dashboard {
 
     /// Opens a checked link. Without a browser the link is copied instead.
     pub(super) fn open(&mut self, link: String) {
-        let open = match self.system_state.system.browser {
-            Browser::Opens(open) => open,
-            Browser::Unreachable(reason) => {
-                self.handle_message(Msg::NotOpened { link, reason: reason.to_owned() });
-                return;
-            }
-        };
-        self.spawn(move || match open(&link) {
-            Ok(()) => Msg::Done(format!("Asked the browser to open {link}")),
-            Err(error) => Msg::NotOpened { link, reason: error.to_string() },
-        });
+        match self.system_state.system.browser {
+            Browser::Opens(open) => self.spawn(move || match open(&link) {
+                Ok(()) => Msg::Done(format!("Asked the browser to open {link}")),
+                Err(error) => Msg::NotOpened { link, reason: error.to_string() },
+            }),
+            Browser::Unreachable(reason) => self.handle_message(Msg::NotOpened { link, reason: reason.to_owned() }),
+        }
     }
 
     /// Handles the key that suspends the program: requests the suspension, or reports why it is impossible.
