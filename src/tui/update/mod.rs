@@ -100,7 +100,10 @@ fn apply(model: &mut Model, message: Msg, now: Now) {
         Msg::Copied { text, outcome } => copy::update::on_copied(model, text, outcome, now),
         Msg::NotOpened { link, reason } => copy::update::not_opened(model, link, &reason, now),
         Msg::Tick => on_tick(model, now),
-        Msg::Resize(..) => on_resize(model),
+        Msg::Resize(..) => {
+            model.list.scroll_into_view();
+            model.list.mark_stale();
+        }
         Msg::History(row, read) => store_changes::on_history(model, row, *read, now.mono),
         Msg::Body(row, body) => detail::update::on_body(model, row, *body),
         Msg::ForTexts(transactions, wanted) => reply::update::on_loaded(model, &transactions, wanted, now),
@@ -140,20 +143,15 @@ fn on_team(model: &mut Model, status: TeamStatus, author: Option<String>, now: N
     model.effects.push(Effect::Count)
 }
 
-fn on_resize(model: &mut Model) {
-    model.list.scroll_into_view();
-    model.list.mark_stale();
-}
-
 /// Reports the open transaction to the poller and the team, when it changes and every 20 s while it stays open.
 fn report_open_transaction(model: &mut Model, now: Now) -> Option<Effect> {
     /// Shorter than the time after which the poller forgets the report.
     const REPORT_INTERVAL: Duration = Duration::from_secs(20);
     // The others of a team also want to see who has a settled transaction open.
     let is_of_interest = |tx: &Transaction| model.team.is_some() || tx.needs_polling();
-    let polled = |row: &RowId| model.transactions.get(row).is_some_and(is_of_interest);
+    let is_reported = |row: &RowId| model.transactions.get(row).is_some_and(is_of_interest);
     let open = match model.screen {
-        Screen::Detail => model.list.selected.filter(polled),
+        Screen::Detail => model.list.selected.filter(is_reported),
         Screen::List | Screen::Alerts | Screen::Stats | Screen::Log => None,
     };
     let reported = model.marked_open.filter(|(_, at)| now.mono.since(*at) < REPORT_INTERVAL).map(|(row, _)| row);
@@ -165,16 +163,13 @@ fn report_open_transaction(model: &mut Model, now: Now) -> Option<Effect> {
 }
 
 fn on_tick(model: &mut Model, now: Now) {
-    if model.status_message.as_ref().is_some_and(|notice| notice.until <= now.mono) {
-        model.status_message = None;
-    }
+    model.status_message.take_if(|message| message.until <= now.mono);
     if std::mem::take(&mut model.should_retry_page) {
         model.list.mark_stale();
     }
     model.list.refresh_by_time(now.mono);
-    let count = std::mem::take(&mut model.should_retry_count).then_some(Effect::Count);
     alerts::update::load_if_due(model, now.mono);
-    model.effects.extend(count);
+    model.effects.extend(std::mem::take(&mut model.should_retry_count).then_some(Effect::Count));
     stats::update::read_if_due(model, now.mono);
     log::update::read_if_due(model, now.mono);
     quote::update::on_tick(model, now);
