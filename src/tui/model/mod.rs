@@ -560,6 +560,6 @@ impl Model {
     pub fn dismiss_read_message(&mut self, now: MonotonicTime) {
         /// The time in which everybody has read a few words.
         const READING_TIME: Duration = Duration::from_secs(2);
-        self.status_message.take_if(|notice| notice.until + READING_TIME <= now + STATUS_MESSAGE_DURATION);
+        self.status_message.take_if(|message| message.until + READING_TIME <= now + STATUS_MESSAGE_DURATION);
     }
 }

@@ -78,19 +78,19 @@ pub(crate) fn draw_status_message(context: &DrawContext<'_>, body: Rect, pane: R
     // The rows of the body that the message may cover: none if a dialog is drawn there.
     let covered =
         if matches!(context.model.dialog, Dialog::None | Dialog::Filter(_) | Dialog::Find { .. }) { 2 } else { 0 };
-    let Some(notice) = &context.model.status_message else { return };
-    let style = match notice.tone {
+    let Some(message) = &context.model.status_message else { return };
+    let style = match message.tone {
         MessageTone::Good => context.theme.good(),
         MessageTone::Bad => context.theme.critical(),
     };
     if let Some(area) = message_beside(context, pane) {
-        let text = notice.text.replace('…', context.theme.ellipsis);
+        let text = message.text.replace('…', context.theme.ellipsis);
         return put_lines([Line::styled(format!(" {text}"), style)], area, frame);
     }
     let bottom = if pane.height > 1 { pane.bottom() - 1 } else { pane.bottom() };
     let top = pane.y.saturating_sub(covered).max(body.y).min(bottom);
     let columns = usize::from(pane.width).saturating_sub(2);
-    let mut lines = width::wrap(&notice.text.replace('…', context.theme.ellipsis), columns);
+    let mut lines = width::wrap(&message.text.replace('…', context.theme.ellipsis), columns);
     let room = usize::from(bottom - top);
     if lines.len() > room {
         lines.truncate(room);
