@@ -33,10 +33,11 @@ pub(crate) fn on_store_changed(model: &mut Model, update: StoreUpdate, now: Now)
     (model.profile_alerts, model.own, model.other_profiles) = (profile_alerts, own, other_profiles);
     model.stats.is_stale = true;
     // Most polls change nothing, and most of them concern transactions that aren't shown.
-    let has_changes = feed.needs_resync || feed.changes.iter().any(|change| change.kind != ChangeKind::Polled);
+    let has_changes = feed.needs_resync
+        || feed.has_dropped_polls
+        || feed.changes.iter().any(|change| change.kind != ChangeKind::Polled);
     let is_filtered = !model.list.filter_text.is_empty() || matches!(model.list.tab, Tab::Own(_));
     let is_shown = |row: &RowId| is_filtered || model.transactions.contains_key(row);
-    let has_changes = has_changes || feed.has_dropped_polls;
     let notify = raised_notification(model, &feed);
     let touched = feed.rows(true);
     if !has_changes && !touched.iter().any(is_shown) {
@@ -97,8 +98,8 @@ fn forget_deleted(model: &mut Model, feed: &Changes, now: Now) {
     }
 }
 
-/// Leaves what is about a transaction: its row number means another one now. Returns the search for the known ones of an
-/// open add form.
+/// Leaves the detail and the dialogs that concern a transaction: its row number means another one now. An open add form
+/// stays, and the effect that looks its hashes up again is returned.
 fn leave_rows(model: &mut Model, now: MonotonicTime) -> Option<Effect> {
     let was_open = model.is_open();
     if was_open {
@@ -160,10 +161,14 @@ pub(crate) fn on_page(model: &mut Model, request: &PageRequest, page: Result<Lis
 
 /// Applies the counts, or shows the error. An error of another view is ignored: that read may have been cancelled.
 pub(crate) fn on_counted(model: &mut Model, view: u64, counted: Result<Overview, String>, now: Now) {
-    let uncounted = counted.map(|overview| model.apply_overview(overview)).err();
-    let uncounted = uncounted.filter(|_| view == model.list.view());
-    model.should_retry_count |= uncounted.is_some();
-    uncounted.into_iter().for_each(|error| model.show_message(MessageTone::Bad, error, now.mono));
+    match counted {
+        Ok(overview) => model.apply_overview(overview),
+        Err(_) if view != model.list.view() => {}
+        Err(error) => {
+            model.should_retry_count = true;
+            model.show_message(MessageTone::Bad, error, now.mono);
+        }
+    }
 }
 
 /// Applies the history of the selected transaction, and the transaction as it was with it; `None` if it was deleted.
