@@ -200,7 +200,7 @@ fn half_page(model: &Model) -> isize {
 /// Scrolls or moves the cursor in the open page or screen.
 pub(crate) fn scroll(model: &mut Model, lines: isize) {
     let end = model.geometry.scroll_end;
-    match (&mut model.dialog, &mut model.screen) {
+    match (&mut model.dialog, model.screen) {
         (Dialog::Help(HelpPage { scroll, .. }) | Dialog::Reply { scroll, .. }, _) => {
             *scroll = scroll.saturating_add_signed(lines).min(end);
         }
