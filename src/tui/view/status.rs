@@ -7,7 +7,6 @@ use std::{iter, time::Duration};
 use ratatui::{
     Frame,
     layout::Rect,
-    style::Style,
     text::{Line, Span},
     widgets::Clear,
 };
@@ -30,7 +29,6 @@ use crate::{
         draw::{DrawContext, put_lines, span_at},
         model::{MessageTone, Screen, polling::BudgetUse},
         screens::list::view::marks,
-        theme::Theme,
         widgets::progress_bar::ProgressBar,
     },
 };
@@ -178,8 +176,11 @@ fn verdict_spans(
     pieces.extend(id_span(context, of));
     match (&verdict.obstacle, of.report) {
         (Some(obstacle), _) => {
-            let text = obstacle_text(context, of.profile, *obstacle);
-            pieces.push(Span::styled(text, obstacle_style(context.theme, obstacle)));
+            let style = match obstacle {
+                PollingObstacle::NoPoller | PollingObstacle::Paused(_) => context.theme.warning(),
+                PollingObstacle::Trouble(..) => context.theme.critical(),
+            };
+            pieces.push(Span::styled(obstacle_text(context, of.profile, *obstacle), style));
         }
         (None, Some(report)) => pieces.extend(budget_use(context, report)),
         (None, None) => {}
@@ -285,13 +286,6 @@ fn obstacle_text(context: &DrawContext<'_>, profile: &str, obstacle: PollingObst
     }
 }
 
-fn obstacle_style(theme: &Theme, obstacle: &PollingObstacle) -> Style {
-    match obstacle {
-        PollingObstacle::NoPoller | PollingObstacle::Paused(_) => theme.warning(),
-        PollingObstacle::Trouble(..) => theme.critical(),
-    }
-}
-
 /// Returns the gauge of the requests a second, and whether these are enough.
 fn budget_use(context: &DrawContext<'_>, report: &PollerReport) -> Vec<Span<'static>> {
     const GAUGE: usize = 10;
@@ -320,7 +314,6 @@ fn budget_use(context: &DrawContext<'_>, report: &PollerReport) -> Vec<Span<'sta
 /// Returns how old the oldest answer is, against the target.
 fn freshness(context: &DrawContext<'_>, oldest: Option<Duration>, freshness: Freshness) -> Span<'static> {
     let theme = context.theme;
-    let target = seconds(need::TARGET);
     let at_most = theme.glyphs().choose("≤", "<=");
     let Some(oldest) = oldest else { return Span::styled("nothing to poll   ", theme.dim()) };
     let style = match freshness {
@@ -335,7 +328,7 @@ fn freshness(context: &DrawContext<'_>, oldest: Option<Duration>, freshness: Fre
     // On a narrow screen the colour says whether the target is met. Without colours, a missed target is named.
     let is_missed_unseen = theme.good() == theme.warning() && freshness != Freshness::Fresh;
     let has_target = header::is_wide(context.model.size.0) || is_missed_unseen;
-    let target = if has_target { format!(" (target {target})") } else { String::new() };
+    let target = if has_target { format!(" (target {})", seconds(need::TARGET)) } else { String::new() };
     Span::styled(format!("answers {at_most} {} old{target}   ", seconds(oldest)), style)
 }
 
@@ -351,10 +344,10 @@ fn poller_owner(context: &DrawContext<'_>, report: &PollerReport) -> Option<Span
 }
 
 /// Returns the profile's ID, if several profiles are shown. The header shows the ID of a single profile.
-fn id_span(context: &DrawContext<'_>, of: &BudgetUse<'_>) -> Vec<Span<'static>> {
-    let Some(report) = of.report.filter(|_| !context.model.other_profiles.is_empty()) else { return Vec::new() };
+fn id_span(context: &DrawContext<'_>, of: &BudgetUse<'_>) -> Option<Span<'static>> {
+    let report = of.report.filter(|_| !context.model.other_profiles.is_empty())?;
     let id = text::clean(&report.id).replace('…', context.theme.ellipsis);
-    vec![Span::styled(format!("{id}  "), context.theme.dim())]
+    Some(Span::styled(format!("{id}  "), context.theme.dim()))
 }
 
 /// Returns a span in seconds; from two minutes on in a larger unit.
@@ -437,10 +430,11 @@ fn keys(context: &DrawContext<'_>, columns: usize) -> Line<'static> {
     line
 }
 
-/// Returns the commands of the line of keys with their keys: those of the screen, and what the situation asks for.
+/// Returns the commands of the line of keys, each with its key and its hint: those of the screen, and those that the
+/// situation asks for.
 fn command_hints<'a>(context: &DrawContext<'a>) -> Vec<(CommandId, &'a str, &'static str)> {
     let (model, keys) = (context.model, &context.model.setting.keys);
-    // Where these commands stand, and which.
+    // The commands that the situation asks for, and their index among the hints.
     let (index, situation): (usize, &[(CommandId, &'static str)]) = match (model.screen, &model.dialog) {
         (Screen::List, Dialog::None) if !model.marks.is_empty() => (
             0,
