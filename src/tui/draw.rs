@@ -84,7 +84,7 @@ impl DrawContext<'_> {
         there.format(if there.date_naive() == here.date_naive() { today } else { other }).to_string()
     }
 
-    /// Returns the frame of a dialog.
+    /// Returns a frame with a title.
     pub(crate) fn titled_block<'t>(&self, title: impl Into<Cow<'t, str>>) -> Block<'t> {
         Block::bordered().border_set(self.theme.border).title(Span::styled(title, self.theme.label()))
     }

@@ -44,36 +44,25 @@ pub(crate) fn transactions(reader: &Reader, rows: &[RowId]) -> Result<Vec<Transa
     rows.iter().filter_map(|row| read(row).transpose()).collect()
 }
 
-/// A transaction's last body, and the previous body with the same HTTP status.
-struct LastBodies {
-    last: StoredObservation,
-    body: StoredBody,
-    before: Option<(StoredObservation, StoredBody)>,
-}
-
-/// Returns a transaction's last body and the one before; `None` if there is no body.
-fn last_bodies(reader: &Reader, row: RowId) -> Result<Option<LastBodies>, StoreError> {
-    let answers = reader.answers(row)?;
-    let mut with_body = answers.iter().rev().filter_map(|answer| {
-        let body = reader.body(answer.id).transpose()?;
-        Some(body.map(|body| (answer.clone(), body)))
-    });
-    let Some((last, first_of_last)) = with_body.next().transpose()? else { return Ok(None) };
-    let body = reader.last_body(row)?.unwrap_or(first_of_last);
-    let alike = |found: &Result<(StoredObservation, StoredBody), _>| {
-        found.as_ref().map_or(true, |(answer, _)| answer.http_status == last.http_status)
-    };
-    let before = with_body.find(alike).transpose()?;
-    Ok(Some(LastBodies { last, body, before }))
-}
-
-/// Returns a transaction's last body, and the changes since the previous one. A light replica reads them from the
-/// team's log.
+/// Returns a transaction's last body, and the changes since the previous one with the same HTTP status. A light replica
+/// reads the bodies from the team's log.
 pub(crate) fn body(reader: &SharedReader, store: &Store, row: RowId) -> Result<Option<ResponseBody>, StoreError> {
+    let bodies = reader.read(|reader| {
+        let answers = reader.answers(row)?;
+        let mut with_body = answers.iter().rev().filter_map(|answer| {
+            let body = reader.body(answer.id).transpose()?;
+            Some(body.map(|body| (answer.clone(), body)))
+        });
+        let Some((last, first_of_last)) = with_body.next().transpose()? else { return Ok(None) };
+        let body = reader.last_body(row)?.unwrap_or(first_of_last);
+        let alike = |found: &Result<(StoredObservation, StoredBody), _>| {
+            found.as_ref().map_or(true, |(answer, _)| answer.http_status == last.http_status)
+        };
+        let before = with_body.find(alike).transpose()?;
+        Ok(Some((last, body, before)))
+    });
     // The reader is free while a light replica asks the team's database.
-    let Some(LastBodies { last, body, before }) = reader.read(|reader| last_bodies(reader, row))? else {
-        return Ok(None);
-    };
+    let Some((last, body, before)) = bodies? else { return Ok(None) };
     let Some(body) = store.body_text(body)? else { return Ok(None) };
     let before = match before {
         Some((answer, before)) => store.body_text(before)?.map(|before| (answer, before)),
