@@ -25,7 +25,7 @@ pub enum MarkRequest {
     Between(RowId, RowId),
 }
 
-/// An alert, or all alerts of a transaction that an edit applies to.
+/// The target of an edit: one alert, or alerts of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AlertTarget {
     /// The alert with this number in the store.
@@ -36,7 +36,7 @@ pub enum AlertTarget {
 }
 
 impl AlertTarget {
-    /// The transaction whose alerts these are; `None` for a single alert.
+    /// Returns the transaction whose alerts these are; `None` for a single alert.
     pub fn transaction(self) -> Option<RowId> {
         match self {
             Self::Alert(_) => None,
@@ -44,7 +44,7 @@ impl AlertTarget {
         }
     }
 
-    /// The alerts of these transactions.
+    /// Returns the targets for all alerts of these transactions.
     pub fn of(rows: &[RowId]) -> Vec<Self> {
         rows.iter().copied().map(Self::OfTransaction).collect()
     }
@@ -129,6 +129,7 @@ pub enum TextUse {
     Menu,
 }
 
+/// The length of a snooze.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SnoozeLength {
     /// A number of minutes.

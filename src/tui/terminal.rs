@@ -34,10 +34,12 @@ const OLD_TITLE: &str = "\x1b[23;2t";
 /// not used.
 const CLICKS: Print<&str> = Print("\x1b[?1000h\x1b[?1006h");
 
+/// A request to the terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TerminalRequest<'a> {
     /// Begin a frame: show nothing until its end.
     BeginFrame,
+    /// End the frame, and show it.
     EndFrame,
     /// Set the title.
     Title(&'a str),

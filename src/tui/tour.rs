@@ -5,10 +5,11 @@
 
 use super::command::CommandId;
 
+/// A step of the tour.
 pub(crate) struct TourStep {
     /// What the screen shows.
     pub(crate) text: &'static str,
-    /// What the key does.
+    /// What the key of `command` does.
     pub(crate) invitation: &'static str,
     /// The command that ends the step.
     pub(crate) command: CommandId,
@@ -43,6 +44,7 @@ pub(crate) const STEPS: [TourStep; 5] = [
     },
 ];
 
+/// The state of the tour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Tour {
     /// There is no tour, or it is over.

@@ -118,6 +118,7 @@ pub struct Overview {
     pub durations: HashMap<String, DurationStats>,
 }
 
+/// The counts of a list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ListCounts {
     /// The number of the view.

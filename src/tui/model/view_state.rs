@@ -91,17 +91,17 @@ impl ViewState {
     pub fn parse(text: &str) -> Self {
         let mut fields: serde_json::Map<String, Value> = serde_json::from_str(text).unwrap_or_default();
         fields.retain(|name, value| Self::deserialize(json!({ name: value })).is_ok());
-        let mut memory = Self::deserialize(Value::Object(fields)).unwrap_or_default();
-        // Whose name is set doesn't matter here.
+        let mut view_state = Self::deserialize(Value::Object(fields)).unwrap_or_default();
+        // Only whether a filter is valid matters here, so any name may stand for `mine`.
         let is_good = |filter: &str| filter.len() <= 1_000 && Filter::parse_for_person(filter, Some("me")).is_ok();
-        memory.filters.iter_mut().filter(|filter| !is_good(filter)).for_each(String::clear);
-        memory.used.retain(|filter| is_good(filter));
-        for own in &mut memory.own {
+        view_state.filters.iter_mut().filter(|filter| !is_good(filter)).for_each(String::clear);
+        view_state.used.retain(|filter| is_good(filter));
+        for own in &mut view_state.own {
             own.take_if(|view| view.name.is_empty() || !is_good(&view.filter));
             own.iter_mut().filter(|view| !is_good(&view.typed)).for_each(|view| view.typed.clear());
         }
-        memory.used.truncate(MAX_FILTERS);
-        memory
+        view_state.used.truncate(MAX_FILTERS);
+        view_state
     }
 
     /// Returns the saved view.
@@ -155,14 +155,14 @@ impl ViewState {
         self.view = tab.number();
         let columns = saved_columns(columns);
         let index = tab.number() - 1;
-        let left = match tab {
+        let fields = match tab {
             Tab::Own(own) => {
                 self.own.get_mut(own.index()).and_then(Option::as_mut).map(|view| (&mut view.typed, &mut view.columns))
             }
             _ => self.filters.get_mut(index).zip(self.columns.get_mut(index)),
         };
-        if let Some((left_filter, left_columns)) = left {
-            (*left_filter, *left_columns) = (filter.to_owned(), columns);
+        if let Some((filter_field, columns_field)) = fields {
+            (*filter_field, *columns_field) = (filter.to_owned(), columns);
         }
     }
 

@@ -147,7 +147,8 @@ fn on_many(count: usize) -> String {
     if count == 1 { String::new() } else { format!(" on {count} transactions") }
 }
 
-/// Returns the last edit that can be undone, if there is one.
+/// Returns the edit that an undo would revert, with the number of transactions that it imported; `None` if there is
+/// nothing to undo.
 pub(crate) fn last_import(context: &WriteContext) -> Result<Option<ImportToUndo>, StoreError> {
     context.store.reader()?.last_import(&context.setting.profile, context.store.author().as_deref())
 }

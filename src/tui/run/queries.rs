@@ -152,12 +152,10 @@ pub(crate) fn known(reader: &Reader, profile: &str, hashes: &[TxHash]) -> Result
     let mut known = KnownTransactions::default();
     for hash in hashes {
         parts += usize::from(!is_whole(hash));
-        let row = if is_whole(hash) || parts > PARTS {
-            reader.find_tracked(profile, hash)
-        } else {
-            one_known(reader, profile, hash)
+        let row = match is_whole(hash) || parts > PARTS {
+            true => reader.find_tracked(profile, hash)?,
+            false => one_known(reader, profile, hash)?,
         };
-        let row = row?;
         let header = row.map(|row| reader.header(row)).transpose()?.flatten();
         known.tickets.extend(header.and_then(|header| Some((header.id, header.params.ticket?))));
         known.rows.insert(hash.as_str().to_owned(), row);

@@ -42,7 +42,7 @@ impl CopyMethod {
         }
     }
 
-    /// Returns the name.
+    /// Returns the name of the program; `OSC 52` for the terminal.
     pub fn name(&self) -> String {
         self.command().map_or_else(|| "OSC 52".into(), |words| words.into_iter().next().unwrap_or_default())
     }

@@ -18,6 +18,7 @@ impl TerminalEnvironment<'_> {
         names.iter().any(|name| (self.variable)(name).is_some_and(|value| !value.is_empty()))
     }
 
+    /// Whether this variable has one of these values.
     pub(super) fn is(&self, name: &str, values: &[&str]) -> bool {
         (self.variable)(name).is_some_and(|own| values.iter().any(|value| own == *value))
     }

@@ -10,12 +10,12 @@ use crate::tui::{
     model::{Model, Screen, view_state::Pane},
 };
 
-/// The least columns at which list and detail are side by side.
-const SPLIT_WIDTH: u16 = 100;
-/// The least rows at which the detail beside the list shows what to say and to do.
-const SIDE_HEIGHT: u16 = 20;
-/// From this many columns on, the list has room for the progress beside the detail.
+/// The least columns at which panes have frames.
+const FRAMED_WIDTH: u16 = 100;
+/// The least columns at which the detail is beside the list: the list has room for the progress.
 const SIDE_WIDTH: u16 = 108;
+/// The least rows at which the detail is beside the list: the detail shows what to say and to do.
+const SIDE_HEIGHT: u16 = 20;
 /// The least columns at which the newest changes have a pane.
 const RECENT_WIDTH: u16 = 160;
 /// The part of the height right of the list that the newest changes take, and their least rows.
@@ -69,7 +69,7 @@ pub(crate) fn other_profile_rows(model: &Model) -> u16 {
 /// Like [`panes`], as if `screen` were open.
 pub(crate) fn panes_of(screen: Screen, model: &Model, area: Rect) -> Panes {
     let low = area.height < LOW;
-    let wide = area.width >= SPLIT_WIDTH && !low;
+    let wide = area.width >= FRAMED_WIDTH && !low;
     let preview = match area.height {
         ..MIN_PREVIEW_HEIGHT => 0,
         MIN_PREVIEW_HEIGHT..LOW => 3,

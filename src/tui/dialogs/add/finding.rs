@@ -254,6 +254,7 @@ fn cells(pasted: &PasteFinding) -> Vec<MissingField> {
     };
     missing.iter().map(cell).collect()
 }
+
 /// Returns the title of the column of a field; the field's own name if it has no column.
 pub(crate) fn column_title(field: Field) -> &'static str {
     match field {

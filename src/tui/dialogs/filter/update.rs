@@ -25,6 +25,7 @@ pub(crate) fn open(model: &mut Model) {
     }
 }
 
+/// Filters the list by a text. While the filter line is open, the transaction that was selected before stays wanted.
 pub(crate) fn set(model: &mut Model, text: &str) {
     match &model.dialog {
         Dialog::Filter(line) => {
@@ -49,7 +50,7 @@ pub(crate) fn set_typed(model: &mut Model, text: &str, now: Now) {
     }
 }
 
-/// Says if the filter names a chain that nobody knows: otherwise the list would just be empty.
+/// Shows a message if the filter names an unknown chain: the empty list alone would not say why.
 fn warn_of_unknown_chain(model: &mut Model, now: Now) {
     if let Some(complaint) = model.unknown_chain() {
         model.show_message(MessageTone::Bad, complaint, now.mono);

@@ -37,8 +37,8 @@ pub(crate) fn is_search_text(pasted: &str) -> bool {
     pasted.chars().count() <= MAX_LENGTH && !pasted.contains(char::is_control)
 }
 
-/// Returns the scroll command of a key that types no letter. Arrow and page keys always scroll, also if the settings
-/// bind them to.
+/// Returns the scroll command of a key that types no letter. Arrow and page keys always scroll, whatever the
+/// settings bind them to.
 fn scroll_command(model: &Model, key: KeyEvent) -> Option<CommandId> {
     match key.code {
         KeyCode::Down => return Some(CommandId::Down),

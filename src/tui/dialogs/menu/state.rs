@@ -23,6 +23,7 @@ pub struct Menu {
     pub cursor: usize,
 }
 
+/// An entry of a menu.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MenuEntry {
     /// The key that chooses the entry, as `key_text` writes it; empty if the entry has none.
@@ -98,6 +99,7 @@ impl Menu {
         self.entries.get(self.cursor).map(|entry| &entry.choice)
     }
 
+    /// Returns the choice of the entry with this key.
     pub fn with_key(&self, key: &str) -> Option<&MenuChoice> {
         self.entries.iter().find(|entry| entry.key == key).map(|entry| &entry.choice)
     }
