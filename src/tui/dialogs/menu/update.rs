@@ -23,17 +23,11 @@ pub(crate) fn on_key(model: &mut Model, key: KeyEvent, now: Now) {
         (Some(choice), _) => Some(choice),
         (None, KeyCode::Enter | KeyCode::Char(' ')) => menu.chosen().cloned(),
         (None, KeyCode::Esc | KeyCode::Char('q')) => Some(MenuChoice::Close),
-        (None, KeyCode::Down | KeyCode::Char('j')) => return move_cursor(model, 1),
-        (None, KeyCode::Up | KeyCode::Char('k')) => return move_cursor(model, -1),
+        (None, KeyCode::Down | KeyCode::Char('j')) => return menu.move_by(1),
+        (None, KeyCode::Up | KeyCode::Char('k')) => return menu.move_by(-1),
         (None, _) => None,
     };
     choice.into_iter().for_each(|choice| choose(model, choice, now));
-}
-
-fn move_cursor(model: &mut Model, entries: isize) {
-    if let Dialog::Menu(menu) = &mut model.dialog {
-        menu.move_by(entries);
-    }
 }
 
 fn choose(model: &mut Model, choice: MenuChoice, now: Now) {
