@@ -43,6 +43,7 @@ struct HelpLayout {
     search: Rect,
     rows: Rect,
     legend: Rect,
+    /// The lines of the legend.
     lines: Vec<Line<'static>>,
 }
 
@@ -133,14 +134,12 @@ fn all_commands(context: &DrawContext<'_>, columns: usize, has_legend: bool) -> 
 /// an empty row.
 fn blocks(context: &DrawContext<'_>, columns: usize, has_legend: bool) -> Vec<Vec<Line<'static>>> {
     let keys = &context.model.setting.keys;
-    let mut blocks: Vec<(&str, Vec<Line<'static>>)> = Vec::new();
-    for section in HelpSection::ALL {
+    let commands = |section: HelpSection| {
         let of_section = keys.all().filter(|(command, _)| command.section == section);
-        blocks.push((
-            section.title(),
-            of_section.flat_map(|(command, keys)| row(context, command, keys, columns)).collect(),
-        ));
-    }
+        let rows = of_section.flat_map(|(command, keys)| row(context, command, keys, columns));
+        (section.title(), rows.collect::<Vec<_>>())
+    };
+    let mut blocks = Vec::from(HelpSection::ALL.map(commands));
     blocks.push(("MOUSE", MOUSE.iter().flat_map(|text| paragraph(text, columns)).collect()));
     let terms = "Terms side by side must all match, or joins alternatives, ( ) groups, - negates. Bare words match hash, \
                  chains, ticket, labels and notes.";
