@@ -4,13 +4,13 @@
 
 use crossterm::event::{KeyCode, KeyEvent};
 
-use super::state::{CopyItem, CopyMenu, LinkAction};
+use super::state::{CopyItem, CopyMenu, LinkAction, best_link};
 use crate::{
     clock::Now,
     domain::{link, reply::Audience, text},
     presentation::width,
     tui::{
-        dialogs::{Dialog, copy, reply},
+        dialogs::{Dialog, reply},
         effect::Effect,
         model::{MessageTone, Model},
         update::actions,
@@ -29,8 +29,7 @@ pub(crate) fn links(model: &mut Model, now: Now) {
 /// Opens the best link.
 pub(crate) fn browse(model: &mut Model, now: Now) {
     let Some(tx) = model.selected() else { return };
-    let link = copy::state::best_link(tx);
-    match link {
+    match best_link(tx) {
         Some(link) => open(model, link, now),
         None => actions::refuse(model, NO_LINK, now.mono),
     }
@@ -102,7 +101,6 @@ fn excerpt(text: &str) -> String {
 
 /// Shows the result of copying a text. If no way of copying worked, shows the text itself.
 pub(crate) fn on_copied(model: &mut Model, text: String, outcome: Result<String, String>, now: Now) {
-    let tone = if outcome.is_ok() { MessageTone::Good } else { MessageTone::Bad };
     let failed = outcome.is_err();
     let copied = excerpt(&text);
     let (Ok(sentence) | Err(sentence)) = &outcome;
@@ -116,7 +114,10 @@ pub(crate) fn on_copied(model: &mut Model, text: String, outcome: Result<String,
     let shows_refusal = model.status_message.as_ref().is_some_and(|message| message.is_refused_link);
     let shows_text = matches!(model.dialog, Dialog::Reply { .. });
     if failed || !(shows_refusal || shows_text) {
-        let message = if failed { sentence.clone() } else { format!("{sentence} {copied}") };
+        let (tone, message) = match failed {
+            true => (MessageTone::Bad, sentence.clone()),
+            false => (MessageTone::Good, format!("{sentence} {copied}")),
+        };
         model.show_message(tone, message, now.mono);
     }
     model.copied = Some(outcome);
