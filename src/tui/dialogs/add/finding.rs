@@ -27,8 +27,8 @@ pub struct Finding {
     pub is_marked: bool,
     /// The transaction to track, or the missing and invalid fields.
     pub new: Result<Box<NewTransaction>, Vec<FieldError>>,
-    /// One sentence for each value of the complete transaction that isn't used, or kept only in part.
-    value_warnings: Vec<String>,
+    /// The first warning about a value of the complete transaction that isn't used, or kept only in part.
+    value_warning: Option<String>,
     /// How the line and the filled-in values are read.
     options: ReadOptions,
 }
@@ -76,7 +76,7 @@ impl Finding {
     /// Returns a finding without filled-in values.
     pub fn new(pasted: PasteFinding, options: ReadOptions) -> Self {
         let (cells, new) = (cells(&pasted), Err(Vec::new()));
-        let mut found = Self { pasted, known: None, cells, is_marked: true, new, value_warnings: Vec::new(), options };
+        let mut found = Self { pasted, known: None, cells, is_marked: true, new, value_warning: None, options };
         found.reparse();
         found
     }
@@ -187,11 +187,9 @@ impl Finding {
     /// the built-in list. The service may still accept the last two.
     pub fn warning(&self) -> Option<String> {
         let params = &self.new.as_ref().ok()?.params;
-        if let Some(warning) = self.value_warnings.first() {
-            return Some(warning.clone());
-        }
         let is_unlisted = |chain: &&ChainId| !self.options.allows_any_chain && chains::find(chain).is_none();
-        intake::hash_warning(&params.transaction_id, &params.from_chain).or_else(|| {
+        let hash_warning = || intake::hash_warning(&params.transaction_id, &params.from_chain);
+        self.value_warning.clone().or_else(hash_warning).or_else(|| {
             let unlisted = [&params.from_chain, &params.to_chain].into_iter().find(is_unlisted)?;
             Some(format!("chain {unlisted} is not in the built-in list"))
         })
@@ -224,7 +222,7 @@ impl Finding {
                 intake::parse_one(&values, &self.options)
             }
         };
-        self.value_warnings = parsed.as_ref().map_or_else(|_| Vec::new(), |(_, warnings)| warnings.clone());
+        self.value_warning = parsed.as_ref().ok().and_then(|(_, warnings)| warnings.first().cloned());
         self.new = parsed.map(|(new, _)| Box::new(new));
     }
 }
