@@ -295,7 +295,7 @@ impl AddForm {
         self.findings.iter_mut().for_each(|found| found.is_marked &= found.new.is_err());
         self.cursor = 0;
         self.go_to_incomplete();
-        self.focus = self.at_cursor().and_then(Finding::first_missing).map_or(FormFocus::Results, FormFocus::Cell);
+        self.focus_first_missing();
         self.tracked.clear();
         self.hashes_to_look_up()
     }
@@ -332,6 +332,12 @@ impl AddForm {
         }
     }
 
+    /// Moves the focus to the first missing value of the finding at the cursor; to the findings if none is missing.
+    pub fn focus_first_missing(&mut self) {
+        self.focus = self.at_cursor().and_then(Finding::first_missing).map_or(FormFocus::Results, FormFocus::Cell);
+    }
+
+    /// Returns the finding at the cursor.
     pub fn at_cursor(&self) -> Option<&Finding> {
         self.findings.get(self.cursor)
     }

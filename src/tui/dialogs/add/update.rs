@@ -101,11 +101,8 @@ fn ask_for_missing(model: &mut Model, now: Now) {
 fn enter(model: &mut Model) {
     let Dialog::Add(form) = &mut model.dialog else { return };
     form.expand_chain_names();
-    let missing = form.at_cursor().and_then(Finding::first_missing);
     match (form.focus, form.at_cursor().map(Finding::verdict)) {
-        (FormFocus::Results | FormFocus::Cell(_), Some(LineState::NeedsInput)) => {
-            form.focus = missing.map_or(FormFocus::Results, FormFocus::Cell);
-        }
+        (FormFocus::Results | FormFocus::Cell(_), Some(LineState::NeedsInput)) => form.focus_first_missing(),
         // The last value completes the finding. The person sees the result before the next Enter tracks it.
         (FormFocus::Cell(_), _) => form.focus = FormFocus::Results,
         (FormFocus::Results, _) => match form.at_cursor().and_then(Finding::row_to_open) {
@@ -200,7 +197,7 @@ fn submit(model: &mut Model) {
         }
         (None, Some(index)) => {
             form.cursor = index;
-            form.focus = form.at_cursor().and_then(Finding::first_missing).map_or(FormFocus::Results, FormFocus::Cell);
+            form.focus_first_missing();
         }
         (None, None) => form.search_filter().into_iter().for_each(|filter| search(model, &filter)),
     }
