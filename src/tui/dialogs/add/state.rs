@@ -382,10 +382,9 @@ impl AddForm {
             _ => Some(line).filter(|_| is_line && is_nothing)?,
         };
         let words = text::clean_or_none(&line.replace('"', " "))?;
-        let words = words.trim();
         let is_word = words.starts_with(char::is_alphanumeric)
             && words.chars().all(|letter| letter.is_alphanumeric() || letter == '-');
-        Some(if is_word { words.to_owned() } else { format!("\"{words}\"") }).filter(|_| !words.is_empty())
+        Some(if is_word { words } else { format!("\"{words}\"") })
     }
 
     /// Returns the keys and their present actions, for the footer.
