@@ -161,7 +161,8 @@ fn found(context: &DrawContext<'_>, page: &HelpPage, columns: usize) -> Vec<Line
     let commands = ids.filter_map(|id| context.model.setting.keys.all().find(|(command, _)| command.id == *id));
     let mut lines: Vec<_> = commands.flat_map(|(command, keys)| row(context, command, keys, columns)).collect();
     let query = page.search_text().to_lowercase();
-    let filters: Vec<_> = FILTERS.iter().filter(|example| query.len() > 1 && example.contains(&query)).collect();
+    let filters: Vec<_> =
+        FILTERS.iter().filter(|example| query.len() > 1 && example.to_lowercase().contains(&query)).collect();
     if !filters.is_empty() {
         lines.extend([Line::default(), Line::styled("FILTER", context.theme.label())]);
         lines.extend(filters.into_iter().map(|example| Line::raw(format!("  {example}"))));
