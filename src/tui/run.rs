@@ -75,15 +75,12 @@ pub struct DashboardInputs {
 }
 
 /// Runs the dashboard until a person quits or `stop` resolves. Returns the value of `stop`, or `None` after a quit.
-pub async fn run<B, S>(
+pub async fn run<B: Backend, S>(
     terminal: &mut Terminal<B>,
     input: impl Stream<Item = io::Result<Event>>,
     parts: DashboardInputs,
     stop: impl Future<Output = S>,
-) -> Result<Option<S>, RunError>
-where
-    B: Backend,
-{
+) -> Result<Option<S>, RunError> {
     let (mut input, mut stop) = (pin!(input.ready_chunks(AT_ONCE)), pin!(stop));
     let mut dashboard = Dashboard::start(terminal, parts)?;
     loop {

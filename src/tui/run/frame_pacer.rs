@@ -83,9 +83,9 @@ impl FramePacer {
 }
 
 /// The pause after a count, as a multiple of its duration: counting a million rows costs more than counting a thousand.
-pub(super) const COUNT_PAUSE: u32 = 20;
+const COUNT_PAUSE: u32 = 20;
 /// The same while the keyboard is idle, and the longest such pause.
-pub(super) const COUNT_PAUSE_IDLE: (u32, Duration) = (4_000, Duration::from_secs(10));
+const COUNT_PAUSE_IDLE: (u32, Duration) = (4_000, Duration::from_secs(10));
 /// The longest pause after a read or count: a long duration may come from a suspension of the process.
 pub(super) const MAX_PAUSE: Duration = Duration::from_secs(30);
 
