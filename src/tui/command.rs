@@ -175,7 +175,7 @@ macro_rules! command_table {
             AnswerFor     Share needs Marked  [List Detail Alerts]            "answer_for"    ""         ["C"]            "show and copy the text for the customer, the provider or the team"
                 => |model, now| reply::update::choose_audience(model, now.mono);
             Copy          Share needs Marked  [List Detail]                   "copy"          ""         ["y"]            "copy a hash, an ID, a link, or the packet for the provider"
-                => reply::update::open_menu;
+                => |model, now| reply::update::load(model, TextUse::Menu, now);
             Browser       Share needs One     [List Detail]                   "browser"       ""         ["o"]            "open the transaction in the block explorer"
                 => copy::update::browse;
             Links         Share needs One     [List Detail]                   "links"         ""         ["O"]            "show all links, to open or copy one"
@@ -203,11 +203,11 @@ macro_rules! command_table {
             Pause         Track              [List Detail]                   "pause"         ""         ["p"]            "pause polling for a while, or resume it" <"DURATION">
                 => poll::pause;
             Note          Triage needs Marked  [List Detail]                   "note"          ""         ["e"]            "add a note" <"TEXT">
-                => |model, now| actions::note(model, now.mono);
+                => |model, now| actions::prompt_for_targets(model, PromptKind::Note, now.mono);
             Ticket        Triage needs Marked  [List Detail]                   "ticket"        ""         ["t"]            "set or remove the ticket" <"TICKET">
                 => |model, now| actions::ticket(model, now.mono);
             Labels        Triage needs Marked  [List Detail]                   "labels"        ""         ["L"]            "add or remove labels" <"+NEW -OLD">
-                => |model, now| actions::labels(model, now.mono);
+                => |model, now| actions::prompt_for_targets(model, PromptKind::Labels, now.mono);
             Export        Share              [List Detail]                   "export"        ""         ["E"]            "export to a new file: the marked transactions, or all shown; in the detail, the open one" <"FILE">
                 => actions::export;
             Untrack       Track needs Marked  [List Detail]                   "untrack"       ""         ["x"]            "stop polling; the transaction is kept"

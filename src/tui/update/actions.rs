@@ -139,17 +139,8 @@ fn consequences_of_untrack(model: &Model, rows: &[RowId]) -> String {
     format!("They are kept, but no longer polled.{settled}{alerts}{hidden}")
 }
 
-/// Opens the prompt for a note.
-pub(crate) fn note(model: &mut Model, now: MonotonicTime) {
-    open_prompt_for_targets(model, PromptKind::Note, now);
-}
-
-/// Opens the prompt for labels.
-pub(crate) fn labels(model: &mut Model, now: MonotonicTime) {
-    open_prompt_for_targets(model, PromptKind::Labels, now);
-}
-
-fn open_prompt_for_targets(model: &mut Model, kind: fn(Vec<RowId>) -> PromptKind, now: MonotonicTime) {
+/// Opens an empty prompt for the targets.
+pub(crate) fn prompt_for_targets(model: &mut Model, kind: fn(Vec<RowId>) -> PromptKind, now: MonotonicTime) {
     let rows = targets(model, now);
     if !rows.is_empty() {
         open_prompt(model, kind(rows), String::new());
@@ -169,8 +160,7 @@ pub(crate) fn acknowledge(model: &mut Model, now: MonotonicTime) {
         Some([]) => model.show_message(MessageTone::Bad, "No alert to acknowledge.", now),
         // The prompt begins with the present note, for editing.
         Some([alert]) if alert.acknowledged().is_some() => {
-            let prompt = note_prompt(alert, vec![alert.id]);
-            model.dialog = Dialog::Prompt(prompt);
+            model.dialog = Dialog::Prompt(note_prompt(alert, vec![alert.id]));
         }
         Some(alerts) if alerts.iter().all(|alert| alert.acknowledged().is_some()) => {
             let text = "Already acknowledged, until the status changes or the severity rises.";

@@ -13,9 +13,10 @@ use crate::{
             help::state::HelpPage,
             menu::state::{Menu, MenuChoice},
             palette::state::CommandPalette,
+            prompt::state::PromptKind,
             quote, reply,
         },
-        effect::{Effect, MarkRequest},
+        effect::{Effect, MarkRequest, TextUse},
         model::{MessageTone, Model, Screen, view_state::Pane},
         screens::{
             alerts, detail,

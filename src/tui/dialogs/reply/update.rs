@@ -33,11 +33,6 @@ pub(crate) fn open(model: &mut Model, audience: Audience, now: Now) {
     load(model, TextUse::Show(audience), now)
 }
 
-/// Opens the menu of texts to copy.
-pub(crate) fn open_menu(model: &mut Model, now: Now) {
-    load(model, TextUse::Menu, now)
-}
-
 /// Opens the menu of the three readers.
 pub(crate) fn choose_audience(model: &mut Model, now: MonotonicTime) {
     if model.screen == Screen::List && !marks::end_range(model, now) {
@@ -62,7 +57,7 @@ fn marked(model: &Model) -> usize {
 }
 
 /// Uses the selected transaction at once, and reads the marked ones first: they may be in another view.
-fn load(model: &mut Model, wanted: TextUse, now: Now) {
+pub(crate) fn load(model: &mut Model, wanted: TextUse, now: Now) {
     if model.screen == Screen::List && !marks::end_range(model, now.mono) {
         return;
     }
