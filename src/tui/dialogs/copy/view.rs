@@ -41,13 +41,13 @@ pub(crate) fn draw(context: &DrawContext<'_>, menu: &CopyMenu, body: Rect, frame
     let inner = put_dialog(block, pane, frame);
     let columns = usize::from(inner.width);
     let items = menu.items.iter().enumerate().skip(skipped).take(usize::from(inner.height));
-    let lines: Vec<_> = items.map(|(index, item)| line(context, item, index == menu.cursor, columns)).collect();
-    put_lines(lines, inner, frame);
+    put_lines(items.map(|(index, item)| line(context, item, index == menu.cursor, columns)), inner, frame);
     hyperlink::mark_written(context, menu.items.iter().map(|item| item.text.as_str()), inner, frame.buffer_mut());
 }
 
 fn line(context: &DrawContext<'_>, item: &CopyItem, is_chosen: bool, columns: usize) -> Line<'static> {
-    let refused = link_error(item);
+    // Only a link can be refused.
+    let refused = item.is_link.then(|| link::check(&item.text).err()).flatten();
     let preview = match &refused {
         Some(error) => format!("(not opened: {error}) {}", text::clean(&item.text)),
         None if item.asks_for_customer() => "one for each customer: tickets or senders differ".to_owned(),
@@ -67,9 +67,4 @@ fn line(context: &DrawContext<'_>, item: &CopyItem, is_chosen: bool, columns: us
         Span::raw(format!("  {label} ")),
         Span::styled(preview, context.theme.dim()),
     ])
-}
-
-/// Returns the reason why a link would be refused; `None` for an allowed link or another text.
-fn link_error(item: &CopyItem) -> Option<link::LinkError> {
-    item.is_link.then(|| link::check(&item.text).err()).flatten()
 }

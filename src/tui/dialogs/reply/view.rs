@@ -70,8 +70,7 @@ pub(crate) fn draw(
         .title_bottom(Span::styled(foot, context.theme.dim()))
         .title_bottom(Line::styled(below, below_style).right_aligned());
     let inner = put_dialog(block, pane, frame);
-    let lines: Vec<_> = lines(text, pane).into_iter().skip(scroll).map(Line::raw).collect();
-    put_lines(lines, inner, frame);
+    put_lines(lines(text, pane).into_iter().skip(scroll).map(Line::raw), inner, frame);
 }
 
 /// Returns whether the text was copied, in words; blank until that is known.

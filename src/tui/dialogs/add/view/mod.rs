@@ -18,7 +18,6 @@ use ratatui::{
     layout::{Constraint, Layout, Rect},
     text::{Line, Span},
 };
-use tui_input::Input;
 
 use super::state::{AddForm, ExtraField, FindingCounts, FormFocus, FormStage};
 use crate::{
@@ -131,15 +130,10 @@ fn draw_extras(context: &DrawContext<'_>, form: &AddForm, line: Rect, frame: &mu
                 .areas(pane);
         frame.render_widget(Span::styled(label, style), name);
         let is_focused = form.focus == FormFocus::Extra(extra);
-        let empty = Input::default();
-        let input = form.extras.get(extra as usize).unwrap_or(&empty);
-        field::draw(
-            input,
-            is_focused,
-            if is_focused { context.theme.key() } else { context.theme.dim() },
-            value,
-            frame,
-        );
+        let style = if is_focused { context.theme.key() } else { context.theme.dim() };
+        if let Some(input) = form.extras.get(extra as usize) {
+            field::draw(input, is_focused, style, value, frame);
+        }
     }
 }
 
