@@ -148,10 +148,11 @@ pub struct FieldError {
     pub reason: String,
 }
 
+/// All errors of a row.
 #[derive(Default)]
 pub(super) struct RowErrors {
-    /// The names of the required fields without a value.
-    pub(super) missing: Vec<&'static str>,
+    /// The required fields without a value.
+    pub(super) missing: Vec<Field>,
     /// The errors of values that are present.
     pub(super) invalid: Vec<FieldError>,
     /// The hash, if it is valid.
@@ -161,14 +162,14 @@ pub(super) struct RowErrors {
 impl RowErrors {
     /// Returns all errors, including one for each missing field.
     pub(super) fn into_field_errors(self) -> Vec<FieldError> {
-        let missing = self.missing.into_iter().filter_map(Field::from_name);
-        let missing = missing.map(|field| FieldError { field, reason: format!("it is empty; {REQUIRED_HINT}") });
-        missing.chain(self.invalid).collect()
+        let error = |field| FieldError { field, reason: format!("it is empty; {REQUIRED_HINT}") };
+        self.missing.into_iter().map(error).chain(self.invalid).collect()
     }
 
     /// Returns all errors as one line of text.
     pub(super) fn message(&self) -> String {
-        let missing = match self.missing.split_last() {
+        let names: Vec<_> = self.missing.iter().map(|field| field.name()).collect();
+        let missing = match names.split_last() {
             None => None,
             Some((only, [])) => Some(format!("{only} is missing; {REQUIRED_HINT}")),
             Some((last, others)) => Some(format!("{} and {last} are missing; {REQUIRED_HINT}", others.join(", "))),
@@ -247,7 +248,7 @@ impl<'a> RowReader<'a> {
     fn required_value(&mut self, field: Field) -> Option<&'a str> {
         let value = self.row.get(field).filter(|value| !is_blank(value));
         if value.is_none() {
-            self.errors.missing.push(field.name());
+            self.errors.missing.push(field);
         }
         value
     }

@@ -383,19 +383,19 @@ fn content_of_row(row: &RawRow, options: &ReadOptions) -> PastedContent {
         Ok(fields::ParsedRow { transaction: new, warnings, .. }) => return PastedContent::Complete { new, warnings },
         Err(row_errors) => row_errors,
     };
-    let mut missing: Vec<Field> = row_errors.missing.iter().filter_map(|name| Field::from_name(name)).collect();
     let is_repairable = |field: &Field| matches!(field, Field::FromChainId | Field::ToChainId);
     let has_hash_or_quote = row_errors.hash.is_some() || row.get(Field::QuoteId).is_some();
     if !has_hash_or_quote || row_errors.invalid.iter().any(|error| !is_repairable(&error.field)) {
         return PastedContent::Nothing { reason: row_errors.message(), part: None };
     }
-    missing.extend(row_errors.invalid.iter().map(|error| error.field));
+    let fields::RowErrors { mut missing, invalid, hash } = *row_errors;
+    missing.extend(invalid.iter().map(|error| error.field));
     missing.sort_by_key(|field| *field as usize);
     let fields = Field::ALL.iter().filter(|field| **field != Field::TransactionId);
     let given = fields.filter_map(|field| Some((*field, clean(row.get(*field)?)))).collect();
     let link = row.get(Field::TransactionId).and_then(chains::find_by_link).map(|chain| chain.id.clone());
-    let guess = link.or_else(|| row_errors.hash.as_ref().and_then(hashes::guess_chain));
-    PastedContent::Partial { hash: row_errors.hash.clone(), missing, given, guess, guess_to: None }
+    let guess = link.or_else(|| hash.as_ref().and_then(hashes::guess_chain));
+    PastedContent::Partial { hash, missing, given, guess, guess_to: None }
 }
 
 /// Returns the only finding of the text that has a hash but lacks required fields. Values elsewhere in the text could
