@@ -41,14 +41,13 @@ fn read_route(route: &Map<String, Value>, body: &Map<String, Value>) -> RawRow<'
 }
 
 fn read_record(body: &Map<String, Value>) -> RawRow<'static> {
-    let get_side = |name| get_object(body, name);
     let chain = |name| {
-        let data = get_side(name).and_then(|side| get_object(side, "chainData"))?;
+        let data = get_object(get_object(body, name)?, "chainData")?;
         get_text(data, "chainId").or_else(|| get_text(data, "id"))
     };
     // `id` may have a suffix after the hash (`<hash>_30_100`).
     let id = || get_text(body, "id").filter(|id| !id.contains('_'));
-    let hash = get_side("fromChain").and_then(|side| get_text(side, "transactionId")).or_else(id);
+    let hash = get_object(body, "fromChain").and_then(|side| get_text(side, "transactionId")).or_else(id);
     // `toChain` may be an intermediate chain; the last step of the route has the destination, once the transfer has
     // left its source.
     let last_step = body.get("routeStatus").and_then(Value::as_array).and_then(|steps| steps.last());

@@ -64,9 +64,6 @@ fields! {
 const OTHER_EXPORT_COLUMNS: [&str; 8] =
     ["schema", "fromChain", "toChain", "sourceUrl", "destinationTransactionId", "destinationUrl", "age", "route"];
 
-/// The number of fields.
-const FIELD_COUNT: usize = Field::ALL.len();
-
 impl Field {
     /// The fields that the service requires (`service.md` 4.1).
     pub(crate) const REQUIRED: [Self; 4] = [Self::TransactionId, Self::FromChainId, Self::ToChainId, Self::QuoteId];
@@ -106,7 +103,7 @@ fn matches_name(column: &str, name: &str) -> bool {
 /// A row of raw values by field. An empty value counts as no value.
 #[derive(Default)]
 pub(super) struct RawRow<'a> {
-    values: [Option<Cow<'a, str>>; FIELD_COUNT],
+    values: [Option<Cow<'a, str>>; Field::ALL.len()],
 }
 
 impl<'a> RawRow<'a> {
