@@ -97,7 +97,7 @@ impl KernelLock {
 /// # Errors
 /// If the file can't be created or opened, or is a symbolic link: hoptop's writes would land elsewhere.
 pub(crate) fn open(path: &Path) -> io::Result<File> {
-    path.parent().filter(|folder| !folder.as_os_str().is_empty()).map_or(Ok(()), files::create_private_folder)?;
+    files::create_private_folder(files::folder_of(path))?;
     let mut options = files::private_options();
     std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, rustix::fs::OFlags::NOFOLLOW.bits().cast_signed());
     let opened = options.read(true).write(true).create(true).truncate(false).open(path);

@@ -49,9 +49,7 @@ impl fmt::Display for SecretSource {
             Self::Variable { name, .. } => out.write_str(name),
             Self::Unset { name } => out.write_str(variable_name(name)),
             Self::File(path) => write!(out, "the file {}", path.display()),
-            Self::Command(words) => {
-                write!(out, "the command `{}`", words.first().map_or("", String::as_str))
-            }
+            Self::Command(words) => write!(out, "the command `{}`", words.first().map_or("", String::as_str)),
         }
     }
 }
