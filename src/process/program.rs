@@ -76,7 +76,10 @@ pub(crate) fn run_with_input(words: &[String], text: &str, limit: Duration) -> i
         // A program that doesn't read its input would block this thread. The writing thread ends with the program.
         thread::Builder::new().name("program-input".into()).spawn(move || input.write_all(&bytes))?;
     }
-    let outcome = wait_for_exit(&mut child, limit);
+    let outcome = succeeds_within(&mut child, limit).and_then(|has_ended| match has_ended {
+        true => Ok(()),
+        false => Err(io::Error::other(format!("the program did not finish within {} s", limit.as_secs_f64()))),
+    });
     if outcome.is_err() {
         // The program has failed, or still runs and is killed.
         let ended = child.kill().and_then(|()| child.wait());
@@ -112,12 +115,6 @@ fn watch_start(mut child: Child) -> io::Result<()> {
     Ok(())
 }
 
-fn wait_for_exit(child: &mut Child, limit: Duration) -> io::Result<()> {
-    match succeeds_within(child, limit)? {
-        true => Ok(()),
-        false => Err(io::Error::other(format!("the program did not finish within {} s", limit.as_secs_f64()))),
-    }
-}
 
 /// Waits for a program's end. Returns `false` if the program still runs after `limit`.
 ///
