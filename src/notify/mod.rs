@@ -453,11 +453,11 @@ impl ChannelTask {
     async fn save_call_result(&mut self, cursor: &mut NotificationCursor) -> Result<(), NotifierError> {
         let Some(result) = self.calls.take_result() else { return Ok(()) };
         let error = result.err().map(|reason| text::clean(&reason));
-        if let Some(reason) = error.as_ref().filter(|_| error != cursor.error) {
-            tracing::warn!("on_alert: {reason}");
-        }
         if error == cursor.error {
             return Ok(());
+        }
+        if let Some(reason) = &error {
+            tracing::warn!("on_alert: {reason}");
         }
         cursor.error = error;
         self.save_cursor(cursor.clone()).await
