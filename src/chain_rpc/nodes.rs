@@ -89,13 +89,12 @@ impl ChainNodes {
 
     /// Takes the service's list of a chain's nodes, if the settings say so.
     pub(crate) fn set_service_urls(&self, chain: &ChainId, rpc_list: &[String]) {
-        let setting = self.settings.get(chain).filter(|setting| self.awaits_service(setting));
-        if let Some(setting) = setting {
-            let node = first_usable_address(rpc_list).map(|address| self.create(setting, address));
-            if let Some(Ok(node)) = node {
-                tracing::info!("chain {chain} is asked at {}, from the service's list", node.host());
-                lock(&self.nodes).insert(chain.clone(), Arc::new(node));
-            }
+        if let Some(setting) = self.settings.get(chain).filter(|setting| self.awaits_service(setting))
+            && let Some(address) = first_usable_address(rpc_list)
+            && let Ok(node) = self.create(setting, address)
+        {
+            tracing::info!("chain {chain} is asked at {}, from the service's list", node.host());
+            lock(&self.nodes).insert(chain.clone(), Arc::new(node));
         }
     }
 
