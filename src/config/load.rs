@@ -137,7 +137,7 @@ pub(crate) fn load_without_file(flags: CommandLineSettings, env: &Environment) -
 
 /// Returns a URL without its user info and its query, which may be secret.
 fn redact_url(url: &str) -> String {
-    let (scheme, rest) = url.split_once("://").map_or(("", url), |(scheme, rest)| (scheme, rest));
+    let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
     let (rest, query) = rest.find(['?', '#']).map_or((rest, ""), |at| (rest.get(..at).unwrap_or_default(), "?..."));
     // In a mistyped URL, user info may stand behind any slash.
     let place = rest.rsplit_once('@').map_or_else(|| rest.to_owned(), |(_, place)| format!("...@{place}"));

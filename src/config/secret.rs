@@ -91,12 +91,12 @@ impl<'a> SecretKeys<'a> {
         resolve: impl Fn(&Path) -> PathBuf,
     ) -> Option<(SecretSource, &'static str)> {
         let [of_variable, of_file, of_command] = self.names;
-        let variable = |name: &&String| match env.secret(name) {
-            Some(value) => SecretSource::Variable { name: (*name).clone(), value },
-            None => SecretSource::Unset { name: (*name).clone() },
+        let variable = |name: &String| match env.secret(name) {
+            Some(value) => SecretSource::Variable { name: name.clone(), value },
+            None => SecretSource::Unset { name: name.clone() },
         };
-        let variable = self.variable.as_ref().map(|name| (variable(name), of_variable));
-        variable
+        self.variable
+            .map(|name| (variable(name), of_variable))
             .or_else(|| self.file.map(|path| (SecretSource::File(resolve(path)), of_file)))
             .or_else(|| self.command.map(|argv| (SecretSource::Command(argv.0.clone()), of_command)))
     }

@@ -20,12 +20,10 @@ impl SettingInputs<'_> {
 
     /// Returns the source of the active profile's ID: a variable, or the source in the profile.
     pub(super) fn id_source(&self) -> Option<SecretSource> {
+        let name = "HOPTOP_INTEGRATOR_ID";
+        let variable = self.env.secret(name).map(|value| SecretSource::Variable { name: name.to_owned(), value });
         let file = || self.env.path("HOPTOP_INTEGRATOR_ID_FILE").map(SecretSource::File);
-        self.id_variable("HOPTOP_INTEGRATOR_ID").or_else(file).or_else(|| self.profile_id_source(&self.profile))
-    }
-
-    fn id_variable(&self, name: &str) -> Option<SecretSource> {
-        self.env.secret(name).map(|value| SecretSource::Variable { name: name.to_owned(), value })
+        variable.or_else(file).or_else(|| self.profile_id_source(&self.profile))
     }
 
     /// Returns the source of a profile's ID. A profile has at most one ([`SecretKeys::check`]).
