@@ -145,14 +145,13 @@ impl Alerting {
     /// # Errors
     /// If a variable is not set.
     pub fn webhook_headers(&self) -> Result<Vec<(&str, &SecretText)>, ConfigError> {
-        let value = |(name, variable, value): &'_ (String, String, Option<SecretText>)| match value {
-            Some(_) => Ok(()),
+        let headers = self.webhook_headers.iter().map(|(name, variable, value)| match value {
+            Some(value) => Ok((name.as_str(), value)),
             None => {
                 Err(ConfigError::WebhookHeader { header: clean(name), variable: variable_name(variable).to_owned() })
             }
-        };
-        self.webhook_headers.iter().try_for_each(value)?;
-        Ok(self.webhook_headers.iter().filter_map(|(name, _, value)| Some((name.as_str(), value.as_ref()?))).collect())
+        });
+        headers.collect()
     }
 }
 
