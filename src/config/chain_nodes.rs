@@ -8,6 +8,7 @@ use super::{
     environment::Environment,
     error::ConfigError,
     file::{ChainNode, ConfigFile},
+    rate::check_rps,
     secret::{SecretKeys, SecretText, describe_secret},
     source::SettingSource,
 };
@@ -15,9 +16,8 @@ use crate::{domain::text::clean, process::secret_source::SecretSource};
 
 /// The value of `rpc` that means the service's list.
 const OF_SERVICE: &str = "service";
-/// The requests per second of a host, unless the settings say otherwise, and the most that are accepted.
+/// The requests per second of a host, unless the settings say otherwise.
 const DEFAULT_RPS: f64 = 5.0;
-const MAX_RPS: f64 = 1000.0;
 
 /// The source of a node's address.
 #[derive(Clone, Debug)]
@@ -111,11 +111,8 @@ fn read(
         (None, Some((source, _))) => AddressSource::Secret(source),
         (None, None) => return Err(ConfigError::NoNodeAddress { section, file: path.to_owned() }),
     };
-    let rps = node.rps.unwrap_or(DEFAULT_RPS);
-    if !(rps > 0.0 && rps <= MAX_RPS) {
-        let given_by = SettingSource::File(format!("{section}.rps"));
-        return Err(ConfigError::Rps { value: rps.to_string(), given_by });
-    }
+    let given_by = SettingSource::File(format!("{section}.rps"));
+    let (rps, _) = check_rps(node.rps.unwrap_or(DEFAULT_RPS), given_by)?;
     Ok(NodeReference { chain: chain.to_owned(), rps, address })
 }
 

@@ -9,7 +9,6 @@ mod inputs;
 
 use std::{collections::BTreeMap, fs, io, path::PathBuf};
 
-pub(crate) use self::inputs::check_rps_flag;
 use self::inputs::{
     DEFAULT_PROFILE, DEFAULT_RPS, SettingInputs, SettingValue, entry, from_file, from_flag, from_variable,
 };

@@ -2,10 +2,11 @@
 //!
 //! It must never give one profile's integrator ID to another one's service.
 
-use super::inputs::{DEFAULT_RPS, SettingInputs, SettingValue, check_rps, find_profile, from_file, from_flag};
+use super::inputs::{DEFAULT_RPS, SettingInputs, SettingValue, find_profile, from_file, from_flag};
 use crate::{
     config::{
         error::ConfigError,
+        rate::check_rps,
         settings::{ProfileConnection, SettingEntry},
         source::SettingSource,
     },

@@ -14,6 +14,7 @@ use crate::{
         environment::{DefaultFolders, Environment},
         error::ConfigError,
         file::{Argv, ConfigFile, DelayWeight, KeyNames, PollingRank, ProfileEntry},
+        rate::check_rps,
         secret::{SecretKeys, SecretText, describe_secret},
         settings::{Alerting, SettingEntry},
         source::SettingSource,
@@ -32,8 +33,6 @@ use crate::{
 
 /// The name of the profile that always exists.
 pub(super) const DEFAULT_PROFILE: &str = "default";
-/// The highest limit that is accepted, in requests per second.
-pub(super) const RPS_LIMIT: f64 = 1000.0;
 /// The limit of a new ID in requests per second, used if no source has a value.
 pub(super) const DEFAULT_RPS: f64 = 1.0;
 
@@ -197,7 +196,7 @@ impl<'a> SettingInputs<'a> {
     }
 
     /// Returns the configured source of the store's password: the active profile's, or the common one.
-    pub(super) fn store_password_setting(&self) -> Option<SettingValue<SecretSource>> {
+    fn store_password_setting(&self) -> Option<SettingValue<SecretSource>> {
         let resolve = |path: &Path| self.resolve(path);
         let in_profile = SecretKeys::of_profile(&self.profile).source(self.env, resolve);
         let in_profile = in_profile.map(|(setting, key)| (setting, SettingSource::File(self.profile_key(key))));
@@ -276,24 +275,12 @@ impl<'a> SettingInputs<'a> {
         self.env.resolve(path, folder)
     }
 
-    pub(super) fn in_default_folder(&self, path: impl Fn(&DefaultFolders) -> PathBuf) -> Option<SettingValue<PathBuf>> {
+    fn in_default_folder(&self, path: impl Fn(&DefaultFolders) -> PathBuf) -> Option<SettingValue<PathBuf>> {
         self.env.folders().map(|folders| (path(folders), SettingSource::Default))
     }
 
-    pub(super) fn profile_key(&self, key: &str) -> String {
+    fn profile_key(&self, key: &str) -> String {
         format!("profiles.{}.{key}", self.name.0)
-    }
-}
-
-/// Checks the value of `--rps`, for a command that reads no other settings.
-pub(crate) fn check_rps_flag(rps: f64) -> Result<f64, ConfigError> {
-    check_rps(rps, SettingSource::Flag("--rps")).map(|(rps, _)| rps)
-}
-
-pub(super) fn check_rps(rps: f64, given_by: SettingSource) -> Result<SettingValue<f64>, ConfigError> {
-    match rps > 0.0 && rps <= RPS_LIMIT {
-        true => Ok((rps, given_by)),
-        false => Err(ConfigError::Rps { value: rps.to_string(), given_by }),
     }
 }
 
