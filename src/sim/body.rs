@@ -206,23 +206,20 @@ fn time_spent(state: RecordContent<'_>) -> Value {
 fn route_status(transfer: &Transfer, state: RecordContent<'_>, to_hash: &str) -> Vec<Value> {
     let params = &transfer.new.params;
     let step = |index: usize| {
-        let last = index + 1 == state.steps;
-        let (from, action) = match (transfer.kind, index) {
+        let is_last = index + 1 == state.steps;
+        let (is_source, action) = match (transfer.kind, index) {
             (_, 0) => (true, "send"),
             (TransferRoute::Tokens, 1) => (false, "send"),
-            (TransferRoute::Intents, 1) => (false, "call"),
-            (_, 1) => (true, "call"),
-            (TransferRoute::SameChain, _) => (true, "call"),
+            (TransferRoute::Message, 1) | (TransferRoute::SameChain, _) => (true, "call"),
             _ => (false, "call"),
         };
         let (chain, hash) =
-            if from { (&params.from_chain, params.transaction_id.as_str()) } else { (&params.to_chain, to_hash) };
+            if is_source { (&params.from_chain, params.transaction_id.as_str()) } else { (&params.to_chain, to_hash) };
         let status = match state.status {
+            _ if !is_last => "success",
             "success" => "success",
-            "partial_success" | "refund" if last => "failed",
-            "partial_success" | "refund" => "success",
-            _ if last => "ongoing",
-            _ => "success",
+            "partial_success" | "refund" => "failed",
+            _ => "ongoing",
         };
         json!({ "chainId": chain, "txHash": hash, "status": status, "action": action })
     };
