@@ -96,13 +96,10 @@ impl RecordEdit {
                 }
                 Ok(())
             }
-            (Some(Value::Array(entries)), None) => match index().filter(|position| *position < entries.len()) {
-                Some(position) => {
-                    entries.remove(position);
-                    Ok(())
-                }
-                None => Err(EditError::Missing(pointer())),
-            },
+            (Some(Value::Array(entries)), None) => {
+                let position = index().filter(|position| *position < entries.len());
+                position.map(|position| drop(entries.remove(position))).ok_or_else(|| EditError::Missing(pointer()))
+            }
             (_, Some(_)) => Err(EditError::Parent(pointer())),
             (_, None) => Err(EditError::Missing(pointer())),
         }
