@@ -168,8 +168,7 @@ impl GaugeSources {
         let posts: Family<Labels<2>, Counter> = Family::default();
         let backlogs: Family<Labels<1>, Gauge> = Family::default();
         let ages: Family<Labels<1>, FloatGauge> = Family::default();
-        let states = self.posts.states();
-        for (profile, state) in states.iter().filter(|(profile, _)| self.profiles.contains(profile)) {
+        for (profile, state) in self.posts.states().iter().filter(|(profile, _)| self.profiles.contains(profile)) {
             for (outcome, count) in
                 [("delivered", state.delivered), ("refused", state.refused), ("failed", state.failed)]
             {
