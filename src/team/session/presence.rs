@@ -109,7 +109,7 @@ impl LogSession {
 
     /// Publishes which transaction this process has open, unless it is published.
     pub(super) async fn publish_open_transaction(&mut self, link: &SessionConnection) -> Result<(), SessionError> {
-        if !std::mem::replace(&mut self.is_open_published, true) {
+        if !self.is_open_published {
             let notification =
                 OpenNotification { member: self.options.presence.id.to_string(), open: self.open.clone() };
             let notification = serde_json::to_string(&notification).unwrap_or_default();
@@ -117,6 +117,7 @@ impl LogSession {
             if notification.len() < NOTIFICATION_LIMIT {
                 link.database.publish_open_transaction(&notification).await?;
             }
+            self.is_open_published = true;
         }
         Ok(())
     }
