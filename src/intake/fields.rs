@@ -129,7 +129,7 @@ impl<'a> RawRow<'a> {
 /// The result of parsing a valid row.
 pub(super) struct ParsedRow {
     pub(super) transaction: NewTransaction,
-    /// Sentences about values that are kept only in part.
+    /// One sentence for each value that isn't used, or kept only in part.
     pub(super) warnings: Vec<String>,
     /// The profile that the row names.
     pub(super) profile: Option<String>,
