@@ -236,14 +236,12 @@ impl TeamDatabase {
 
     /// Notifies this process, to find out whether notifications arrive: they don't behind a pooler in transaction mode.
     pub(crate) async fn notify_self(&self) -> Result<(), TeamError> {
-        self.query_one("SELECT pg_notify($1, '')", &[(&self.own_channel, Type::TEXT)]).await.map(drop)
+        self.execute("SELECT pg_notify($1, '')", &[(&self.own_channel, Type::TEXT)]).await
     }
 
     /// Publishes which transaction this process has open.
     pub(crate) async fn publish_open_transaction(&self, notification: &str) -> Result<(), TeamError> {
-        self.query_one("SELECT pg_notify($1, $2)", &[(&OPEN_CHANNEL, Type::TEXT), (&notification, Type::TEXT)])
-            .await
-            .map(drop)
+        self.execute("SELECT pg_notify($1, $2)", &[(&OPEN_CHANNEL, Type::TEXT), (&notification, Type::TEXT)]).await
     }
 
     /// Waits for the next notification; `None` when the connection has ended.
@@ -361,7 +359,7 @@ impl TeamDatabase {
     pub(crate) async fn save_member(&self, presence: &MemberPresence, applied: u64) -> Result<(), TeamError> {
         let sql = "SELECT hoptop.present($1::text::uuid, $2, $3, $4, $5, $6, $7)";
         let given = presence.person_name.as_deref().unwrap_or_default();
-        self.query_one(
+        self.execute(
             sql,
             &[
                 (&presence.id.to_string(), Type::TEXT),
@@ -374,12 +372,11 @@ impl TeamDatabase {
             ],
         )
         .await
-        .map(drop)
     }
 
     /// Ends this process's membership.
     pub(crate) async fn delete_member(&self, id: Nonce) -> Result<(), TeamError> {
-        self.query_one("SELECT hoptop.leave($1::text::uuid)", &[(&id.to_string(), Type::TEXT)]).await.map(drop)
+        self.execute("SELECT hoptop.leave($1::text::uuid)", &[(&id.to_string(), Type::TEXT)]).await
     }
 
     /// Reads the members.
@@ -468,9 +465,7 @@ impl TeamDatabase {
     pub(crate) async fn put_snapshot_part(&self, id: Nonce, part: u32, bytes: &[u8]) -> Result<(), TeamError> {
         let part = i32::try_from(part).unwrap_or(i32::MAX);
         let sql = "SELECT hoptop.put_snapshot_part($1::text::uuid, $2, $3)";
-        self.query_one(sql, &[(&id.to_string(), Type::TEXT), (&part, Type::INT4), (&bytes, Type::BYTEA)])
-            .await
-            .map(drop)
+        self.execute(sql, &[(&id.to_string(), Type::TEXT), (&part, Type::INT4), (&bytes, Type::BYTEA)]).await
     }
 
     /// Ends a snapshot whose parts are there; see [`super::snapshot::publish`]. Returns whether it counts: not if the
@@ -512,6 +507,10 @@ impl TeamDatabase {
         let counts = self.end_snapshot(snapshot, false).await?;
         self.client.batch_execute(if counts { "COMMIT" } else { "ROLLBACK" }).await?;
         Ok(counts)
+    }
+
+    async fn execute(&self, sql: &str, values: &[(&(dyn ToSql + Sync), Type)]) -> Result<(), TeamError> {
+        self.query_one(sql, values).await.map(drop)
     }
 
     async fn query_one(&self, sql: &str, values: &[(&(dyn ToSql + Sync), Type)]) -> Result<Row, TeamError> {
