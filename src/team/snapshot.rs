@@ -90,14 +90,13 @@ pub(crate) async fn upload(
     let (mut parts, mut bytes) = (0, 0);
     loop {
         let mut part = Vec::with_capacity(PART_BYTES);
-        let limit = u64::try_from(PART_BYTES).unwrap_or(u64::MAX);
-        encoder.by_ref().take(limit).read_to_end(&mut part).map_err(|error| failed(&error))?;
+        encoder.by_ref().take(PART_BYTES as u64).read_to_end(&mut part).map_err(|error| failed(&error))?;
         if part.is_empty() {
             break;
         }
         database.put_snapshot_part(id, parts, &part).await?;
         parts += 1;
-        bytes += u64::try_from(part.len()).unwrap_or_default();
+        bytes += part.len() as u64;
     }
     let version = env!("CARGO_PKG_VERSION").to_owned();
     let at = DateTime::<Utc>::UNIX_EPOCH;

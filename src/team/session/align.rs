@@ -65,10 +65,9 @@ impl LogSession {
         // After a recovery, the content lacks rows that the position counts.
         let must_begin_again =
             has_lost || position.seq == 0 && self.reader.replica()?.is_some_and(|replica| !replica.is_blank);
-        let newest = readable.into_iter().next();
-        let folder = files::folder_of(self.store.path()).to_owned();
-        let file = match newest {
-            Some(info) => Some(snapshot::download(&link.database, &info, &folder, &self.status).await?),
+        let folder = files::folder_of(self.store.path());
+        let file = match readable.into_iter().next() {
+            Some(info) => Some(snapshot::download(&link.database, &info, folder, &self.status).await?),
             None if (is_out_of_reach || must_begin_again && first > 1)
                 && let Some(SnapshotInfo { version, .. }) = newer.into_iter().next() =>
             {
