@@ -56,6 +56,12 @@ fn random_trip(random: &mut Pcg64Mcg) -> (f64, f64, bool) {
     (there, back, random.random::<f64>() < 1e-4)
 }
 
+impl SimulatedProcess {
+    fn new(budget: Budget, wakes_at: f64) -> Self {
+        Self { budget, in_flight: BTreeMap::new(), wakes_at, stopped_until: 0.0, sent: 0 }
+    }
+}
+
 struct BudgetSimulation<F> {
     processes: Vec<SimulatedProcess>,
     start: F,
@@ -69,19 +75,10 @@ struct BudgetSimulation<F> {
 
 impl<F: Fn(f64) -> Budget> BudgetSimulation<F> {
     fn new(processes: usize, start: F) -> Self {
-        let process = |_| SimulatedProcess {
-            budget: start(0.0),
-            in_flight: BTreeMap::new(),
-            wakes_at: 0.0,
-            stopped_until: 0.0,
-            sent: 0,
-        };
-        let processes = (0..processes).map(process).collect();
-        let random = Pcg64Mcg::seed_from_u64(7);
         Self {
-            processes,
+            processes: (0..processes).map(|_| SimulatedProcess::new(start(0.0), 0.0)).collect(),
             start,
-            random,
+            random: Pcg64Mcg::seed_from_u64(7),
             answers: BinaryHeap::new(),
             received_at: Vec::new(),
             trip_seconds: 0.0,
@@ -112,9 +109,8 @@ impl<F: Fn(f64) -> Budget> BudgetSimulation<F> {
         if disruption_count.is_multiple_of(2) {
             // The killed process's lock is released before the next process joins.
             process.budget = Budget::unshared(1.0, moment(0.0));
-            let (budget, sent) = ((self.start)(self.now), process.sent);
-            *process =
-                SimulatedProcess { budget, in_flight: BTreeMap::new(), wakes_at: self.now, stopped_until: 0.0, sent };
+            let sent = process.sent;
+            *process = SimulatedProcess { sent, ..SimulatedProcess::new((self.start)(self.now), self.now) };
         } else {
             process.stopped_until = self.now + 30.0;
             process.wakes_at = process.stopped_until;
