@@ -143,10 +143,11 @@ fn submit_answers(tracked: &TrackedStore, answers: usize, stop_signal: &Receiver
         let receipts: Vec<_> = (saved_count..saved_count + BURST_SIZE)
             .map(|number| {
                 // A repeated answer brings no change, another step does.
-                let status =
-                    if number.is_multiple_of(10) { ("ongoing", 2 + number / 2_000 % 2) } else { ("ongoing", 1) };
-                let index = if number.is_multiple_of(10) { 100 + number / 10 % 100 } else { number % 100 };
-                tracked.observe(index, status, clock).submit(&tracked.store)
+                let (index, steps) = match number.is_multiple_of(10) {
+                    true => (100 + number / 10 % 100, 2 + number / 2_000 % 2),
+                    false => (number % 100, 1),
+                };
+                tracked.observe(index, ("ongoing", steps), clock).submit(&tracked.store)
             })
             .collect();
         receipts.into_iter().for_each(|receipt| drop(receipt.wait().unwrap()));
