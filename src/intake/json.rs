@@ -66,8 +66,7 @@ pub(super) fn read_lines(source: &SharedInput, sink: &mut EventSink) -> Result<(
     for number in 1.. {
         source.start_record();
         line.clear();
-        let read = reader.read_until(b'\n', &mut line);
-        match read {
+        match reader.read_until(b'\n', &mut line) {
             Err(_) if source.is_too_long() => {
                 return sink(ParseEvent::Bad(InputPosition::Line(number), source::TOO_LONG.into()));
             }

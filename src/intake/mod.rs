@@ -195,7 +195,8 @@ pub(crate) fn stream<E>(
     };
     let mut collector = batch::RowCollector::new(options, on_transaction);
     let sink = &mut |event: ParseEvent| collector.handle_event(event);
-    let read = match (options.format, first) {
+    // After a `ReadStop` the collector has the error.
+    let _read = match (options.format, first) {
         (InputFormat::Csv, _) => csv::read(&source, sink),
         (InputFormat::Json, b'{') | (InputFormat::Ndjson, _) | (InputFormat::Auto, b'{') => {
             json::read_lines(&source, sink)
@@ -203,10 +204,7 @@ pub(crate) fn stream<E>(
         (InputFormat::Json, _) | (InputFormat::Auto, b'[') => json::read_array(&source, sink),
         (InputFormat::Auto, _) => csv::read(&source, sink),
     };
-    match (source.into_input_error(), read) {
-        (Some(fault), _) => Err(ReadError::Input(fault)),
-        (None, _) => collector.finish(),
-    }
+    source.into_input_error().map_or_else(|| collector.finish(), |fault| Err(ReadError::Input(fault)))
 }
 
 /// Reads a whole file into a batch without duplicates.
@@ -254,8 +252,6 @@ pub(crate) fn parse_one(
     for (field, value) in values {
         row.set(*field, *value);
     }
-    match fields::parse_transaction(&row, options) {
-        Ok(parsed) => Ok((parsed.transaction, parsed.warnings)),
-        Err(row_errors) => Err(row_errors.into_field_errors()),
-    }
+    let parsed = fields::parse_transaction(&row, options).map_err(|row_errors| row_errors.into_field_errors())?;
+    Ok((parsed.transaction, parsed.warnings))
 }
