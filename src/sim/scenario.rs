@@ -230,9 +230,7 @@ fn stages(answers: Vec<Spanned<AnswerTable>>) -> Result<Vec<TransferStage>, Loca
 
 /// Builds the record once, so that an edit that can't be applied is an error of the file.
 fn check_edits(transfer: &Transfer, stage: &TransferStage) -> Result<(), String> {
-    let PlannedAnswer::Record { status, steps, edits } = &stage.answer else {
-        return Ok(());
-    };
+    let PlannedAnswer::Record { status, steps, edits } = &stage.answer else { return Ok(()) };
     let state = RecordContent { status, steps: *steps, age: stage.from, edits };
     body::record(transfer, state, "").map(drop).map_err(|error| error.to_string())
 }

@@ -194,13 +194,9 @@ impl SimulatedService {
             (&Method::GET, "/v2/sdk-info") => Ok(SimulatedResponse::new(200, sdk_info::body())),
             (&Method::GET, "/v2/status") => self.status(request, &id, now.wall),
             (&Method::POST, "/v2/route") => {
-                let large = || {
-                    SimulatedResponse::refusal(
-                        400,
-                        &format!("the body is larger than {BODY_LIMIT} bytes or breaks off"),
-                    )
-                };
-                let body = request.body.as_deref().ok_or_else(large)?;
+                let reason = format!("the body is larger than {BODY_LIMIT} bytes or breaks off");
+                let refusal = || SimulatedResponse::refusal(400, &reason);
+                let body = request.body.as_deref().ok_or_else(refusal)?;
                 self.routes.answer(body, &self.world, now.mono)
             }
             _ => Err(SimulatedResponse::refusal(404, "Resource not found")),
@@ -245,14 +241,12 @@ fn check_parameters(request: &SimulatedRequest, transfer: &Transfer) -> Result<(
     let params = &transfer.new.params;
     for (name, chain) in [("fromChainId", &params.from_chain), ("toChainId", &params.to_chain)] {
         let given = ChainId::new(request.parameter(name).unwrap_or_default());
-        if given == *chain {
-            continue;
+        if given != *chain {
+            return Err(match chains::find(&given) {
+                Some(_) => SimulatedResponse::refusal(400, &format!("{name} does not match the transaction")),
+                None => SimulatedResponse::new(400, body::schema_violation(&format!("{name}: unsupported chain ID"))),
+            });
         }
-        return Err(if chains::find(&given).is_none() {
-            SimulatedResponse::new(400, body::schema_violation(&format!("{name}: unsupported chain ID")))
-        } else {
-            SimulatedResponse::refusal(400, &format!("{name} does not match the transaction"))
-        });
     }
     if request.parameter("quoteId") != Some(params.quote_id.as_str()) {
         return Err(SimulatedResponse::refusal(400, "quoteId does not match the transaction"));
