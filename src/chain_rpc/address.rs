@@ -102,10 +102,8 @@ impl fmt::Debug for NodeAddress {
 /// Returns the first address of the service's `rpcList` that can be asked: https, without a placeholder for a key.
 pub(super) fn first_usable_address(rpc_list: &[String]) -> Option<NodeAddress> {
     let is_complete = |url: &&String| !url.contains(['{', '$', '<']);
-    rpc_list
-        .iter()
-        .filter(is_complete)
-        .find_map(|url| NodeAddress::parse(url).ok().filter(|address| address.0.scheme() == "https"))
+    let mut addresses = rpc_list.iter().filter(is_complete).filter_map(|url| NodeAddress::parse(url).ok());
+    addresses.find(|address| !address.is_plain())
 }
 
 #[cfg(test)]
