@@ -28,6 +28,7 @@ use crate::{
 /// The longest wait for a host that rests. A question that would wait longer fails, and is asked later.
 const MAX_WAIT: Duration = Duration::from_secs(20);
 
+/// The client of one chain's node.
 pub(super) struct NodeClient {
     chain: ChainId,
     /// The chain's number, as the node names it.
@@ -94,21 +95,21 @@ impl NodeClient {
         &self,
         wanted: &[(&TxHash, Option<&ChainReading>)],
     ) -> Result<Vec<Result<ChainReading, String>>, String> {
-        let of_each =
+        let calls_about =
             |(hash, _): &(&TxHash, _)| [RpcCall::Transaction((*hash).clone()), RpcCall::Receipt((*hash).clone())];
         let calls: Vec<RpcCall> =
-            [RpcCall::ChainId, RpcCall::BlockNumber].into_iter().chain(wanted.iter().flat_map(of_each)).collect();
+            [RpcCall::ChainId, RpcCall::BlockNumber].into_iter().chain(wanted.iter().flat_map(calls_about)).collect();
         let answers = self.call(&calls).await?;
         self.check(&answers)?;
         let at = |position| answers.at(position).map_err(|error| self.refusal(error));
-        let of_each = wanted.iter().enumerate().map(|(index, (hash, _))| {
+        let facts_of_each = wanted.iter().enumerate().map(|(index, (hash, _))| {
             let (transaction, receipt) = (at(2 + 2 * index)?, at(3 + 2 * index)?);
             match is_about(transaction, "hash", hash) && is_about(receipt, "transactionHash", hash) {
                 true => Ok(facts(transaction, receipt, at(1)?)),
                 false => Err(self.with_host("the node answered about another transaction")),
             }
         });
-        let mut all: Vec<Result<ChainFacts, String>> = of_each.collect();
+        let mut all: Vec<Result<ChainFacts, String>> = facts_of_each.collect();
         let mut calls = Vec::new();
         let follow_up = |facts: &ChainFacts, previous: Option<&ChainReading>| match (&facts.receipt, &facts.transaction)
         {

@@ -14,6 +14,7 @@ use crate::domain::{
 /// The code by which nodes refuse a call because of their rate limit.
 const LIMIT_EXCEEDED: i64 = -32005;
 
+/// A call to a node.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum RpcCall {
     ChainId,
@@ -184,9 +185,10 @@ pub fn read_body(body: &[u8]) -> Result<String, String> {
     on_chain::read(&facts, "node", None).map(|reading| format!("{reading:?}"))
 }
 
+/// Returns the time of a block; `None` if the block has no plausible time.
 pub(super) fn block_time(block: &Value) -> Option<DateTime<Utc>> {
     let seconds = i64::try_from(quantity(block.get("timestamp"))?).ok()?;
-    // A time outside of what calendars have can't be a block's.
+    // A block's time is after 1970 and before the year 3000.
     DateTime::from_timestamp(seconds, 0).filter(|time| time.timestamp() > 0 && seconds < 32_503_680_000)
 }
 

@@ -38,7 +38,7 @@ const DURATION_BUCKETS: [f64; 13] =
 const MAX_ROUTES: usize = 200;
 /// The longest name of a chain that becomes a label, in bytes.
 const MAX_CHAIN_LENGTH: usize = 40;
-/// The chains of routes without a label of their own.
+/// The label of both chains of a route that has no label of its own.
 const OTHER: &str = "other";
 
 /// The status of settled transfers, and whether they met their deadline.

@@ -6,6 +6,7 @@ use std::{collections::HashMap, fmt::Write};
 
 use axum::http::{HeaderMap, header::ACCEPT};
 
+/// A text format of metrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TextFormat {
     /// OpenMetrics 1.0.

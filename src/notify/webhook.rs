@@ -71,6 +71,7 @@ pub struct Webhook {
     secret: Option<Vec<u8>>,
 }
 
+/// A response of a webhook, as `hoptop` shows it.
 pub(crate) struct WebhookResponse {
     pub status: u16,
     /// The clean beginning of the body.

@@ -65,7 +65,7 @@ struct OwnerIds {
     group: u32,
 }
 
-/// Returns the other users that can change the content of a folder of this mode and owner, if there are any. A sticky
+/// Returns why other users can change the content of a folder of this mode and owner; `None` if they can't. A sticky
 /// folder such as /tmp is shared too, since others can create files there first. Root may use a folder of any user: in
 /// a container the owner of a volume is often another one. A folder that the own group can write is private where each
 /// user has a group of that name.

@@ -49,6 +49,7 @@ pub struct HolderId(pub u128);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ServerStart(pub i64);
 
+/// The row of the lease in the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LeaseRow {
     /// The number of takeovers so far.
@@ -62,7 +63,7 @@ pub(crate) struct LeaseRow {
 /// The holder that the row names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LeaseHolder {
-    /// This candidate may poll.
+    /// The holder with this ID may poll.
     Held(HolderId),
     /// No machine holds the lease. The server is set if the last holder released the lease there and knew that no other
     /// machine could hold it.
