@@ -70,7 +70,7 @@ fn load_with(
     let chain_nodes = inputs.chain_nodes()?;
     let entries = vec![
         entry("config", inputs.config.as_ref(), |path| path.display().to_string()),
-        entry("profile", Some(&inputs.name), Clone::clone),
+        entry("profile", Some(&inputs.profile_name), Clone::clone),
         entry("me.name", author.as_ref(), Clone::clone),
         entry("db", Some(&db), |path| path.display().to_string()),
         entry("state_dir", Some(&state), |path| path.display().to_string()),
@@ -98,7 +98,7 @@ fn load_with(
         store,
         config_file: inputs.config_file(),
         state_dir: state.0,
-        profile: inputs.name.0,
+        profile: inputs.profile_name.0,
         author: author.map(|(name, _)| name),
         base_url: base_url.map(|(url, _)| url),
         rps: rps.0,

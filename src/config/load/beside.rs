@@ -29,9 +29,9 @@ impl SettingInputs<'_> {
         let named = Some(self.file.beside.clone()).filter(|names| !names.is_empty());
         let (names, source) =
             flags.or_else(|| from_file(named, "beside")).unwrap_or((Vec::new(), SettingSource::Default));
-        let mut accounts: Vec<ProfileConnection> = Vec::new();
+        let mut connections: Vec<ProfileConnection> = Vec::new();
         for name in names {
-            if name == self.name.0 || accounts.iter().any(|account| account.profile == name) {
+            if name == self.profile_name.0 || connections.iter().any(|connection| connection.profile == name) {
                 continue;
             }
             let profile = find_profile(&self.file, self.config.as_ref(), &(name.clone(), source.clone()))?;
@@ -42,7 +42,7 @@ impl SettingInputs<'_> {
                 (_, None) => (DEFAULT_RPS, SettingSource::Default),
             };
             let store = self.store_of_profile(&name, &profile, store_url)?.map(|store| (store.address, store.source));
-            accounts.push(ProfileConnection {
+            connections.push(ProfileConnection {
                 store,
                 base_url: profile.base_url.as_ref().or(base_url).cloned(),
                 id: self.profile_id_source(&profile),
@@ -51,7 +51,7 @@ impl SettingInputs<'_> {
                 rps,
             });
         }
-        let names: Vec<String> = accounts.iter().map(|account| clean(&account.profile)).collect();
-        Ok((accounts, SettingEntry { name: "beside", value: names.join(", "), source }))
+        let names: Vec<String> = connections.iter().map(|connection| clean(&connection.profile)).collect();
+        Ok((connections, SettingEntry { name: "beside", value: names.join(", "), source }))
     }
 }

@@ -43,7 +43,7 @@ pub(super) struct SettingInputs<'a> {
     pub(super) env: &'a Environment,
     pub(super) config: Option<SettingValue<PathBuf>>,
     pub(super) file: ConfigFile,
-    pub(super) name: SettingValue<String>,
+    pub(super) profile_name: SettingValue<String>,
     pub(super) profile: ProfileEntry,
 }
 
@@ -57,12 +57,12 @@ impl<'a> SettingInputs<'a> {
             .or_else(|| from_variable(env.path("HOPTOP_CONFIG"), "HOPTOP_CONFIG"))
             .or_else(|| env.folders().map(|folders| (folders.config.join("config.toml"), SettingSource::Default)));
         let file = config.as_ref().map_or_else(|| Ok(ConfigFile::default()), read)?;
-        let name = from_flag(flags.profile.take(), "--profile")
+        let profile_name = from_flag(flags.profile.take(), "--profile")
             .or(from_variable(env.text("HOPTOP_PROFILE")?, "HOPTOP_PROFILE"))
             .or_else(|| from_file(file.default_profile.clone(), "default_profile"))
             .unwrap_or_else(|| (DEFAULT_PROFILE.to_owned(), SettingSource::Default));
-        let profile = find_profile(&file, config.as_ref(), &name)?;
-        Ok(Self { env, config, file, name, profile })
+        let profile = find_profile(&file, config.as_ref(), &profile_name)?;
+        Ok(Self { env, config, file, profile_name, profile })
     }
 
     /// Returns the person's name. A name of blanks and control characters counts as none.
@@ -156,7 +156,7 @@ impl<'a> SettingInputs<'a> {
         &self,
         shared_url: Option<&SettingValue<String>>,
     ) -> Result<(Option<TeamStore>, [SettingEntry; 4]), ConfigError> {
-        let mut store = self.store_of_profile(&self.name.0, &self.profile, shared_url)?;
+        let mut store = self.store_of_profile(&self.profile_name.0, &self.profile, shared_url)?;
         let setting = self.store_password_setting();
         if let Some(store) = &mut store {
             store.password.setting = setting.as_ref().map(|(setting, _)| setting.clone());
@@ -280,7 +280,7 @@ impl<'a> SettingInputs<'a> {
     }
 
     fn profile_key(&self, key: &str) -> String {
-        format!("profiles.{}.{key}", self.name.0)
+        format!("profiles.{}.{key}", self.profile_name.0)
     }
 }
 
