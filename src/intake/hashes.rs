@@ -46,7 +46,7 @@ pub(super) fn may_be_hash(word: &str) -> bool {
         || (word.len() >= 32 && word.bytes().all(|byte| byte.is_ascii_alphanumeric()))
 }
 
-/// Returns a single word that may be a part of a hash, an ID or a ticket: a specific word, and no natural one.
+/// Returns a word if it may be a part of a hash, an ID or a ticket. A word of a language never is: it has no digits.
 pub(super) fn parse_hash_part(word: &str) -> Option<TxHash> {
     const MIN_LENGTH: usize = 5;
     let is_part = match word.strip_prefix("0x").or_else(|| word.strip_prefix("0X")) {
@@ -60,8 +60,8 @@ pub(super) fn parse_hash_part(word: &str) -> Option<TxHash> {
     (is_part || TxHash::parse_short(word).is_some()).then(|| TxHash::new(word))
 }
 
-/// Returns what a text without a hash names a transaction by: the first hash that is shortened as in lists
-/// (`0x9f3c…e21b`), else the text itself if it is one word, else its only ticket, ID or address.
+/// Returns the word by which a text without a whole hash may name a transaction: the text itself if it is one word,
+/// else its first shortened hash (`0x9f3c…e21b`), else its only ticket, ID or address.
 pub(super) fn find_part(text: &str) -> Option<TxHash> {
     /// Shorter words of a sentence name nothing.
     const MIN_LENGTH: usize = 8;

@@ -104,7 +104,7 @@ impl<'a> Label<'a> {
 /// Removes quotation marks, brackets, emphasis and the punctuation of a sentence around a word. An ID has no other
 /// characters at its ends.
 fn unquote(word: &str) -> &str {
-    // What a quotation mark closes ends there, also before the end of an object.
+    // A value in quotation marks ends at the second mark, whatever follows.
     for mark in ['"', '\''] {
         if let Some((inside, _)) = word.strip_prefix(mark).and_then(|rest| rest.split_once(mark)) {
             return inside;

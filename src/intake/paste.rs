@@ -257,14 +257,14 @@ fn take_objects(text: &str, options: &ReadOptions) -> ObjectsInText {
 /// Reads the JSON object at the beginning of a text. Returns its length in bytes and its transactions; `None` if it names
 /// none.
 fn read_object(text: &str, line: usize, options: &ReadOptions) -> Option<(usize, Vec<PasteFinding>)> {
-    // A `Value` has at most 128 levels, so that each byte of a text is read at most so often.
+    // A `Value` has at most 128 levels, so each byte of a text is read at most 128 times.
     let mut objects = serde_json::Deserializer::from_str(text).into_iter::<Value>();
     objects.next()?.ok()?;
     let length = objects.byte_offset();
     let mut found = read_document(text.get(..length)?, options)?;
     found.retain(|pasted| !matches!(pasted.content, PastedContent::Nothing { .. }));
     found.iter_mut().for_each(|pasted| pasted.line = line);
-    // A hash may have a name that isn't known, or be in an object inside.
+    // The object may have a hash under an unknown name, or in an inner object: then its text is searched.
     let has_hash = |pasted: &PasteFinding| !matches!(pasted.content, PastedContent::Partial { hash: None, .. });
     if !found.iter().any(has_hash) && !hashes::find_hashes(text.get(..length)?).is_empty() {
         return None;
@@ -345,7 +345,7 @@ fn parse_row(line: &str, options: &ReadOptions) -> Option<RawRow<'static>> {
         .find(|values| is_row(values, options.allows_any_chain))
         .or_else(|| Some(blanks).filter(|words| is_row_of_words(words)))?;
     let mut row = RawRow::default();
-    // The columns of an export begin so; it has other columns after the note.
+    // A row of an export begins with these columns, and has others after the note.
     for (field, value) in Field::ALL.iter().take_while(|field| **field != Field::Notes).zip(values) {
         // Each field occurs once, so no value is set twice.
         row.set(*field, value);
