@@ -55,23 +55,19 @@ impl TeamStore {
     pub(super) fn parse(url: &str, source: SettingSource, env: &Environment) -> Result<Self, ConfigError> {
         let default_service = env.text("PGSERVICE")?;
         let find = |name: &str| read_service(name, env);
-        match TeamAddress::parse_with_service(url.trim(), default_service.as_deref(), find) {
-            Ok((address, service)) => Ok(Self { address, source, password: StorePassword::standard(env, service) }),
-            Err(reason) => Err(ConfigError::Store { given_by: source, reason }),
-        }
-    }
-}
-
-impl StorePassword {
-    /// Returns the places that all programs for PostgreSQL know.
-    fn standard(env: &Environment, service: Option<Password>) -> Self {
+        let (address, service) = match TeamAddress::parse_with_service(url.trim(), default_service.as_deref(), find) {
+            Ok(parsed) => parsed,
+            Err(reason) => return Err(ConfigError::Store { given_by: source, reason }),
+        };
+        // The places that all programs for PostgreSQL know.
         let in_home = || env.folders().map(|folders| folders.home.join(".pgpass"));
-        Self {
+        let password = StorePassword {
             setting: None,
             variable: env.secret("PGPASSWORD").map(Password::new),
             pass_file: env.path("PGPASSFILE").or_else(in_home),
             service,
-        }
+        };
+        Ok(Self { address, source, password })
     }
 }
 
