@@ -184,8 +184,6 @@ impl LogSession {
         let info = database.connection_info().await?;
         database.listen().await?;
         database.notify_self().await?;
-        let now = self.clock.now().mono;
-        let (next_check, check_interval) = (now + ECHO_LIMIT, CHECK_INTERVAL_WITHOUT_NOTIFICATIONS);
         let mut link = SessionConnection {
             snapshots_due: MonotonicTime::default(),
             purged: 0,
@@ -194,8 +192,8 @@ impl LogSession {
             author: info.author.clone(),
             applied: 0,
             snapshot_operations: u64::MAX,
-            next_check,
-            check_interval,
+            next_check: self.clock.now().mono + ECHO_LIMIT,
+            check_interval: CHECK_INTERVAL_WITHOUT_NOTIFICATIONS,
             announced: 0,
             unannounced: None,
         };

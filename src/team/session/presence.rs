@@ -54,8 +54,8 @@ impl LogSession {
 
     /// Publishes a snapshot if this process polls and one is due: after [`SNAPSHOT_OPERATIONS`], a day, or a deletion.
     pub(super) async fn publish_snapshot(&mut self, link: &mut SessionConnection) -> Result<(), SessionError> {
-        let holds = self.options.fence.as_ref().is_some_and(|fence| fence.borrow().is_some());
-        if !holds || self.publishing.as_ref().is_some_and(|publishing| !publishing.is_finished()) {
+        let holds_lease = self.options.fence.as_ref().is_some_and(|fence| fence.borrow().is_some());
+        if !holds_lease || self.publishing.as_ref().is_some_and(|publishing| !publishing.is_finished()) {
             return Ok(());
         }
         let now = self.clock.now();
