@@ -110,11 +110,8 @@ pub fn parse_paste(text: &str, options: &ReadOptions) -> Vec<PasteFinding> {
             "only the first {LINE_LIMIT} lines and {} KiB of a paste are read; import the rest from a file: hoptop import",
             SIZE_LIMIT / 1024
         );
-        found.push(PasteFinding {
-            line,
-            origin: PasteOrigin::Text,
-            content: PastedContent::Nothing { reason, part: None },
-        });
+        let content = PastedContent::Nothing { reason, part: None };
+        found.push(PasteFinding { line, origin: PasteOrigin::Text, content });
     }
     found
 }
@@ -157,7 +154,11 @@ fn read_document(text: &str, options: &ReadOptions) -> Option<Vec<PasteFinding>>
             }
             ParseEvent::UnknownColumn(_) => return Ok(()),
         };
-        found.push(PasteFinding { line: line_number(position), origin, content });
+        let line = match position {
+            InputPosition::File => 1,
+            InputPosition::Line(number) | InputPosition::Item(number) => number,
+        };
+        found.push(PasteFinding { line, origin, content });
         Ok(())
     };
     let mut bytes = text.as_bytes();
@@ -175,13 +176,6 @@ fn read_document(text: &str, options: &ReadOptions) -> Option<Vec<PasteFinding>>
         return None;
     }
     (read.is_ok() && (any_row || (has_header && !matches!(first, '[' | '{')))).then_some(found)
-}
-
-fn line_number(position: InputPosition) -> usize {
-    match position {
-        InputPosition::File => 1,
-        InputPosition::Line(number) | InputPosition::Item(number) => number,
-    }
 }
 
 /// Reads a text that may name transactions anywhere. Values around a hash or an object complete it.

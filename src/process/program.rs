@@ -115,7 +115,6 @@ fn watch_start(mut child: Child) -> io::Result<()> {
     Ok(())
 }
 
-
 /// Waits for a program's end. Returns `false` if the program still runs after `limit`.
 ///
 /// # Errors
