@@ -47,7 +47,7 @@ pub(super) fn may_be_hash(word: &str) -> bool {
 }
 
 /// Returns a word if it may be a part of a hash, an ID or a ticket. A word of a language never is: it has no digits.
-pub(super) fn parse_hash_part(word: &str) -> Option<TxHash> {
+fn parse_hash_part(word: &str) -> Option<TxHash> {
     const MIN_LENGTH: usize = 5;
     let is_part = match word.strip_prefix("0x").or_else(|| word.strip_prefix("0X")) {
         Some(digits) => digits.len() >= MIN_LENGTH && is_hex(digits),

@@ -22,22 +22,22 @@ use std::time::Duration;
 use crate::{clock::MonotonicTime, domain::team::Drain};
 
 /// The time between two beats of a holder, and between two reads of a candidate.
-pub(crate) const BEAT: Duration = Duration::from_secs(1);
+const BEAT: Duration = Duration::from_secs(1);
 /// How long the row must be unchanged, by the candidate's clock, before another machine may take the lease.
-pub(crate) const EXPIRY: Duration = Duration::from_secs(5);
+const EXPIRY: Duration = Duration::from_secs(5);
 /// How long a holder trusts its lease, from the moment before the last successful beat was sent.
 pub(crate) const TRUST: Duration = Duration::from_secs(4);
 /// No request to the service begins later than this span before the trust ends.
 pub(crate) const MARGIN: Duration = Duration::from_millis(500);
 /// How long a new holder sends nothing after it took the lease from a holder that may still be alive.
-pub(crate) const QUARANTINE: Duration = Duration::from_millis(3_500);
+const QUARANTINE: Duration = Duration::from_millis(3_500);
 /// How long a new holder sends nothing after it took a lease that was released. The former holder had all of its
 /// answers before it released the lease.
-pub(crate) const HANDOVER: Duration = Duration::from_secs(1);
+const HANDOVER: Duration = Duration::from_secs(1);
 /// A request to the database that isn't answered within this span counts as failed.
 pub(crate) const REPLY_LIMIT: Duration = Duration::from_secs(2);
 /// How long a machine that released the lease lets others take it.
-pub(crate) const TAKEOVER_COOLDOWN: Duration = Duration::from_secs(10);
+const TAKEOVER_COOLDOWN: Duration = Duration::from_secs(10);
 
 /// Identifies a candidate for as long as its process runs. Random, so that no candidate mistakes another holder for
 /// itself.
