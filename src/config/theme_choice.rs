@@ -24,7 +24,7 @@ impl ThemeChoice {
 
     /// Parses a name or a path. A text with a slash, or that ends in `.toml`, is a path, which `resolve` completes.
     pub(super) fn parse_with(text: String, resolve: impl Fn(&Path) -> PathBuf) -> Self {
-        let is_path = text.contains(['/', std::path::MAIN_SEPARATOR]) || text.ends_with(".toml");
+        let is_path = text.contains('/') || text.ends_with(".toml");
         if is_path { Self::File(resolve(Path::new(&text))) } else { Self::Named(text) }
     }
 }
