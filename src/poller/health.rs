@@ -105,25 +105,19 @@ impl ProfileHealth {
 
     fn apply_throttling(&mut self, failure: &RequestFailure, now: MonotonicTime) -> Option<ProfileEvent> {
         self.consecutive_failures = 0;
-        match self.state {
-            // A refused ID hides the throttling. The budget rests in any case, as the 429 asks.
-            HealthState::Unauthorized => {
-                self.next_probe = now + REFUSED_PROBE_INTERVAL;
-                None
-            }
-            HealthState::Throttled { .. } => {
-                self.state = HealthState::Throttled { clean: 0 };
-                None
-            }
-            HealthState::Live | HealthState::Unreachable { .. } => {
-                self.state = HealthState::Throttled { clean: 0 };
-                Some(ProfileEvent::Throttled(failure.one_line()))
-            }
+        // A refused ID hides the throttling. The budget rests in any case, as the 429 asks.
+        if self.state == HealthState::Unauthorized {
+            self.next_probe = now + REFUSED_PROBE_INTERVAL;
+            return None;
         }
+        let is_new = !matches!(self.state, HealthState::Throttled { .. });
+        self.state = HealthState::Throttled { clean: 0 };
+        is_new.then(|| ProfileEvent::Throttled(failure.one_line()))
     }
 
     fn apply_outage(&mut self, failure: &RequestFailure, now: MonotonicTime) -> Option<ProfileEvent> {
         self.consecutive_failures = self.consecutive_failures.saturating_add(1);
+        let has_recent_answer = self.last_answer.is_some_and(|answer| now.since(answer) < RECENT_ANSWER);
         let probes = match self.state {
             HealthState::Unauthorized => {
                 self.next_probe = now + REFUSED_PROBE_INTERVAL;
@@ -133,7 +127,7 @@ impl ProfileHealth {
             HealthState::Unreachable { .. } if now < self.next_probe => return None,
             HealthState::Unreachable { probes } => probes.saturating_add(1),
             HealthState::Live | HealthState::Throttled { .. }
-                if self.consecutive_failures < FAILURES_TO_OPEN || self.has_answered_recently(now) =>
+                if self.consecutive_failures < FAILURES_TO_OPEN || has_recent_answer =>
             {
                 return None;
             }
@@ -144,11 +138,6 @@ impl ProfileHealth {
         let is_new = !matches!(self.state, HealthState::Unreachable { .. });
         self.state = HealthState::Unreachable { probes };
         is_new.then(|| ProfileEvent::Unreachable(failure.one_line()))
-    }
-
-    /// Returns whether the service answered recently.
-    fn has_answered_recently(&self, now: MonotonicTime) -> bool {
-        self.last_answer.is_some_and(|answer| now.since(answer) < RECENT_ANSWER)
     }
 
     /// Returns whether polling has a problem, or an earlier run left one.
@@ -173,7 +162,7 @@ impl ProfileHealth {
                 self.state = HealthState::Throttled { clean: clean + 1 };
                 None
             }
-            _ => {
+            HealthState::Throttled { .. } | HealthState::Unreachable { .. } | HealthState::Unauthorized => {
                 self.state = HealthState::Live;
                 Some(ProfileEvent::Recovered)
             }
