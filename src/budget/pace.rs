@@ -76,7 +76,7 @@ impl Pace {
         if at >= self.resting_until {
             self.rests = self.rests.saturating_add(1).min(16);
         }
-        let doubled = FIRST_REST.saturating_mul(1_u32.checked_shl(self.rests.max(1) - 1).unwrap_or(u32::MAX));
+        let doubled = FIRST_REST.saturating_mul(2_u32.saturating_pow(self.rests.max(1) - 1));
         let rest = retry_after.unwrap_or(doubled).clamp(FIRST_REST, MAX_REST);
         // `max` first: it turns a NaN into 0.
         let extra = rest.mul_f64(jitter.max(0.0).min(1.0) / 2.0);

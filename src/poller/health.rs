@@ -133,7 +133,7 @@ impl ProfileHealth {
             }
             HealthState::Live | HealthState::Throttled { .. } => 0,
         };
-        let factor = 1_u32.checked_shl(probes).unwrap_or(u32::MAX);
+        let factor = 2_u32.saturating_pow(probes);
         self.next_probe = now + FIRST_PROBE_INTERVAL.saturating_mul(factor).min(MAX_PROBE_INTERVAL);
         let is_new = !matches!(self.state, HealthState::Unreachable { .. });
         self.state = HealthState::Unreachable { probes };

@@ -79,8 +79,7 @@ pub enum PollResult {
 
 /// Returns the wait after failures in a row: 10, 20, 40, 60, 60 … s.
 fn backoff(failures: u32) -> Duration {
-    let factor = 1_u32.checked_shl(failures).unwrap_or(u32::MAX);
-    MIN_INTERVAL.saturating_mul(factor).min(MAX_BACKOFF)
+    MIN_INTERVAL.saturating_mul(2_u32.saturating_pow(failures)).min(MAX_BACKOFF)
 }
 
 #[cfg(test)]
