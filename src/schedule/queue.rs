@@ -39,6 +39,16 @@ impl PollQueue {
         None
     }
 
+    /// Removes and returns the first current entry if its moment has come. Drops the stale entries before it.
+    pub(super) fn pop_due(
+        &mut self,
+        now: MonotonicTime,
+        is_current: impl Fn(&QueueEntry) -> bool,
+    ) -> Option<QueueEntry> {
+        let due = self.first_current(is_current).filter(|entry| entry.at <= now);
+        due.inspect(|_| self.pop())
+    }
+
     /// Removes the first entry.
     pub(super) fn pop(&mut self) {
         self.0.pop();

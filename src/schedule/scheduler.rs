@@ -386,19 +386,13 @@ impl Scheduler {
         let is_young = |entry: &QueueEntry, items: &[ScheduledItem]| {
             items.get(entry.position as usize).is_some_and(|item| item.young_until == Some(entry.at))
         };
-        while let Some(entry) =
-            self.young_ends.first_current(|entry| is_young(entry, &self.items)).filter(|entry| entry.at <= now)
-        {
-            self.young_ends.pop();
+        while let Some(entry) = self.young_ends.pop_due(now, |entry| is_young(entry, &self.items)) {
             if let Some(item) = self.items.get_mut(entry.position as usize) {
                 item.young_until = None;
                 self.young -= 1;
             }
         }
-        while let Some(entry) =
-            self.resting.first_current(|entry| is_current(&self.items, entry)).filter(|entry| entry.at <= now)
-        {
-            self.resting.pop();
+        while let Some(entry) = self.resting.pop_due(now, |entry| is_current(&self.items, entry)) {
             let item = self.items.get(entry.position as usize);
             match item.map(|item| (item.is_watched, item.is_requested, item.id)) {
                 Some((false, false, id)) => {
@@ -507,11 +501,9 @@ impl Scheduler {
     fn find_most_urgent(&mut self, now: MonotonicTime) -> Option<u32> {
         let first = self.find_first_due(now)?;
         let mut compared = Vec::with_capacity(COMPARED);
-        while compared.len() < COMPARED {
-            let due =
-                self.due.first_current(|entry| is_current_due(&self.items, entry)).filter(|entry| entry.at <= now);
-            let Some(entry) = due else { break };
-            self.due.pop();
+        while compared.len() < COMPARED
+            && let Some(entry) = self.due.pop_due(now, |entry| is_current_due(&self.items, entry))
+        {
             compared.push(entry);
         }
         let index = |entry: &QueueEntry| {
