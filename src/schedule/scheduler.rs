@@ -226,12 +226,8 @@ impl Scheduler {
     pub fn request(&mut self, id: RowId, now: Now) {
         if !self.positions.contains_key(&id) {
             let forecast = Forecast::AnyTime(Duration::MAX);
-            let position = self.insert(ScheduledItem::new(
-                id,
-                None,
-                Expectation { since: now.wall, forecast, first_answer: None, weight: 1.0 },
-                now,
-            ));
+            let expectation = Expectation { since: now.wall, forecast, first_answer: None, weight: 1.0 };
+            let position = self.insert(ScheduledItem::new(id, None, expectation, now));
             self.start_rest(position);
         }
         if let Some((_, item)) = self.item_mut(id)
