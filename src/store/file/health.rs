@@ -88,9 +88,7 @@ impl StoreHealth {
 
     /// Reports and returns a fault if the file isn't the store any more.
     pub(crate) fn refuse_if_gone(&self) -> Result<(), StoreFault> {
-        let fault = self.gone_file().map(StoreFault::Gone);
-        fault.iter().for_each(|fault| self.report(fault));
-        fault.map_or(Ok(()), Err)
+        self.check_files().inspect_err(|fault| self.report(fault))
     }
 
     /// The present trouble, if there is any.
@@ -125,11 +123,7 @@ impl StoreHealth {
     pub(crate) fn end_batch(&self, outcome: Result<()>) -> Result<(), StoreFault> {
         self.batch_phase.fetch_add(1, Ordering::Relaxed);
         // A commit to a file that is gone is lost.
-        let outcome = outcome.and_then(|()| match self.gone_file() {
-            Some(path) => Err(StoreFault::Gone(path).into()),
-            None => Ok(()),
-        });
-        let outcome = outcome.map_err(StoreFault::from);
+        let outcome = outcome.map_err(StoreFault::from).and_then(|()| self.check_files());
         match &outcome {
             Ok(()) => {
                 let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -173,10 +167,8 @@ impl StoreHealth {
             let marker = self.marker.as_ref().filter(|_| state.checks.is_multiple_of(CHECKS_PER_DAMAGE_TEST));
             (state.checks, marker.and_then(OpenMarker::reported_damage))
         };
-        if checks.is_multiple_of(CHECKS_PER_FILE_TEST)
-            && let Some(file) = self.gone_file()
-        {
-            self.report(&StoreFault::Gone(file));
+        if checks.is_multiple_of(CHECKS_PER_FILE_TEST) {
+            self.refuse_if_gone().ok();
         }
         if let Some(reason) = reported_damage {
             self.report(&StoreFault::Damaged(reason));
@@ -185,14 +177,14 @@ impl StoreHealth {
         self.fault() != before || has_log_changed
     }
 
-    /// Returns a path that no longer leads to the opened file.
-    fn gone_file(&self) -> Option<PathBuf> {
+    /// Returns a fault if a path no longer leads to the opened file.
+    fn check_files(&self) -> Result<(), StoreFault> {
         let is_gone = |(path, opened): &&(PathBuf, Option<Metadata>)| match path.metadata() {
             Ok(file) => !opened.as_ref().is_some_and(|opened| files::is_same_file(&file, opened)),
             Err(error) => error.kind() == io::ErrorKind::NotFound && opened.is_some(),
         };
         let files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
-        files.iter().find(is_gone).map(|(path, _)| path.clone())
+        files.iter().find(is_gone).map_or(Ok(()), |(path, _)| Err(StoreFault::Gone(path.clone())))
     }
 }
 
