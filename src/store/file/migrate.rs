@@ -55,10 +55,9 @@ fn apply_steps(connection: &mut Connection, target: i64) -> rusqlite::Result<()>
         let Some(step) = step else { return Ok(()) };
         transaction.execute_batch(step)?;
         if let Some(child) = find_table_with_orphans(&transaction)? {
-            return Err(constraint_error(&format!(
-                "schema {} would leave rows of `{child}` without their parent",
-                version + 1
-            )));
+            let reason = format!("schema {} would leave rows of `{child}` without their parent", version + 1);
+            let code = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CONSTRAINT_FOREIGNKEY);
+            return Err(rusqlite::Error::SqliteFailure(code, Some(reason)));
         }
         transaction.pragma_update(None, "user_version", version + 1)?;
         transaction.commit()?;
@@ -75,11 +74,6 @@ pub(crate) fn find_table_with_orphans(connection: &Connection) -> rusqlite::Resu
     let mut check = connection.prepare("PRAGMA foreign_key_check")?;
     let mut rows = check.query([])?;
     rows.next()?.map(|row| row.get(0)).transpose()
-}
-
-fn constraint_error(reason: &str) -> rusqlite::Error {
-    let code = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CONSTRAINT_FOREIGNKEY);
-    rusqlite::Error::SqliteFailure(code, Some(reason.to_owned()))
 }
 
 #[cfg(test)]
