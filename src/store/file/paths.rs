@@ -45,9 +45,7 @@ pub(crate) fn create_private_file(path: &Path) -> io::Result<()> {
     if path.exists() {
         return Ok(());
     }
-    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        files::create_private_folder(folder)?;
-    }
+    files::create_private_folder(files::folder_of(path))?;
     match files::private_options().write(true).create_new(true).open(path) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
         _ => Ok(()),
