@@ -251,9 +251,8 @@ fn share(path: &Path, connection: Result<Connection, StoreFault>, marker: Option
 
 fn lock_marker(path: &Path) -> Result<Option<OpenMarker>> {
     match OpenMarker::open(path) {
-        Err(error) if is_unwritable(&error) => Ok(None),
-        // Creating the store itself reports this fault later.
-        Err(error) if error.kind() == io::ErrorKind::NotADirectory => Ok(None),
+        // If the folder is a file, creating the store itself reports the fault later.
+        Err(error) if is_unwritable(&error) || error.kind() == io::ErrorKind::NotADirectory => Ok(None),
         marker => marker.map_err(|source| StoreError::Create { path: path.to_owned(), source }),
     }
 }
