@@ -129,9 +129,8 @@ pub(crate) fn recover(path: &Path, reason: &str, marker: &OpenMarker, at: DateTi
         "the damaged file was moved to {}, but the store can't be rebuilt; the next start tries again",
         damaged_file.display()
     );
-    let mut recovery = rebuild_store(path, at, &damaged_file).map_err(|error| failed(&later, &error))?;
+    let recovery = rebuild_store(path, reason, &damaged_file, at).map_err(|error| failed(&later, &error))?;
     marker.write(&ExitState::Unclean).map_err(|error| failed(&later, &error))?;
-    recovery.reason = reason.to_owned();
     tracing::error!("{recovery}");
     Ok(recovery)
 }
@@ -163,7 +162,7 @@ fn move_damaged_file(path: &Path, damaged_file: &Path) -> io::Result<()> {
 }
 
 /// Builds the store under a temporary name, and gives it its final name once it is complete and synced.
-fn rebuild_store(path: &Path, at: DateTime<Utc>, damaged_file: &Path) -> Result<Recovery> {
+fn rebuild_store(path: &Path, reason: &str, damaged_file: &Path, at: DateTime<Utc>) -> Result<Recovery> {
     let unfinished = paths::companion(path, ".mending");
     let (backup, mut target) = restore_newest(path, at, &unfinished)?;
     let mut source = recovery_source::open(damaged_file, &unfinished);
@@ -199,8 +198,8 @@ fn rebuild_store(path: &Path, at: DateTime<Utc>, damaged_file: &Path) -> Result<
         .and_then(|unfinished| unfinished.persist_noclobber(path).map_err(|error| error.error));
     named.and_then(|()| paths::sync_folder(path)).map_err(create)?;
     let RecoveredRows { rows, has_holes } = recovered_rows;
-    let (path, damaged_file) = (path.to_owned(), damaged_file.to_owned());
-    Ok(Recovery { path, reason: String::new(), damaged_file, backup, rows, has_holes, transactions })
+    let (path, reason, damaged_file) = (path.to_owned(), reason.to_owned(), damaged_file.to_owned());
+    Ok(Recovery { path, reason, damaged_file, backup, rows, has_holes, transactions })
 }
 
 /// Takes values that are still damaged from the newest backup that has them intact.
