@@ -181,12 +181,8 @@ pub(in crate::store) fn decode(payload: &[u8]) -> Result<Payload<'_>> {
             Ok(Payload::Operations(operations.collect::<Result<_, _>>()?))
         }
         Some((&BATCH, packed)) => {
-            let first = lines(packed)
-                .map_err(unpack_error)?
-                .next()
-                .unwrap_or_else(|| Ok(String::new()))
-                .map_err(unpack_error)?;
-            let header: BatchHeader = parse(&first)?;
+            let first = lines(packed).and_then(|mut lines| lines.next().transpose()).map_err(unpack_error)?;
+            let header: BatchHeader = parse(&first.unwrap_or_default())?;
             check_format(header.format)?;
             Ok(Payload::Batch(TrackBatch { header, lines: packed }))
         }
