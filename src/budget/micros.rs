@@ -29,10 +29,7 @@ pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Monotoni
 
 /// Writes a moment that may be missing as microseconds, or null.
 pub(super) fn serialize_optional<S: Serializer>(moment: &Option<MonotonicTime>, to: S) -> Result<S::Ok, S::Error> {
-    match moment {
-        Some(moment) => serialize(moment, to),
-        None => to.serialize_none(),
-    }
+    moment.map(whole_micros).serialize(to)
 }
 
 /// Reads a moment that may be missing from microseconds, or null.
