@@ -123,7 +123,7 @@ impl PlanContext {
                 status: tx.state.status.clone(),
                 is_requested_only: !is_wanted,
             };
-            (poll_context(tx, &self.duration_stats, &self.weights), target)
+            (self.poll_context(tx), target)
         });
         Some(PollPlan { id: tx.id, polled, is_requested })
     }
@@ -140,31 +140,28 @@ impl PlanContext {
         reader.for_each_row(&reader.listing(&overdue, now.wall).all()?, |tx, alerts| {
             let is_raised = alerts.iter().any(|alert| alert.rule == Rule::Overdue);
             if !is_raised {
-                let poll_context = poll_context(tx, &self.duration_stats, &self.weights);
-                unconfirmed.push((tx.id, PollContext { deadline: Some(tx.deadline().at), ..poll_context }));
+                let poll_context = PollContext { deadline: Some(tx.deadline().at), ..self.poll_context(tx) };
+                unconfirmed.push((tx.id, poll_context));
             }
             Ok::<_, StoreError>(())
         })?;
         Ok(unconfirmed)
     }
-}
 
-/// Returns the scheduler's view of a transaction.
-fn poll_context<R: RecordView>(
-    tx: &Transaction<R>,
-    duration_stats: &DurationStats,
-    weights: &BTreeMap<String, f64>,
-) -> PollContext {
-    let deadline = tx.deadline();
-    let last_answer = tx.state.last_checked_at;
-    let confirmed = last_answer.is_some_and(|answer| answer >= deadline.at) || !tx.is_waiting();
-    let weight = tx.labels.iter().filter_map(|label| weights.get(label)).copied().reduce(f64::max).unwrap_or(1.0);
-    let (forecast, first_answer) = forecasts(tx, duration_stats);
-    PollContext {
-        last_answer,
-        deadline: (!confirmed).then_some(deadline.at),
-        expectation: Expectation { since: deadline.submitted, forecast, first_answer, weight },
-        young_until: need::young_until(tx),
+    /// Returns the scheduler's view of a transaction.
+    fn poll_context<R: RecordView>(&self, tx: &Transaction<R>) -> PollContext {
+        let deadline = tx.deadline();
+        let last_answer = tx.state.last_checked_at;
+        let is_confirmed = last_answer.is_some_and(|answer| answer >= deadline.at) || !tx.is_waiting();
+        let weights = tx.labels.iter().filter_map(|label| self.weights.get(label)).copied();
+        let weight = weights.reduce(f64::max).unwrap_or(1.0);
+        let (forecast, first_answer) = forecasts(tx, &self.duration_stats);
+        PollContext {
+            last_answer,
+            deadline: (!is_confirmed).then_some(deadline.at),
+            expectation: Expectation { since: deadline.submitted, forecast, first_answer, weight },
+            young_until: need::young_until(tx),
+        }
     }
 }
 
@@ -199,7 +196,8 @@ mod tests {
             tx.apply(&fixtures::says(status), at);
         }
         let weights = BTreeMap::from([("vip".to_owned(), 4.0), ("batch".to_owned(), 0.5)]);
-        poll_context(&tx, &DurationStats::default(), &weights)
+        let (profile, scope) = (tx.profile.clone(), PollScope::Everything);
+        PlanContext { profile, scope, weights, duration_stats: Arc::default() }.poll_context(&tx)
     }
 
     #[test]
