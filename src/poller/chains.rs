@@ -24,7 +24,7 @@ use crate::{
     chain_rpc::{ChainNodes, ChainQuestion},
     clock::Clock,
     domain::{
-        chain_check,
+        chain_check::{self, has_second_transaction},
         change::{Change, ChangeKind},
         filter::{Expression, Filter, term::FilterState},
         ids::{RowId, TransactionKey},
@@ -225,28 +225,24 @@ impl ChainPoller {
                 feed.changes_with(|changes, reader| {
                     load_service_urls(reader, &nodes, &profile)?;
                     let mut planned: Vec<(RowId, Option<DateTime<Utc>>)> = Vec::new();
+                    let mut rows: Vec<RowId> = Vec::new();
                     if asks_on_request_only {
                         // Nothing is asked without a person.
                     } else if changes.needs_resync {
                         reader.each_polled(&profile, |tx| planned.push((tx.id, next_source_check(&tx, &nodes))))?;
-                        // Nothing polls these: what the service refuses, and what may be settled.
+                        // The service refuses parked transactions, and settled ones may have a second transaction:
+                        // neither are polled.
                         let parked = [FilterState::Unsettled, FilterState::Parked].map(Expression::is);
-                        for row in reader.listing(&Filter::all(parked).limited_to_profile(&profile), now).all()? {
-                            planned.push((row, next_check(reader, &nodes, &profile, row)?));
-                        }
-                        for status in
-                            RouterStatus::DOCUMENTED.iter().filter(|status| chain_check::has_second_transaction(status))
-                        {
-                            for row in
-                                reader.rows_with_status_since(&profile, status, now - SECOND_TRANSACTION_LOOKBACK)?
-                            {
-                                planned.push((row, next_check(reader, &nodes, &profile, row)?));
-                            }
+                        rows.extend(reader.listing(&Filter::all(parked).limited_to_profile(&profile), now).all()?);
+                        let since = now - SECOND_TRANSACTION_LOOKBACK;
+                        for status in RouterStatus::DOCUMENTED.iter().filter(|status| has_second_transaction(status)) {
+                            rows.extend(reader.rows_with_status_since(&profile, status, since)?);
                         }
                     } else {
-                        for row in changes.rows(false) {
-                            planned.push((row, next_check(reader, &nodes, &profile, row)?));
-                        }
+                        rows.extend(changes.rows(false));
+                    }
+                    for row in rows {
+                        planned.push((row, next_check(reader, &nodes, &profile, row)?));
                     }
                     // A person who asks again after a failure doesn't wait for the retry.
                     let is_request = |change: &&Change| matches!(change.kind, ChangeKind::ChainRequested);
@@ -339,7 +335,7 @@ fn next_check(
 ) -> Result<Option<DateTime<Utc>>, StoreError> {
     let Some(header) = reader.header(row)?.filter(|header| header.profile == profile) else { return Ok(None) };
     // The record is read only if a second transaction can matter.
-    let second = match header.state.status.as_ref().is_some_and(chain_check::has_second_transaction) {
+    let second = match header.state.status.as_ref().is_some_and(has_second_transaction) {
         true => reader.list_row(row)?.and_then(|listed| next_second_check(&listed.transaction, nodes)),
         false => None,
     };
