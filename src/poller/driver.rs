@@ -302,7 +302,7 @@ impl<T: ServiceTransport> PollerDriver<T> {
                 .contains(key)
                 .then(|| sender.ask_untracked_status(StatusRequestKey::clone(key)).boxed()),
             ServiceRequest::Quote(quote) => {
-                let claimed = requests::claim_quote(&self.setup, quote, self.setup.clock.now()).await;
+                let claimed = requests::claim_quote(&self.setup, quote).await;
                 let claimed = claimed.or_else(|error| self.handle_write_error(error).map(|()| false))?;
                 claimed.then(|| sender.ask_quote(QuoteKey::clone(quote)).boxed())
             }
@@ -457,7 +457,7 @@ impl<T: ServiceTransport> PollerDriver<T> {
             health => health,
         };
         let fault = self.core.budget.fault().map(|fault| (fault.to_owned(), now.wall));
-        let last_error = fault.or_else(|| self.last_error.clone());
+        let (last_error, last_error_at) = fault.or_else(|| self.last_error.clone()).unzip();
         let report = PollerReport {
             at: now.wall,
             valid_until: now.wall + self.setup.clock.to_wall_duration(REPORT_VALIDITY),
@@ -480,8 +480,8 @@ impl<T: ServiceTransport> PollerDriver<T> {
             health,
             paused_until,
             resting_until: resting.and_then(|until| wall_time_of(now, until)),
-            last_error: last_error.as_ref().map(|(error, _)| error.clone()),
-            last_error_at: last_error.map(|(_, at)| at),
+            last_error,
+            last_error_at,
             answered: Some(answered),
             // A team's machines have monotonic clocks of their own.
             unrecorded_at: self.unrecorded.last_at.map(|at| at.0).filter(|_| self.setup.lease.is_none()),

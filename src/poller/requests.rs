@@ -101,9 +101,9 @@ impl<T: ServiceTransport> RequestSender<T> {
 /// Claims a quote that a person asked for. Returns `false` if another process has claimed the quote, nobody waits for it
 /// any more, or the lease of a team no longer permits the request. In the last case the quote is answered with a
 /// refusal.
-pub(super) async fn claim_quote<T>(setup: &PollerSetup<T>, quote: &QuoteKey, now: Now) -> Result<bool, StoreError> {
+pub(super) async fn claim_quote<T>(setup: &PollerSetup<T>, quote: &QuoteKey) -> Result<bool, StoreError> {
     let claim = Operation::ClaimQuote { quote: quote.clone() };
-    let claimed = apply_operation(&setup.store, &setup.clock, claim, now).await?.claimed()?;
+    let claimed = apply_operation(&setup.store, &setup.clock, claim, setup.clock.now()).await?.claimed()?;
     // Claiming takes as long as the team's database does.
     if !claimed || setup.lease.as_ref().is_none_or(|lease| lease.is_granted(&setup.clock)) {
         return Ok(claimed);
