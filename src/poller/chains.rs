@@ -230,8 +230,7 @@ impl ChainPoller {
                         // Nothing is asked without a person.
                     } else if changes.needs_resync {
                         reader.each_polled(&profile, |tx| planned.push((tx.id, next_source_check(&tx, &nodes))))?;
-                        // The service refuses parked transactions, and settled ones may have a second transaction:
-                        // neither are polled.
+                        // Parked transactions aren't polled, nor are settled ones, which may have a second transaction.
                         let parked = [FilterState::Unsettled, FilterState::Parked].map(Expression::is);
                         rows.extend(reader.listing(&Filter::all(parked).limited_to_profile(&profile), now).all()?);
                         let since = now - SECOND_TRANSACTION_LOOKBACK;
