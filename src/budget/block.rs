@@ -19,13 +19,14 @@ pub(super) struct SlotBlock {
     /// The number of each slot, and the earliest moment of its send; in the order of the sends.
     slots: VecDeque<(u64, MonotonicTime)>,
     /// The end of the stretch: the first moment at which another member may send.
-    end: MonotonicTime,
+    pub(super) end: MonotonicTime,
     /// The shortest time between two sends.
     spacing: Duration,
     /// The rate for which the moments were planned, in requests a second.
     rate: f64,
-    /// The earliest moment of the next send, by the spacing alone.
-    next_send: MonotonicTime,
+    /// The earliest moment of the next send, by the spacing alone. From then on another member may send if this member
+    /// returns its unused slots.
+    pub(super) next_send: MonotonicTime,
 }
 
 impl SlotBlock {
@@ -39,16 +40,6 @@ impl SlotBlock {
     pub(super) fn new(first: u64, reservation: Reservation, rate: f64, now: MonotonicTime) -> Self {
         let Reservation { sends, end, spacing, .. } = reservation;
         Self { slots: (first..).zip(sends).skip(1).collect(), end, spacing, rate, next_send: now + spacing }
-    }
-
-    /// Returns the end of the stretch.
-    pub(super) fn end(&self) -> MonotonicTime {
-        self.end
-    }
-
-    /// Returns the earliest moment at which another member may send if this member returns its unused slots.
-    pub(super) fn next_send(&self) -> MonotonicTime {
-        self.next_send
     }
 
     /// Returns the next slot, if it may still be used at `now` or later.

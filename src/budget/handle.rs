@@ -290,7 +290,7 @@ impl Budget {
         self.file.as_ref()?;
         let is_busy = !self.taken.is_empty() || !self.releases.is_empty();
         let confirm = is_busy.then(|| self.retry_at.unwrap_or(self.updated + CONFIRM));
-        self.unused_block().map(SlotBlock::end).into_iter().chain(confirm).min()
+        self.unused_block().map(|block| block.end).into_iter().chain(confirm).min()
     }
 
     /// Returns the block, if slots of it are left.
@@ -348,7 +348,7 @@ impl Budget {
         let change = |ledger: &mut Ledger, member| {
             ledger.reconcile(member, taken);
             if let Some(block) = &block {
-                ledger.return_stretch(block.end(), block.next_send());
+                ledger.return_stretch(block.end, block.next_send);
             }
             releases.iter().for_each(|release| release.apply(member, ledger));
             change(ledger, member)
