@@ -17,13 +17,13 @@ use super::{
     error::{Result, StoreError, is_local},
     operations::{self, AppliedEntries, OperationResult},
     reader::Reader,
+    statement::CachedStatements,
 };
 use crate::domain::{
     ids::TransactionKey,
     operation::{Envelope, Operation},
     team::{self, LogEntry, LogLoss, LogPosition, Nonce},
 };
-use crate::store::statement::CachedStatements;
 
 /// An incomplete payload is dropped after this many newer entries.
 const PART_LIFETIME: u64 = 100_000;
