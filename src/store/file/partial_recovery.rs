@@ -5,7 +5,7 @@
 
 use std::{collections::BTreeSet, path::Path};
 
-use rusqlite::{Connection, Row, params_from_iter, types::Value};
+use rusqlite::{Connection, ErrorCode, Row, Statement, params_from_iter, types::Value};
 
 use super::recovery_source::connect;
 use crate::store::tables::{columns, damage};
@@ -104,15 +104,9 @@ pub(crate) fn repair_rows(backup: &Path, target: &Connection) -> rusqlite::Resul
             let number = key.iter().filter(|_| table.has_rowid);
             target.execute_batch("SAVEPOINT repair")?;
             target.execute(&delete, params_from_iter(&key))?;
-            let end = match target.execute(&insert, params_from_iter(number.chain(&intact))) {
-                Ok(_) => {
-                    repaired += 1;
-                    "RELEASE repair"
-                }
-                Err(error) if is_row_error(&error) => "ROLLBACK TO repair; RELEASE repair",
-                Err(error) => return Err(error),
-            };
-            target.execute_batch(end)?;
+            let is_repaired = insert_row(&mut target.prepare(&insert)?, number.chain(&intact))?;
+            repaired += u64::from(is_repaired);
+            target.execute_batch(if is_repaired { "RELEASE repair" } else { "ROLLBACK TO repair; RELEASE repair" })?;
         }
     }
     Ok(repaired)
@@ -308,10 +302,9 @@ impl TableRecovery<'_> {
             let insert = if is_damaged { &mut add } else { &mut replace };
             // A value that isn't of the column's type was not written by hoptop.
             let values = values(row, self.columns.len())?;
-            match insert.execute(params_from_iter(&values)) {
-                Ok(_) => self.recovered_rows.rows += 1,
-                Err(error) if is_row_error(&error) => self.recovered_rows.has_holes = true,
-                Err(error) => return Err(error),
+            match insert_row(insert, &values)? {
+                true => self.recovered_rows.rows += 1,
+                false => self.recovered_rows.has_holes = true,
             }
             if is_damaged {
                 damaged_rows.push(values);
@@ -322,11 +315,7 @@ impl TableRecovery<'_> {
         };
         // An intact row has replaced the backup's row if that had the key of the intact row, before its key changed.
         for values in damaged_rows {
-            match add.execute(params_from_iter(&values)) {
-                Ok(_) => {}
-                Err(error) if is_row_error(&error) => self.recovered_rows.has_holes = true,
-                Err(error) => return Err(error),
-            }
+            self.recovered_rows.has_holes |= !insert_row(&mut add, &values)?;
         }
         Ok(end)
     }
@@ -342,10 +331,15 @@ fn values(row: &Row<'_>, count: usize) -> rusqlite::Result<Vec<Value>> {
     (2..count + 2).map(|column| columns::lenient(row, column)).collect()
 }
 
-/// Whether the error concerns only this row, so that other rows may still be copied.
-fn is_row_error(error: &rusqlite::Error) -> bool {
-    let code = error.sqlite_error_code();
-    code.is_none() || matches!(code, Some(rusqlite::ErrorCode::ConstraintViolation | rusqlite::ErrorCode::TypeMismatch))
+/// Inserts a row. Returns `false` if the table refuses only this row, so that other rows may still be copied.
+fn insert_row<'a>(insert: &mut Statement<'_>, values: impl IntoIterator<Item = &'a Value>) -> rusqlite::Result<bool> {
+    match insert.execute(params_from_iter(values)) {
+        Ok(_) => Ok(true),
+        Err(error) => match error.sqlite_error_code() {
+            None | Some(ErrorCode::ConstraintViolation | ErrorCode::TypeMismatch) => Ok(false),
+            Some(_) => Err(error),
+        },
+    }
 }
 
 /// Clears texts that can't be unpacked, because the dictionary or text that they depend on is lost. The other columns
