@@ -96,8 +96,9 @@ impl RecoverySource {
             let sql = "UPDATE sqlite_schema SET type = 'table', name = ?1, tbl_name = ?1, sql = ?2
                        WHERE (name = ?1 OR sql = ?2) AND rootpage > 0 AND type NOT IN ('index', 'trigger', 'view')";
             // A part of the schema that can't be read stays as it is.
-            let repaired = writer.execute(sql, [name, definition]);
-            repaired.map_or_else(|error| tracing::error!("the definition of {name} can't be repaired: {error}"), drop);
+            if let Err(error) = writer.execute(sql, [name, definition]) {
+                tracing::error!("the definition of {name} can't be repaired: {error}");
+            }
         }
         drop(writer);
         self.connection = connect(copy)?;
