@@ -18,7 +18,7 @@ use tokio::{
 
 use super::{
     requests::apply_operation,
-    setup::{LeasePermit, PollScope, PollerError, PollerSetup},
+    setup::{LeasePermit, PollScope, PollerError, PollerSetup, may_begin},
 };
 use crate::{
     chain_rpc::{ChainNodes, ChainQuestion},
@@ -168,7 +168,7 @@ impl ChainPoller {
         let permits = Arc::new(Semaphore::new(MAX_CONCURRENT_REQUESTS));
         self.update(&feed, &mut schedule).await?;
         loop {
-            while asking.len() < MAX_CONCURRENT_REQUESTS && self.may_ask() {
+            while asking.len() < MAX_CONCURRENT_REQUESTS && may_begin(self.lease.as_ref(), &self.clock) {
                 let now = self.clock.now().wall;
                 let rows: Vec<_> = std::iter::from_fn(|| schedule.next(now))
                     .take(MAX_CONCURRENT_REQUESTS * MAX_QUESTIONS_PER_REQUEST)
@@ -199,11 +199,6 @@ impl ChainPoller {
                 () = self.clock.sleep_until(tick) => {}
             }
         }
-    }
-
-    /// Whether this machine may ask now.
-    fn may_ask(&self) -> bool {
-        self.lease.as_ref().is_none_or(|lease| lease.is_granted(&self.clock))
     }
 
     /// Reads the store on tokio's blocking pool.

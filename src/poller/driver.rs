@@ -100,7 +100,7 @@ async fn poll<T: ServiceTransport>(
         if driver.report(now, false).is_some() {
             driver.events.save(&driver.setup, now).await;
         }
-        let may_begin = driver.setup.lease.as_ref().is_none_or(|lease| lease.is_granted(&driver.setup.clock));
+        let may_begin = setup::may_begin(driver.setup.lease.as_ref(), &driver.setup.clock);
         let action = if may_begin { driver.core.next(now) } else { PollerAction::WaitForEvent };
         let wake = match action {
             PollerAction::Send(request, permit) => {

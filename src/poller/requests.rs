@@ -4,7 +4,11 @@
 
 use std::sync::Arc;
 
-use super::{journal, setup::PollerSetup, transport::ServiceTransport};
+use super::{
+    journal,
+    setup::{PollerSetup, may_begin},
+    transport::ServiceTransport,
+};
 use crate::{
     clock::{Clock, Now},
     domain::{
@@ -105,7 +109,7 @@ pub(super) async fn claim_quote<T>(setup: &PollerSetup<T>, quote: &QuoteKey) -> 
     let claim = Operation::ClaimQuote { quote: quote.clone() };
     let claimed = apply_operation(&setup.store, &setup.clock, claim, setup.clock.now()).await?.claimed()?;
     // Claiming takes as long as the team's database does.
-    if !claimed || setup.lease.as_ref().is_none_or(|lease| lease.is_granted(&setup.clock)) {
+    if !claimed || may_begin(setup.lease.as_ref(), &setup.clock) {
         return Ok(claimed);
     }
     let reason = "another machine of the team polls now; request the quote again";

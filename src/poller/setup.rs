@@ -62,14 +62,7 @@ impl<T> PollerSetup<T> {
     /// Returns the identifier of the base URL and the integrator ID in reports: the key of the lease in a team, whose
     /// reports other machines read, and otherwise the fingerprint.
     pub(super) fn report_id(&self) -> String {
-        self.lease.as_ref().map_or_else(|| self.fingerprint.clone(), |lease| lease.key.clone())
-    }
-}
-
-impl LeasePermit {
-    /// Whether a request may begin now.
-    pub(super) fn is_granted(&self, clock: &Clock) -> bool {
-        self.may_send_until.borrow().is_some_and(|until| clock.since_boot() < until)
+        self.lease.as_ref().map_or(&self.fingerprint, |lease| &lease.key).clone()
     }
 }
 
@@ -94,6 +87,11 @@ pub enum PollerError {
     /// A task panicked.
     #[error("internal error: a task of the poller failed: {0}")]
     Task(#[from] JoinError),
+}
+
+/// Returns whether a request may begin now. Without a lease it always may.
+pub(super) fn may_begin(lease: Option<&LeasePermit>, clock: &Clock) -> bool {
+    lease.is_none_or(|lease| lease.may_send_until.borrow().is_some_and(|until| clock.since_boot() < until))
 }
 
 /// Waits until the lease permits something else; forever without a lease.
