@@ -10,7 +10,6 @@ use chrono::TimeDelta;
 use super::{
     report::{self, REPORT_VALIDITY},
     setup::{PollerError, PollerSetup},
-    transport::ServiceTransport,
 };
 use crate::{
     clock::{MonotonicTime, Now},
@@ -87,9 +86,7 @@ pub(super) fn unrecorded_by(last: &PollerReport, now: Now) -> Option<MonotonicTi
 }
 
 /// Waits until this process may poll. Returns `None` at once if no other process uses the store.
-pub(super) async fn acquire_poller_lock<T: ServiceTransport>(
-    setup: &PollerSetup<T>,
-) -> Result<Option<KernelLock>, PollerError> {
+pub(super) async fn acquire_poller_lock<T>(setup: &PollerSetup<T>) -> Result<Option<KernelLock>, PollerError> {
     if setup.budget_folder.is_none() {
         return Ok(None);
     }
@@ -119,7 +116,7 @@ pub(super) async fn acquire_poller_lock<T: ServiceTransport>(
 const WAITING_REPORT_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Reports that this process waits, if the process that holds the lock hasn't reported for long: it may be suspended.
-async fn report_waiting<T: ServiceTransport>(setup: &PollerSetup<T>, reader: SharedReader) -> Result<(), PollerError> {
+async fn report_waiting<T>(setup: &PollerSetup<T>, reader: SharedReader) -> Result<(), PollerError> {
     let (profile, at) = (setup.profile.clone(), setup.clock.now().wall);
     let last = setup.clock.run_blocking(move || reader.read(|reader| reader.poller(&profile))).await??;
     let is_new = |last: &PollerReport| {
