@@ -4,8 +4,6 @@
 //! This module knows the columns, but must never decide what a filter means. A person's text becomes a parameter, never
 //! SQL.
 
-use std::borrow::Cow;
-
 use chrono::{DateTime, TimeDelta, Utc};
 use rusqlite::types::Value;
 
@@ -292,13 +290,13 @@ fn could_be_in_hash(text: &str) -> bool {
         && text.bytes().any(|byte| byte.is_ascii_digit())
 }
 
-fn state_sql(state: FilterState, now: i64) -> Cow<'static, str> {
-    Cow::Borrowed(match state {
+fn state_sql(state: FilterState, now: i64) -> String {
+    let fixed = match state {
         FilterState::Attention => "calm < 3",
         FilterState::Overdue => "status IS NOT NULL AND due <= last_checked_at",
         FilterState::Unsettled => "settled_at IS NULL",
         FilterState::Settled => "settled_at IS NOT NULL",
-        FilterState::Firing => return Cow::Owned(format!("calm < 3 AND {}", firing_sql(now))),
+        FilterState::Firing => return format!("calm < 3 AND {}", firing_sql(now)),
         FilterState::Acked => return handled_sql("acknowledged_at IS NOT NULL", now),
         FilterState::Snoozed => return handled_sql("snoozed_at IS NOT NULL", now),
         FilterState::Active => "settled_at IS NULL AND untracked = 0",
@@ -307,12 +305,13 @@ fn state_sql(state: FilterState, now: i64) -> Cow<'static, str> {
         FilterState::Reverted => return on_chain_sql("reverted"),
         FilterState::Pending => return on_chain_sql("pending"),
         FilterState::WrongChain => return on_chain_sql("elsewhere"),
-    })
+    };
+    fixed.to_owned()
 }
 
 /// Returns the condition for transactions of which the source chain says this.
-fn on_chain_sql(verdict: &str) -> Cow<'static, str> {
-    Cow::Owned(format!("id IN (SELECT transaction_row FROM on_chain WHERE verdict = '{verdict}')"))
+fn on_chain_sql(verdict: &str) -> String {
+    format!("id IN (SELECT transaction_row FROM on_chain WHERE verdict = '{verdict}')")
 }
 
 /// The SQL query for the active alerts of a transaction.
@@ -324,9 +323,9 @@ fn firing_sql(now: i64) -> String {
 }
 
 /// Returns the condition for transactions without a firing alert and with an alert that is handled as `handling` says.
-fn handled_sql(handling: &str, now: i64) -> Cow<'static, str> {
+fn handled_sql(handling: &str, now: i64) -> String {
     // With an unhandled alert, `calm` is negative.
-    Cow::Owned(format!("calm BETWEEN 0 AND 2 AND EXISTS ({ACTIVE_ALERTS} AND {handling}) AND NOT {}", firing_sql(now)))
+    format!("calm BETWEEN 0 AND 2 AND EXISTS ({ACTIVE_ALERTS} AND {handling}) AND NOT {}", firing_sql(now))
 }
 
 fn measure_sql(measure: TimeMeasure, comparison: Comparison, limit: TimeDelta, now: i64) -> String {
