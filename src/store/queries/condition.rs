@@ -1,5 +1,5 @@
-//! The translation of a filter into SQL. The SQL selects the same rows as `Filter::matches` of the
-//! tests' reference; a test compares both.
+//! The translation of a filter into SQL. The SQL selects the same rows as `Filter::matches` in `filter::testing`; a test
+//! compares both.
 //!
 //! This module knows the columns, but must never decide what a filter means. A person's text becomes a parameter, never
 //! SQL.
@@ -46,7 +46,7 @@ struct TestContext<'a> {
 pub(crate) struct SqlCondition {
     pub(crate) sql: String,
     pub(crate) parameters: Vec<Value>,
-    /// Whether an index that has no order selects the rows.
+    /// Whether an index selects the rows. That index doesn't return them in the order of a list.
     pub(crate) is_selective: bool,
 }
 
@@ -121,7 +121,7 @@ impl SqlCondition {
         are_selective
     }
 
-    /// Adds a test. Returns whether an index that has no order selects its rows.
+    /// Adds a test. Returns whether an index selects its rows (`is_selective`).
     fn push_test(&mut self, test: &FilterTest, context: TestContext<'_>) -> bool {
         let now = context.now;
         match test {
