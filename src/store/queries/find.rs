@@ -76,7 +76,7 @@ impl Reader {
         if let Some((head, tail)) = TxHash::parse_short(&text) {
             return self.find_by_ends(head, tail);
         }
-        let parts = text.split(['/', '?', '&', '=', '#']).filter(|part| part.len() >= 6);
+        let parts = text.split(['/', '?', '&', '=', '#']).filter(|part| part.len() >= MIN_PART);
         let by_hash = parts.clone().map(|part| (BY_HASH, TxHash::new(part).key()));
         let by_identifier = parts.map(|part| (BY_IDENTIFIER, part.to_lowercase()));
         for (condition, value) in by_hash.chain(by_identifier) {
