@@ -30,9 +30,10 @@ use crate::{
     },
 };
 
-/// The number of entries of the log that this machine's own entries are kept for.
+/// An own entry is forgotten after this many newer entries of the log.
 const LIFETIME: u64 = 200_000;
 
+/// Keeps an own entry, and forgets own entries that are too old.
 pub(super) fn keep(db: &Connection, entry: &LogEntry) -> Result<()> {
     forget_before(db, entry.position.seq.saturating_sub(LIFETIME))?;
     insert(db, entry.position, &entry.payload)
@@ -56,12 +57,12 @@ fn load(db: &Connection) -> Result<Vec<LogEntry>> {
 }
 
 impl Reader {
-    /// What people of this machine appended lately, the oldest first.
+    /// Returns the entries that people of this machine appended lately, the oldest first.
     pub(crate) fn own_entries(&self) -> Result<Vec<LogEntry>> {
         load(self.db())
     }
 
-    /// Whether there are such entries before this number.
+    /// Returns whether people of this machine appended entries before this number.
     pub(crate) fn has_own_entries_before(&self, seq: u64) -> Result<bool> {
         let sql = "SELECT EXISTS (SELECT 1 FROM own_entries WHERE seq < ?)";
         Ok(self.db().query_row(sql, [seq], |row| row.get(0))?)
@@ -81,8 +82,8 @@ fn join_parts(own: &[LogEntry]) -> Result<Vec<JoinedPayload>> {
     for LogEntry { position, payload, .. } in own {
         match decode(payload)? {
             Payload::Part(part) => {
-                let none = || JoinedPayload { positions: Vec::new(), payload: Some(Vec::new()) };
-                let joined = incomplete.entry(part.entry).or_insert_with(none);
+                let empty = || JoinedPayload { positions: Vec::new(), payload: Some(Vec::new()) };
+                let joined = incomplete.entry(part.entry).or_insert_with(empty);
                 joined.payload = joined.payload.take().filter(|_| joined.positions.len() == part.number as usize);
                 joined.positions.push(*position);
                 joined.payload.iter_mut().for_each(|payload| payload.extend(part.bytes));
@@ -222,7 +223,7 @@ pub(super) fn forget(db: &Connection, deleted: &[TransactionKey]) -> Result<()> 
     Ok(())
 }
 
-/// Whether a payload may name one of these transactions. A batch, which may have a million rows, is read row by row.
+/// Returns whether a payload may name one of these transactions. A batch, which may have a million rows, is read row by row.
 fn is_about(payload: &Payload<'_>, deleted: &DeletedTransactions) -> Result<bool> {
     let Payload::Batch(batch) = payload else { return Ok(true) };
     for new in batch.transactions()? {

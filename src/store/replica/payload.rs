@@ -29,7 +29,7 @@ const LEVEL: i32 = 3;
 /// The bytes before the content of a part: the kind, the entry, the part's number and the number of parts.
 const PART_HEADER: usize = 1 + 16 + 4 + 4;
 
-/// What an entry holds; the value of its first byte.
+/// The kinds of payload, as the first byte of an entry.
 const OPERATIONS: u8 = 0;
 const BATCH: u8 = 1;
 const PART: u8 = 2;
