@@ -27,7 +27,7 @@ const LAST_PAUSE: u64 = 50;
 /// The path of a store, and the function that announces long waits for its locks.
 type LockAnnouncer = (PathBuf, fn(&str));
 
-/// Who announces long waits of this process now.
+/// The announcer of this process; `None` if long waits aren't announced.
 static ANNOUNCER: Mutex<Option<LockAnnouncer>> = Mutex::new(None);
 
 fn announcer() -> MutexGuard<'static, Option<LockAnnouncer>> {
@@ -37,7 +37,7 @@ fn announcer() -> MutexGuard<'static, Option<LockAnnouncer>> {
 /// While it exists, long waits of this process for a store's lock are announced.
 #[derive(Debug)]
 pub(crate) struct LockAnnouncement {
-    /// Who announces afterwards.
+    /// The announcer before this one, which announces again afterwards.
     previous: Option<LockAnnouncer>,
 }
 

@@ -81,7 +81,7 @@ impl OpenMarker {
         }
     }
 
-    /// Whether a store of that name was ever open: its marker exists.
+    /// Whether a store of that name was ever open, so that its marker exists.
     pub(crate) fn exists_for(store: &Path) -> bool {
         paths::marker(store).exists()
     }
@@ -116,7 +116,7 @@ impl OpenMarker {
         self.exclusive_state.as_ref()
     }
 
-    /// Takes the store for closed in order if nothing else is recorded than that it was open.
+    /// Assumes that the store was closed in order, unless damage or a recovery is recorded.
     pub(crate) fn assume_closed(&mut self) {
         if self.exclusive_state == Some(ExitState::Unclean) {
             self.exclusive_state = Some(ExitState::Clean);

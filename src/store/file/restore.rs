@@ -148,8 +148,8 @@ fn prepare_copy(copy: &Path) -> Result<(u64, bool)> {
     Ok((count, was_replica))
 }
 
-/// Copies the present store to another name, with the content of its log, and removes the log. SQLite would apply the
-/// log to the restored store. Returns the path of the copy; `None` if there is no store.
+/// Copies the present store to another name, with the content of its log. Removes the log, which SQLite would apply to
+/// the restored store. Returns the path of the copy; `None` if there is no store.
 fn keep_previous_store(store: &Path, marker: &OpenMarker, at: DateTime<Utc>) -> io::Result<Option<PathBuf>> {
     let has_companion = || COMPANIONS.iter().any(|ending| paths::companion(store, ending).exists());
     if !store.exists() && !has_companion() {
@@ -220,12 +220,12 @@ fn remove_unfinished(store: &Path, own: &Path) {
 
 /// Moves the content of the log into the file. After a failure both stay as they are.
 fn checkpoint_log(store: &Path) {
-    let settle = || -> rusqlite::Result<()> {
+    let checkpoint = || -> rusqlite::Result<()> {
         let connection = Connection::open(store)?;
         connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
         connection.close().map_err(|(_, error)| error)
     };
-    if let Err(error) = settle() {
+    if let Err(error) = checkpoint() {
         tracing::warn!("the log of the former store can't be moved into its file: {error}");
     }
 }
