@@ -234,7 +234,7 @@ impl LedgerFile {
 fn read_up_to(file: &mut File, most: u64, into: &mut Vec<u8>) -> io::Result<()> {
     into.clear();
     file.rewind()?;
-    file.take(most).read_to_end(into).map(|_| ())
+    file.take(most).read_to_end(into).map(drop)
 }
 
 /// Returns the ledger of this fingerprint for display, or `None` if the file has no ledger of this boot.

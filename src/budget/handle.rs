@@ -301,8 +301,8 @@ impl Budget {
     /// Returns unused slots and writes pending releases, before this process ends or waits for long. Without this call
     /// other processes wait until the slots of the dead process have rested.
     pub fn close(&mut self, now: MonotonicTime) {
-        let is_settled = self.unused_block().is_none() && self.releases.is_empty();
-        if !is_settled && self.update(now, |_, _| ()).is_err() {
+        let has_pending = self.unused_block().is_some() || !self.releases.is_empty();
+        if has_pending && self.update(now, |_, _| ()).is_err() {
             tracing::debug!("failed to release budget slots; other processes wait up to 9 s for them");
         }
     }

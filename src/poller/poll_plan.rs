@@ -47,6 +47,7 @@ pub(super) struct PlanContext {
     pub(super) duration_stats: Arc<DurationStats>,
 }
 
+/// The plan for one transaction: how it is polled, if it is.
 pub(super) struct PollPlan {
     pub(super) id: RowId,
     /// The scheduler's view, and the data for a request; `None` if the transaction isn't polled.
@@ -72,6 +73,7 @@ pub(super) struct StoreChanges {
     pub(super) changes: Changes,
     /// The new plans of the changed transactions.
     pub(super) plans: Vec<PollPlan>,
+    /// The requests of people to this poller.
     pub(super) requests: PollerRequests,
     /// The observed durations, by route.
     pub(super) duration_stats: Arc<DurationStats>,
