@@ -112,7 +112,7 @@ pub(crate) fn repair_rows(backup: &Path, target: &Connection) -> rusqlite::Resul
     Ok(repaired)
 }
 
-/// Deletes the rows that are still damaged and that hoptop fetches again.
+/// Deletes the rows that are still damaged and that later answers bring again.
 pub(crate) fn delete_refetchable(target: &Connection) -> rusqlite::Result<()> {
     damage::REFETCHED.iter().try_for_each(|table| {
         let sql = format!("DELETE FROM {} WHERE {}", quoted(table), damage_in(target, table));

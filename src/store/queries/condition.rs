@@ -1,5 +1,5 @@
-//! The translation of a filter into SQL. The SQL selects the same rows as `Filter::matches` in `filter::testing`; a test
-//! compares both.
+//! The translation of a filter into SQL. The SQL selects the same rows as `Filter::matches` in `filter::testing`; a
+//! test compares both.
 //!
 //! This module knows the columns, but must never decide what a filter means. A person's text becomes a parameter, never
 //! SQL.

@@ -223,7 +223,8 @@ pub(super) fn forget(db: &Connection, deleted: &[TransactionKey]) -> Result<()> 
     Ok(())
 }
 
-/// Returns whether a payload may name one of these transactions. A batch, which may have a million rows, is read row by row.
+/// Returns whether a payload may name one of these transactions. A batch, which may have a million rows, is read row by
+/// row.
 fn is_about(payload: &Payload<'_>, deleted: &DeletedTransactions) -> Result<bool> {
     let Payload::Batch(batch) = payload else { return Ok(true) };
     for new in batch.transactions()? {

@@ -22,8 +22,8 @@ use crate::{
     },
 };
 
-/// The tables of one machine that stay when a snapshot is loaded: the cursors of notifications, and the entries that its
-/// people appended.
+/// The tables of one machine that stay when a snapshot is loaded: the cursors of notifications, and the entries that
+/// its people appended.
 const KEPT_TABLES: [&str; 2] = ["heralds", "own_entries"];
 
 impl Store {
