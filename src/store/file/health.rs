@@ -7,7 +7,7 @@ use std::{
     io, mem,
     path::{Path, PathBuf},
     sync::{
-        Mutex, PoisonError,
+        Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
 };
@@ -93,20 +93,19 @@ impl StoreHealth {
 
     /// The present trouble, if there is any.
     pub(crate) fn fault(&self) -> Option<StoreFault> {
-        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = self.state();
         let is_waiting = state.last_phase.1 >= CHECKS_UNTIL_WAITING
             && state.last_phase.0 == self.batch_phase.load(Ordering::Relaxed);
-        let log_fault = || state.log_fault.clone().map(StoreFault::Log);
         state
             .fault
             .clone()
             .or_else(|| is_waiting.then(|| StoreFault::Waiting(state.lock_holder.clone())))
-            .or_else(log_fault)
+            .or_else(|| state.log_fault.clone().map(StoreFault::Log))
     }
 
     /// Sets why the team's log can't be appended to; `None` if it can.
     pub(crate) fn set_log_fault(&self, reason: Option<String>) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state();
         state.has_log_changed |= state.log_fault != reason;
         state.log_fault = reason;
     }
@@ -115,7 +114,7 @@ impl StoreHealth {
     pub(crate) fn begin_batch(&self) -> Result<(), StoreFault> {
         self.batch_phase.fetch_add(1, Ordering::Relaxed);
         self.refuse_if_gone()?;
-        let fault = self.state.lock().unwrap_or_else(PoisonError::into_inner).fault.clone();
+        let fault = self.state().fault.clone();
         fault.filter(StoreFault::needs_restart).map_or(Ok(()), Err)
     }
 
@@ -126,7 +125,7 @@ impl StoreHealth {
         let outcome = outcome.map_err(StoreFault::from).and_then(|()| self.check_files());
         match &outcome {
             Ok(()) => {
-                let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut state = self.state();
                 // Another part of this process may have met permanent trouble during the batch.
                 state.fault = state.fault.take().filter(StoreFault::needs_restart);
             }
@@ -137,7 +136,7 @@ impl StoreHealth {
 
     /// Records a fault that any part of this process met.
     pub(crate) fn report(&self, fault: &StoreFault) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state();
         if state.fault.as_ref().is_some_and(StoreFault::needs_restart) {
             return;
         }
@@ -156,7 +155,7 @@ impl StoreHealth {
         let before = self.fault();
         let batch_phase = self.batch_phase.load(Ordering::Relaxed);
         let (checks, reported_damage) = {
-            let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut state = self.state();
             let is_same_batch = state.last_phase.0 == batch_phase && batch_phase % 2 == 1;
             state.last_phase = (batch_phase, if is_same_batch { state.last_phase.1.saturating_add(1) } else { 0 });
             state.checks += 1;
@@ -173,8 +172,12 @@ impl StoreHealth {
         if let Some(reason) = reported_damage {
             self.report(&StoreFault::Damaged(reason));
         }
-        let has_log_changed = mem::take(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner).has_log_changed);
+        let has_log_changed = mem::take(&mut self.state().has_log_changed);
         self.fault() != before || has_log_changed
+    }
+
+    fn state(&self) -> MutexGuard<'_, HealthState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns a fault if a path no longer leads to the opened file.
