@@ -256,17 +256,14 @@ impl TableRecovery<'_> {
             below.is_none_or(|below| rowid > below)
         })?;
         let first = below.map_or(1, |below: i64| below.saturating_add(1));
-        let last = above.or_else(|| self.rowid_after_last()).unwrap_or(first);
+        // One more than the highest rowid that the table ever had.
+        let sql = "SELECT seq + 1 FROM sqlite_sequence WHERE name = ?";
+        let after_last = || self.source.query_row(sql, [&self.table.name], |row| row.get(0)).ok();
+        let last = above.or_else(after_last).unwrap_or(first);
         for rowid in first..last.min(first.saturating_add(MAX_LOOKUPS)) {
             self.scan("WHERE rowid = ?", &[rowid], &mut |_| true)?;
         }
         Ok(())
-    }
-
-    /// Returns one more than the highest rowid that the table ever had.
-    fn rowid_after_last(&self) -> Option<i64> {
-        let sql = "SELECT seq + 1 FROM sqlite_sequence WHERE name = ?";
-        self.source.query_row(sql, [&self.table.name], |row| row.get(0)).ok()
     }
 
     /// Copies rows, and passes each rowid to `wants_more`, until that returns `false`.
