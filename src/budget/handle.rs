@@ -141,8 +141,7 @@ impl Budget {
         let (first, most) = (self.next_slot, self.block_size(now));
         let reserve =
             |ledger: &mut Ledger, member| ledger.reserve(SlotId { member, slot: first }, most, block::SPAN, now);
-        let reserved = self.update(now, reserve)?;
-        match reserved {
+        match self.update(now, reserve)? {
             Ok(reservation) => {
                 self.others += OTHERS_WEIGHT * (reservation.others as f64 - self.others);
                 let taken = reservation.sends.len();

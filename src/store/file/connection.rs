@@ -61,10 +61,7 @@ pub(crate) fn finish_opening(connection: &mut Connection, path: &Path) -> Result
 /// Checks a store to the given depth. A known store without a schema is damaged.
 fn check_file(connection: &Connection, path: &Path, check: Option<CheckDepth>, is_known: bool) -> Result<()> {
     let fault = |error| StoreError::from_open_error(path, &error);
-    let found = match check {
-        Some(depth) => integrity::find_fault(connection, depth).map_err(fault)?,
-        None => None,
-    };
+    let found = check.map_or(Ok(None), |depth| integrity::find_fault(connection, depth)).map_err(fault)?;
     let is_blank = is_known && migrate::version(connection).map_err(fault)? == 0;
     let found =
         found.or(is_blank.then(|| "its write-ahead log is missing; all changes in the log are lost".to_owned()));
