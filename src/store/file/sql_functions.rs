@@ -21,24 +21,23 @@ use crate::{
 pub(crate) fn register(connection: &Connection) -> Result<()> {
     let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC | FunctionFlags::SQLITE_DIRECTONLY;
     row_checksum::register(connection)?;
-    connection.create_scalar_function("contains_ignoring_case", -1, flags, |call| {
-        any_argument_matches(call, term::contains_ignoring_case)
-    })?;
-    connection.create_scalar_function("contains_exactly", -1, flags, |call| {
-        any_argument_matches(call, |text, part| text.contains(part))
-    })?;
+    let comparisons: [(&str, i32, fn(&str, &str) -> bool); 4] = [
+        ("contains_ignoring_case", -1, term::contains_ignoring_case),
+        ("contains_exactly", -1, |text, part| text.contains(part)),
+        ("equals_ignoring_case", 2, term::equals_ignoring_case),
+        ("is_author", 2, people::is_author),
+    ];
+    for (name, arguments, matches) in comparisons {
+        connection.create_scalar_function(name, arguments, flags, move |call| any_argument_matches(call, matches))?;
+    }
     connection.create_scalar_function("matches_pattern", -1, flags, |call| {
         let pattern = call.get_or_create_aux(0, |value| Ok::<_, BoxError>(Regex::new(value.as_str()?)?))?;
         any_matches(call, |text| pattern.is_match(text))
-    })?;
-    connection.create_scalar_function("equals_ignoring_case", 2, flags, |call| {
-        any_argument_matches(call, term::equals_ignoring_case)
     })?;
     connection.create_scalar_function("is_chain_called", 3, flags, |call| {
         let [wanted, id, name] = [0, 1, 2].map(|argument| columns::readable(call.get_raw(argument)));
         Ok(term::is_chain_called(&wanted, &id, &name))
     })?;
-    connection.create_scalar_function("is_author", 2, flags, |call| any_argument_matches(call, people::is_author))?;
     connection.create_scalar_function("lower_case", 1, flags, |call| match call.get_raw(0) {
         ValueRef::Null => Ok(None),
         text => Ok(Some(columns::readable(text).to_lowercase())),
