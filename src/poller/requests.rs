@@ -66,9 +66,8 @@ impl<T: ServiceTransport> RequestSender<T> {
         let (store, key) = (self.store.clone(), transaction.clone());
         let header = self.clock.run_blocking(move || store.reader()?.header_of(&key)).await;
         // If the store can't be read, assume that nothing was corrected, so that the answer is stored.
-        header.is_ok_and(|header| {
-            header.is_ok_and(|header| header.is_some_and(|header| !header.params.has_same_request(sent)))
-        })
+        let Ok(Ok(Some(header))) = header else { return false };
+        !header.params.has_same_request(sent)
     }
 
     /// Asks for the status of a transaction that isn't tracked.
