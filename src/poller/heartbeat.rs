@@ -7,7 +7,8 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
-/// Counts the turns of a poll loop, which takes one at least every five seconds, for its report. Clones share the count.
+/// Counts the turns of a poll loop. The loop takes a turn at least every five seconds, for its report. Clones share the
+/// count.
 #[derive(Clone, Debug, Default)]
 pub struct Heartbeat(Arc<AtomicU64>);
 
