@@ -33,9 +33,8 @@ const CLEAN_TO_CLEAR: u32 = 2;
 pub(crate) fn evaluate_answer(tx: &Transaction, active: &[Alert], at: DateTime<Utc>) -> Vec<AlertStep> {
     let is_untracked = tx.tracking == Tracking::Untracked;
     let conditions = if is_untracked { Vec::new() } else { advice::conditions(tx, at) };
-    let (own, of_profile): (Vec<&Alert>, Vec<&Alert>) =
-        active.iter().partition(|alert| alert.transaction == Some(tx.id));
-    let has_outage = of_profile.iter().any(|alert| alert.rule.is_outage());
+    let own = || active.iter().filter(|alert| alert.transaction == Some(tx.id));
+    let has_outage = active.iter().any(|alert| alert.rule.is_outage());
     let is_answered = tx.state.last_checked_at == Some(at);
     // An answer "not found" about a known transaction says nothing about its status, but isn't a failure.
     let has_status = is_answered && (tx.state.conflict.is_none() || tx.is_settled());
@@ -46,12 +45,12 @@ pub(crate) fn evaluate_answer(tx: &Transaction, active: &[Alert], at: DateTime<U
         RuleKind::LastingState => has_status,
         RuleKind::Outage(_) | RuleKind::Budget | RuleKind::Answer => true,
     };
-    let is_new = |rule: &Rule| can_be_raised(rule) && own.iter().all(|alert| alert.rule != *rule);
+    let is_new = |rule: &Rule| can_be_raised(rule) && own().all(|alert| alert.rule != *rule);
     let new: Vec<Rule> = conditions.iter().copied().filter(is_new).collect();
     let has_changed = tx.state.status_since == Some(at)
-        || highest_severity(&new) > highest_severity(own.iter().map(|alert| &alert.rule));
+        || highest_severity(&new) > highest_severity(own().map(|alert| &alert.rule));
     let mut steps = Vec::new();
-    for alert in own {
+    for alert in own() {
         let next = next_step(tx, alert, &conditions, is_clean);
         // A cleared alert keeps its acknowledgement or snooze.
         if !matches!(next, Some(AlertStep::Clear { .. })) {
