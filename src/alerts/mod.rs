@@ -47,8 +47,8 @@ pub(crate) fn evaluate_answer(tx: &Transaction, active: &[Alert], at: DateTime<U
     };
     let is_new = |rule: &Rule| can_be_raised(rule) && own().all(|alert| alert.rule != *rule);
     let new: Vec<Rule> = conditions.iter().copied().filter(is_new).collect();
-    let has_changed = tx.state.status_since == Some(at)
-        || highest_severity(&new) > highest_severity(own().map(|alert| &alert.rule));
+    let has_changed =
+        tx.state.status_since == Some(at) || highest_severity(&new) > highest_severity(own().map(|alert| &alert.rule));
     let mut steps = Vec::new();
     for alert in own() {
         let next = next_step(tx, alert, &conditions, is_clean);
@@ -116,27 +116,28 @@ fn next_step(tx: &Transaction, alert: &Alert, conditions: &[Rule], is_clean: boo
 /// Returns one line about this case.
 fn message(tx: &Transaction, rule: Rule) -> String {
     let state = &tx.state;
-    match (rule, &tx.tracking) {
-        (Rule::Overdue, _) => format!("past its limit of {}", tx.deadline().basis()),
-        (Rule::Rejected, Tracking::Parked(reason)) => reason.clone(),
-        (Rule::PollFailing, _) => state.last_error.clone().unwrap_or_default(),
-        (Rule::Regressed, _) => match (&state.conflict, &state.status) {
+    match rule {
+        Rule::Overdue => format!("past its limit of {}", tx.deadline().basis()),
+        Rule::Rejected => match &tx.tracking {
+            Tracking::Parked(reason) => reason.clone(),
+            Tracking::Active | Tracking::Untracked => String::new(),
+        },
+        Rule::PollFailing => state.last_error.clone().unwrap_or_default(),
+        Rule::Regressed => match (&state.conflict, &state.status) {
             (Some(conflict), _) => conflict.clone(),
             (None, Some(status)) if status.raw().is_empty() => "the answer has no status".into(),
             (None, Some(status)) => format!("the service says `{}`, which isn't documented", status.raw()),
             (None, None) => String::new(),
         },
-        (Rule::NeedsGas, _) => "execution is paused on the destination chain".into(),
-        (Rule::PartialSuccess, _) => "the destination transaction reverted".into(),
-        (Rule::Refund | Rule::RefundSlow, _) => "funds return on the source chain".into(),
-        (Rule::NotFoundLong, _) => {
+        Rule::NeedsGas => "execution is paused on the destination chain".into(),
+        Rule::PartialSuccess => "the destination transaction reverted".into(),
+        Rule::Refund | Rule::RefundSlow => "funds return on the source chain".into(),
+        Rule::NotFoundLong => {
             let failure = chain_check::failure(tx).or_else(|| state.message.clone());
             failure.unwrap_or_else(|| "no on-chain record yet".into())
         }
-        (Rule::ChainDisagrees, _) => chain_check::contradiction(tx).unwrap_or_default(),
-        (Rule::Rejected | Rule::Unauthorized | Rule::Unreachable | Rule::Throttled | Rule::BudgetShort, _) => {
-            String::new()
-        }
+        Rule::ChainDisagrees => chain_check::contradiction(tx).unwrap_or_default(),
+        Rule::Unauthorized | Rule::Unreachable | Rule::Throttled | Rule::BudgetShort => String::new(),
     }
 }
 
