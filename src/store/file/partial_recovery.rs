@@ -80,27 +80,26 @@ pub(crate) fn repair_rows(backup: &Path, target: &Connection) -> rusqlite::Resul
         let columns = column_names(&source, &table.name)?;
         let names = columns.iter().map(|name| quoted(name)).collect::<Vec<_>>().join(", ");
         let (name, key) = (quoted(&table.name), &table.key);
-        let damaged = format!("SELECT 0, 0, {key} FROM {name} WHERE {}", damage_in(target, &table.name));
-        let mut damaged = target.prepare(&damaged)?;
-        let key_length = damaged.column_count() - 2;
-        let damaged = damaged.query_map([], |row| values(row, key_length))?;
-        let damaged: Vec<Vec<Value>> = damaged.collect::<Result<_, _>>()?;
-        if damaged.is_empty() || columns.is_empty() {
+        let damaged_rows = format!("SELECT {key} FROM {name} WHERE {}", damage_in(target, &table.name));
+        let mut statement = target.prepare(&damaged_rows)?;
+        let key_length = statement.column_count();
+        let keys: Vec<Vec<Value>> = statement.query_map([], |row| values_from(row, 0))?.collect::<Result<_, _>>()?;
+        if keys.is_empty() || columns.is_empty() {
             continue;
         }
         let row = format!("({key}) = ({})", vec!["?"; key_length].join(", "));
         let intact = format!("{row} AND ({}) IS NOT TRUE", damage_in(&source, &table.name));
-        let mut select = source.prepare(&format!("SELECT 0, 0, {names} FROM {name} WHERE {intact}"))?;
+        let mut select = source.prepare(&format!("SELECT {names} FROM {name} WHERE {intact}"))?;
         let delete = format!("DELETE FROM {name} WHERE {row}");
         let placeholders = vec!["?"; columns.len()].join(", ");
         // The number of the row stays, also where it isn't a column.
         let rowid = if table.has_rowid { "rowid, " } else { "" };
         let insert =
             format!("INSERT INTO {name} ({rowid}{names}) VALUES ({}{placeholders})", rowid.replace("rowid", "?"));
-        for key in damaged {
+        for key in keys {
             let mut rows = select.query(params_from_iter(&key))?;
             let Ok(Some(intact)) = rows.next() else { continue };
-            let intact = values(intact, columns.len())?;
+            let intact = values_from(intact, 0)?;
             let number = key.iter().filter(|_| table.has_rowid);
             target.execute_batch("SAVEPOINT repair")?;
             target.execute(&delete, params_from_iter(&key))?;
@@ -298,7 +297,7 @@ impl TableRecovery<'_> {
             let is_damaged = columns::lenient(row, 1)?;
             let insert = if is_damaged { &mut add } else { &mut replace };
             // A value that isn't of the column's type was not written by hoptop.
-            let values = values(row, self.columns.len())?;
+            let values = values_from(row, 2)?;
             match insert_row(insert, &values)? {
                 true => self.recovered_rows.rows += 1,
                 false => self.recovered_rows.has_holes = true,
@@ -323,9 +322,10 @@ impl TableRecovery<'_> {
     }
 }
 
-/// Reads the values of a row. A text that isn't UTF-8 loses the letters that can't be read, and not its row.
-fn values(row: &Row<'_>, count: usize) -> rusqlite::Result<Vec<Value>> {
-    (2..count + 2).map(|column| columns::lenient(row, column)).collect()
+/// Reads the values of a row, from the column `first` on. A text that isn't UTF-8 loses the letters that can't be read,
+/// and not its row.
+fn values_from(row: &Row<'_>, first: usize) -> rusqlite::Result<Vec<Value>> {
+    (first..row.as_ref().column_count()).map(|column| columns::lenient(row, column)).collect()
 }
 
 /// Inserts a row. Returns `false` if the table refuses only this row, so that other rows may still be copied.
