@@ -57,14 +57,7 @@ pub(crate) fn restore(backup: &Path, store: &Path, at: DateTime<Utc>) -> Result<
         return Err(StoreError::Network { path: store.to_owned(), kind });
     }
     let copy = copy_to_store_folder(backup, store).map_err(|error| failed(format!("it can't be copied: {error}")))?;
-    let (transactions, was_replica) = prepare_copy(&copy).map_err(|error| match error {
-        StoreError::Foreign { .. } => failed("it is the database of another program".into()),
-        StoreError::Newer { found, known, .. } => {
-            failed(format!("it has schema {found}, but this hoptop supports schemas up to {known}"))
-        }
-        StoreError::Damaged { reason, .. } => failed(reason),
-        other => failed(other.to_string()),
-    })?;
+    let (transactions, was_replica) = prepare_copy(&copy).map_err(failed)?;
     let publish = || -> io::Result<(u64, Option<PathBuf>)> {
         File::open(&copy)?.sync_all()?;
         let bytes = copy.metadata()?.len();
@@ -121,25 +114,31 @@ fn copy_to_store_folder(file: &Path, store: &Path) -> io::Result<TempPath> {
 }
 
 /// Checks that the copy is a sound store, and makes it a single file without a team. Returns the number of its
-/// transactions, and whether the copy was a replica.
-fn prepare_copy(copy: &Path) -> Result<(u64, bool)> {
-    let damaged = |reason: String| StoreError::Damaged { path: copy.to_owned(), reason };
-    let unreadable = |error: rusqlite::Error| damaged(error.to_string());
+/// transactions, and whether the copy was a replica. The error is a reason without the path of the copy.
+fn prepare_copy(copy: &Path) -> Result<(u64, bool), String> {
+    let unreadable = |error: rusqlite::Error| error.to_string();
+    let failed = |error: StoreError| match error {
+        StoreError::Foreign { .. } => "it is the database of another program".to_owned(),
+        StoreError::Newer { found, known, .. } => {
+            format!("it has schema {found}, but this hoptop supports schemas up to {known}")
+        }
+        StoreError::Damaged { reason, .. } => reason,
+        other => other.to_string(),
+    };
     let target = Connection::open(copy).map_err(unreadable)?;
-    connection::claim(&target, copy)?;
-    let version = migrate::version(&target).map_err(unreadable)?;
-    if version == 0 {
-        return Err(damaged("it is empty".into()));
+    connection::claim(&target, copy).map_err(failed)?;
+    if migrate::version(&target).map_err(unreadable)? == 0 {
+        return Err("it is empty".into());
     }
     if let Some(reason) = integrity::find_fault(&target, CheckDepth::Full).map_err(unreadable)? {
-        return Err(damaged(format!("it is damaged: {reason}")));
+        return Err(format!("it is damaged: {reason}"));
     }
     let sql = "SELECT count(*) FROM sqlite_schema WHERE name = 'replica'";
     let knows_replicas: bool = target.query_row(sql, [], |row| row.get(0)).map_err(unreadable)?;
-    let was_replica = knows_replicas && replica::is_replica(&target)?;
+    let was_replica = knows_replicas && replica::is_replica(&target).map_err(failed)?;
     if was_replica {
         // The log of the team goes on without this store.
-        replica::detach_from_team(&target)?;
+        replica::detach_from_team(&target).map_err(failed)?;
     }
     // The store must be a single file, without a log beside it.
     target.pragma_update(None, "journal_mode", "delete").map_err(unreadable)?;
