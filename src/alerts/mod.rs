@@ -57,7 +57,7 @@ pub(crate) fn evaluate_answer(tx: &Transaction, active: &[Alert], at: DateTime<U
             steps.extend(end_of_handling(alert, at, has_changed));
         }
         steps.extend(next);
-        // Another reason, such as that of a refusal of the corrected parameters, is one that nobody has seen yet.
+        // With a new reason, such as after a refusal of the corrected parameters, the alert is a new one.
         let has_reason = alert.rule == Rule::Rejected || alert.rule == Rule::Regressed && has_status;
         let tells_reason = has_reason && conditions.contains(&alert.rule);
         let message = message(tx, alert.rule);

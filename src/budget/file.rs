@@ -297,7 +297,7 @@ fn claim_membership(path: &Path) -> Result<(u32, KernelLock), LockError> {
     Err(LockError::new(path, source))
 }
 
-/// Returns the path of a member's lock file. Builds before this one use the same name.
+/// Returns the path of a member's lock file. Earlier builds use the same name.
 fn membership_path(path: &Path, member: u32) -> PathBuf {
     path.with_extension(format!("seat-{member}"))
 }

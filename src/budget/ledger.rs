@@ -29,7 +29,7 @@ const HIGHEST_LIMIT: f64 = 1_000.0;
 /// Identifies the slot of one request: the member that took the slot, and the member's own number for the slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct SlotId {
-    /// The member's number. The file calls this field `seat`, as builds before this one do.
+    /// The member's number. The file calls this field `seat`, as earlier builds do.
     #[serde(rename = "seat")]
     pub(super) member: u32,
     pub(super) slot: u64,
@@ -75,7 +75,7 @@ pub struct Ledger {
     #[serde(default)]
     limit_owner: Option<u32>,
     /// The limits of the other members, each with its member, in the order in which they were set: when the limit ends,
-    /// the last of these holds. Builds before this one write no such field.
+    /// the last of these holds. Earlier builds write no such field.
     #[serde(default)]
     earlier_limits: Vec<(u32, f64)>,
     /// The slots that aren't free.

@@ -69,7 +69,7 @@ impl StoreHealth {
         health
     }
 
-    /// The path of the store's file.
+    /// Returns the path of the store's file.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
@@ -91,7 +91,7 @@ impl StoreHealth {
         self.check_files().inspect_err(|fault| self.report(fault))
     }
 
-    /// The present trouble, if there is any.
+    /// Returns the present fault, if there is one.
     pub(crate) fn fault(&self) -> Option<StoreFault> {
         let state = self.state();
         let is_waiting = state.last_phase.1 >= CHECKS_UNTIL_WAITING
@@ -126,7 +126,7 @@ impl StoreHealth {
         match &outcome {
             Ok(()) => {
                 let mut state = self.state();
-                // Another part of this process may have met permanent trouble during the batch.
+                // Another part of this process may have reported a permanent fault during the batch.
                 state.fault = state.fault.take().filter(StoreFault::needs_restart);
             }
             Err(fault) => self.report(fault),

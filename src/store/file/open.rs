@@ -93,7 +93,7 @@ fn connect_or_recover(
             let recovery = recovery::completed_recovery(path, exit_state.as_ref(), &connection);
             Ok(OpenStore { recovery, ..share(path, Ok(connection), marker)? })
         }
-        // Other processes would wait for the recovery that this one can't complete.
+        // This process can't complete the recovery, and other processes would wait for it.
         (Err(error @ (StoreError::Fault(StoreFault::ReadOnly(_)) | StoreError::DiskFull { .. })), _)
             if matches!(exit_state, Some(ExitState::Recovering(_))) =>
         {
