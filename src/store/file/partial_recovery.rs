@@ -5,7 +5,7 @@
 
 use std::{collections::BTreeSet, path::Path};
 
-use rusqlite::{Connection, ErrorCode, Row, Statement, params_from_iter, types::Value};
+use rusqlite::{Connection, ErrorCode, Row, params_from_iter, types::Value};
 
 use super::recovery_source::connect;
 use crate::store::tables::{columns, damage};
@@ -103,7 +103,7 @@ pub(crate) fn repair_rows(backup: &Path, target: &Connection) -> rusqlite::Resul
             let number = key.iter().filter(|_| table.has_rowid);
             target.execute_batch("SAVEPOINT repair")?;
             target.execute(&delete, params_from_iter(&key))?;
-            let is_repaired = insert_row(&mut target.prepare(&insert)?, number.chain(&intact))?;
+            let is_repaired = is_accepted(target.execute(&insert, params_from_iter(number.chain(&intact))))?;
             repaired += u64::from(is_repaired);
             target.execute_batch(if is_repaired { "RELEASE repair" } else { "ROLLBACK TO repair; RELEASE repair" })?;
         }
@@ -298,7 +298,7 @@ impl TableRecovery<'_> {
             let insert = if is_damaged { &mut add } else { &mut replace };
             // A value that isn't of the column's type was not written by hoptop.
             let values = values_from(row, 2)?;
-            match insert_row(insert, &values)? {
+            match is_accepted(insert.execute(params_from_iter(&values)))? {
                 true => self.recovered_rows.rows += 1,
                 false => self.recovered_rows.has_holes = true,
             }
@@ -311,7 +311,7 @@ impl TableRecovery<'_> {
         };
         // An intact row has replaced the backup's row if that had the key of the intact row, before its key changed.
         for values in damaged_rows {
-            self.recovered_rows.has_holes |= !insert_row(&mut add, &values)?;
+            self.recovered_rows.has_holes |= !is_accepted(add.execute(params_from_iter(&values)))?;
         }
         Ok(end)
     }
@@ -328,9 +328,10 @@ fn values_from(row: &Row<'_>, first: usize) -> rusqlite::Result<Vec<Value>> {
     (first..row.as_ref().column_count()).map(|column| columns::lenient(row, column)).collect()
 }
 
-/// Inserts a row. Returns `false` if the table refuses only this row, so that other rows may still be copied.
-fn insert_row<'a>(insert: &mut Statement<'_>, values: impl IntoIterator<Item = &'a Value>) -> rusqlite::Result<bool> {
-    match insert.execute(params_from_iter(values)) {
+/// Returns whether the target accepted a row. An error that concerns only this row isn't returned, so that other rows
+/// may still be copied.
+fn is_accepted(inserted: rusqlite::Result<usize>) -> rusqlite::Result<bool> {
+    match inserted {
         Ok(_) => Ok(true),
         Err(error) => match error.sqlite_error_code() {
             None | Some(ErrorCode::ConstraintViolation | ErrorCode::TypeMismatch) => Ok(false),
