@@ -64,7 +64,7 @@ impl ColorDepth {
         match (self, color) {
             (Self::Indexed, Color::Rgb(red, green, blue)) => Color::Indexed(index_near([red, green, blue])),
             (Self::Sixteen, Color::Rgb(red, green, blue)) => usual_near([red, green, blue]),
-            (Self::Sixteen, Color::Indexed(index)) if index < 16 => named(usize::from(index)),
+            // An index below 16 is nearest to itself.
             (Self::Sixteen, Color::Indexed(index)) => usual_near(shown(index)),
             _ => color,
         }
@@ -88,10 +88,6 @@ fn index_near(color: [u8; 3]) -> u8 {
 fn usual_near(color: [u8; 3]) -> Color {
     let usual = NAMED.iter().filter_map(|(_, named, usual)| Some((*named, (*usual)?)));
     usual.min_by_key(|(_, usual)| distance(color, *usual)).map_or(Color::Reset, |(named, _)| named)
-}
-
-fn named(index: usize) -> Color {
-    NAMED.get(index).map_or(Color::Reset, |(_, color, _)| *color)
 }
 
 /// Returns how different two colours look: green has the highest weight, blue the lowest.
