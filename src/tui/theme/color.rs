@@ -136,10 +136,11 @@ fn hexadecimal(text: &str) -> Option<Color> {
 
 fn unknown(text: &str) -> String {
     let names = NAMED.map(|(name, ..)| name);
-    let hint = toml_text::nearest(text, &names).map_or_else(String::new, |name| format!("did you mean `{name}`? "));
-    let hint =
-        if hint.is_empty() { format!("use {}, #rrggbb, or a number from 0 to 255", names.join(", ")) } else { hint };
-    format!("`{}` is not a colour; {}", clean(text), hint.trim_end())
+    let hint = match toml_text::nearest(text, &names) {
+        Some(name) => format!("did you mean `{name}`?"),
+        None => format!("use {}, #rrggbb, or a number from 0 to 255", names.join(", ")),
+    };
+    format!("`{}` is not a colour; {hint}", clean(text))
 }
 
 #[cfg(test)]
