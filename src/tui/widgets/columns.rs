@@ -54,11 +54,8 @@ pub(crate) fn severity_row(
     is_selected: bool,
     pane: u16,
 ) -> Line<'static> {
-    let is_tinted = severity == Some(Severity::Critical) && context.theme.tint().bg.is_some();
-    match is_selected {
-        false if is_tinted => filled(spans, context.theme.tint(), pane),
-        _ => row(context, spans, is_selected, pane),
-    }
+    let is_tinted = !is_selected && severity == Some(Severity::Critical) && context.theme.tint().bg.is_some();
+    if is_tinted { filled(spans, context.theme.tint(), pane) } else { row(context, spans, is_selected, pane) }
 }
 
 /// Returns a row that fills its pane with this background.
