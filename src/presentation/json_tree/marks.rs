@@ -64,12 +64,12 @@ pub(crate) fn compare(body: &str, before: Option<&str>) -> (String, Vec<Compared
                 marked.push(ComparedEntry { entry, mark: ChangeMark::Removed, was: 0..0 });
             }
         }
-        let (mark, was) = match known.get(&entry.path) {
+        // The children of arrays and objects are compared separately.
+        let is_same = |was: &Range<usize>| body.get(entry.value..entry.range.end) == before.get(was.clone());
+        let (mark, was) = match known.get(&entry.path).map(|was| was.value..was.range.end) {
             None => (ChangeMark::Added, 0..0),
-            Some(was) if entry.token == JsonToken::Close || is_same(body, &entry, before, was) => {
-                (ChangeMark::Same, 0..0)
-            }
-            Some(was) => (ChangeMark::Changed, append_excerpt(&mut text, before, was.value..was.range.end)),
+            Some(was) if entry.token == JsonToken::Close || is_same(&was) => (ChangeMark::Same, 0..0),
+            Some(was) => (ChangeMark::Changed, append_excerpt(&mut text, before, was)),
         };
         marked.push(ComparedEntry { entry, mark, was });
     }
@@ -110,11 +110,4 @@ fn removed<'a>(
         }
     }
     removed
-}
-
-/// Whether two entries with the same path have the same text; the children of arrays and objects are compared
-/// separately.
-fn is_same(text: &str, entry: &JsonEntry, other_text: &str, other: &JsonEntry) -> bool {
-    let (value, other_value) = (entry.value..entry.range.end, other.value..other.range.end);
-    text.get(value) == other_text.get(other_value)
 }

@@ -217,11 +217,10 @@ fn link(entries: Vec<ComparedEntry>) -> Vec<TreeLine> {
 }
 
 fn count_changes(lines: &[TreeLine]) -> usize {
-    let inside = |line: &TreeLine| {
-        let parent = line.parent.and_then(|parent| lines.get(parent));
-        parent.is_some_and(|parent| parent.mark == line.mark)
-    };
-    lines.iter().filter(|line| line.mark != ChangeMark::Same && line.kind != LineKind::Close && !inside(line)).count()
+    let parent = |line: &TreeLine| line.parent.and_then(|parent| lines.get(parent));
+    let is_inside = |line: &TreeLine| parent(line).is_some_and(|parent| parent.mark == line.mark);
+    let counts = |line: &&TreeLine| line.mark != ChangeMark::Same && line.kind != LineKind::Close && !is_inside(line);
+    lines.iter().filter(counts).count()
 }
 
 #[cfg(test)]
