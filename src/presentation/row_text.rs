@@ -52,15 +52,6 @@ pub(crate) fn urgency_mark(alerts: &[Alert]) -> &'static str {
     }
 }
 
-/// Like [`urgency_mark`], in words for a screen reader.
-pub(crate) fn urgency_in_words(alerts: &[Alert]) -> String {
-    match alert::urgency(alerts) {
-        Some(Urgency { is_unhandled: true, severity }) => severity.name().to_owned(),
-        Some(Urgency { is_unhandled: false, severity }) => format!("{}, handled", severity.name()),
-        None => "no alert".to_owned(),
-    }
-}
-
 /// Returns a sentence about an alert of a profile: the rule, the error and the action.
 pub(crate) fn profile_alert(rule: Rule, error: &str) -> String {
     format!("{rule}: {error}; {}", advice::profile_action(rule))
@@ -176,8 +167,13 @@ pub(crate) fn name_in_words<R: RecordView>(tx: &Transaction<R>) -> String {
     text::clean(&name)
 }
 
-/// Returns a list row as a sentence, the most important facts first.
+/// Returns a list row as a sentence for a screen reader, the most important facts first.
 pub(crate) fn row_in_words(tx: &Transaction, alerts: &[Alert], now: DateTime<Utc>) -> String {
+    let urgency = match alert::urgency(alerts) {
+        Some(Urgency { is_unhandled: true, severity }) => severity.name().to_owned(),
+        Some(Urgency { is_unhandled: false, severity }) => format!("{}, handled", severity.name()),
+        None => "no alert".to_owned(),
+    };
     let due = match tx.is_awaited().then(|| tx.deadline().at) {
         None => String::new(),
         Some(at) if at <= now => format!(", due {} ago", span::short(span::between(at, now))),
@@ -189,7 +185,7 @@ pub(crate) fn row_in_words(tx: &Transaction, alerts: &[Alert], now: DateTime<Utc
         None => "not checked yet".to_owned(),
     };
     let status = text::clean(&full_status_name(tx.state.status.as_ref()));
-    let (urgency, name) = (urgency_in_words(alerts), name_in_words(tx));
+    let name = name_in_words(tx);
     let age = match (&tx.state.status, SettledDuration::of(tx)) {
         (_, None) => format!("{} old", span::short(tx.age(now))),
         (Some(RouterStatus::Refund), Some(_)) => "not watched any more".to_owned(),
