@@ -5,7 +5,7 @@ use ratatui::{
     text::{Line, Span},
 };
 
-use super::{lines::time, steps};
+use super::{lines, steps};
 use crate::{
     domain::{record::RouteStep, route},
     presentation::{row_text, width},
@@ -19,7 +19,7 @@ use crate::{
 pub(crate) fn lines(context: &DrawContext<'_>, columns: usize) -> (Vec<Line<'static>>, String) {
     let detail = &context.model.detail;
     let Some(history) = context.model.selected_history() else {
-        return (vec![Line::styled(format!("Reading{}", context.theme.ellipsis), context.theme.dim())], String::new());
+        return (vec![lines::reading(context)], String::new());
     };
     let wanted = detail.filter.to_lowercase();
     let steps = context.model.selected().map_or(&[][..], |tx| steps::of(tx));
@@ -42,7 +42,7 @@ fn line(context: &DrawContext<'_>, entry: &HistoryEntry, text: &str, columns: us
     /// The columns of a time with a date.
     const TIME: usize = 11;
     let kind = format!("  {:<8}", entry.kind.label());
-    let time = width::fit(&time(context, entry.at), TIME, "");
+    let time = width::fit(&lines::time(context, entry.at), TIME, "");
     let room = columns.saturating_sub(width::display_width(&time) + width::display_width(&kind));
     let style = match (entry.subject, entry.kind) {
         (EntrySubject::Raised(severity), _) => context.theme.severity(severity),

@@ -14,6 +14,7 @@ use crate::{
     tui::draw::{DrawContext, labelled_at},
 };
 
+/// The columns of a label.
 pub(super) const LABEL: usize = 10;
 
 /// Returns a label and a text, which is wrapped beside the label.
@@ -46,6 +47,11 @@ pub(super) fn time(context: &DrawContext<'_>, at: DateTime<Utc>) -> String {
     let is_old = span::between(at, context.now.wall) > Duration::from_secs(12 * 60 * 60);
     let local = at.with_timezone(&context.model.setting.zone);
     local.format(if is_old { "%m-%d %H:%M" } else { "%H:%M:%S" }).to_string()
+}
+
+/// Returns the line that is shown until a part of the transaction is loaded.
+pub(super) fn reading(context: &DrawContext<'_>) -> Line<'static> {
+    Line::styled(format!("Reading{}", context.theme.ellipsis), context.theme.dim())
 }
 
 /// Returns a title and a remark, which is cut at the end of the line.

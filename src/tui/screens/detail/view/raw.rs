@@ -7,7 +7,7 @@ use ratatui::{
     text::{Line, Span},
 };
 
-use super::lines::time;
+use super::lines::{reading, time};
 use crate::{
     domain::text,
     presentation::{
@@ -38,12 +38,7 @@ pub(crate) fn rows(rows: usize) -> usize {
 pub(crate) fn shown(context: &DrawContext<'_>, columns: usize, rows_of_pane: usize) -> (Vec<Line<'static>>, String) {
     let raw = &context.model.detail.raw;
     let body = match raw.loaded() {
-        LoadedBody::Unread => {
-            return (
-                vec![Line::styled(format!("Reading{}", context.theme.ellipsis), context.theme.dim())],
-                String::new(),
-            );
-        }
+        LoadedBody::Unread => return (vec![reading(context)], String::new()),
         LoadedBody::Missing => {
             let why = "No body is stored: no answer was received yet, or the bodies were deleted as configured.";
             return (labelled_at(0, "", why, columns, context.theme.dim()), String::new());

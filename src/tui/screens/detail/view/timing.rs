@@ -12,7 +12,7 @@ use ratatui::{
 use serde_json::Value;
 
 use super::{
-    lines::{LABEL, heading, labelled},
+    lines::{LABEL, heading, labelled, reading},
     timeline,
 };
 use crate::{
@@ -141,7 +141,7 @@ pub(super) fn observed_lines(context: &DrawContext<'_>, tx: &Transaction, column
     let to_now = |at: DateTime<Utc>| span::between(axis.start, at);
     lines.extend(scale(context, tx, axis, until));
     let Some(history) = context.model.selected_history() else {
-        lines.push(Line::styled(format!("Reading{}", context.theme.ellipsis), context.theme.dim()));
+        lines.push(reading(context));
         return lines;
     };
     let ends = history.phases.iter().skip(1).map(|(_, at)| *at).chain([until]);
