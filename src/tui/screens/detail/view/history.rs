@@ -7,7 +7,7 @@ use ratatui::{
 
 use super::{lines, steps};
 use crate::{
-    domain::{record::RouteStep, route},
+    domain::{route, transaction::Transaction},
     presentation::{row_text, width},
     tui::{
         draw::DrawContext,
@@ -16,18 +16,17 @@ use crate::{
 };
 
 /// Returns the lines that pass the filter, and a remark on the number of hidden lines.
-pub(crate) fn lines(context: &DrawContext<'_>, columns: usize) -> (Vec<Line<'static>>, String) {
+pub(crate) fn lines(context: &DrawContext<'_>, tx: &Transaction, columns: usize) -> (Vec<Line<'static>>, String) {
     let detail = &context.model.detail;
     let Some(history) = context.model.selected_history() else {
         return (vec![lines::reading(context)], String::new());
     };
     let wanted = detail.filter.to_lowercase();
-    let steps = context.model.selected().map_or(&[][..], |tx| steps::of(tx));
     let is_wanted = |(entry, text): &(&HistoryEntry, String)| {
         let passes = wanted.is_empty() || format!("{} {text}", entry.kind.label()).to_lowercase().contains(&wanted);
         passes && !(detail.shows_changes_only && entry.kind == EntryKind::Poll)
     };
-    let shown = history.entries.iter().map(|entry| (entry, text(context, entry, steps))).filter(is_wanted);
+    let shown = history.entries.iter().map(|entry| (entry, text(context, tx, entry))).filter(is_wanted);
     let lines: Vec<_> = shown.map(|(entry, text)| line(context, entry, &text, columns)).collect();
     let hidden = history.entries.len() - lines.len();
     let searched = if wanted.is_empty() { String::new() } else { format!("/{}  ", width::cut(&wanted, 12, "..")) };
@@ -60,14 +59,14 @@ fn line(context: &DrawContext<'_>, entry: &HistoryEntry, text: &str, columns: us
 
 /// Returns the text of an entry. The last change of a step says what the step became: `step 3 changed: ongoing on
 /// Base`.
-fn text(context: &DrawContext<'_>, entry: &HistoryEntry, steps: &[RouteStep]) -> String {
+fn text(context: &DrawContext<'_>, tx: &Transaction, entry: &HistoryEntry) -> String {
     match entry.subject {
         EntrySubject::Status => entry.text.replace(" > ", &format!(" {} ", context.theme.glyphs().arrow())),
         EntrySubject::Step(index) => {
-            let step = steps.get(index).and_then(|step| Some((step.status.as_deref()?, step.chain_id.as_ref())));
+            let step = steps::of(tx).get(index);
+            let step = step.and_then(|step| Some((step.status.as_deref()?, step.chain_id.as_ref())));
             let Some((status, chain)) = step else { return entry.text.clone() };
-            let name = |id| context.model.selected().map_or_else(String::new, |tx| route::name_of(tx, id));
-            let on_chain = chain.map_or_else(String::new, |id| format!(" on {}", name(id)));
+            let on_chain = chain.map_or_else(String::new, |id| format!(" on {}", route::name_of(tx, id)));
             format!("{}: {}{on_chain}", entry.text, row_text::in_words(status))
         }
         EntrySubject::Text | EntrySubject::Raised(_) | EntrySubject::Cleared => entry.text.clone(),

@@ -147,7 +147,7 @@ fn beside(context: &DrawContext<'_>, tx: &Transaction, columns: usize) -> Vec<Li
     }
     let mut lines = timing::lines_beside_summary(context, tx, columns);
     lines.extend([Line::default(), lines::heading(context, "HISTORY", "newest first", columns)]);
-    lines.extend(history::lines(context, columns).0);
+    lines.extend(history::lines(context, tx, columns).0);
     lines
 }
 
@@ -195,7 +195,7 @@ fn scrolled(context: &DrawContext<'_>, tx: &Transaction, parts: &DetailLayout) -
     match context.model.detail.tab {
         DetailTab::Timing if parts.side.is_empty() => (timing::lines(context, tx, columns), String::new()),
         DetailTab::Timing => (timing::lines_beside_summary(context, tx, columns), String::new()),
-        DetailTab::History => history::lines(context, columns),
+        DetailTab::History => history::lines(context, tx, columns),
         DetailTab::Notes => (notes::lines(context, tx, columns), String::new()),
         DetailTab::Summary | DetailTab::Steps | DetailTab::Raw => {
             let rest = parts.rest.iter().cloned();
