@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use ratatui::text::Line;
 
-use super::lines::{LABEL, heading, labelled, time};
+use super::lines::{heading, labelled, time};
 use crate::{
     domain::{people, text, transaction::Transaction},
     tui::{
@@ -24,7 +24,7 @@ pub(crate) fn lines(context: &DrawContext<'_>, tx: &Transaction, columns: usize)
     let Some(history) = context.model.selected_history().filter(|history| !history.notes.is_empty()) else {
         // Until the history is loaded, the notes are shown without times.
         let notes = tx.attributed_notes();
-        lines.extend(notes.flat_map(|note| labelled(&" ".repeat(LABEL), &note, columns, context.theme.dim())));
+        lines.extend(notes.flat_map(|note| labelled("", &note, columns, context.theme.dim())));
         if tx.notes.is_empty() && alerts.is_empty() {
             lines.push(Line::styled(
                 format!("No notes yet. Press {} to add one.", context.key(CommandId::Note)),
