@@ -14,7 +14,7 @@ use super::{
     summary, timing,
 };
 use crate::{
-    domain::{alert::Severity, record::RouteStep, route, status::RouterStatus, transaction::Transaction},
+    domain::{record::RouteStep, route, status::RouterStatus, transaction::Transaction},
     presentation::{row_text, width},
     tui::{draw::DrawContext, widgets::columns},
 };
@@ -53,7 +53,6 @@ pub(crate) fn shown(
         lines.push(Line::styled("No steps yet.", context.theme.dim()));
         return (lines, String::new());
     }
-    let columns_of_hash = room_for_hash(columns);
     lines.push(Line::styled(titles(columns), context.theme.dim()));
     let cursor = context.model.detail.position().min(steps.len() - 1);
     // The step with the cursor stays on the screen, with its whole hash below.
@@ -61,7 +60,7 @@ pub(crate) fn shown(
     let room = rows.saturating_sub(lines.len() + below).max(1);
     let first = (cursor + 1).saturating_sub(room);
     let line = |(index, step)| {
-        let line = step_line(context, tx, index, step, columns, columns_of_hash);
+        let line = step_line(context, tx, index, step, columns);
         columns::row(context, line.spans, index == cursor, content.width)
     };
     lines.extend(steps.iter().enumerate().skip(first).take(room).map(line));
@@ -101,7 +100,6 @@ fn step_line(
     index: usize,
     step: &RouteStep,
     columns: usize,
-    columns_of_hash: usize,
 ) -> Line<'static> {
     let (symbol, style) = mark(context, step.status.as_deref());
     let cell = |text: &str, columns: usize| {
@@ -118,6 +116,7 @@ fn step_line(
         cell(&chain, CHAIN),
     ];
     let hash = step.transaction_id.as_ref().map_or("(no hash yet)".to_owned(), ToString::to_string);
+    let columns_of_hash = room_for_hash(columns);
     spans.push(cell(&width::cut_middle(&hash, columns_of_hash, context.theme.ellipsis), columns_of_hash + 1));
     let seen = context.model.selected_history().and_then(|history| history.steps.get(&index));
     let time = |at: Option<DateTime<Utc>>| at.map_or("-".to_owned(), |at| time(context, at));
@@ -134,9 +133,7 @@ fn mark(context: &DrawContext<'_>, status: Option<&str>) -> (&'static str, Style
     let glyphs = context.theme.glyphs();
     match status {
         Some("success") => (glyphs.status(Some(&RouterStatus::Success)), context.theme.good()),
-        Some("failed" | "error" | "reverted") => {
-            (glyphs.choose(glyphs.rejected(), "!"), context.theme.severity(Severity::Critical))
-        }
+        Some("failed" | "error" | "reverted") => (glyphs.choose(glyphs.rejected(), "!"), context.theme.critical()),
         Some(_) => (glyphs.status(Some(&RouterStatus::Ongoing)), Style::new()),
         None => (glyphs.status(None), context.theme.dim()),
     }
