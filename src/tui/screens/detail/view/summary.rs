@@ -42,12 +42,13 @@ fn progress(context: &DrawContext<'_>, tx: &Transaction, columns: usize) -> Vec<
     let state = &tx.state;
     let record = tx.record.as_ref();
     let status = row_text::transaction_status_cell(tx, context.theme.glyphs());
-    let bridge = record.and_then(|record| non_empty(record.bridge_status.as_deref()));
-    let bridge = bridge.map_or_else(String::new, |status| format!(", bridge says: {}", row_text::in_words(&status)));
+    let bridge = record.and_then(|record| record.bridge_status.as_deref()).filter(|status| !status.is_empty());
+    let bridge = bridge.map_or_else(String::new, |status| format!(", bridge says: {}", row_text::in_words(status)));
     let history = context.model.selected_history();
     let until = state.settled_at.unwrap_or(context.now.wall);
-    let gas = record.map(|record| {
-        non_empty(record.gas_status.as_deref()).map_or_else(|| "(empty)".into(), |gas| row_text::in_words(&gas))
+    let gas = record.map(|record| match record.gas_status.as_deref() {
+        None | Some("") => "(empty)".to_owned(),
+        Some(gas) => row_text::in_words(gas),
     });
     let facts = [
         ("status", Some(format!("{status}{bridge}"))),
@@ -109,10 +110,6 @@ fn notes(tx: &Transaction) -> Option<String> {
         1 => newest,
         count => format!("{newest} (the newest of {count})"),
     })
-}
-
-fn non_empty(text: Option<&str>) -> Option<String> {
-    text.filter(|text| !text.is_empty()).map(str::to_owned)
 }
 
 /// Returns the last failure, and that hoptop retries if somebody polls and the transaction is still polled.
