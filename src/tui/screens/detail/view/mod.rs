@@ -137,7 +137,7 @@ pub(crate) fn draw(context: &DrawContext<'_>, panes: &Panes, pane: Rect, frame: 
         put_lines(beside(context, tx, usize::from(area.width)), area, frame);
     }
     hyperlink::mark(context, tx, inner, frame.buffer_mut());
-    tabs::draw(context, context.model.detail.tab, &position, parts.tabs, frame);
+    tabs::draw(context, &position, parts.tabs, frame);
 }
 
 /// Returns the lines beside the open tab: the summary, or beside the summary the timing and the history.

@@ -20,22 +20,22 @@ const MIN_FIELD: usize = 16;
 /// From this width on, each title has a blank on both sides.
 const AMPLE: usize = 70;
 
-pub(crate) fn draw(context: &DrawContext<'_>, tab: DetailTab, position: &str, row: Rect, frame: &mut Frame<'_>) {
-    let columns = usize::from(row.width);
-    let mut line = titles(context, tab, columns);
-    if line.width() + 2 + width::display_width(position) <= columns {
-        let room = columns - line.width();
+pub(crate) fn draw(context: &DrawContext<'_>, position: &str, row: Rect, frame: &mut Frame<'_>) {
+    let (open, columns) = (context.model.detail.tab, usize::from(row.width));
+    let mut line = titles(context, open, columns);
+    let titles_width = line.width();
+    if titles_width + 2 + width::display_width(position) <= columns {
+        let room = columns - titles_width;
         line.push_span(Span::styled(format!("{position:>room$}"), context.theme.dim()));
     }
     let first_row = Rect { height: row.height.min(1), ..row };
     frame.render_widget(line, first_row);
     if row.height > 1 {
         let below = Rect { y: row.y + 1, height: 1, ..row };
-        frame.render_widget(underline(context, tab, columns), below);
+        frame.render_widget(underline(context, open, columns), below);
     }
-    let row = first_row;
     if let Dialog::Find { input, .. } = &context.model.dialog {
-        draw_search(context, input, tab, row, frame);
+        draw_search(context, input, titles_width, first_row, frame);
     }
 }
 
@@ -102,8 +102,8 @@ fn underline(context: &DrawContext<'_>, open: DetailTab, columns: usize) -> Line
 }
 
 /// Draws the search field with the cursor, after the titles or over them.
-fn draw_search(context: &DrawContext<'_>, input: &Input, tab: DetailTab, row: Rect, frame: &mut Frame<'_>) {
-    let taken = u16::try_from(titles(context, tab, usize::from(row.width)).width() + 1).unwrap_or(u16::MAX);
+fn draw_search(context: &DrawContext<'_>, input: &Input, titles_width: usize, row: Rect, frame: &mut Frame<'_>) {
+    let taken = u16::try_from(titles_width + 1).unwrap_or(u16::MAX);
     let left = row.width.saturating_sub(taken);
     let offset = if usize::from(left) < MIN_FIELD { 0 } else { taken };
     let field = Rect { x: row.x + offset, width: row.width - offset, ..row };
