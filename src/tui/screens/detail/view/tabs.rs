@@ -64,8 +64,7 @@ fn titles(context: &DrawContext<'_>, open: DetailTab, columns: usize) -> Line<'s
     let (before, after) = context.theme.glyphs().choose((" ", " "), ("[", "]"));
     let opened = || Span::styled(format!("{before}{}{after}", open.title()), style);
     let Some(widths) = widths(columns) else {
-        let number = DetailTab::ALL.iter().position(|tab| *tab == open).unwrap_or_default() + 1;
-        let count = format!(" {number} of {}", DetailTab::ALL.len());
+        let count = format!(" {} of {}", open as usize + 1, DetailTab::ALL.len());
         return Line::from(vec![opened(), Span::styled(count, context.theme.dim())]);
     };
     let cell = |(tab, width): (DetailTab, usize)| format!(" {:<1$}", tab.title(), width - 1);
@@ -85,8 +84,7 @@ fn titles(context: &DrawContext<'_>, open: DetailTab, columns: usize) -> Line<'s
 
 /// Returns the column of the blank before a title.
 fn start_of(tab: DetailTab, widths: &[usize]) -> usize {
-    let index = DetailTab::ALL.iter().position(|known| *known == tab).unwrap_or_default();
-    widths.iter().take(index).sum()
+    widths.iter().take(tab as usize).sum()
 }
 
 /// Returns a rule with a thick part below the open tab.
