@@ -63,7 +63,7 @@ pub(super) fn lines(context: &DrawContext<'_>, tx: &Transaction, columns: usize)
             None => (glyphs.choose("─", "-"), theme.dim()),
         }
     };
-    let end = (glyphs.choose("▶", ">"), theme.dim());
+    let end = (glyphs.beyond(), theme.dim());
     let line = (0..=last).map(symbol_at).chain([end]).map(|(symbol, style)| Span::styled(symbol, style));
     [Line::from_iter(line)].into_iter().chain(label_rows(&marks, column, columns)).collect()
 }

@@ -60,8 +60,8 @@ fn change_spans(context: &DrawContext<'_>, kind: &ChangeKind, author: Option<&st
             let status = RouterStatus::from(text::clean(current));
             let before = previous.as_deref().map(|before| RouterStatus::from(text::clean(before)));
             let before = before.map(|before| {
-                let arrow = glyphs.choose("→", ">");
-                Span::styled(format!("{} {arrow} ", row_text::status_cell(Some(&before), glyphs)), theme.dim())
+                let cell = row_text::status_cell(Some(&before), glyphs);
+                Span::styled(format!("{cell} {} ", glyphs.arrow()), theme.dim())
             });
             let status = Span::styled(row_text::status_cell(Some(&status), glyphs), theme.status(Some(&status)));
             before.into_iter().chain([status]).collect()
