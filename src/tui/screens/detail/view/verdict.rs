@@ -19,7 +19,10 @@ use crate::{
         transaction::Transaction,
     },
     presentation::{row_text, width},
-    tui::draw::{DrawContext, labelled_at},
+    tui::{
+        draw::{DrawContext, labelled_at},
+        screens::list::view::marks::people_viewing,
+    },
 };
 
 /// Returns hash, route and ticket; with several profiles, first the profile.
@@ -97,9 +100,7 @@ pub(crate) fn as_sentence(text: &str) -> String {
 
 /// Returns the other people of the team who have the transaction open; `None` without any.
 fn people_here(context: &DrawContext<'_>, tx: &Transaction) -> Option<String> {
-    let team = context.model.team.as_ref().filter(|team| !team.open.is_empty())?;
-    let key = tx.key();
-    let mut names: Vec<String> = team.people_viewing(&key).map(text::clean).collect();
+    let mut names: Vec<String> = people_viewing(context, tx).into_iter().map(text::clean).collect();
     names.sort();
     names.dedup();
     match names.as_slice() {

@@ -21,20 +21,16 @@ pub(crate) fn row_symbol(context: &DrawContext<'_>, tx: &Transaction, range: &[R
         (true, false) => ">",
         (_, true) => "*",
         // Another person of the team has the transaction open.
-        (false, false) if people_viewing(context, tx).next().is_some() => "@",
+        (false, false) if !people_viewing(context, tx).is_empty() => "@",
         (false, false) => " ",
     }
 }
 
 /// Returns the other people of the team who have the transaction open.
-pub(super) fn people_viewing<'a, R>(
-    context: &DrawContext<'a>,
-    tx: &Transaction<R>,
-) -> impl Iterator<Item = &'a str> + use<'a, R> {
+pub(crate) fn people_viewing<'a, R>(context: &DrawContext<'a>, tx: &Transaction<R>) -> Vec<&'a str> {
     // Most of the time nobody has anything open.
     let team = context.model.team.as_ref().filter(|team| !team.open.is_empty());
-    let people: Vec<&str> = team.map(|team| team.people_viewing(&tx.key()).collect()).unwrap_or_default();
-    people.into_iter()
+    team.map(|team| team.people_viewing(&tx.key()).collect()).unwrap_or_default()
 }
 
 /// Returns the number of marked transactions and the open range, in words; `None` if there is neither.

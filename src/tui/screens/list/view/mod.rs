@@ -230,7 +230,7 @@ fn cell(
 /// a label as `#label`, unless the labels have a column of their own.
 fn ticket<R>(context: &DrawContext<'_>, tx: &Transaction<R>, has_labels: bool) -> String {
     let ticket = row_text::ticket_or_label_cell(tx).filter(|_| !has_labels || tx.params.ticket.is_some());
-    let person = marks::people_viewing(context, tx).map(text::clean).next();
+    let person = marks::people_viewing(context, tx).first().map(|author| text::clean(author));
     match person.as_deref().map(|author| author.split_once(" via ").map_or(author, |(given, _)| given)) {
         Some(person) => ticket.map_or_else(|| format!("@{person}"), |ticket| format!("@{person} {ticket}")),
         None => ticket.map_or_else(|| "-".to_owned(), Cow::into_owned),
