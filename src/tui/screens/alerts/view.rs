@@ -24,7 +24,6 @@ use crate::{
     domain::{
         advice,
         alert::{Alert, AlertState, Handling, HandlingKind},
-        handled::action_sentence,
         span, text,
     },
     presentation::{row_text, width},
@@ -337,7 +336,7 @@ fn action(context: &DrawContext<'_>, row: &AlertRow) -> String {
         None => advice::profile_action(row.alert.rule).to_owned(),
     };
     let handled = detail::view::handled_by(context, std::slice::from_ref(&row.alert));
-    detail::view::as_sentence(&action_sentence(handled.filter(|_| row.alert.cleared_at.is_none()).as_deref(), &act))
+    detail::view::act_sentence(handled.filter(|_| row.alert.cleared_at.is_none()).as_deref(), &act)
 }
 
 /// Returns the details of the selected alert: message, state, note, action.

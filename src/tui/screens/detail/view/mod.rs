@@ -43,7 +43,7 @@ use crate::{
     },
 };
 pub(crate) use summary::overview;
-pub(crate) use verdict::{as_sentence, handled_by, preview};
+pub(crate) use verdict::{act_sentence, handled_by, preview};
 
 /// The fewest rows of the content. Lines of the top that don't fit then are shown in the summary.
 const MIN_CONTENT: usize = 5;

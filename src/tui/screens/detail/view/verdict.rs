@@ -64,8 +64,7 @@ pub(crate) fn lines(
         labelled("CHAIN", advice.chain.as_deref()),
     ];
     let mut advised = labelled("SAY", Some(&advice.say));
-    let act = as_sentence(&action_sentence(handled.as_deref(), &advice.act));
-    advised.extend(labelled("DO", Some(&act)));
+    advised.extend(labelled("DO", Some(&act_sentence(handled.as_deref(), &advice.act))));
     let mut rest = Vec::new();
     for paragraph in paragraphs {
         // No partial sentences.
@@ -90,8 +89,10 @@ pub(crate) fn handled_by(context: &DrawContext<'_>, alerts: &[Alert]) -> Option<
     })
 }
 
-/// Returns a text with a capital letter at its start and a full stop at its end.
-pub(crate) fn as_sentence(text: &str) -> String {
+/// Returns what to do, after the sentence about the handling if there is one. The text begins with a capital letter and
+/// ends with a full stop.
+pub(crate) fn act_sentence(handled: Option<&str>, act: &str) -> String {
+    let text = action_sentence(handled, act);
     let mut letters = text.chars();
     let first = letters.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
     let stop = if text.ends_with(['.', ':', '!', '?']) || text.is_empty() { "" } else { "." };
@@ -126,7 +127,7 @@ pub(crate) fn preview(context: &DrawContext<'_>, pane: Rect) -> Vec<Line<'static
     let room = usize::from(pane.height).saturating_sub(2);
     let say = advice_lines("SAY", &advice.say, text_columns, context.theme.label());
     let handled = handled_by(context, context.model.alerts_of(tx.id));
-    let act = as_sentence(&action_sentence(handled.as_deref(), &advice.act));
+    let act = act_sentence(handled.as_deref(), &advice.act);
     let act = advice_lines("DO", &act, text_columns, context.theme.label());
     let rows_for_act = act.len().min(room.saturating_sub(say.len()).max(1));
     let mut lines = vec![rule];
