@@ -194,14 +194,17 @@ impl TransactionHistory {
         Self { notes, ..self }
     }
 
+    /// Returns each observed status, when it began, and when the next one began; the last one ends at `until`.
+    pub fn phases_until(&self, until: DateTime<Utc>) -> impl Iterator<Item = (&str, DateTime<Utc>, DateTime<Utc>)> {
+        let ends = self.phases.iter().skip(1).map(|(_, at)| *at).chain([until]);
+        self.phases.iter().zip(ends).map(|((status, from), to)| (status.as_str(), *from, to))
+    }
+
     /// Returns how long each status lasted, as observed by polls: `not_found 9s > ongoing 37m 53s`.
-    pub fn observed(&self, now: DateTime<Utc>) -> Option<String> {
-        let ends = self.phases.iter().skip(1).map(|(_, at)| *at).chain([now]);
-        let phase = |((status, from), to): (&(String, DateTime<Utc>), _)| {
-            format!("{status} {}", span::long(span::between(*from, to)))
-        };
-        let phases: Vec<_> = self.phases.iter().zip(ends).map(phase).collect();
-        Some(phases.join(" > ")).filter(|text| !text.is_empty())
+    pub fn observed(&self, until: DateTime<Utc>) -> Option<String> {
+        let phase = |(status, from, to): (&str, _, _)| format!("{status} {}", span::long(span::between(from, to)));
+        let phases: Vec<_> = self.phases_until(until).map(phase).collect();
+        (!phases.is_empty()).then(|| phases.join(" > "))
     }
 }
 

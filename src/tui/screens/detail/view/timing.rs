@@ -21,6 +21,7 @@ use crate::{
     tui::draw::DrawContext,
 };
 
+/// The columns after a bar, for a duration.
 const AFTER_BAR: usize = 9;
 /// The most phases that are shown: the last ones.
 const PHASES: usize = 10;
@@ -138,30 +139,24 @@ pub(super) fn observed_lines(context: &DrawContext<'_>, tx: &Transaction, column
         Line::from(vec![Span::raw(format!("{label} ")), Span::styled(bar, style), Span::raw(format!(" {after}"))])
     };
     let bar = |(from, to), fill| axis.bar(from, to, fill, deadline.wait, glyphs);
-    let to_now = |at: DateTime<Utc>| span::between(axis.start, at);
+    let elapsed = |at: DateTime<Utc>| span::between(axis.start, at);
     lines.extend(scale(context, tx, axis, until));
     let Some(history) = context.model.selected_history() else {
         lines.push(reading(context));
         return lines;
     };
-    let ends = history.phases.iter().skip(1).map(|(_, at)| *at).chain([until]);
-    let phases: Vec<_> = history.phases.iter().zip(ends).collect();
-    let skipped = phases.len().saturating_sub(PHASES);
-    let first = history.phases.first().map(|(_, at)| to_now(*at)).filter(|first| axis.column(*first) > 0);
+    let first = history.phases.first().map(|(_, at)| elapsed(*at)).filter(|first| axis.column(*first) > 0);
     if let Some(first) = first {
-        lines.push(row(
-            "before",
-            bar((Duration::ZERO, first), glyphs.choose("░", ".")),
-            theme.dim(),
-            span::long(first),
-        ));
+        let bar = bar((Duration::ZERO, first), glyphs.choose("░", "."));
+        lines.push(row("before", bar, theme.dim(), span::long(first)));
     }
-    for ((status, from), to) in phases.into_iter().skip(skipped) {
-        let lasted = span::long(span::between(*from, to));
-        let status = RouterStatus::from(status.clone());
+    let skipped = history.phases.len().saturating_sub(PHASES);
+    for (status, from, to) in history.phases_until(until).skip(skipped) {
+        let lasted = span::long(span::between(from, to));
+        let status = RouterStatus::from(status.to_owned());
         let style = theme.status(Some(&status));
         let word = row_text::status_word(Some(&status), glyphs);
-        lines.push(row(word, bar((to_now(*from), to_now(to)), glyphs.choose("█", "#")), style, lasted));
+        lines.push(row(word, bar((elapsed(from), elapsed(to)), glyphs.choose("█", "#")), style, lasted));
     }
     if history.phases.is_empty() {
         lines.push(Line::styled("No answer yet.", context.theme.dim()));
@@ -214,11 +209,12 @@ fn scale(context: &DrawContext<'_>, tx: &Transaction, axis: TransferAxis, until:
 
 /// Returns a line with a text at the start, and a text that begins or ends at its moment.
 fn place_texts(axis: &TransferAxis, start: &str, (at, text): &(Duration, String)) -> String {
-    let taken = if start.is_empty() { 0 } else { width::display_width(start) + 2 };
+    let start_columns = width::display_width(start);
+    let min_gap = if start.is_empty() { 0 } else { 2 };
     let column = axis.column(*at).min(axis.columns - 1);
     let needed = width::display_width(text) + 2;
     let text = if column + needed > axis.columns { format!("{text} |") } else { format!("| {text}") };
     let column = if text.ends_with('|') { (column + 1).saturating_sub(needed) } else { column };
-    let gap = column.saturating_sub(width::display_width(start)).max(taken.saturating_sub(width::display_width(start)));
+    let gap = column.saturating_sub(start_columns).max(min_gap);
     width::cut(&format!("{start}{}{text}", " ".repeat(gap)), axis.columns + AFTER_BAR, "")
 }
