@@ -248,6 +248,6 @@ impl AlertList {
 }
 
 /// Returns the group of an active alert: handled alerts come last, each rule is a group.
-fn group_of(alert: &Alert) -> (bool, Rule) {
+pub(super) fn group_of(alert: &Alert) -> (bool, Rule) {
     (alert.handling.is_some(), alert.rule)
 }

@@ -19,7 +19,7 @@ use ratatui::{
     text::{Line, Span},
 };
 
-use super::state::{AlertList, AlertRow, AlertTab};
+use super::state::{AlertList, AlertRow, AlertTab, group_of};
 use crate::{
     domain::{
         advice,
@@ -217,16 +217,15 @@ struct DrawnAlert<'a> {
     group: Vec<&'a AlertRow>,
     /// Whether the row represents its whole group.
     is_folded: bool,
-    /// Whether the row above has the same rule.
+    /// Whether the row above is of the same group.
     is_continued: bool,
 }
 
 impl<'a> DrawnAlert<'a> {
     fn new(context: &'a DrawContext<'_>, row: &'a AlertRow, before: Option<&Alert>) -> Self {
         let list = &context.model.alert_list;
-        let same =
-            |alert: &Alert| alert.rule == row.alert.rule && alert.handling.is_some() == row.alert.handling.is_some();
-        let is_continued = before.is_some_and(same) && row.alert.cleared_at.is_none();
+        let is_same = |before: &Alert| group_of(before) == group_of(&row.alert);
+        let is_continued = before.is_some_and(is_same) && row.alert.cleared_at.is_none();
         let group = if is_continued { Vec::new() } else { list.group(&row.alert) };
         let group = if group.len() > 1 { group } else { Vec::new() };
         Self { row, is_folded: !group.is_empty() && list.is_folded(&row.alert), group, is_continued }
