@@ -47,8 +47,7 @@ pub(crate) fn mark_stale(model: &mut Model, now: MonotonicTime) {
 pub(crate) fn load_if_due(model: &mut Model, now: MonotonicTime) {
     let list = &model.alert_list;
     let may_load = list.load_requested_at.is_none_or(|at| now.since(at) >= MIN_LOAD_INTERVAL);
-    let due = list.is_stale && may_load && model.screen == Screen::Alerts;
-    if due {
+    if list.is_stale && may_load && model.screen == Screen::Alerts {
         load(model, now);
     }
 }

@@ -107,30 +107,26 @@ pub(crate) fn rows_in(context: &DrawContext<'_>, body: Rect) -> usize {
 /// Returns the row of tabs, which is shown in place of the filter.
 pub(crate) fn tabs(context: &DrawContext<'_>, columns: u16) -> Line<'static> {
     let list = &context.model.alert_list;
-    let mut spans = vec![Span::styled(" Alerts  ", context.theme.label())];
+    let mut line = Line::from(Span::styled(" Alerts  ", context.theme.label()));
     let mut used = width::display_width(" Alerts  ");
     for tab in AlertTab::ALL {
         let title = format!("{} {}", tab.title(), list.count(tab));
         used += width::display_width(&title) + 2;
         // A number that is cut would be another number.
         let title = if used > usize::from(columns) { tab.title().to_owned() } else { title };
-        spans.push(tab::title(context.theme, &title, tab == list.tab));
+        line.push_span(tab::title(context.theme, &title, tab == list.tab));
     }
-    let more = list.page.as_ref().is_some_and(|page| page.has_more);
-    if more {
-        spans.push(Span::styled(
-            format!("  only the {} most severe are shown", AlertList::MAX_ALERTS),
-            context.theme.warning(),
-        ));
+    if list.page.as_ref().is_some_and(|page| page.has_more) {
+        let text = format!("  only the {} most severe are shown", AlertList::MAX_ALERTS);
+        line.push_span(Span::styled(text, context.theme.warning()));
     }
     let [previous, next] = [CommandId::PrevState, CommandId::NextState].map(|id| context.key(id));
     let hint = format!("switch tab: {previous} and {next} ");
-    let used: usize = spans.iter().map(|span| width::display_width(&span.content)).sum();
-    let room = usize::from(columns).saturating_sub(used);
+    let room = usize::from(columns).saturating_sub(line.width());
     if room > width::display_width(&hint) {
-        spans.push(Span::styled(format!("{hint:>room$}"), context.theme.dim()));
+        line.push_span(Span::styled(format!("{hint:>room$}"), context.theme.dim()));
     }
-    Line::from(spans)
+    line
 }
 
 /// Returns the tab at a column of the row of tabs.
@@ -156,21 +152,18 @@ pub(crate) fn draw(context: &DrawContext<'_>, body: Rect, frame: &mut Frame<'_>)
         lines.push(Line::styled(format!(" {}", empty(context)), context.theme.dim()));
     }
     put_lines(lines, pane, frame);
-    let rule = Line::styled(context.theme.border.horizontal_top.repeat(usize::from(body.width)), context.theme.dim());
     if areas.is_framed {
         let position =
             list.position().map_or_else(String::new, |position| format!(" {} of {} ", position + 1, rows.len()));
         let title = format!(" {} {} ", list.tab.title(), list.count(list.tab));
-        put_block(
-            context.dim_block(title).title_bottom(Span::styled(position, context.theme.dim())),
-            areas.list,
-            frame,
-        );
+        let block = context.dim_block(title).title_bottom(Span::styled(position, context.theme.dim()));
+        put_block(block, areas.list, frame);
         let details = put_block(context.dim_block(" Selected alert "), areas.details, frame);
         put_lines(selected_details(context, details), details, frame);
     } else if !areas.details.is_empty() {
         let below = Rect { y: areas.details.y + 1, height: areas.details.height - 1, ..areas.details };
-        put_lines([rule], areas.details, frame);
+        let rule = context.theme.border.horizontal_top.repeat(usize::from(body.width));
+        put_lines([Line::styled(rule, context.theme.dim())], areas.details, frame);
         put_lines(selected_details(context, below), below, frame);
     }
 }
@@ -189,8 +182,8 @@ fn empty(context: &DrawContext<'_>) -> String {
     text.to_owned()
 }
 
-/// Returns the columns of the rows. While every alert fires, the columns of the state would say the same in each row:
-/// the tab says this, and what to do gets their room. Costs O(n) in the rows.
+/// Returns the columns of the rows. While every alert fires, the state's columns would be the same in each row, so the
+/// action has their room. Costs O(n) in the rows.
 fn shown_columns(context: &DrawContext<'_>, rows: &[&AlertRow], width: u16) -> Vec<(AlertColumn, &'static str, usize)> {
     let fires = |row: &&AlertRow| row.alert.state(context.now.wall) == AlertState::Firing && !row.alert.is_flapping;
     let all_fire = rows.iter().all(fires);
@@ -210,7 +203,7 @@ fn titles(context: &DrawContext<'_>, columns: &[(AlertColumn, &'static str, usiz
     Line::styled(text, context.theme.dim())
 }
 
-/// A row, with its place in the group of its rule.
+/// A row, with its place in its group.
 struct DrawnAlert<'a> {
     row: &'a AlertRow,
     /// The alerts of the group, if the row is the first of several.
@@ -355,8 +348,8 @@ fn selected_details(context: &DrawContext<'_>, pane: Rect) -> Vec<Line<'static>>
     let handling = row.alert.handling.as_ref().filter(|_| row.alert.cleared_at.is_none());
     let state = handling.map(|_| row_text::alert_state(&row.alert, context.now.wall, context.model.setting.zone));
     let note = row.alert.handling.as_ref().filter(|_| state.is_none()).and_then(Handling::note).map(str::to_owned);
-    let say = row.transaction.as_ref();
-    let say = say.map(|tx| advice::advise(tx, context.now.wall, context.model.setting.zone).say);
+    let tx = row.transaction.as_ref();
+    let say = tx.map(|tx| advice::advise(tx, context.now.wall, context.model.setting.zone).say);
     let texts = [case, ("NOW", state), ("NOTE", note), ("SAY", say), ("DO", Some(action(context, row)))];
     let (text_columns, style) = (columns.saturating_sub(1), context.theme.label());
     let mut parts = texts.map(|(label, text)| {
@@ -369,7 +362,7 @@ fn selected_details(context: &DrawContext<'_>, pane: Rect) -> Vec<Line<'static>>
         cut_rows(context, say, rows.saturating_sub(others));
     }
     let mut lines: Vec<_> = parts.into_iter().flat_map(|(_, lines)| lines).collect();
-    if let Some(tx) = &row.transaction {
+    if let Some(tx) = tx {
         let overview = detail::view::overview(context, tx, columns.saturating_sub(2));
         if lines.len() + 1 + overview.len() <= rows {
             lines.push(Line::default());
