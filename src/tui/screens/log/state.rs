@@ -26,10 +26,6 @@ named! {
 
 impl LogLevel {
     const ALL: [Self; 3] = [Self::Error, Self::Warn, Self::Info];
-
-    fn of(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|level| level.name() == word)
-    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,12 +54,13 @@ impl LogLine {
         let marked = rest.strip_prefix("store=").and_then(|rest| rest.split_once(' '));
         let (store, rest) = marked.unwrap_or(("", rest));
         let (level, rest) = rest.trim_start().split_once(' ')?;
+        let level = LogLevel::ALL.into_iter().find(|known| known.name() == level)?;
         let (words, body) = rest.split_once(" body=").unwrap_or((rest, ""));
         let (words, about) = words.rsplit_once(" about=").unwrap_or((words, ""));
         let (words, profile) = words.rsplit_once(" profile=").unwrap_or((words, ""));
         let [store, text, profile, about, body] =
             [store, words, profile.trim_matches('"'), about.trim_matches('"'), body].map(text::clean);
-        Some(Self { at, store, level: LogLevel::of(level)?, text, profile, about, body })
+        Some(Self { at, store, level, text, profile, about, body })
     }
 
     fn matches(&self, wanted: &str) -> bool {

@@ -59,9 +59,10 @@ pub(crate) fn on_found(model: &mut Model, row: Option<RowId>, now: MonotonicTime
 
 /// Copies an error report for a maintainer. The report must never contain the ID or a response body.
 pub(crate) fn report(model: &mut Model, now: Now) {
-    let stamp = |at| span::stamp(at, model.setting.zone);
     let (columns, rows) = model.size;
     let [critical, warning, info] = model.overview.alerts;
+    let id = model.setting.shown_id.as_ref();
+    let id = id.map_or_else(|| "none".to_owned(), |id| format!("{id} (its last characters)"));
     let mut lines = vec![
         format!(
             "hoptop {} on {} {}, terminal {columns}x{rows}",
@@ -69,8 +70,8 @@ pub(crate) fn report(model: &mut Model, now: Now) {
             std::env::consts::OS,
             std::env::consts::ARCH
         ),
-        format!("as of {}", stamp(now.wall)),
-        format!("profile {}, integrator ID {}", model.setting.profile, shown_id(model)),
+        format!("as of {}", span::stamp(now.wall, model.setting.zone)),
+        format!("profile {}, integrator ID {id}", model.setting.profile),
     ];
     lines.push(match &model.own.poller {
         None => "polling: no poller has run yet".to_owned(),
@@ -103,11 +104,4 @@ fn log_lines(model: &Model) -> impl Iterator<Item = String> {
         let profile_prefix = model.setting.profile_prefix(&line.profile);
         format!("{} {:<5} {profile_prefix}{}{about}{body}", span::rfc3339(line.at), line.level.name(), line.text)
     })
-}
-
-fn shown_id(model: &Model) -> String {
-    match &model.setting.shown_id {
-        Some(id) => format!("{id} (its last characters)"),
-        None => "none".to_owned(),
-    }
 }

@@ -21,9 +21,10 @@ use crate::{
 
 /// The text before the search text.
 const PROMPT: &str = "/ ";
+/// The columns of a level.
 const LEVEL: usize = 5;
 
-/// Returns the area of the lines, and of what stands below them; both inside the frame if there is one.
+/// Returns the area of the lines, and of the rule and the texts below; both inside the frame if there is one.
 fn areas(context: &DrawContext<'_>, body: Rect) -> [Rect; 2] {
     let inner = if draw::has_frames(body) { body.inner(Margin::new(1, 1)) } else { body };
     let whole = whole_line(context, inner).len();
@@ -32,7 +33,7 @@ fn areas(context: &DrawContext<'_>, body: Rect) -> [Rect; 2] {
     Layout::vertical([Constraint::Fill(1), Constraint::Length(below)]).areas(inner)
 }
 
-/// Returns the text of the line at the cursor in full, if the line is cut above and the body has room.
+/// Returns the text of the line at the cursor in full, in several rows, if the line is cut above and the body has room.
 fn whole_line(context: &DrawContext<'_>, inner: Rect) -> Vec<String> {
     /// The least rows of the body for each row of the text.
     const ROWS: u16 = 3;
@@ -86,11 +87,10 @@ pub(crate) fn draw(context: &DrawContext<'_>, body: Rect, frame: &mut Frame<'_>)
     }
     let rows = usize::from(pane.height);
     let columns = usize::from(pane.width);
-    // From the first visible line to the one at the cursor, and as many lines after it as fit.
-    let blocks = log.lines().enumerate().skip(log.top);
     let mut lines: Vec<Line<'static>> = Vec::new();
     let mut cursor_end = None;
-    for (index, entry) in blocks {
+    // From the first visible line to the one at the cursor, and as many lines after it as fit.
+    for (index, entry) in log.lines().enumerate().skip(log.top) {
         if lines.len() >= rows && cursor_end.is_some() {
             break;
         }
