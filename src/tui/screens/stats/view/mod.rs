@@ -25,7 +25,7 @@ use ratatui::{
 use super::state::RouteSummary;
 use crate::{
     domain::{advice::rule_of_status, alert::Severity, status::RouterStatus, text},
-    presentation::{glyphs::Glyphs, row_text, width},
+    presentation::{row_text, width},
     tui::{
         command::CommandId,
         draw::{DrawContext, put_block, put_lines},
@@ -89,7 +89,7 @@ pub(crate) fn draw(context: &DrawContext<'_>, body: Rect, frame: &mut Frame<'_>)
     let (Some(areas), Some(summary)) = (areas_of(context, body), summary) else {
         return put_lines(numbers(context, summary, body), body, frame);
     };
-    let name = scope(summary, context.theme.glyphs());
+    let name = routes::name(summary, "all routes", context.theme.glyphs());
     let range = format!("{} ({} changes the time)", context.model.stats.range.label(), context.key(CommandId::Range));
     let scope = format!("{name}{}{range}", context.theme.separator());
     let pane = draw_heading(context, "OUTCOMES", &scope, areas.outcomes, areas.is_framed, frame);
@@ -135,11 +135,6 @@ fn draw_heading(
     inner
 }
 
-/// Returns the name of the route, or `all routes`.
-fn scope(summary: &RouteSummary, glyphs: Glyphs) -> String {
-    summary.route.as_ref().map_or_else(|| "all routes".to_owned(), |route| routes::route(route, glyphs))
-}
-
 /// Returns the numbers that no chart below shows, in place of the filter.
 pub(crate) fn headline(context: &DrawContext<'_>, columns: u16) -> Line<'static> {
     let profile_prefix = context.model.setting.profile_prefix(&context.model.setting.profile);
@@ -181,12 +176,11 @@ pub(crate) fn headline(context: &DrawContext<'_>, columns: u16) -> Line<'static>
 /// Returns the numbers alone, for a screen that is too small for charts.
 fn numbers(context: &DrawContext<'_>, summary: Option<&RouteSummary>, body: Rect) -> Vec<Line<'static>> {
     let Some(summary) = summary else { return vec![Line::raw(" nothing is tracked yet")] };
-    let mut lines = vec![Line::styled(
-        format!(" {}: {}", scope(summary, context.theme.glyphs()), outcomes::settled(summary)),
-        context.theme.label(),
-    )];
-    lines.push(Line::raw(durations::describe(summary, usize::from(body.width))));
-    lines.extend(outcomes::lines(context, summary, usize::from(body.width)));
+    let columns = usize::from(body.width);
+    let name = routes::name(summary, "all routes", context.theme.glyphs());
+    let settled = Line::styled(format!(" {name}: {}", outcomes::settled(summary)), context.theme.label());
+    let mut lines = vec![settled, Line::raw(durations::describe(summary, columns))];
+    lines.extend(outcomes::lines(context, summary, columns));
     lines
 }
 

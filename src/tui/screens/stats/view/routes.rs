@@ -11,7 +11,7 @@ use ratatui::{
 
 use super::{bars, outcomes};
 use crate::{
-    domain::{chains, duration_stats::RouteKey, span},
+    domain::{chains, span},
     presentation::{glyphs::Glyphs, width},
     tui::{
         draw::{DrawContext, put_lines},
@@ -85,7 +85,7 @@ fn line(context: &DrawContext<'_>, summary: &RouteSummary, is_chosen: bool, pane
     let words = |duration: Option<Duration>| duration.map_or_else(|| "-".to_owned(), span::nearest);
     let mark = if is_chosen { ">" } else { " " };
     let texts = [
-        width::fit(&name(summary, context.theme.glyphs()), route_columns, context.theme.ellipsis),
+        width::fit(&name(summary, "all", context.theme.glyphs()), route_columns, context.theme.ellipsis),
         summary.tracked.to_string(),
         summary.open.to_string(),
         outcomes::success_share(summary),
@@ -102,11 +102,9 @@ fn line(context: &DrawContext<'_>, summary: &RouteSummary, is_chosen: bool, pane
     columns::row(context, vec![Span::raw(text), Span::styled(chart, context.theme.info())], is_chosen, pane)
 }
 
-fn name(summary: &RouteSummary, glyphs: Glyphs) -> String {
-    summary.route.as_ref().map_or_else(|| "all".to_owned(), |key| route(key, glyphs))
-}
-
-pub(super) fn route(route: &RouteKey, glyphs: Glyphs) -> String {
+/// Returns the name of the route, such as `ARB→BASE GMP`; `all` for all routes together.
+pub(super) fn name(summary: &RouteSummary, all: &str, glyphs: Glyphs) -> String {
+    let Some(route) = &summary.route else { return all.to_owned() };
     let name = |id| chains::short_name(id, None);
     let gmp = if route.is_gmp { " GMP" } else { "" };
     format!("{}{}{}{gmp}", name(&route.from), glyphs.arrow(), name(&route.to))
