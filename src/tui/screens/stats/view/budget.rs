@@ -81,9 +81,8 @@ fn dots_of(minutes: &[MinuteStats], axis: TimeAxis, count: usize) -> Vec<Option<
 }
 
 /// Returns the remark in the heading: the marks, and that each stands for a minute.
-pub(crate) fn remark(context: &DrawContext<'_>) -> String {
-    let has_data = context.model.stats.read.as_ref().is_some_and(|read| !read.minutes.is_empty());
-    (if has_data { "! HTTP 429  x failed (number in a minute)" } else { "" }).to_owned()
+pub(crate) fn remark(minutes: &[MinuteStats]) -> &'static str {
+    if minutes.is_empty() { "" } else { "! HTTP 429  x failed (number in a minute)" }
 }
 
 pub(crate) fn draw(context: &DrawContext<'_>, minutes: &[MinuteStats], pane: Rect, frame: &mut Frame<'_>) {

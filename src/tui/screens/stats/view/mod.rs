@@ -48,11 +48,13 @@ struct StatsAreas {
 }
 
 /// Returns the area of each part; `None` if the charts don't fit.
-fn areas(body: Rect, outcome_rows: usize) -> Option<StatsAreas> {
-    let is_framed = body.width >= FRAMED.0 && body.height >= FRAMED.1;
+fn areas(context: &DrawContext<'_>, body: Rect) -> Option<StatsAreas> {
     if body.width < CHARTED.0 || body.height < CHARTED.1 {
         return None;
     }
+    let is_framed = body.width >= FRAMED.0 && body.height >= FRAMED.1;
+    let columns = usize::from(body.width).saturating_sub(if body.width >= FRAMED.0 { 4 } else { 2 });
+    let outcome_rows = context.model.stats.summary().map_or(1, |summary| outcomes::rows(context, summary, columns));
     // The heading and its frame; at most half of the body, to leave rows for the routes.
     let needed = u16::try_from(outcome_rows).unwrap_or(u16::MAX).saturating_add(if is_framed { 2 } else { 1 });
     let [outcomes, below] =
@@ -66,16 +68,10 @@ fn areas(body: Rect, outcome_rows: usize) -> Option<StatsAreas> {
     Some(StatsAreas { outcomes, routes, budget, durations, is_framed })
 }
 
-fn areas_of(context: &DrawContext<'_>, body: Rect) -> Option<StatsAreas> {
-    let columns = usize::from(body.width).saturating_sub(if body.width >= FRAMED.0 { 4 } else { 2 });
-    let summary = context.model.stats.summary();
-    areas(body, summary.map_or(1, |summary| outcomes::rows(context, summary, columns)))
-}
-
 /// Returns the number of routes that fit on the screen.
 pub(crate) fn rows_in(context: &DrawContext<'_>, body: Rect) -> usize {
     let around = |areas: &StatsAreas| if areas.is_framed { 3 } else { 2 };
-    areas_of(context, body).map_or(1, |areas| usize::from(areas.routes.height.saturating_sub(around(&areas))))
+    areas(context, body).map_or(1, |areas| usize::from(areas.routes.height.saturating_sub(around(&areas))))
 }
 
 pub(crate) fn draw(context: &DrawContext<'_>, body: Rect, frame: &mut Frame<'_>) {
@@ -86,7 +82,7 @@ pub(crate) fn draw(context: &DrawContext<'_>, body: Rect, frame: &mut Frame<'_>)
         );
     };
     let summary = context.model.stats.summary();
-    let (Some(areas), Some(summary)) = (areas_of(context, body), summary) else {
+    let (Some(areas), Some(summary)) = (areas(context, body), summary) else {
         return put_lines(numbers(context, summary, body), body, frame);
     };
     let name = routes::name(summary, "all routes", context.theme.glyphs());
@@ -94,17 +90,13 @@ pub(crate) fn draw(context: &DrawContext<'_>, body: Rect, frame: &mut Frame<'_>)
     let scope = format!("{name}{}{range}", context.theme.separator());
     let pane = draw_heading(context, "OUTCOMES", &scope, areas.outcomes, areas.is_framed, frame);
     outcomes::draw(context, summary, pane, frame);
-    let pane = draw_heading(context, "ROUTES", &routes_remark(context), areas.routes, areas.is_framed, frame);
+    let order = format!("{} ({} sorts)", context.model.stats.order.label(), context.key(CommandId::RouteOrder));
+    let pane = draw_heading(context, "ROUTES", &order, areas.routes, areas.is_framed, frame);
     routes::draw(context, pane, frame);
-    let pane = draw_heading(context, "BUDGET", &budget::remark(context), areas.budget, areas.is_framed, frame);
+    let pane = draw_heading(context, "BUDGET", budget::remark(&read.minutes), areas.budget, areas.is_framed, frame);
     budget::draw(context, &read.minutes, pane, frame);
     let pane = draw_heading(context, "DURATIONS", &name, areas.durations, areas.is_framed, frame);
     durations::draw(context, summary, pane, frame);
-}
-
-/// Returns the order of the routes, and the key of the next order.
-fn routes_remark(context: &DrawContext<'_>) -> String {
-    format!("{} ({} sorts)", context.model.stats.order.label(), context.key(CommandId::RouteOrder))
 }
 
 /// Draws the heading of a part, and its frame if there is one; returns the area of the content.
@@ -141,10 +133,11 @@ pub(crate) fn headline(context: &DrawContext<'_>, columns: u16) -> Line<'static>
     let mut line = Line::from(Span::styled(format!(" Charts  {profile_prefix}"), context.theme.label()));
     let mut pieces = Vec::new();
     let charts = &context.model.stats;
-    if let [all, routes @ ..] = charts.summaries() {
+    if let [all, routes @ ..] = charts.summaries()
+        && all.tracked > 0
+    {
         let (tracked, routes) = (text::counted(all.tracked, "transfer"), text::counted(routes.len(), "route"));
-        let words = format!("{tracked} on {routes}");
-        pieces.extend((all.tracked > 0).then(|| Span::raw(words)));
+        pieces.push(Span::raw(format!("{tracked} on {routes}")));
     }
     // While a route is chosen, the outcomes below are those of the route.
     if let Some(all) = charts.summaries().first().filter(|_| charts.position() > 0) {
