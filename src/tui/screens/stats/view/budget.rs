@@ -143,8 +143,10 @@ fn draw_rate(context: &DrawContext<'_>, minutes: &[MinuteStats], axis: TimeAxis,
         (false, true) => context.theme.critical(),
         (false, false) => context.theme.info(),
     };
-    let lines = [(limit, context.theme.dim()), (need.unwrap_or(-1.0), context.theme.warning())];
-    let chart = draw_scale(context, format!("{} max", number(greatest)), "0", pane, frame);
+    let mut lines = vec![(limit, context.theme.dim())];
+    lines.extend(need.map(|need| (need, context.theme.warning())));
+    let top = if greatest >= 10.0 { format!("{greatest:.0} max") } else { format!("{greatest:.1} max") };
+    let chart = draw_scale(context, &top, pane, frame);
     draw_area(context, minutes, axis, chart, greatest, |dot| Some((dot.rate, style(dot))), &lines, frame);
 }
 
@@ -172,7 +174,7 @@ fn draw_area(
         .x_bounds([0.0, (count.max(2) - 1) as f64])
         .y_bounds([0.0, if greatest > 0.0 { greatest } else { 1.0 }])
         .paint(|painter| {
-            for (height, style) in lines.iter().filter(|(height, _)| *height >= 0.0) {
+            for (height, style) in lines {
                 // A dashed line: every fourth dot.
                 for x in (0..count).step_by(4) {
                     let x = x as f64;
@@ -239,28 +241,23 @@ fn draw_age(
         seconds @ ..120 => format!("{seconds}s"),
         _ => span::nearest(greatest),
     };
-    let chart = draw_scale(context, top, "0", pane, frame);
+    let chart = draw_scale(context, &top, pane, frame);
     draw_area(context, minutes, axis, chart, greatest.as_secs_f64(), value, &lines, frame);
 }
 
-/// Draws the two ends of a scale before the chart; returns the chart's area.
-fn draw_scale(context: &DrawContext<'_>, top: String, bottom: &str, pane: Rect, frame: &mut Frame<'_>) -> Rect {
+/// Draws the two ends of a scale from 0 before the chart; returns the chart's area.
+fn draw_scale(context: &DrawContext<'_>, top: &str, pane: Rect, frame: &mut Frame<'_>) -> Rect {
     let [labels, chart] = Layout::horizontal([Constraint::Length(SCALE), Constraint::Fill(1)]).areas(pane);
     let room = usize::from(SCALE) - 1;
     let mut lines = vec![Line::default(); usize::from(pane.height)];
     if let Some(last) = lines.last_mut() {
-        *last = Line::styled(format!("{bottom:>room$}"), context.theme.dim());
+        *last = Line::styled(format!("{:>room$}", "0"), context.theme.dim());
     }
     if let Some(first) = lines.first_mut() {
         *first = Line::styled(format!("{top:>room$}"), context.theme.dim());
     }
     put_lines(lines, labels, frame);
     chart
-}
-
-/// Returns a number with at most one decimal place.
-fn number(number: f64) -> String {
-    if number >= 10.0 { format!("{number:.0}") } else { format!("{number:.1}") }
 }
 
 /// Returns the line of times: the start, how long ago the start is, and now.
