@@ -15,6 +15,7 @@ use crate::domain::{
     transaction::{Tracking, Transaction},
 };
 
+/// The progress of a transfer, as its row shows it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum TransferProgress {
     /// The transfer waits for time alone.
@@ -83,6 +84,7 @@ impl ProgressScale {
     }
 }
 
+/// Returns the progress of a transfer. `forecast` is called only while the transfer waits for time alone.
 pub(crate) fn progress(tx: &Transaction, forecast: impl FnOnce() -> Lognormal, now: DateTime<Utc>) -> TransferProgress {
     let duration = || settled_duration::short_age(tx, now);
     // hoptop knows when it first saw the status: the status may be older.

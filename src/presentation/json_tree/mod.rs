@@ -23,6 +23,7 @@ const MAX_LINE_BYTES: usize = 1_000;
 /// The number of characters that are passed to the sanitiser at a time.
 const SANITISED_CHARS: usize = 256;
 
+/// The kind of a line of the tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LineKind {
     /// A value, or a line of a text that isn't JSON.
@@ -40,6 +41,7 @@ pub enum LineKind {
     Close,
 }
 
+/// A line of the tree, as ranges of the tree's text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TreeLine {
     pub kind: LineKind,

@@ -3,6 +3,7 @@
 /// Defines the themes: each with its name, which is also that of its file in `assets/themes`, and a short description.
 macro_rules! themes {
     ($($(#[$doc:meta])* $theme:ident $name:literal $description:literal,)*) => {
+        /// A theme that hoptop ships with.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum ShippedTheme {
             $($(#[$doc])* $theme,)*

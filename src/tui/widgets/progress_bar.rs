@@ -9,6 +9,7 @@ use ratatui::{
 
 use crate::tui::theme::Theme;
 
+/// A bar to draw.
 pub(crate) struct ProgressBar<'a> {
     /// The filled part; more than 1 is drawn as an arrow at the end.
     pub(crate) filled: f64,
@@ -16,7 +17,7 @@ pub(crate) struct ProgressBar<'a> {
     pub(crate) marks: &'a [(f64, &'static str)],
     /// The style of the filled part.
     pub(crate) fill_style: Style,
-    /// The symbol of a cell that isn't filled, up to a position; the rest is blank.
+    /// The position up to which cells that aren't filled have a dot; the cells after it are blank.
     pub(crate) scale_end: f64,
 }
 

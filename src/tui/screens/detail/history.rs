@@ -16,6 +16,7 @@ use crate::{
 };
 
 named! {
+    /// The kind of an entry of the history.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum EntryKind: label {
         /// A poll, answered or failed.
@@ -52,7 +53,7 @@ pub enum EntrySubject {
     Text,
     /// The status before and after, with ` > ` between.
     Status,
-    /// The last change of the step with this index: the transaction's record has the step as it became.
+    /// The last change of the step with this index. The transaction's record has the step's present state.
     Step(usize),
     /// An alert that was raised, or flaps.
     Raised(Severity),
@@ -115,6 +116,7 @@ pub struct StepTimes {
     pub state_since: DateTime<Utc>,
 }
 
+/// A transaction's history, as the detail shows it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TransactionHistory {
     /// The newest entries, the newest first.

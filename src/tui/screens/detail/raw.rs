@@ -18,6 +18,7 @@ const FOLD_DEPTH: usize = 4;
 /// A node with more entries is large. A step has four.
 const LARGE: usize = 6;
 
+/// A response body, compared with the body before it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResponseBody {
     /// When the body arrived.

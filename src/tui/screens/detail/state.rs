@@ -6,6 +6,7 @@ use super::raw::RawTabState;
 use crate::{domain::named::named, tui::command::KeyContext};
 
 named! {
+    /// A tab of the detail.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     pub enum DetailTab: title {
         /// Source and destination, the status, the facts of the record.

@@ -49,6 +49,7 @@ pub struct ListPart {
     pub has_more_after: bool,
 }
 
+/// The list's state.
 #[derive(Debug, Default)]
 pub struct ListState {
     /// The saved view.

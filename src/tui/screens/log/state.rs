@@ -28,6 +28,7 @@ impl LogLevel {
     const ALL: [Self; 3] = [Self::Error, Self::Warn, Self::Info];
 }
 
+/// A line of the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogLine {
     /// When the line was logged.

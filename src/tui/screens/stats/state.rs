@@ -135,7 +135,7 @@ pub enum ChartRange {
 }
 
 impl ChartRange {
-    /// All ranges, in the order of their key.
+    /// All periods, in the order in which their key shows them.
     pub const ALL: [Self; 4] = [Self::All, Self::Week, Self::Day, Self::Hour];
 
     /// Returns the length; `None` for everything.
@@ -148,7 +148,7 @@ impl ChartRange {
         }
     }
 
-    /// Returns the range in words.
+    /// Returns the period in words.
     pub fn label(self) -> &'static str {
         match self {
             Self::All => "all time",
@@ -174,7 +174,7 @@ named! {
 }
 
 impl RouteOrder {
-    /// All orders, in the order of their key.
+    /// All orders, in the order in which their key shows them.
     pub const ALL: [Self; 3] = [Self::Number, Self::Slowest, Self::Worst];
 
     /// Sorts routes; routes that are equal keep the order by number.

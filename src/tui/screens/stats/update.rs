@@ -32,7 +32,7 @@ pub(crate) fn read_if_due(model: &mut Model, now: MonotonicTime) {
     model.effects.push(Effect::LoadStatistics(charts.range));
 }
 
-/// Chooses the next time for the charts, and reads its statistics at once.
+/// Chooses the next period for the charts, and reads its statistics at once.
 pub(crate) fn next_range(model: &mut Model) {
     model.stats.range = Direction::Forwards.neighbor(&ChartRange::ALL, model.stats.range);
     (model.stats.is_stale, model.stats.is_reading) = (false, true);
@@ -59,8 +59,8 @@ fn quoted(id: &str) -> String {
     if is_plain { id.to_owned() } else { format!("\"{}\"", id.replace('"', "")) }
 }
 
-/// Shows the statistics that were read for a time, or the error, with the duration of the read. Statistics of another time
-/// than the chosen one are ignored: those of the chosen one are being read.
+/// Shows the statistics of a period, or the error, and sets the next read by the duration of this read. Statistics of
+/// another period than the chosen one are ignored: those of the chosen period are being read.
 pub(crate) fn on_statistics(
     model: &mut Model,
     (range, read, read_time): (ChartRange, Result<Statistics, String>, Duration),

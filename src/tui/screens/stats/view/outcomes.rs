@@ -81,6 +81,7 @@ fn legend(context: &DrawContext<'_>, summary: &RouteSummary, columns: usize) -> 
     lines
 }
 
+/// Returns a line for each status: its count, its share and a bar.
 pub(crate) fn lines(context: &DrawContext<'_>, summary: &RouteSummary, columns: usize) -> Vec<Line<'static>> {
     let room = columns.saturating_sub(STATUS + COUNT + SHARE + 5);
     let greatest = summary.outcomes.iter().map(|(_, count)| *count).max().unwrap_or(0);
