@@ -225,14 +225,11 @@ impl ListState {
 
     /// Returns the request for the next load, if the list is stale.
     pub fn next_request(&mut self) -> Option<PageRequest> {
-        std::mem::take(&mut self.is_stale).then(|| {
-            let margin = self.margin();
-            PageRequest {
-                view: self.view,
-                filter: self.combined_filter(),
-                position: self.next_position(),
-                length: 2 * margin + self.height,
-            }
+        std::mem::take(&mut self.is_stale).then(|| PageRequest {
+            view: self.view,
+            filter: self.combined_filter(),
+            position: self.next_position(),
+            length: 2 * self.margin() + self.height,
         })
     }
 
@@ -440,7 +437,7 @@ impl ListState {
         if self.selected != Some(handled) && self.part.rows.contains(&handled) {
             return false;
         }
-        match self.part.rows.iter().position(|row| *row == next) {
+        match self.index_of(next) {
             Some(position) => self.select(position),
             None => self.select_when_loaded(next),
         }

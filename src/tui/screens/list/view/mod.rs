@@ -62,7 +62,7 @@ pub(crate) fn draw(context: &DrawContext<'_>, panes: &Panes, pane: Rect, frame: 
 fn block<'a>(context: &DrawContext<'_>) -> Block<'a> {
     let list = &context.model.list;
     let (number, total) = list.position_text();
-    let order = list.combined_filter().sort().first().map_or_else(String::new, |key| key.description().to_owned());
+    let order = list.combined_filter().sort().first().map_or("", |key| key.description());
     let title = Line::from(vec![
         Span::styled(format!(" {} {total}", context.model.view_state.titles(list.tab).0), context.theme.label()),
         Span::styled(format!("{}{order} ", context.theme.separator()), context.theme.dim()),
@@ -178,7 +178,7 @@ fn progress_cell(context: &DrawContext<'_>, tx: &Transaction, columns: usize) ->
     }
 }
 
-/// Returns the colour of the part of the scale that the age of a transfer has reached.
+/// Returns the style of the part of the scale that the age of a transfer has reached.
 pub(crate) fn zone_style(theme: &Theme, scale: &ProgressScale) -> Style {
     match scale.zone() {
         ProgressZone::Overdue => theme.critical(),
@@ -251,41 +251,38 @@ fn handled_mark(alerts: &[Alert]) -> Option<String> {
 fn due_style(context: &DrawContext<'_>, tx: &Transaction) -> Style {
     /// The time before the deadline that counts as near.
     const SOON: Duration = Duration::from_secs(5 * 60);
-    let left = span::between(context.now.wall, tx.deadline().at);
-    match (tx.is_awaited(), left) {
-        (false, _) => context.theme.dim(),
-        (true, _) if tx.is_overdue() => context.theme.critical(),
-        (true, left) if left < SOON => context.theme.warning(),
-        (true, _) => Style::new(),
+    match tx.is_awaited() {
+        false => context.theme.dim(),
+        true if tx.is_overdue() => context.theme.critical(),
+        true if span::between(context.now.wall, tx.deadline().at) < SOON => context.theme.warning(),
+        true => Style::new(),
     }
 }
 
 fn empty(context: &DrawContext<'_>) -> Vec<String> {
     let model = context.model;
-    let shown = |id| context.key(id);
     if !model.is_loaded {
         return vec![format!("Reading the store{}", context.theme.ellipsis)];
     }
     if model.overview.tabs == [0; 5] && model.list.whole_tab() == Some(Tab::All) {
+        let add = context.key(CommandId::Add);
         return vec![
             "Nothing is tracked yet.".into(),
-            format!("Press {} and paste a row: transactionId,fromChainId,toChainId,quoteId", shown(CommandId::Add)),
+            format!("Press {add} and paste a row: transactionId,fromChainId,toChainId,quoteId"),
             "or import a batch: hoptop import transfers.csv".into(),
         ];
     }
     match model.list.filter_text.as_str() {
-        _ if model.list.filter_error.is_some() => {
-            vec!["No transaction matches the last valid filter.".into()]
-        }
+        _ if model.list.filter_error.is_some() => vec!["No transaction matches the last valid filter.".into()],
         // The typed text sorts at most.
         _ if model.list.whole_tab().is_some() => {
-            vec![format!("No transactions in this view. Press {} to show all.", shown(CommandId::All))]
+            vec![format!("No transactions in this view. Press {} to show all.", context.key(CommandId::All))]
         }
         _ if let Some(complaint) = model.unknown_chain() => vec![complaint],
         text if matches!(model.dialog, Dialog::Filter(_)) => vec![format!("Nothing matches {}.", text::clean(text))],
         text => {
-            let (text, clear, all) = (text::clean(text), shown(CommandId::Clear), shown(CommandId::All));
-            let mut lines = vec![format!("Nothing matches {text}. Press {clear} to clear the filter.")];
+            let [clear, all] = [CommandId::Clear, CommandId::All].map(|id| context.key(id));
+            let mut lines = vec![format!("Nothing matches {}. Press {clear} to clear the filter.", text::clean(text))];
             if model.list.tab != Tab::All {
                 lines.push(format!("Only this view was searched; {all} shows all transactions."));
             }
