@@ -29,9 +29,9 @@ pub(crate) fn open_orders(model: &mut Model) {
         (format!("[{mark}] {:<8} {}", by.name(), by.description()), MenuChoice::Order(*by))
     };
     let remark = "Choose the current order again to reverse it. To sort by several: :sort ticket,age";
-    let menu = Menu::numbered("Order", remark, SortBy::ALL.iter().map(entry));
     let cursor = SortBy::ALL.iter().position(|by| *by == current.by).unwrap_or_default();
-    model.dialog = Dialog::Menu(Menu { cursor, ..menu });
+    let menu = Menu { cursor, ..Menu::numbered("Order", remark, SortBy::ALL.iter().map(entry)) };
+    model.dialog = Dialog::Menu(menu);
 }
 
 /// Sorts the list by this key; reverses the order if the list is sorted by this key already.
@@ -80,15 +80,14 @@ pub(crate) fn open_columns(model: &mut Model, cursor: usize) {
     };
     let title = format!("Columns of {}", model.view_state.titles(model.list.tab).0);
     let remark = "Each key shows or hides a column. A narrow screen hides the least important ones. To reorder: :columns tx,sev,age";
-    let mut menu = Menu::numbered(title, remark, ListColumn::ALL.iter().map(entry));
-    menu.cursor = cursor;
+    let menu = Menu { cursor, ..Menu::numbered(title, remark, ListColumn::ALL.iter().map(entry)) };
     model.dialog = Dialog::Menu(menu);
 }
 
 /// Shows or hides a column, and leaves the menu open.
 pub(crate) fn toggle_column(model: &mut Model, column: ListColumn) {
     model.list.columns.toggle(column);
-    open_columns(model, ListColumn::ALL.iter().position(|own| *own == column).unwrap_or(0));
+    open_columns(model, column as usize);
 }
 
 /// Shows the typed columns in this order; `default` means the default columns.
