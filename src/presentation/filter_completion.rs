@@ -11,7 +11,7 @@ use crate::domain::{
 };
 
 /// The words that can replace the word that is being typed.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Completion {
     /// The byte offset of the word that is being typed. The word ends at the cursor.
     pub start: usize,

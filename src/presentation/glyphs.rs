@@ -7,10 +7,9 @@ use std::ffi::OsString;
 use crate::domain::status::RouterStatus;
 
 /// A set of symbols.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Glyphs {
     /// Geometric shapes, box lines and block elements.
-    #[default]
     Unicode,
     /// ASCII only.
     Ascii,

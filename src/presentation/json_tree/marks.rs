@@ -10,10 +10,9 @@ use super::scan::{JsonEntry, JsonToken, PathHash, scan};
 const MAX_KEPT_BYTES: usize = 4_096;
 
 /// How a line changed since the previous body.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChangeMark {
     /// Unchanged.
-    #[default]
     Same,
     /// The entry is new.
     Added,

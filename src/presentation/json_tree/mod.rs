@@ -61,7 +61,7 @@ pub struct TreeLine {
 }
 
 /// A body, line by line.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JsonTree {
     text: String,
     lines: Vec<TreeLine>,

@@ -46,10 +46,9 @@ impl EntryKind {
 }
 
 /// What an entry is about, as far as the view shows more than the text.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EntrySubject {
     /// The text says all.
-    #[default]
     Text,
     /// The status before and after, with ` > ` between.
     Status,
