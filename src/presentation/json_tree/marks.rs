@@ -56,10 +56,10 @@ pub(crate) fn compare(body: &str, before: Option<&str>) -> (String, Vec<Compared
     for entry in entries {
         if entry.token == JsonToken::Close {
             // Removed entries go to the end of their array or object.
-            for RemovedEntry { entry, end } in removed.remove(&entry.path).unwrap_or_default() {
-                let range = append_excerpt(&mut text, before, entry.range.start..end);
+            for entry in removed.remove(&entry.path).unwrap_or_default() {
+                let range = append_excerpt(&mut text, before, entry.range.clone());
                 let value = (range.start + (entry.value - entry.range.start)).min(range.end);
-                let entry = JsonEntry { token: JsonToken::Value, range, value, ..entry.clone() };
+                let entry = JsonEntry { range, value, ..entry };
                 marked.push(ComparedEntry { entry, mark: ChangeMark::Removed, was: 0..0 });
             }
         }
@@ -83,29 +83,21 @@ fn append_excerpt(text: &mut String, before: &str, range: Range<usize>) -> Range
     start..text.len()
 }
 
-/// A removed entry, and the byte offset of its end.
-struct RemovedEntry<'a> {
-    entry: &'a JsonEntry,
-    end: usize,
-}
-
 fn by_path(entries: &[JsonEntry]) -> HashMap<PathHash, &JsonEntry> {
     entries.iter().filter(|entry| entry.token != JsonToken::Close).map(|entry| (entry.path, entry)).collect()
 }
 
-/// Returns the removed entries by their parent; for a removed array or object only the entry itself.
-fn removed<'a>(
-    old: &'a [JsonEntry],
-    present: &HashMap<PathHash, &JsonEntry>,
-) -> HashMap<PathHash, Vec<RemovedEntry<'a>>> {
+/// Returns the removed entries by their parent. A removed array or object is one entry that covers all of its text.
+fn removed(old: &[JsonEntry], present: &HashMap<PathHash, &JsonEntry>) -> HashMap<PathHash, Vec<JsonEntry>> {
     let closes = old.iter().filter(|entry| entry.token == JsonToken::Close);
     let ends: HashMap<PathHash, usize> = closes.map(|entry| (entry.path, entry.range.end)).collect();
-    let mut removed: HashMap<PathHash, Vec<RemovedEntry<'a>>> = HashMap::new();
+    let mut removed: HashMap<PathHash, Vec<JsonEntry>> = HashMap::new();
     let is_open = |path: &PathHash| present.get(path).is_some_and(|entry| entry.token == JsonToken::Open);
     for entry in old.iter().filter(|entry| entry.token != JsonToken::Close) {
         if !present.contains_key(&entry.path) && is_open(&entry.parent) {
             let end = ends.get(&entry.path).copied().unwrap_or(entry.range.end);
-            removed.entry(entry.parent).or_default().push(RemovedEntry { entry, end });
+            let whole = JsonEntry { token: JsonToken::Value, range: entry.range.start..end, ..entry.clone() };
+            removed.entry(entry.parent).or_default().push(whole);
         }
     }
     removed
