@@ -5,32 +5,23 @@
 use std::{collections::HashMap, ops::Range};
 
 use super::scan::{JsonEntry, JsonToken, PathHash, scan};
+use crate::domain::named::named;
 
 /// The number of bytes that are kept of a removed value.
 const MAX_KEPT_BYTES: usize = 4_096;
 
-/// How a line changed since the previous body.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ChangeMark {
-    /// Unchanged.
-    Same,
-    /// The entry is new.
-    Added,
-    /// The value differs.
-    Changed,
-    /// The entry was removed.
-    Removed,
-}
-
-impl ChangeMark {
-    /// Returns the symbol on screen.
-    pub fn symbol(self) -> &'static str {
-        match self {
-            Self::Same => " ",
-            Self::Added => "+",
-            Self::Changed => "~",
-            Self::Removed => "-",
-        }
+named! {
+    /// How a line changed since the previous body, with the symbol on screen.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum ChangeMark: symbol {
+        /// Unchanged.
+        Same " ",
+        /// The entry is new.
+        Added "+",
+        /// The value differs.
+        Changed "~",
+        /// The entry was removed.
+        Removed "-",
     }
 }
 

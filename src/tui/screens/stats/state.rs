@@ -120,18 +120,20 @@ impl Statistics {
     }
 }
 
-/// The period that the charts cover.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ChartRange {
-    /// Everything that is tracked.
-    #[default]
-    All,
-    /// The last seven days.
-    Week,
-    /// The last 24 hours.
-    Day,
-    /// The last hour.
-    Hour,
+named! {
+    /// The period that the charts cover.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub enum ChartRange: label {
+        /// Everything that is tracked.
+        #[default]
+        All "all time",
+        /// The last seven days.
+        Week "in progress, or settled in 7 days",
+        /// The last 24 hours.
+        Day "in progress, or settled in 24 hours",
+        /// The last hour.
+        Hour "in progress, or settled in 1 hour",
+    }
 }
 
 impl ChartRange {
@@ -145,16 +147,6 @@ impl ChartRange {
             Self::Week => Some(TimeDelta::days(7)),
             Self::Day => Some(TimeDelta::hours(24)),
             Self::Hour => Some(TimeDelta::hours(1)),
-        }
-    }
-
-    /// Returns the period in words.
-    pub fn label(self) -> &'static str {
-        match self {
-            Self::All => "all time",
-            Self::Week => "in progress, or settled in 7 days",
-            Self::Day => "in progress, or settled in 24 hours",
-            Self::Hour => "in progress, or settled in 1 hour",
         }
     }
 }
