@@ -209,7 +209,7 @@ fn cell(
         },
         ListColumn::Status => (row_text::list_status_cell(tx, glyphs), theme.status(status)),
         ListColumn::Hash => {
-            (width::cut_middle(tx.params.transaction_id.as_str(), shown.width.min(66), theme.ellipsis), Style::new())
+            (width::cut_middle(tx.params.transaction_id.as_str(), shown.width, theme.ellipsis), Style::new())
         }
         ListColumn::Route if shown.is_whole => (row_text::full_route(tx, glyphs), Style::new()),
         ListColumn::Route => (row_text::route(tx, glyphs), Style::new()),
