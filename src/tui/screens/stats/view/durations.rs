@@ -27,12 +27,11 @@ const WIDEST: usize = 14;
 
 /// Returns the durations in words, in at most so many columns: first the number of timed transfers is left out.
 pub(crate) fn describe(summary: &RouteSummary, columns: usize) -> String {
-    let timed = summary.timed();
     let Some(median) = summary.median else { return " no transfer was timed yet".to_owned() };
     let Some(most) = summary.nine_in_ten else { return format!(" 1 transfer timed: {}", span::long(median)) };
     let long = format!(" median {}, 9 in 10 within {}", span::long(median), span::long(most));
     let brief = format!(" median {}, 9 in 10 {}", span::nearest(median), span::nearest(most));
-    let sentences = [format!("{long} ({timed} timed)"), long];
+    let sentences = [format!("{long} ({} timed)", summary.timed()), long];
     sentences.into_iter().find(|text| width::display_width(text) <= columns).unwrap_or(brief)
 }
 
@@ -49,7 +48,11 @@ pub(crate) fn draw(context: &DrawContext<'_>, summary: &RouteSummary, pane: Rect
     let columns = usize::from(pane.width).saturating_sub(2);
     let buckets = summary.durations.buckets((columns / LABEL).max(1));
     if buckets.is_empty() {
-        return empty(context, Rect { height: pane.height.saturating_sub(1), y: pane.y + 1, ..pane }, frame);
+        let below = Rect { height: pane.height.saturating_sub(1), y: pane.y + 1, ..pane };
+        let text = "Durations appear here. A transfer is timed when it settles, if submittedAt was given and the polls \
+                    around its end are close enough together.";
+        let columns = usize::from(pane.width).saturating_sub(1);
+        return put_lines(labelled_at(1, "", text, columns, context.theme.dim()), below, frame);
     }
     let cells = (columns / buckets.len()).clamp(1, WIDEST);
     let heights: Vec<u64> = buckets.iter().map(|bucket| bucket.count).collect();
@@ -57,8 +60,7 @@ pub(crate) fn draw(context: &DrawContext<'_>, summary: &RouteSummary, pane: Rect
     frame.render_widget(marks_line(context, summary, &buckets, cells), indented(marks));
     bars::draw(context, &heights, indented(chart), cells, frame);
     let cell = |text: String| width::fit(&text, cells, "");
-    let count = |count: u64| cell(short_count(count, cells));
-    let text: String = buckets.iter().map(|bucket| count(bucket.count)).collect();
+    let text: String = buckets.iter().map(|bucket| cell(short_count(bucket.count, cells))).collect();
     frame.render_widget(Line::raw(text), indented(counts));
     let text: String = buckets.iter().map(|bucket| cell(bucket.label())).collect();
     frame.render_widget(Line::styled(text, context.theme.dim()), indented(labels));
@@ -89,11 +91,4 @@ fn marks_line(context: &DrawContext<'_>, summary: &RouteSummary, buckets: &[Buck
         text.push_str(&format!("{}{name} ", glyphs.choose("▼", "v")));
     }
     Line::styled(text, context.theme.accent())
-}
-
-fn empty(context: &DrawContext<'_>, pane: Rect, frame: &mut Frame<'_>) {
-    let text = "Durations appear here. A transfer is timed when it settles, if submittedAt was given and the polls around its \
-                end are close enough together.";
-    let columns = usize::from(pane.width).saturating_sub(1);
-    put_lines(labelled_at(1, "", text, columns, context.theme.dim()), pane, frame);
 }
