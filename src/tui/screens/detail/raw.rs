@@ -89,10 +89,9 @@ impl RawTabState {
         let path = self.line().map(|(_, line)| line.path);
         self.loaded = body.map_or(LoadedBody::Missing, |body| LoadedBody::Body(Box::new(body)));
         self.update_visible();
-        self.matches.clear();
-        let LoadedBody::Body(body) = &self.loaded else { return self.cursor = 0 };
-        self.matches = body.json_tree.matches(&self.search_text);
-        let same = |line: &usize| body.json_tree.lines().get(*line).map(|line| line.path) == path;
+        self.matches = self.json_tree().map_or_else(Vec::new, |json_tree| json_tree.matches(&self.search_text));
+        let lines = self.lines();
+        let same = |line: &usize| lines.get(*line).map(|line| line.path) == path;
         self.cursor = self.visible.iter().position(same).unwrap_or(self.cursor);
         self.move_by(0);
     }
@@ -107,6 +106,11 @@ impl RawTabState {
             LoadedBody::Body(body) => Some(&body.json_tree),
             LoadedBody::Unread | LoadedBody::Missing => None,
         }
+    }
+
+    /// Returns all lines of the body, folded or not; none without a body.
+    fn lines(&self) -> &[TreeLine] {
+        self.json_tree().map_or(&[], JsonTree::lines)
     }
 
     /// Returns the tree and the line under the cursor.
@@ -143,11 +147,10 @@ impl RawTabState {
 
     /// Returns at most `most` visible lines from an index on, each with whether it has the cursor.
     pub fn shown(&self, from: usize, most: usize) -> impl DoubleEndedIterator<Item = (&TreeLine, bool)> {
-        let lines = self.json_tree().map_or(&[][..], JsonTree::lines);
         let end = from.saturating_add(most).min(self.visible.len());
         let visible = self.visible.get(from.min(end)..end).unwrap_or_default();
         let cursor = self.visible.get(self.cursor).copied();
-        visible.iter().filter_map(move |index| Some((lines.get(*index)?, cursor == Some(*index))))
+        visible.iter().filter_map(move |index| Some((self.lines().get(*index)?, cursor == Some(*index))))
     }
 
     /// Moves the cursor down by so many lines, or up; stops at the ends.
@@ -174,10 +177,9 @@ impl RawTabState {
 
     /// Computes the visible lines.
     fn update_visible(&mut self) {
-        let lines = self.json_tree().map_or(&[][..], JsonTree::lines);
         let mut visible = Vec::new();
         let mut index = 0;
-        while let Some(line) = lines.get(index) {
+        while let Some(line) = self.lines().get(index) {
             visible.push(index);
             index = match line.kind {
                 LineKind::Open { end, .. } if self.is_folded(line) => end.max(index) + 1,
@@ -226,7 +228,7 @@ impl RawTabState {
 
     /// Moves the cursor to a line, and unfolds the nodes around the line.
     fn reveal(&mut self, line: usize) {
-        let lines = self.json_tree().map_or(&[][..], JsonTree::lines);
+        let lines = self.lines();
         let (mut folded, mut parent) = (HashSet::<PathHash>::new(), lines.get(line).and_then(|line| line.parent));
         while let Some(around) = parent.and_then(|parent| lines.get(parent)) {
             folded.extend(self.is_folded(around).then_some(around.path));
