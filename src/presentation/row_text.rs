@@ -57,7 +57,7 @@ pub(crate) fn profile_alert(rule: Rule, error: &str) -> String {
     format!("{rule}: {error}; {}", advice::profile_action(rule))
 }
 
-/// Returns a change as a sentence; an outage of a profile with the action.
+/// Returns a change as a sentence. The sentence about an outage of a profile also says what to do.
 pub(crate) fn change_sentence(change: &Change) -> String {
     match &change.kind {
         ChangeKind::Throttled { error } => profile_alert(Rule::Throttled, error),
@@ -132,7 +132,7 @@ pub(crate) fn list_status_cell<R>(tx: &Transaction<R>, glyphs: Glyphs) -> String
     if tx.is_stopped() { format!("{} untracked", glyphs.untracked()) } else { transaction_status_cell(tx, glyphs) }
 }
 
-/// Returns a name that the service writes for programs in words: `source_gateway_called` and `CrossMulticallExecuted`
+/// Returns the words of a name that the service writes for programs: `source_gateway_called` and `CrossMulticallExecuted`
 /// become `Source gateway called` and `Cross multicall executed`. Other text is unchanged.
 pub(crate) fn in_words(name: &str) -> String {
     let is_name = name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_');

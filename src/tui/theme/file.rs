@@ -88,7 +88,7 @@ meanings! {
     text
     /// The style of critical severity: act now.
     critical
-    /// The style of warning severity: look.
+    /// The style of warning severity: a person should look.
     warning
     /// The style of info severity: for information.
     info

@@ -20,7 +20,7 @@ use crate::{
 const MAX_URL_LENGTH: usize = 2_000;
 /// The fewest letters that a shortened text keeps of its beginning: fewer may match another text.
 const MIN_HEAD: usize = 6;
-/// Like [`MIN_HEAD`], for a link that continues in the next row.
+/// The beginning of a link that continues in the next row is longer than this: a shorter one begins other links too.
 const SCHEME_LENGTH: usize = "https://".len();
 
 /// A link, and the hash that is shown in place of the link's URL.

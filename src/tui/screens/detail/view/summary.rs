@@ -112,7 +112,7 @@ fn notes(tx: &Transaction) -> Option<String> {
     })
 }
 
-/// Returns the last failure, and that hoptop retries if somebody polls and the transaction is still polled.
+/// Returns the last failure. Adds that hoptop retries, if a poller is running and the transaction is still polled.
 fn last_try(context: &DrawContext<'_>, tx: &Transaction, error: &str) -> String {
     let is_retried = tx.needs_polling() && context.model.live_poller(context.now.wall).is_some();
     if is_retried { format!("{error} (hoptop retries)") } else { error.to_owned() }

@@ -75,7 +75,7 @@ pub(crate) fn lines(
     (lines, rest)
 }
 
-/// Returns how many of [`lines`] are of the verdict itself.
+/// Returns the number of rows that the verdict itself takes.
 pub(crate) fn verdict_rows(context: &DrawContext<'_>, tx: &Transaction, columns: usize) -> usize {
     let advice = advice::advise(tx, context.now.wall, context.model.setting.zone);
     verdict(context, tx, &advice, columns).len()

@@ -54,6 +54,7 @@ pub(crate) fn set_typed_order(model: &mut Model, keys: &str, now: Now) {
     }
 }
 
+/// Reverses the order of the list.
 pub(crate) fn reverse_order(model: &mut Model, now: Now) {
     let reversed: Vec<_> = model.list.combined_filter().sort().iter().map(|key| key.reversed()).collect();
     set_order(model, &reversed, now)

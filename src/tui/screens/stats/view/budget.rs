@@ -45,7 +45,7 @@ impl TimeAxis {
         Self { start: first.min(now - MIN_TIME), end: now }
     }
 
-    /// Returns the dots of a minute among `dots`: from the first to before the last.
+    /// Returns the range of a minute's dots, if the whole axis has `dots` dots.
     fn dots(&self, minute: &MinuteStats, dots: usize) -> std::ops::Range<usize> {
         let length = (self.end - self.start).num_milliseconds().max(1) as f64;
         let dot = |at: DateTime<Utc>| (at - self.start).num_milliseconds() as f64 / length * dots as f64;
@@ -214,6 +214,7 @@ fn marks_line(context: &DrawContext<'_>, minutes: &[MinuteStats], axis: TimeAxis
     Line::from_iter([before].into_iter().chain(marks))
 }
 
+/// Draws the age of the oldest answer: in words, and as a filled area with a line at the target.
 fn draw_age(
     context: &DrawContext<'_>,
     minutes: &[MinuteStats],

@@ -25,7 +25,8 @@ const LABEL: usize = 4;
 /// The most columns of a bar.
 const WIDEST: usize = 14;
 
-/// Returns the durations in words, in at most so many columns: first the number of timed transfers is left out.
+/// Returns the durations in words. In too few columns, first the number of timed transfers is left out, then the words
+/// are shortened.
 pub(crate) fn describe(summary: &RouteSummary, columns: usize) -> String {
     let Some(median) = summary.median else { return " no transfer was timed yet".to_owned() };
     let Some(most) = summary.nine_in_ten else { return format!(" 1 transfer timed: {}", span::long(median)) };

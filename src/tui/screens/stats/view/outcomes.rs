@@ -34,7 +34,7 @@ pub(crate) fn draw(context: &DrawContext<'_>, summary: &RouteSummary, pane: Rect
     put_lines(lines, indented, frame);
 }
 
-/// Returns the rows of the stacked bar and its legend.
+/// Returns the number of rows of the stacked bar and its legend.
 pub(crate) fn rows(context: &DrawContext<'_>, summary: &RouteSummary, columns: usize) -> usize {
     if summary.tracked == 0 { 2 } else { 1 + legend(context, summary, columns).len() }
 }
