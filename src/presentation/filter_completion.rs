@@ -1,8 +1,8 @@
 //! Completes a filter while a person types it.
 //!
 //! The grammar's words and the shipped chains are known here; callers pass the names from the store. This module must
-//! never offer a word that the parser refuses. `mine` is offered even if the person's name isn't set: its error explains
-//! how to set the name.
+//! never offer a word that the parser refuses. `mine` is offered even if the person's name isn't set: its error
+//! explains how to set the name.
 
 use crate::domain::{
     chains,

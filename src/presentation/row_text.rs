@@ -132,8 +132,8 @@ pub(crate) fn list_status_cell<R>(tx: &Transaction<R>, glyphs: Glyphs) -> String
     if tx.is_stopped() { format!("{} untracked", glyphs.untracked()) } else { transaction_status_cell(tx, glyphs) }
 }
 
-/// Returns the words of a name that the service writes for programs: `source_gateway_called` and `CrossMulticallExecuted`
-/// become `Source gateway called` and `Cross multicall executed`. Other text is unchanged.
+/// Returns the words of a name that the service writes for programs: `source_gateway_called` and
+/// `CrossMulticallExecuted` become `Source gateway called` and `Cross multicall executed`. Other text is unchanged.
 pub(crate) fn in_words(name: &str) -> String {
     let is_name = name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
     let is_camel_case = name.as_bytes().windows(2).any(|pair| matches!(pair, [b'a'..=b'z', b'A'..=b'Z']));

@@ -37,8 +37,8 @@ pub(crate) fn of(tx: &Transaction) -> &[RouteStep] {
     tx.record.as_ref().map_or(&[], |record| &record.steps)
 }
 
-/// Returns the visible lines, and the number of the step with the cursor. Beside the summary, the parts that the summary
-/// has are left out.
+/// Returns the visible lines, and the number of the step with the cursor. Beside the summary, the parts that the
+/// summary has are left out.
 pub(crate) fn shown(
     context: &DrawContext<'_>,
     tx: &Transaction,
