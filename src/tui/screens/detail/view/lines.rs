@@ -22,14 +22,6 @@ pub(super) fn labelled(label: &str, text: &str, columns: usize, style: Style) ->
     labelled_at(LABEL, label, text, columns, style)
 }
 
-/// The columns of the labels ALERT, SAY and DO.
-pub(super) const ADVICE_LABEL: usize = 6;
-
-/// Like [`labelled`], for what to say and what to do.
-pub(super) fn advice_lines(label: &str, text: &str, columns: usize, style: Style) -> Vec<Line<'static>> {
-    labelled_at(ADVICE_LABEL, label, text, columns, style)
-}
-
 /// Returns labelled lines; labels without a text are left out. The texts start after the longest label and a space, at
 /// the earliest at [`LABEL`].
 pub(super) fn table(

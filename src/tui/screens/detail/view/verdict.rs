@@ -8,7 +8,6 @@ use ratatui::{
     text::{Line, Span},
 };
 
-use super::lines::{ADVICE_LABEL, advice_lines};
 use crate::{
     domain::{
         advice::{self, Advice, Situation},
@@ -24,6 +23,9 @@ use crate::{
         screens::list::view::marks::people_viewing,
     },
 };
+
+/// The columns of the labels ALERT, OPEN, CHAIN, SAY and DO.
+const ADVICE_LABEL: usize = 6;
 
 /// Returns hash, route and ticket; with several profiles, first the profile.
 pub(crate) fn title(context: &DrawContext<'_>, tx: &Transaction, columns: usize) -> Line<'static> {
@@ -54,11 +56,11 @@ pub(crate) fn lines(
     let alerts = handling_text(context, tx).filter(|_| handled.is_none());
     let people = people_here(context, tx);
     let labelled = |label: &str, text: Option<&str>| {
-        text.map_or_else(Vec::new, |text| advice_lines(label, text, columns, context.theme.label()))
+        text.map_or_else(Vec::new, |text| labelled_at(ADVICE_LABEL, label, text, columns, context.theme.label()))
     };
     let paragraphs = [
         limit(context, tx, columns),
-        refusal.map_or_else(Vec::new, |message| advice_lines("", message, columns, context.theme.dim())),
+        refusal.map_or_else(Vec::new, |message| labelled_at(ADVICE_LABEL, "", message, columns, context.theme.dim())),
         labelled("ALERT", alerts.as_deref()),
         labelled("OPEN", people.as_deref()),
         labelled("CHAIN", advice.chain.as_deref()),
@@ -125,10 +127,10 @@ pub(crate) fn preview(context: &DrawContext<'_>, pane: Rect) -> Vec<Line<'static
     // One empty column on each side, as in the detail.
     let text_columns = columns.saturating_sub(2);
     let room = usize::from(pane.height).saturating_sub(2);
-    let say = advice_lines("SAY", &advice.say, text_columns, context.theme.label());
+    let say = labelled_at(ADVICE_LABEL, "SAY", &advice.say, text_columns, context.theme.label());
     let handled = handled_by(context, context.model.alerts_of(tx.id));
     let act = act_sentence(handled.as_deref(), &advice.act);
-    let act = advice_lines("DO", &act, text_columns, context.theme.label());
+    let act = labelled_at(ADVICE_LABEL, "DO", &act, text_columns, context.theme.label());
     let rows_for_act = act.len().min(room.saturating_sub(say.len()).max(1));
     let mut lines = vec![rule];
     lines.extend(cut_rows(context, verdict(context, tx, &advice, text_columns), 1, text_columns));
