@@ -85,8 +85,8 @@ pub struct HistoryEntry {
     pub text: String,
 }
 
-impl From<&HistoryLine> for HistoryEntry {
-    fn from(line: &HistoryLine) -> Self {
+impl HistoryEntry {
+    fn of(line: &HistoryLine) -> Self {
         // The kind's word is shown before the text, so the text doesn't repeat it.
         let (kind, subject, text) = match line {
             HistoryLine::Observation(answer, _) => (EntryKind::Poll, EntrySubject::Text, answer.description()),
@@ -97,12 +97,6 @@ impl From<&HistoryLine> for HistoryEntry {
             }
         };
         Self { at: line.at(), kind, subject, text }
-    }
-}
-
-impl From<&Note> for HistoryEntry {
-    fn from(note: &Note) -> Self {
-        Self { at: note.at, kind: EntryKind::Note, subject: EntrySubject::Text, text: note.attributed() }
     }
 }
 
@@ -154,7 +148,7 @@ fn without_repeats(lines: &[HistoryLine]) -> Vec<&HistoryLine> {
 /// Returns the entries of these lines, and the times of each step by the step's index. An entry about a step says
 /// whether the step was added or changed, and the last entry about a step names the step.
 fn entries_and_steps(lines: &[&HistoryLine]) -> (Vec<HistoryEntry>, BTreeMap<usize, StepTimes>) {
-    let mut entries: Vec<HistoryEntry> = lines.iter().map(|line| HistoryEntry::from(*line)).collect();
+    let mut entries: Vec<HistoryEntry> = lines.iter().map(|line| HistoryEntry::of(line)).collect();
     let (mut steps, mut last_entries) = (BTreeMap::new(), BTreeMap::new());
     for (entry, line) in entries.iter_mut().zip(lines) {
         let HistoryLine::Change(Change { at, kind: ChangeKind::StepAdded { index }, .. }) = line else { continue };
@@ -190,7 +184,9 @@ impl TransactionHistory {
     pub fn with_notes(mut self, notes: Vec<Note>) -> Self {
         // The note itself replaces the entry about the edit.
         self.entries.retain(|entry| entry.kind != EntryKind::Note);
-        self.entries.extend(notes.iter().map(HistoryEntry::from));
+        let (kind, subject) = (EntryKind::Note, EntrySubject::Text);
+        let entry = |note: &Note| HistoryEntry { at: note.at, kind, subject, text: note.attributed() };
+        self.entries.extend(notes.iter().map(entry));
         self.entries.sort_by_key(|entry| Reverse(entry.at));
         Self { notes, ..self }
     }
