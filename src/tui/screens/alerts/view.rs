@@ -289,11 +289,9 @@ fn cell(context: &DrawContext<'_>, drawn: &DrawnAlert<'_>, column: AlertColumn) 
         AlertColumn::State => state(context, alert),
         AlertColumn::When => {
             let text = match (alert.cleared_at, &alert.handling) {
-                (Some(cleared), _) => format!("{} ago", ago(context, cleared)),
+                (Some(cleared), _) => ago(context, cleared),
                 (None, None) => "-".into(),
-                (None, Some(Handling { at, kind: HandlingKind::Acknowledged(_), .. })) => {
-                    format!("{} ago", ago(context, *at))
-                }
+                (None, Some(Handling { at, kind: HandlingKind::Acknowledged(_), .. })) => ago(context, *at),
                 (None, Some(Handling { kind: HandlingKind::Snoozed(until), .. })) => match until.moment() {
                     Some(moment) => context.local_time(moment, "%H:%M", "%m-%d"),
                     None => "a change".into(),
@@ -309,7 +307,7 @@ fn cell(context: &DrawContext<'_>, drawn: &DrawnAlert<'_>, column: AlertColumn) 
 }
 
 fn ago(context: &DrawContext<'_>, at: DateTime<Utc>) -> String {
-    span::short(span::between(at, context.now.wall))
+    format!("{} ago", span::short(span::between(at, context.now.wall)))
 }
 
 fn state(context: &DrawContext<'_>, alert: &Alert) -> (String, Style) {
