@@ -135,19 +135,16 @@ impl BodyView<'_> {
         };
         let cursor = if is_here { ">" } else { " " };
         let mut gutter = format!("{cursor}{} {}", line.mark.symbol(), " ".repeat(indent));
+        let wanted = self.raw.search_text().to_ascii_lowercase();
         let mut drawn = Vec::new();
         for text in texts {
-            let text_style = if self.is_match(&text) { style.patch(theme.key()) } else { style };
+            let is_match = !wanted.is_empty() && text.to_ascii_lowercase().contains(&wanted);
+            let text_style = if is_match { style.patch(theme.key()) } else { style };
             let text = Line::from(vec![Span::styled(gutter, style), Span::styled(text, text_style)]);
             drawn.push(if is_here { text.style(theme.selected()) } else { text });
             gutter = " ".repeat(GUTTER + indent);
         }
         drawn
-    }
-
-    fn is_match(&self, text: &str) -> bool {
-        let wanted = self.raw.search_text();
-        !wanted.is_empty() && text.to_ascii_lowercase().contains(&wanted.to_ascii_lowercase())
     }
 
     fn text(&self, line: &TreeLine) -> String {
