@@ -133,8 +133,8 @@ fn open_side_screen(model: &mut Model, screen: Screen, now: MonotonicTime) {
     let of_open = model.selected().filter(|_| model.previous_screen == Screen::Detail).map(RouteKey::of);
     (model.stats.is_stale, model.stats.chosen, model.log.load_requested_at) = (true, of_open, None);
     model.log.go_to_newest();
-    stats::update::read_if_due(model, now);
-    log::update::read_if_due(model, now);
+    stats::update::load_if_due(model, now);
+    log::update::load_if_due(model, now);
 }
 
 /// Returns from the charts or the log to the previous screen.

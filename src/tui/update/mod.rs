@@ -170,8 +170,8 @@ fn on_tick(model: &mut Model, now: Now) {
     model.list.refresh_by_time(now.mono);
     alerts::update::load_if_due(model, now.mono);
     model.effects.extend(std::mem::take(&mut model.should_retry_count).then_some(Effect::Count));
-    stats::update::read_if_due(model, now.mono);
-    log::update::read_if_due(model, now.mono);
+    stats::update::load_if_due(model, now.mono);
+    log::update::load_if_due(model, now.mono);
     quote::update::on_tick(model, now);
 }
 

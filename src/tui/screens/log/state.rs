@@ -70,12 +70,12 @@ impl LogLine {
     }
 }
 
-/// The part of the log that was read.
+/// The part of the log that was loaded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LogTail {
     /// The lines, the newest first.
     pub lines: Vec<LogLine>,
-    /// The length of the log in bytes when it was read. While the length is the same, the log has no new lines.
+    /// The length of the log in bytes when it was loaded. While the length is the same, the log has no new lines.
     pub length: u64,
     /// Whether the log has earlier lines.
     pub is_cut: bool,
@@ -107,8 +107,8 @@ impl LogTail {
 /// The state of the log's screen.
 #[derive(Debug, Default)]
 pub struct LogPane {
-    /// The log that was read, or the error; `None` before the first read.
-    pub read: Option<Result<LogTail, String>>,
+    /// The log that was loaded, or the error; `None` before the first load.
+    pub loaded: Option<Result<LogTail, String>>,
     /// The least severe level that is shown.
     pub least: LogLevel,
     /// The text that shown lines contain.
@@ -119,14 +119,14 @@ pub struct LogPane {
     pub cursor: usize,
     /// The number of lines above the first visible line.
     pub top: usize,
-    /// When the log was last loaded.
+    /// When the last load was requested.
     pub load_requested_at: Option<MonotonicTime>,
 }
 
 impl LogPane {
-    /// Returns all lines that were read, the newest first.
+    /// Returns all loaded lines, the newest first.
     pub fn all(&self) -> &[LogLine] {
-        match &self.read {
+        match &self.loaded {
             Some(Ok(tail)) => &tail.lines,
             Some(Err(_)) | None => &[],
         }
@@ -138,9 +138,9 @@ impl LogPane {
         self.all().iter().filter(move |line| line.level <= self.least && line.matches(&wanted))
     }
 
-    /// Returns the length in bytes of the log that was read.
+    /// Returns the length in bytes of the loaded log.
     pub fn length(&self) -> Option<u64> {
-        self.read.as_ref()?.as_ref().ok().map(|tail| tail.length)
+        self.loaded.as_ref()?.as_ref().ok().map(|tail| tail.length)
     }
 
     /// Returns the line at the cursor.
@@ -148,11 +148,11 @@ impl LogPane {
         self.lines().nth(self.cursor)
     }
 
-    /// Shows the log that was read. Unless the cursor is at the newest line, it stays at its line, and the line at its
+    /// Shows the log that was loaded. Unless the cursor is at the newest line, it stays at its line, and the line at its
     /// row.
-    pub fn apply_read(&mut self, read: Result<LogTail, String>) {
+    pub fn apply_log(&mut self, loaded: Result<LogTail, String>) {
         let line = self.line().filter(|_| self.cursor > 0).cloned();
-        self.read = Some(read);
+        self.loaded = Some(loaded);
         if let Some(index) = line.and_then(|line| self.lines().position(|own| *own == line)) {
             self.top = (self.top + index).saturating_sub(self.cursor);
             self.cursor = index;
@@ -196,7 +196,7 @@ mod tests {
 
     fn pane() -> LogPane {
         let tail = LogTail { lines: LogTail::parse(LOG, ""), ..LogTail::default() };
-        LogPane { read: Some(Ok(tail)), ..LogPane::default() }
+        LogPane { loaded: Some(Ok(tail)), ..LogPane::default() }
     }
 
     #[test]
@@ -235,14 +235,14 @@ mod tests {
         assert_eq!((pane.cursor, pane.top), (2, 1));
         let seen = pane.line().cloned();
         let more = format!("{LOG}2026-11-20T14:03:11Z  INFO one more\n2026-11-20T14:03:12Z  INFO two more\n");
-        pane.apply_read(Ok(LogTail { lines: LogTail::parse(&more, ""), ..LogTail::default() }));
+        pane.apply_log(Ok(LogTail { lines: LogTail::parse(&more, ""), ..LogTail::default() }));
         assert_eq!((pane.cursor, pane.top, pane.line().cloned()), (4, 3, seen));
         pane.move_by(-2, 2);
         assert_eq!((pane.cursor, pane.top), (2, 2));
         pane.move_by(isize::MIN, 2);
-        pane.apply_read(Ok(LogTail { lines: LogTail::parse(LOG, ""), ..LogTail::default() }));
+        pane.apply_log(Ok(LogTail { lines: LogTail::parse(LOG, ""), ..LogTail::default() }));
         assert_eq!((pane.cursor, pane.top), (0, 0), "at the newest line the cursor follows");
-        pane.apply_read(Err("gone".into()));
+        pane.apply_log(Err("gone".into()));
         assert_eq!((pane.cursor, pane.top, pane.lines().count()), (0, 0, 0));
     }
 

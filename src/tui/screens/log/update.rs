@@ -1,4 +1,4 @@
-//! The update of the log's screen: the log is read every second while it is shown. Also the error report.
+//! The update of the log's screen: the log is loaded every second while it is shown. Also the error report.
 
 use std::time::Duration;
 
@@ -18,24 +18,24 @@ use crate::{
     },
 };
 
-/// The time between two reads.
-const READ_INTERVAL: Duration = Duration::from_secs(1);
+/// The time between two loads.
+const LOAD_INTERVAL: Duration = Duration::from_secs(1);
 /// The number of log lines in a report.
 const REPORTED: usize = 50;
 
-/// Reads the log if it is shown and wasn't read in the last second.
-pub(crate) fn read_if_due(model: &mut Model, now: MonotonicTime) {
-    if model.screen != Screen::Log || model.log.load_requested_at.is_some_and(|at| now.since(at) < READ_INTERVAL) {
+/// Loads the log if it is shown and wasn't loaded in the last second.
+pub(crate) fn load_if_due(model: &mut Model, now: MonotonicTime) {
+    if model.screen != Screen::Log || model.log.load_requested_at.is_some_and(|at| now.since(at) < LOAD_INTERVAL) {
         return;
     }
     model.log.load_requested_at = Some(now);
     model.effects.push(Effect::LoadLog(model.log.length()));
 }
 
-/// Shows the end of the log that was read; `None` if the log has nothing new.
-pub(crate) fn on_log(model: &mut Model, read: Result<Option<LogTail>, String>) {
-    if let Some(read) = read.transpose() {
-        model.log.apply_read(read);
+/// Shows the end of the log that was loaded; `None` if the log has nothing new.
+pub(crate) fn on_log(model: &mut Model, loaded: Result<Option<LogTail>, String>) {
+    if let Some(loaded) = loaded.transpose() {
+        model.log.apply_log(loaded);
     }
 }
 

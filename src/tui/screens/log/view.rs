@@ -62,7 +62,7 @@ pub(crate) fn headline(context: &DrawContext<'_>, row: Rect, frame: &mut Frame<'
         LogLevel::Warn => "WARN and ERROR",
         LogLevel::Error => "ERROR only",
     };
-    let last = if matches!(&log.read, Some(Ok(tail)) if tail.is_cut) { "the last " } else { "" };
+    let last = if matches!(&log.loaded, Some(Ok(tail)) if tail.is_cut) { "the last " } else { "" };
     let mut line = Line::from(vec![
         Span::styled(" Log  ", context.theme.label()),
         Span::raw(format!("{level}, {} of {}{}, newest first  ", log.lines().count(), last, log.all().len())),
@@ -166,7 +166,7 @@ fn entry_text(context: &DrawContext<'_>, entry: &LogLine) -> String {
 }
 
 fn empty_text(context: &DrawContext<'_>) -> String {
-    match &context.model.log.read {
+    match &context.model.log.loaded {
         None => format!("Reading the log{}", context.theme.ellipsis),
         Some(Err(reason)) => reason.clone(),
         Some(Ok(tail)) if tail.lines.is_empty() => {

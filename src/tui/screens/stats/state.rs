@@ -191,7 +191,7 @@ impl RouteOrder {
 #[derive(Debug, Default)]
 pub struct StatsState {
     /// The loaded data; `None` before the first load.
-    pub read: Option<Statistics>,
+    pub statistics: Option<Statistics>,
     /// The chosen route; `None` for all routes.
     pub chosen: Option<RouteKey>,
     /// The period that the charts cover.
@@ -205,15 +205,15 @@ pub struct StatsState {
     /// Whether the store may have changed since the last load.
     pub is_stale: bool,
     /// Whether a load is running.
-    pub is_reading: bool,
+    pub is_loading: bool,
     /// The earliest moment of the next load.
-    pub next_read_at: MonotonicTime,
+    pub next_load_at: MonotonicTime,
 }
 
 impl StatsState {
     /// Returns all routes together, then each route.
     pub fn summaries(&self) -> &[RouteSummary] {
-        self.read.as_ref().map_or(&[], |read| &read.summaries)
+        self.statistics.as_ref().map_or(&[], |statistics| &statistics.summaries)
     }
 
     /// Returns the index of the chosen route; 0 if the route is no longer in the data.
@@ -227,15 +227,15 @@ impl StatsState {
     }
 
     /// Shows the loaded data.
-    pub fn apply_statistics(&mut self, read: Statistics) {
-        self.read = Some(read);
+    pub fn apply_statistics(&mut self, statistics: Statistics) {
+        self.statistics = Some(statistics);
         self.sort_by(self.order);
     }
 
     /// Sorts the list of routes; all routes together stay first.
     pub fn sort_by(&mut self, order: RouteOrder) {
         self.order = order;
-        let routes = self.read.as_mut().and_then(|read| read.summaries.get_mut(1..));
+        let routes = self.statistics.as_mut().and_then(|statistics| statistics.summaries.get_mut(1..));
         routes.into_iter().for_each(|routes| order.sort(routes));
         self.move_by(0);
     }

@@ -15,27 +15,27 @@ use crate::{
     },
 };
 
-/// The shortest pause between two reads.
+/// The shortest pause between two loads.
 const MIN_PAUSE: Duration = Duration::from_secs(5);
-/// The pause after a read, as a multiple of the read's duration.
+/// The pause after a load, as a multiple of the load's duration.
 const PAUSE_FACTOR: u32 = 50;
-/// The longest pause between two reads: a read may seem long because the process was suspended.
+/// The longest pause between two loads: a load may seem long because the process was suspended.
 const MAX_PAUSE: Duration = Duration::from_secs(5 * 60);
 
-/// Reads the charts if they are shown and stale, and the pause since the last read is over.
-pub(crate) fn read_if_due(model: &mut Model, now: MonotonicTime) {
+/// Loads the statistics if the charts are shown and stale, and the pause since the last load is over.
+pub(crate) fn load_if_due(model: &mut Model, now: MonotonicTime) {
     let charts = &mut model.stats;
-    if model.screen != Screen::Stats || !charts.is_stale || charts.is_reading || now < charts.next_read_at {
+    if model.screen != Screen::Stats || !charts.is_stale || charts.is_loading || now < charts.next_load_at {
         return;
     }
-    (charts.is_stale, charts.is_reading) = (false, true);
+    (charts.is_stale, charts.is_loading) = (false, true);
     model.effects.push(Effect::LoadStatistics(charts.range));
 }
 
-/// Chooses the next period for the charts, and reads its statistics at once.
+/// Chooses the next period for the charts, and loads its statistics at once.
 pub(crate) fn next_range(model: &mut Model) {
     model.stats.range = Direction::Forwards.neighbor(&ChartRange::ALL, model.stats.range);
-    (model.stats.is_stale, model.stats.is_reading) = (false, true);
+    (model.stats.is_stale, model.stats.is_loading) = (false, true);
     model.effects.push(Effect::LoadStatistics(model.stats.range))
 }
 
@@ -59,20 +59,20 @@ fn quoted(id: &str) -> String {
     if is_plain { id.to_owned() } else { format!("\"{}\"", id.replace('"', "")) }
 }
 
-/// Shows the statistics of a period, or the error, and sets the next read by the duration of this read. Statistics of
-/// another period than the chosen one are ignored: those of the chosen period are being read.
+/// Shows the statistics of a period, or the error, and sets the next load by the duration of this load. Statistics of
+/// another period than the chosen one are ignored: those of the chosen period are being loaded.
 pub(crate) fn on_statistics(
     model: &mut Model,
-    (range, read, read_time): (ChartRange, Result<Statistics, String>, Duration),
+    (range, loaded, load_time): (ChartRange, Result<Statistics, String>, Duration),
     now: MonotonicTime,
 ) {
     if range != model.stats.range {
         return;
     }
-    model.stats.is_reading = false;
-    model.stats.next_read_at = now + (read_time * PAUSE_FACTOR).clamp(MIN_PAUSE, MAX_PAUSE);
-    match read {
-        Ok(read) => model.stats.apply_statistics(read),
+    model.stats.is_loading = false;
+    model.stats.next_load_at = now + (load_time * PAUSE_FACTOR).clamp(MIN_PAUSE, MAX_PAUSE);
+    match loaded {
+        Ok(statistics) => model.stats.apply_statistics(statistics),
         Err(error) => {
             model.stats.is_stale = true;
             model.show_message(MessageTone::Bad, error, now);

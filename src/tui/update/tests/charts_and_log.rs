@@ -93,9 +93,9 @@ fn statistics_for_another_range_are_ignored() {
     press(&mut model, &["%"], now());
     assert_eq!(press(&mut model, &["t"], now()), [Effect::LoadStatistics(ChartRange::Week)]);
     read(&mut model, Duration::ZERO);
-    assert!(model.stats.read.is_none() && model.stats.is_reading);
+    assert!(model.stats.statistics.is_none() && model.stats.is_loading);
     model.apply(Msg::Statistics(Box::new((ChartRange::Week, Ok(statistics(3)), Duration::ZERO))), now());
-    assert!(model.stats.read.is_some() && !model.stats.is_reading);
+    assert!(model.stats.statistics.is_some() && !model.stats.is_loading);
 }
 
 #[test]

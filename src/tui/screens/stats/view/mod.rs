@@ -22,7 +22,7 @@ use ratatui::{
     text::{Line, Span},
 };
 
-use super::state::RouteSummary;
+use super::state::{RouteSummary, Statistics};
 use crate::{
     domain::{advice::rule_of_status, alert::Severity, status::RouterStatus, text},
     presentation::{row_text, width},
@@ -75,7 +75,7 @@ pub(crate) fn rows_in(context: &DrawContext<'_>, body: Rect) -> usize {
 }
 
 pub(crate) fn draw(context: &DrawContext<'_>, body: Rect, frame: &mut Frame<'_>) {
-    let Some(read) = &context.model.stats.read else {
+    let Some(Statistics { minutes, .. }) = &context.model.stats.statistics else {
         return frame.render_widget(
             Line::styled(format!(" Reading the store{}", context.theme.ellipsis), context.theme.dim()),
             body,
@@ -93,8 +93,8 @@ pub(crate) fn draw(context: &DrawContext<'_>, body: Rect, frame: &mut Frame<'_>)
     let order = format!("{} ({} sorts)", context.model.stats.order.label(), context.key(CommandId::RouteOrder));
     let pane = draw_heading(context, "ROUTES", &order, areas.routes, areas.is_framed, frame);
     routes::draw(context, pane, frame);
-    let pane = draw_heading(context, "BUDGET", budget::remark(&read.minutes), areas.budget, areas.is_framed, frame);
-    budget::draw(context, &read.minutes, pane, frame);
+    let pane = draw_heading(context, "BUDGET", budget::remark(minutes), areas.budget, areas.is_framed, frame);
+    budget::draw(context, minutes, pane, frame);
     let pane = draw_heading(context, "DURATIONS", &name, areas.durations, areas.is_framed, frame);
     durations::draw(context, summary, pane, frame);
 }
