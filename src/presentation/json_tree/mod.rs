@@ -76,8 +76,7 @@ impl JsonTree {
             let lines = (0..).zip(plain_lines(body)).map(|(path, range)| plain(path, range)).collect();
             return Self { text: body.to_owned(), lines, changes: 0, is_json: false };
         }
-        let before = before.filter(|before| is_json(before));
-        let (text, entries) = marks::compare(body, before);
+        let (text, entries) = marks::compare(body, before.filter(|before| is_json(before)));
         let lines = link(entries);
         Self { text, changes: count_changes(&lines), lines, is_json: true }
     }

@@ -64,8 +64,7 @@ pub(crate) fn shown(
         columns::row(context, line.spans, index == cursor, content.width)
     };
     lines.extend(steps.iter().enumerate().skip(first).take(room).map(line));
-    let hash = steps.get(cursor).and_then(|step| step.transaction_id.as_ref());
-    if let Some(hash) = hash {
+    if let Some(hash) = steps.get(cursor).and_then(|step| step.transaction_id.as_ref()) {
         lines.push(Line::default());
         lines.extend(labelled(&format!("step {}", cursor + 1), hash.as_str(), columns, context.theme.dim()));
     }
