@@ -62,9 +62,9 @@ const COLUMNS: [(AlertColumn, &str, usize, u16); 9] = [
 ];
 /// The least columns at which a row shows the action.
 const WITH_ACTION: u16 = 98;
-/// The least rows for details of the selected alert, if the body has at least twice as many, and the least rows on a
-/// high screen.
+/// The least rows for details of the selected alert. A body of fewer than twice as many rows has no details.
 const MIN_DETAILS: u16 = 6;
+/// The least rows for these details on a high screen.
 const MIN_DETAILS_ON_HIGH_SCREEN: u16 = 9;
 /// The most rows for these details: advice, both ends and the timeline of the transaction need as many.
 const MAX_DETAILS: u16 = 22;

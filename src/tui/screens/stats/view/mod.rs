@@ -36,7 +36,7 @@ use crate::{
 const FRAMED: (u16, u16) = (100, 24);
 /// The least columns and rows at which there are charts.
 const CHARTED: (u16, u16) = (60, 12);
-/// The least columns of the left half with frames; its columns without frames.
+/// The least columns of the list of routes with frames, and its columns without frames.
 const LEFT: (u16, u16) = (55, 38);
 
 struct StatsAreas {
