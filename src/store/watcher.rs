@@ -80,9 +80,8 @@ impl Wakeups {
 
 impl Watcher {
     pub(super) fn new(health: Arc<StoreHealth>) -> Self {
-        let (wakeups, last_own_commit, poll_thread) =
-            (Wakeups::default(), Arc::new(AtomicI64::new(-1)), Mutex::new(None));
-        Self { health, wakeups, last_own_commit, poll_thread }
+        let last_own_commit = Arc::new(AtomicI64::new(-1));
+        Self { health, wakeups: Wakeups::default(), last_own_commit, poll_thread: Mutex::default() }
     }
 
     /// Called by the writer after each transaction that wrote something or failed, with its commit if something was
@@ -115,10 +114,9 @@ impl Watcher {
             let (sender, requests) = mpsc::channel();
             // Opened here, not in the thread, so that a file that disappears from now on is noticed.
             let others = self.open_others()?;
-            let last = others.read().unwrap_or_default();
             thread::Builder::new()
                 .name("store-watcher".into())
-                .spawn(move || others.run(&requests, last))
+                .spawn(move || others.run(&requests))
                 .map_err(StoreError::Thread)?;
             *poll_thread = Some(sender);
         }
@@ -126,8 +124,10 @@ impl Watcher {
     }
 
     fn open_others(&self) -> Result<OtherProcesses> {
+        let reader = Reader::open(self.health.path())?;
         Ok(OtherProcesses {
-            reader: Reader::open(self.health.path())?,
+            last: LastCommit::read(&reader).unwrap_or_default(),
+            reader,
             health: Arc::downgrade(&self.health),
             wakeups: self.wakeups.clone(),
             last_own_commit: Arc::clone(&self.last_own_commit),
@@ -137,22 +137,18 @@ impl Watcher {
     /// Returns the checks of the thread as steps of a simulation. No thread starts from now on.
     pub(super) fn in_steps(&self) -> Result<WatcherSteps> {
         let others = self.open_others()?;
-        let last = others.read().unwrap_or_default();
         *self.poll_thread.lock().unwrap_or_else(PoisonError::into_inner) = Some(mpsc::channel().0);
-        Ok(WatcherSteps { others, last })
+        Ok(WatcherSteps(others))
     }
 }
 
 /// The checks for other processes' commits, run by a simulation instead of a thread.
-pub struct WatcherSteps {
-    others: OtherProcesses,
-    last: LastCommit,
-}
+pub struct WatcherSteps(OtherProcesses);
 
 impl WatcherSteps {
     /// Checks once, as the thread does every 250 ms.
     pub fn check(&mut self) {
-        self.others.check(&mut self.last);
+        self.0.check();
     }
 }
 
@@ -162,52 +158,45 @@ struct OtherProcesses {
     health: Weak<StoreHealth>,
     wakeups: Wakeups,
     last_own_commit: Arc<AtomicI64>,
+    last: LastCommit,
 }
 
 impl OtherProcesses {
     /// Checks at each interval, and whenever a message comes, until the sender is dropped.
-    fn run(mut self, requests: &Receiver<()>, mut last: LastCommit) {
+    fn run(mut self, requests: &Receiver<()>) {
         loop {
             match requests.recv_timeout(INTERVAL) {
-                Ok(()) => self.wake_if_another_committed(&mut last, false),
-                Err(RecvTimeoutError::Timeout) => self.check(&mut last),
+                Ok(()) => self.wake_if_another_committed(false),
+                Err(RecvTimeoutError::Timeout) => self.check(),
                 Err(RecvTimeoutError::Disconnected) => return,
             }
         }
     }
 
     /// Checks the store at each interval. The health counts the intervals.
-    fn check(&mut self, last: &mut LastCommit) {
+    fn check(&mut self) {
         self.reader.refresh();
         let is_faulty = self.health.upgrade().is_some_and(|health| health.check());
-        self.wake_if_another_committed(last, is_faulty);
+        self.wake_if_another_committed(is_faulty);
     }
 
-    fn wake_if_another_committed(&self, last: &mut LastCommit, is_faulty: bool) {
-        if self.has_another_committed(last) || is_faulty {
+    fn wake_if_another_committed(&mut self, is_faulty: bool) {
+        if self.has_another_committed() || is_faulty {
             self.wakeups.wake(CommitContent::Everything);
         }
     }
 
-    /// Whether another process has committed since `last`, and no later commit of this process has woken the
+    /// Whether another process has committed since the last check, and no later commit of this process has woken the
     /// subscribers.
-    fn has_another_committed(&self, last: &mut LastCommit) -> bool {
+    fn has_another_committed(&mut self) -> bool {
         // A failed read may succeed later. Reporting permanent faults is the task of [`StoreHealth`].
-        let Some(version) = self.version().ok().filter(|version| *version != last.version) else { return false };
+        let version = data_version(&self.reader).ok().filter(|version| *version != self.last.version);
+        let Some(version) = version else { return false };
         let number = changes::last_commit(self.reader.db()).unwrap_or(-1);
         // Earlier versions of hoptop don't number their commits: then the data version changes and the number doesn't.
-        let is_own = number != last.number && number == self.last_own_commit.load(Ordering::Acquire);
-        *last = LastCommit { version, number };
+        let is_own = number != self.last.number && number == self.last_own_commit.load(Ordering::Acquire);
+        self.last = LastCommit { version, number };
         !is_own
-    }
-
-    fn read(&self) -> rusqlite::Result<LastCommit> {
-        Ok(LastCommit { version: self.version()?, number: changes::last_commit(self.reader.db())? })
-    }
-
-    fn version(&self) -> rusqlite::Result<i64> {
-        // The statement is cached: preparing it costs more than running it.
-        self.reader.db().prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))
     }
 }
 
@@ -217,6 +206,17 @@ struct LastCommit {
     /// `PRAGMA data_version`, which changes after each commit of another connection.
     version: i64,
     number: i64,
+}
+
+impl LastCommit {
+    fn read(reader: &Reader) -> rusqlite::Result<Self> {
+        Ok(Self { version: data_version(reader)?, number: changes::last_commit(reader.db())? })
+    }
+}
+
+fn data_version(reader: &Reader) -> rusqlite::Result<i64> {
+    // The statement is cached: preparing it costs more than running it.
+    reader.db().prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))
 }
 
 #[cfg(test)]
@@ -277,30 +277,24 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("hoptop.db");
         let (here, there) = (Store::open(&path).unwrap(), Store::open(&path).unwrap());
-        let others = OtherProcesses {
-            reader: Reader::open(&path).unwrap(),
-            health: Weak::new(),
-            wakeups: here.watcher.wakeups.clone(),
-            last_own_commit: Arc::clone(&here.watcher.last_own_commit),
-        };
-        let (mut last, mut tracked) = (others.read().unwrap(), 0);
-        let mut sees = |last: &mut LastCommit, by: &[&Store]| {
+        let (mut others, mut tracked) = (here.watcher.open_others().unwrap(), 0);
+        let mut sees = |by: &[&Store]| {
             for store in by {
                 tracked += 1;
                 track(store, tracked);
             }
-            others.has_another_committed(last)
+            others.has_another_committed()
         };
-        assert!(!sees(&mut last, &[]) && !sees(&mut last, &[&here]) && !sees(&mut last, &[&here, &here]));
-        assert!(sees(&mut last, &[&there]) && !sees(&mut last, &[]));
+        assert!(!sees(&[]) && !sees(&[&here]) && !sees(&[&here, &here]));
+        assert!(sees(&[&there]) && !sees(&[]));
         // The later commit of this process has woken the subscribers, which then see the earlier commit too.
-        assert!(!sees(&mut last, &[&there, &here]));
-        assert!(sees(&mut last, &[&here, &there]) && sees(&mut last, &[&there, &there]) && !sees(&mut last, &[&here]));
+        assert!(!sees(&[&there, &here]));
+        assert!(sees(&[&here, &there]) && sees(&[&there, &there]) && !sees(&[&here]));
         // An earlier version of hoptop doesn't number its commits.
         let earlier = || {
             rusqlite::Connection::open(&path).unwrap().execute_batch("UPDATE transactions SET ticket = 'x'").unwrap()
         };
         earlier();
-        assert!(others.has_another_committed(&mut last) && !others.has_another_committed(&mut last));
+        assert!(others.has_another_committed() && !others.has_another_committed());
     }
 }
