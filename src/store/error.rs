@@ -192,10 +192,10 @@ impl From<rusqlite::Error> for StoreError {
 impl StoreError {
     /// Converts a failure to open the file.
     pub(super) fn from_open_error(path: &Path, error: &rusqlite::Error) -> Self {
-        let has_space = !is_disk_full(path, error);
+        let is_full = is_disk_full(path, error);
         let path = path.to_owned();
         match error.sqlite_error_code() {
-            _ if !has_space => Self::DiskFull { path },
+            _ if is_full => Self::DiskFull { path },
             Some(ErrorCode::DatabaseCorrupt) => Self::Damaged { path, reason: error.to_string() },
             // In a write-protected folder SQLite can't create its files beside the store.
             Some(ErrorCode::CannotOpen) if files::lacks_descriptors(SQLITE_FILES) => {
@@ -208,20 +208,14 @@ impl StoreError {
 
     /// Whether every further write would fail too.
     pub fn is_permanent(&self) -> bool {
-        let is_kept_from_writing = |fault: &StoreFault| {
-            matches!(
-                fault,
-                StoreFault::Gone(_) | StoreFault::ReadOnly(_) | StoreFault::IsBackup(_) | StoreFault::WriteRefused(_)
-            )
-        };
+        use StoreFault::{Gone, IsBackup, ReadOnly, WriteRefused};
         match self {
-            Self::Closed => true,
-            Self::Fault(fault) if is_kept_from_writing(fault) => true,
+            Self::Closed | Self::Fault(Gone(_) | ReadOnly(_) | IsBackup(_) | WriteRefused(_)) => true,
             error => error.is_damage(),
         }
     }
 
-    /// Whether a read was cancelled, as by a newer one.
+    /// Whether a read was cancelled, for example because a newer read replaces it.
     pub(in crate::store) fn is_interruption(&self) -> bool {
         matches!(self, Self::Sql(error) if error.sqlite_error_code() == Some(ErrorCode::OperationInterrupted))
     }
@@ -274,23 +268,24 @@ pub(super) fn reason(error: &rusqlite::Error) -> String {
 
 /// Whether an error comes from this machine's disk or memory, so that the same write may succeed elsewhere.
 pub(in crate::store) fn is_local(error: &StoreError) -> bool {
-    let resource = |error: &rusqlite::Error| {
-        matches!(
-            error.sqlite_error_code(),
-            Some(
-                ErrorCode::OutOfMemory
-                    | ErrorCode::DatabaseBusy
-                    | ErrorCode::DatabaseLocked
-                    | ErrorCode::OperationInterrupted
-                    | ErrorCode::SchemaChanged
-                    | ErrorCode::FileLockingProtocolFailed
-            )
-        )
+    let code = match error {
+        // A stored text that can't be decompressed was damaged here.
+        StoreError::Unpack(_) => return true,
+        StoreError::Sql(error) => error.sqlite_error_code(),
+        _ => None,
     };
-    // A stored text that can't be decompressed was damaged here.
-    is_disk_error(error)
-        || matches!(error, StoreError::Unpack(_))
-        || matches!(error, StoreError::Sql(error) if resource(error))
+    let is_resource_error = matches!(
+        code,
+        Some(
+            ErrorCode::OutOfMemory
+                | ErrorCode::DatabaseBusy
+                | ErrorCode::DatabaseLocked
+                | ErrorCode::OperationInterrupted
+                | ErrorCode::SchemaChanged
+                | ErrorCode::FileLockingProtocolFailed
+        )
+    );
+    is_resource_error || is_disk_error(error)
 }
 
 /// Whether an error comes from the disk, not from the write.
