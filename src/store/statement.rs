@@ -1,4 +1,4 @@
-//! Cached statements: one call for a write, for the first row, and for all rows.
+//! Cached statements: one call for a write, for one row, and for all rows.
 //!
 //! Statements stay prepared, so a caller must never put a value into the text of one: a value is a parameter.
 
@@ -12,8 +12,22 @@ pub(crate) trait CachedStatements {
 
     /// Runs a statement that returns no rows.
     fn run(&self, sql: &str, params: impl Params) -> Result<()> {
-        self.connection().prepare_cached(sql)?.execute(params)?;
-        Ok(())
+        self.change(sql, params).map(drop)
+    }
+
+    /// Like [`Self::run`]; returns the number of changed rows.
+    fn change(&self, sql: &str, params: impl Params) -> Result<usize> {
+        Ok(self.connection().prepare_cached(sql)?.execute(params)?)
+    }
+
+    /// Whether a query has a row.
+    fn has_row(&self, sql: &str, params: impl Params) -> Result<bool> {
+        Ok(self.connection().prepare_cached(sql)?.exists(params)?)
+    }
+
+    /// Returns the row of a query that always has one.
+    fn one<T>(&self, sql: &str, params: impl Params, read: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>) -> Result<T> {
+        Ok(self.connection().prepare_cached(sql)?.query_row(params, read)?)
     }
 
     /// Returns the first row, if there is one.

@@ -74,7 +74,7 @@ impl ImportReport {
              OR EXISTS (SELECT 1 FROM transactions WHERE {POLLED} AND profile > own.profile)
              FROM transactions AS own WHERE id = ?"
         );
-        if !db.prepare_cached(&others)?.query_row([first.0], |row| row.get::<_, bool>(0))? {
+        if !db.one(&others, [first.0], |row| row.get::<_, bool>(0))? {
             return Ok(self);
         }
         let sql = "SELECT other.profile, count(*) FROM transactions AS own JOIN transactions AS other USING (transaction_key, from_chain)

@@ -225,7 +225,7 @@ pub(super) fn carry_out(db: &Connection, step: &mut EditStep, pass: EditPass<'_>
             let author = author.filter(|_| to.is_some());
             let set = row_checksum::assignments(transactions::CHECKED, &[("ticket", "?3"), ("ticket_by", "?4")]);
             let sql = format!("UPDATE transactions SET {set} WHERE id = ?1 AND ticket IS ?2");
-            let done = db.prepare_cached(&sql)?.execute(params![*row, *from, *to, author])? > 0;
+            let done = db.change(&sql, params![*row, *from, *to, author])? > 0;
             record_edit(db, done, *row, &ticket_field(to.as_deref()), pass)
         }
         EditStep::Label { row, label, is_added, by, .. } => {
@@ -235,11 +235,11 @@ pub(super) fn carry_out(db: &Connection, step: &mut EditStep, pass: EditPass<'_>
                     let (_, author) = pass.in_direction(by.as_deref(), pass.author());
                     let sql = "INSERT OR IGNORE INTO labels (transaction_row, label, author, checksum)
                                SELECT id, ?2, ?3, row_checksum(id, ?2, ?3) FROM transactions WHERE id = ?1";
-                    db.prepare_cached(sql)?.execute(params![*row, *label, author])?
+                    db.change(sql, params![*row, *label, author])?
                 }
                 false => {
                     let sql = "DELETE FROM labels WHERE transaction_row = ?1 AND label = ?2";
-                    db.prepare_cached(sql)?.execute(params![*row, *label])?
+                    db.change(sql, params![*row, *label])?
                 }
             };
             record_edit(db, done > 0, *row, &label_field(label, is_present), pass)
@@ -337,7 +337,7 @@ fn set_polling(
     let sql = "UPDATE transactions SET untracked = ?4, parked_reason = ?5
                WHERE id = ?1 AND untracked = ?2 AND parked_reason IS ?3";
     let values = params![row.0, from.is_untracked, from.parked, to.is_untracked, to.parked];
-    if db.prepare_cached(sql)?.execute(values)? == 0 {
+    if db.change(sql, values)? == 0 {
         return Ok(false);
     }
     if to.is_untracked {
@@ -362,8 +362,8 @@ fn stop_polling(db: &Connection, rows: RangeInclusive<i64>, pass: EditPass<'_>) 
     alerting.into_iter().try_for_each(|row| alert_changes::clear_all(db, row, pass.stamp.at))?;
     // The reason for parking stays: it holds again when polling resumes.
     let stopped = format!("UPDATE transactions SET untracked = 1 WHERE {which}");
-    let stopped = db.prepare_cached(&stopped)?.execute([rows.start(), rows.end()])?;
-    Ok((stopped > 0).then_some(entries.into_inner()))
+    let is_stopped = db.change(&stopped, [rows.start(), rows.end()])? > 0;
+    Ok(is_stopped.then_some(entries.into_inner()))
 }
 
 /// Resumes polling of the rows that [`stop_polling`] stopped, except rows that a person stopped since.

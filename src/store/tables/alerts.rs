@@ -176,20 +176,10 @@ pub(crate) fn insert(
     is_flapping: bool,
     entry: &FeedEntry<'_>,
 ) -> Result<bool> {
-    let inserted = db
-        .prepare_cached(
-            "INSERT INTO alerts (profile, rule, transaction_row, raised_at, message, flapping, checksum)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, row_checksum(?1, ?2, ?3, ?4, ?5, ?6)) ON CONFLICT DO NOTHING",
-        )?
-        .execute(params![
-            entry.profile,
-            rule.name(),
-            entry.transaction.map(|row| row.0),
-            columns::moment(entry.at),
-            message,
-            is_flapping
-        ])?;
-    Ok(inserted > 0)
+    let sql = "INSERT INTO alerts (profile, rule, transaction_row, raised_at, message, flapping, checksum)
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, row_checksum(?1, ?2, ?3, ?4, ?5, ?6)) ON CONFLICT DO NOTHING";
+    let (row, at) = (entry.transaction.map(|row| row.0), columns::moment(entry.at));
+    Ok(db.change(sql, params![entry.profile, rule.name(), row, at, message, is_flapping])? > 0)
 }
 
 /// Returns whether an alert that is raised now is flapping, and whether the previous alert with its rule and subject was.

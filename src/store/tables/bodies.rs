@@ -279,9 +279,8 @@ fn decompress(bytes: &[u8], prefix: &[u8]) -> Result<String> {
 fn make_dictionary(db: &Connection, transaction: &Transaction, body: &str) -> Result<Option<Dictionary>> {
     let params = &transaction.params;
     let route = [params.from_chain.as_str(), params.to_chain.as_str()];
-    let count: i64 = db
-        .prepare_cached("SELECT count(*) FROM dictionaries WHERE from_chain = ? AND to_chain = ?")?
-        .query_row(route, |row| row.get(0))?;
+    let sql = "SELECT count(*) FROM dictionaries WHERE from_chain = ? AND to_chain = ?";
+    let count: i64 = db.one(sql, route, |row| row.get(0))?;
     if count >= MAX_DICTIONARIES {
         return Ok(None);
     }

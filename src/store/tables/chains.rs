@@ -5,12 +5,10 @@ use std::{cell::RefCell, collections::VecDeque, rc::Rc, sync::LazyLock};
 use chrono::{DateTime, Utc};
 use rusqlite::{Connection, params};
 
-use crate::{domain::ids::ChainId, store::reader::Reader};
-
 use super::columns;
 use crate::{
-    domain::chain_config::ChainConfig,
-    store::{error::Result, row_checksum, statement::CachedStatements},
+    domain::{chain_config::ChainConfig, ids::ChainId},
+    store::{error::Result, reader::Reader, row_checksum, statement::CachedStatements},
 };
 
 /// The columns of the checksum.
@@ -23,13 +21,13 @@ pub(crate) fn save(db: &Connection, profile: &str, config: &ChainConfig, at: Dat
     static IS_KNOWN: LazyLock<String> = LazyLock::new(|| {
         let is_damaged = row_checksum::is_damaged(CHECKED);
         format!(
-            "SELECT EXISTS (SELECT 1 FROM chains WHERE profile = ?1 AND id = ?2
-                 AND (config = ?4 OR (?3 IS NULL AND name IS NOT NULL)) AND ({is_damaged}) IS NOT TRUE)"
+            "SELECT 1 FROM chains WHERE profile = ?1 AND id = ?2
+                 AND (config = ?4 OR (?3 IS NULL AND name IS NOT NULL)) AND ({is_damaged}) IS NOT TRUE"
         )
     });
     let written = to_json(config)?;
     let id = config.id.as_str();
-    if db.prepare_cached(&IS_KNOWN)?.query_row(params![profile, id, config.name, written], |row| row.get(0))? {
+    if db.has_row(&IS_KNOWN, params![profile, id, config.name, written])? {
         return Ok(());
     }
     db.run(

@@ -276,12 +276,12 @@ pub(crate) fn last(db: &Connection) -> Result<i64> {
     // Entries deleted with their transaction had numbers too, and a number must never be used again.
     let sql = "SELECT max(ifnull((SELECT seq FROM sqlite_sequence WHERE name = 'changes'), 0),
                ifnull((SELECT max(seq) FROM polls), 0))";
-    Ok(db.prepare_cached(sql)?.query_row([], |row| row.get(0))?)
+    db.one(sql, [], |row| row.get(0))
 }
 
 /// Returns the number up to which `polled` entries were pruned.
 fn floor(db: &Connection) -> Result<i64> {
-    Ok(db.prepare_cached("SELECT floor FROM feed")?.query_row([], |row| row.get(0))?)
+    db.one("SELECT floor FROM feed", [], |row| row.get(0))
 }
 
 /// Increments the number of commits; returns the new number.

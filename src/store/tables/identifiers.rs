@@ -51,7 +51,7 @@ pub(crate) fn write(db: &Connection, transaction: RowId, tracked: &TxHash, recor
 
 /// Whether there are records of an earlier version whose identifiers are missing.
 pub(crate) fn are_missing(db: &Connection) -> Result<bool> {
-    Ok(db.query_row("SELECT EXISTS (SELECT 1 FROM unindexed_records)", [], |row| row.get(0))?)
+    db.has_row("SELECT 1 FROM unindexed_records", [])
 }
 
 /// Adds the identifiers of at most `count` records that an earlier version wrote.

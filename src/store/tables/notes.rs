@@ -62,7 +62,7 @@ pub(crate) fn newest_with_text(db: &Connection, row: RowId, text: &str) -> Resul
 /// Withdraws a note, or restores it with `None`. Returns `false` if nothing changed.
 pub(crate) fn set_withdrawn(db: &Connection, note: i64, withdrawn_at: Option<DateTime<Utc>>) -> Result<bool> {
     let sql = "UPDATE notes SET taken_back_at = ?2 WHERE id = ?1 AND (taken_back_at IS NULL) <> (?2 IS NULL)";
-    Ok(db.prepare_cached(sql)?.execute(params![note, withdrawn_at.map(columns::moment)])? > 0)
+    Ok(db.change(sql, params![note, withdrawn_at.map(columns::moment)])? > 0)
 }
 
 #[cfg(test)]

@@ -287,7 +287,7 @@ pub(crate) fn last_state_before(
     let sql = "SELECT max(last_at) FROM observations
                WHERE transaction_row = ? AND first_at < ? AND http_status IN (200, 404)";
     let values = params![transaction.0, columns::moment(moment)];
-    Ok(db.prepare_cached(sql)?.query_row(values, |row| columns::optional_moment(row, 0))?)
+    db.one(sql, values, |row| columns::optional_moment(row, 0))
 }
 
 fn summary(outcome: &StatusOutcome) -> String {
@@ -334,5 +334,5 @@ pub struct OldBodyCursor {
 pub(crate) fn clear_bodies(db: &Connection, transaction: RowId) -> Result<usize> {
     let sql = "UPDATE observations SET body = NULL, body_dictionary = NULL, body_base = NULL
                WHERE transaction_row = ? AND body IS NOT NULL";
-    Ok(db.prepare_cached(sql)?.execute([transaction.0])?)
+    db.change(sql, [transaction.0])
 }

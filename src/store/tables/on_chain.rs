@@ -43,8 +43,7 @@ pub(crate) fn request(db: &Connection, row: RowId, at: DateTime<Utc>) -> Result<
 
 /// Whether a person's request for a reading isn't answered yet.
 pub(crate) fn is_requested(db: &Connection, row: RowId) -> Result<bool> {
-    let sql = "SELECT EXISTS (SELECT 1 FROM on_chain WHERE transaction_row = ? AND requested_at IS NOT NULL)";
-    Ok(db.prepare_cached(sql)?.query_row([row.0], |row| row.get(0))?)
+    db.has_row("SELECT 1 FROM on_chain WHERE transaction_row = ? AND requested_at IS NOT NULL", [row.0])
 }
 
 /// Removes the reading of a transaction.

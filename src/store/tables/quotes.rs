@@ -153,7 +153,7 @@ pub(crate) fn claim(db: &Connection, quote: &QuoteKey, at: DateTime<Utc>) -> Res
         row_checksum::assignments(CHECKED, &[("sent_at", "?4")])
     );
     let [asked_at, at] = [quote.asked_at, at].map(columns::moment);
-    Ok(db.prepare_cached(&sql)?.execute(params![quote.profile, columns::to_json(&quote.request)?, asked_at, at])? > 0)
+    Ok(db.change(&sql, params![quote.profile, columns::to_json(&quote.request)?, asked_at, at])? > 0)
 }
 
 /// Writes the answer to a request. Returns the request's number, or `None` if it already had an answer.
@@ -228,8 +228,7 @@ pub(crate) fn set_wallet_limit(
 
 /// Whether any quote of a profile has a quote ID.
 pub(crate) fn has_quotes(db: &Connection, profile: &str) -> Result<bool> {
-    let sql = "SELECT EXISTS (SELECT 1 FROM quotes WHERE profile = ? AND quote_id IS NOT NULL)";
-    Ok(db.prepare_cached(sql)?.query_row([profile], |row| row.get(0))?)
+    db.has_row("SELECT 1 FROM quotes WHERE profile = ? AND quote_id IS NOT NULL", [profile])
 }
 
 /// Fills in missing parameters of a transaction from its quote: the estimate, and `fromAddress`, which gets refunds.

@@ -45,7 +45,7 @@ pub(crate) fn record(db: &Connection, transaction: RowId) -> Result<Option<Statu
 pub(crate) fn is_damaged(db: &Connection, transaction: RowId) -> Result<bool> {
     let sql = "SELECT 1 FROM records WHERE transaction_row = ? AND typeof(record) = 'blob'
                AND NOT is_intact(record, record_dictionary, record_base)";
-    Ok(db.prepare_cached(sql)?.exists([transaction.0])?)
+    db.has_row(sql, [transaction.0])
 }
 
 /// Returns the transactions whose record may be unreadable: the record or a text of its packing changed on the disk.
@@ -111,7 +111,7 @@ pub(crate) fn pack_without_base(db: &Connection, transaction: &Transaction) -> R
 pub(crate) fn clear_body(db: &Connection, transaction: RowId) -> Result<usize> {
     let sql = "UPDATE records SET body = NULL, body_dictionary = NULL, body_base = NULL
                WHERE transaction_row = ? AND body IS NOT NULL";
-    Ok(db.prepare_cached(sql)?.execute([transaction.0])?)
+    db.change(sql, [transaction.0])
 }
 
 /// Keeps only the digest of the last body: the team's database has the body.

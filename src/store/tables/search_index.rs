@@ -55,8 +55,7 @@ impl SearchPlan {
 
     fn try_plan(db: &Connection, lower: &str) -> Result<Self> {
         let is_shipped = chains::all().iter().any(|chain| term::contains_ignoring_case(&chain.name, lower));
-        let learned = "SELECT EXISTS (SELECT 1 FROM chains WHERE contains_ignoring_case(?, name))";
-        if is_shipped || db.prepare_cached(learned)?.query_row([lower], |row| row.get(0))? {
+        if is_shipped || db.has_row("SELECT 1 FROM chains WHERE contains_ignoring_case(?, name)", [lower])? {
             return Ok(Self::ScanForChain);
         }
         Self::for_parts(db, &[lower])
@@ -66,8 +65,7 @@ impl SearchPlan {
     pub(crate) fn for_parts(db: &Connection, parts: &[&str]) -> Result<Self> {
         let Some(expression) = expression(parts) else { return Ok(Self::Scan) };
         let candidates = "SELECT count(*) FROM (SELECT 1 FROM search WHERE search MATCH ? LIMIT ?)";
-        let parameters = params![expression, MAX_CANDIDATES];
-        let candidates: i64 = db.prepare_cached(candidates)?.query_row(parameters, |row| row.get(0))?;
+        let candidates: i64 = db.one(candidates, params![expression, MAX_CANDIDATES], |row| row.get(0))?;
         let is_quick = candidates + backlog(db, MAX_CANDIDATES)? < MAX_CANDIDATES;
         Ok(if is_quick { Self::Index(expression) } else { Self::Scan })
     }
@@ -92,7 +90,7 @@ fn expression(parts: &[&str]) -> Option<String> {
 fn backlog(db: &Connection, limit: i64) -> Result<i64> {
     let sql = "SELECT (SELECT count(*) FROM (SELECT 1 FROM search_outdated LIMIT ?1))
         + max(0, ifnull((SELECT max(id) FROM transactions), 0) - (SELECT indexed_to FROM search_progress))";
-    Ok(db.prepare_cached(sql)?.query_row([limit], |row| row.get::<_, i64>(0))?.min(limit))
+    Ok(db.one(sql, [limit], |row| row.get::<_, i64>(0))?.min(limit))
 }
 
 /// Whether enough rows are outside the index to add them.
@@ -107,7 +105,7 @@ pub(crate) fn extend(db: &Connection) -> Result<()> {
     add(db, &mut insert, &outdated, ROWS_PER_COMMIT)?;
     let sql = "DELETE FROM search_outdated WHERE transaction_row IN
         (SELECT transaction_row FROM search_outdated ORDER BY 1 LIMIT ?)";
-    let room = ROWS_PER_COMMIT - i64::try_from(db.prepare_cached(sql)?.execute([ROWS_PER_COMMIT])?).unwrap_or_default();
+    let room = ROWS_PER_COMMIT - i64::try_from(db.change(sql, [ROWS_PER_COMMIT])?).unwrap_or_default();
     let later = select("WHERE id > (SELECT indexed_to FROM search_progress) ORDER BY id LIMIT ?");
     if let Some(last) = add(db, &mut insert, &later, room)? {
         db.run("UPDATE search_progress SET indexed_to = ?", [last])?;
@@ -130,8 +128,7 @@ fn add(db: &Connection, insert: &mut CachedStatement<'_>, query: &str, limit: i6
 /// Empties the index if it has one of these transactions: it may have earlier texts of them, which nothing else knows.
 /// Nothing of them stays in the file if `secure_delete` is set.
 pub(crate) fn forget(db: &Connection, rows: &[RowId]) -> Result<()> {
-    let indexed_to: i64 =
-        db.prepare_cached("SELECT indexed_to FROM search_progress")?.query_row([], |row| row.get(0))?;
+    let indexed_to: i64 = db.one("SELECT indexed_to FROM search_progress", [], |row| row.get(0))?;
     if rows.iter().any(|row| row.0 <= indexed_to) { clear(db) } else { Ok(()) }
 }
 

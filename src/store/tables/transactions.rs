@@ -378,7 +378,7 @@ pub(crate) fn row_of(db: &Connection, key: &TransactionKey) -> Result<Option<Row
 pub(crate) fn oldest_answer(db: &Connection, profile: &str) -> Result<Option<DateTime<Utc>>> {
     let sql =
         format!("SELECT min(ifnull(last_checked_at, first_seen_at)) FROM transactions WHERE profile = ? AND {POLLED}");
-    Ok(db.prepare_cached(&sql)?.query_row([profile], |row| columns::optional_moment(row, 0))?)
+    db.one(&sql, [profile], |row| columns::optional_moment(row, 0))
 }
 
 /// Returns every transaction with its record, in the order in which they were added.

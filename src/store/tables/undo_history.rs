@@ -360,9 +360,7 @@ pub(crate) fn forget(db: &Connection, rows: impl Iterator<Item = RowId>) -> Resu
         alerts.extend(db.all(sql, [row], |alert| alert.get::<_, i64>(0))?);
     }
     for id in db.all("SELECT id FROM edits", [], |row| row.get::<_, i64>(0))? {
-        let text: String = db
-            .prepare_cached("SELECT steps FROM edits WHERE id = ?")?
-            .query_row([id], |row| columns::lenient(row, 0))?;
+        let text: String = db.one("SELECT steps FROM edits WHERE id = ?", [id], |row| columns::lenient(row, 0))?;
         // An edit that can't be read can't be undone either.
         let Some(mut steps) = columns::parse_or_omit::<Vec<EditStep>>(&text, format_args!("edit {id}")) else {
             continue;
@@ -383,14 +381,13 @@ pub(crate) fn forget(db: &Connection, rows: impl Iterator<Item = RowId>) -> Resu
 /// of the edits says what can be redone.
 fn forget_summary(db: &Connection, edit: i64) -> Result<()> {
     let of_edit = "SELECT profile, summary FROM edits WHERE id = ?";
-    let (profile, summary): (String, String) =
-        db.prepare_cached(of_edit)?.query_row([edit], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let (profile, summary): (String, String) = db.one(of_edit, [edit], |row| Ok((row.get(0)?, row.get(1)?)))?;
     db.run("UPDATE edits SET summary = ?2 WHERE id = ?1", params![edit, DELETED])?;
-    let others = "SELECT EXISTS (SELECT 1 FROM edits WHERE profile = ? AND summary = ?)";
-    match db.prepare_cached(others)?.query_row([&profile, &summary], |row| row.get(0))? {
-        true => Ok(()),
-        false => changes::replace_reversed_summary(db, &profile, &summary, DELETED),
+    let others = "SELECT 1 FROM edits WHERE profile = ? AND summary = ?";
+    if db.has_row(others, [&profile, &summary])? {
+        return Ok(());
     }
+    changes::replace_reversed_summary(db, &profile, &summary, DELETED)
 }
 
 #[cfg(test)]
