@@ -4,8 +4,10 @@ use chrono::{DateTime, Utc};
 use rusqlite::{Connection, params};
 
 use super::columns;
-use crate::store::statement::CachedStatements;
-use crate::{domain::ids::RowId, store::error::Result};
+use crate::{
+    domain::ids::RowId,
+    store::{error::Result, statement::CachedStatements},
+};
 
 /// The transaction that one dashboard shows. Not an operation, because it means nothing on another machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
