@@ -12,11 +12,7 @@ use crate::{
     store::{
         error::Result,
         reader::Reader,
-        tables::{
-            alerts,
-            bodies::{self, PackedText},
-            columns, observations, transaction_keys,
-        },
+        tables::{alerts, bodies::PackedText, columns, observations, transaction_keys},
     },
 };
 
@@ -148,7 +144,7 @@ fn checksum(db: &Connection, table: &'static str, sql: &str) -> Result<TableChec
                 "packed" => {
                     let packed = PackedText::read(row, column)?;
                     is_left_out |= packed.log_entry().is_some();
-                    let unpacked = bodies::unpack(db, &packed, |base| observations::body(db, base))?;
+                    let unpacked = observations::unpack(db, &packed)?;
                     add_value(&mut digest, unpacked.as_deref().map_or(ValueRef::Null, ValueRef::from));
                 }
                 // Read with the packed text.

@@ -13,15 +13,17 @@ use rusqlite::{
 use zstd::zstd_safe::{self, CCtx, DCtx};
 
 use super::columns;
-use crate::domain::{
-    ids::TransactionKey,
-    transaction::{Transaction, TransactionParams},
-};
-use crate::store::{
-    body_storage::digest,
-    error::{Result, StoreError},
-    row_checksum::{self, PackedContent},
-    statement::CachedStatements,
+use crate::{
+    domain::{
+        ids::TransactionKey,
+        transaction::{Transaction, TransactionParams},
+    },
+    store::{
+        body_storage::digest,
+        error::{Result, StoreError},
+        row_checksum::{self, PackedContent},
+        statement::CachedStatements,
+    },
 };
 
 /// The zstd level. For answers of a few kilobytes with a base, level 7 saves less than one percent and takes a sixth

@@ -1,8 +1,8 @@
 //! The `observations` table: answers that changed something are stored with their bodies; repeated answers are only
 //! counted.
 //!
-//! Only the count, the last time, the latency and the service's IDs of an entry are updated. Retention may delete an entry's body, and the
-//! feed reports the deletion.
+//! Only the count, the last time, the latency and the service's IDs of an entry are updated. Retention may delete an
+//! entry's body, and the feed reports the deletion.
 
 use std::{sync::LazyLock, time::Duration};
 
@@ -13,14 +13,14 @@ use super::{
     bodies::{self, PackedText, StoredBody},
     columns, transaction_keys,
 };
-use crate::domain::{
-    ids::RowId,
-    observation::{Observation, StatusOutcome},
-    span,
-    transaction::Transaction,
-};
-use crate::store::{
-    body_storage::BodyStorage, error::Result, reader::Reader, row_checksum, statement::CachedStatements,
+use crate::{
+    domain::{
+        ids::RowId,
+        observation::{Observation, StatusOutcome},
+        span,
+        transaction::Transaction,
+    },
+    store::{body_storage::BodyStorage, error::Result, reader::Reader, row_checksum, statement::CachedStatements},
 };
 
 /// The columns of the checksum. A body has its own.
@@ -256,21 +256,28 @@ pub(crate) fn newest_record_body(db: &Connection, transaction: RowId) -> Result<
 }
 
 /// Returns the body of one entry, or where it is.
-pub(crate) fn stored_body(db: &Connection, id: i64) -> Result<Option<StoredBody>> {
-    let packed = packed_body(db, id)?;
-    let Some((entry, digest)) = packed.and_then(|packed| Some((packed.log_entry()?, packed.base))) else {
-        return Ok(body(db, id)?.map(StoredBody::Text));
-    };
-    let sql = "SELECT transaction_row FROM observations WHERE id = ?";
-    let row = db.prepare_cached(sql)?.query_row([id], |row| row.get(0).map(RowId))?;
-    Ok(transaction_keys::key(db, row)?.map(|transaction| StoredBody::InLog { entry, transaction, digest }))
+fn stored_body(db: &Connection, id: i64) -> Result<Option<StoredBody>> {
+    let sql = "SELECT body, body_dictionary, body_base, transaction_row FROM observations WHERE id = ?";
+    let found = db.first(sql, [id], |row| Ok((PackedText::read(row, 0)?, RowId(columns::lenient(row, 3)?))))?;
+    found.map_or(Ok(None), |(packed, transaction)| text_or_place(db, &packed, transaction))
+}
+
+/// Returns a packed body of a transaction, or its place in the team's log.
+pub(crate) fn text_or_place(db: &Connection, packed: &PackedText, transaction: RowId) -> Result<Option<StoredBody>> {
+    let Some(entry) = packed.log_entry() else { return Ok(unpack(db, packed)?.map(StoredBody::Text)) };
+    let key = transaction_keys::key(db, transaction)?;
+    Ok(key.map(|transaction| StoredBody::InLog { entry, transaction, digest: packed.base }))
+}
+
+/// Unpacks a text; `None` also if it is in the team's log.
+pub(crate) fn unpack(db: &Connection, packed: &PackedText) -> Result<Option<String>> {
+    // The base is a body that is packed with a dictionary only, so that this recursion ends.
+    bodies::unpack(db, packed, |base| body(db, base))
 }
 
 /// Returns the body of one entry; `None` also if it is in the team's log.
-pub(crate) fn body(db: &Connection, id: i64) -> Result<Option<String>> {
-    let packed = packed_body(db, id)?;
-    // The base of a body is packed with a dictionary only, so that this recursion ends.
-    packed.map_or(Ok(None), |packed| bodies::unpack(db, &packed, |base| body(db, base)))
+fn body(db: &Connection, id: i64) -> Result<Option<String>> {
+    packed_body(db, id)?.map_or(Ok(None), |packed| unpack(db, &packed))
 }
 
 /// Returns the body of one entry; `None` if it can't be unpacked, so that one damaged text doesn't fail the whole read.

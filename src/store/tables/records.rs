@@ -11,10 +11,11 @@ use super::{
     bodies::{self, PackedText, StoredBody},
     columns,
     observations::{self, LastBody},
-    transaction_keys,
 };
-use crate::domain::{ids::RowId, record::StatusRecord, transaction::Transaction};
-use crate::store::{error::Result, reader::Reader, statement::CachedStatements};
+use crate::{
+    domain::{ids::RowId, record::StatusRecord, transaction::Transaction},
+    store::{error::Result, reader::Reader, statement::CachedStatements},
+};
 
 /// Returns the packed `record` or `body` of a transaction.
 fn read_packed(db: &Connection, text: &str, transaction: RowId) -> Result<Option<PackedText>> {
@@ -34,11 +35,9 @@ fn write_packed(db: &Connection, text: &str, transaction: RowId, packed: &Packed
 /// Returns the last record of a transaction; `None` also if it can't be read, since the next answer replaces it.
 pub(crate) fn record(db: &Connection, transaction: RowId) -> Result<Option<StatusRecord>> {
     let Some(packed) = read_packed(db, "record", transaction)? else { return Ok(None) };
-    let unpacked = bodies::unpack(db, &packed, |base| observations::body(db, base));
-    let json = bodies::none_if_unreadable(unpacked, format_args!("the record of transaction {}", transaction.0))?;
-    let parse =
-        |json: String| columns::parse_or_omit(&json, format_args!("the record of transaction {}", transaction.0));
-    Ok(json.and_then(parse))
+    let description = format_args!("the record of transaction {}", transaction.0);
+    let json = bodies::none_if_unreadable(observations::unpack(db, &packed), description)?;
+    Ok(json.and_then(|json| columns::parse_or_omit(&json, description)))
 }
 
 /// Whether the stored record of a transaction changed on the disk.
@@ -133,9 +132,5 @@ impl Reader {
 /// Returns the last body; `None` if an observation holds it.
 fn last_body(db: &Connection, transaction: RowId) -> Result<Option<StoredBody>> {
     let Some(packed) = read_packed(db, "body", transaction)? else { return Ok(None) };
-    if let Some(entry) = packed.log_entry() {
-        let key = transaction_keys::key(db, transaction)?;
-        return Ok(key.map(|transaction| StoredBody::InLog { entry, transaction, digest: packed.base }));
-    }
-    Ok(bodies::unpack(db, &packed, |base| observations::body(db, base))?.map(StoredBody::Text))
+    observations::text_or_place(db, &packed, transaction)
 }
