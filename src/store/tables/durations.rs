@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::LazyLock};
 
 use chrono::{DateTime, Utc};
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, Row, params};
 use serde::{Serialize, de::DeserializeOwned};
 
 use super::{columns, observations};
@@ -57,14 +57,11 @@ pub(crate) fn add(db: &Connection, profile: &str, sample: &DurationSample, at: D
             write_evidence(db, profile, route, &evidence.route)?;
             write_evidence(db, profile, &key_without_destination(""), &evidence.pooled)?;
             let Some(duration) = settled.duration() else { return Ok(()) };
+            let sql = "INSERT INTO durations (profile, from_chain, to_chain, gmp, outcome, took, at)
+                       VALUES (?, ?, ?, ?, ?, ?, ?)";
             let (from, to) = (route.from.as_str(), route.to.as_str());
-            let values =
-                params![profile, from, to, route.is_gmp, outcome.raw(), columns::span(duration), columns::moment(at)];
-            db.run(
-                "INSERT INTO durations (profile, from_chain, to_chain, gmp, outcome, took, at)
-                 VALUES (?, ?, ?, ?, ?, ?, ?)",
-                values,
-            )
+            let (took, at) = (columns::span(duration), columns::moment(at));
+            db.run(sql, params![profile, from, to, route.is_gmp, outcome.raw(), took, at])
         }
     }
 }
@@ -109,7 +106,13 @@ pub(crate) fn parse_evidence<T: DeserializeOwned + Default>(json: Option<&str>) 
     json.and_then(|json| columns::parse_or_omit(json, format_args!("the evidence of a forecast"))).unwrap_or_default()
 }
 
-/// Returns the result of a transaction with these times. Reads the answers only of a transaction that ended late.
+/// Reads a route from three columns, the first at `column`.
+fn read_route(row: &Row<'_>, column: usize) -> rusqlite::Result<RouteKey> {
+    let [from, to]: [String; 2] = [columns::lenient(row, column)?, columns::lenient(row, column + 1)?];
+    Ok(RouteKey { from: ChainId::new(from), to: ChainId::new(to), is_gmp: columns::lenient(row, column + 2)? })
+}
+
+/// Returns whether a transaction with these times ended within its deadline. Reads the answers only if it ended late.
 fn deadline_result(
     db: &Connection,
     row: RowId,
@@ -178,13 +181,11 @@ impl Reader {
         let mut levels = ServiceLevels::default();
         while let Some(row) = rows.next()? {
             let moment = |column| columns::optional_moment(row, column);
-            let chain = |column| Ok::<_, rusqlite::Error>(ChainId::new(columns::lenient::<String>(row, column)?));
             let estimate = columns::lenient::<Option<i64>>(row, 6)?.map(columns::span_from);
             let deadline = Deadline::new(moment(4)?, moment(5)?.unwrap_or_default(), estimate);
             let result = deadline_result(self.db(), RowId(row.get(0)?), &deadline, moment(7)?, moment(8)?)?;
-            let route = RouteKey { from: chain(1)?, to: chain(2)?, is_gmp: columns::lenient(row, 3)? };
             if let Some(result) = result {
-                levels.count(route, deadline.submitted, result);
+                levels.count(read_route(row, 1)?, deadline.submitted, result);
             }
         }
         Ok(levels)
@@ -209,8 +210,7 @@ impl Reader {
         let mut rows = statement.query(params![profile, since])?;
         let mut routes: BTreeMap<RouteKey, RouteStats> = BTreeMap::new();
         while let Some(row) = rows.next()? {
-            let chain = |column| Ok::<_, rusqlite::Error>(ChainId::new(columns::lenient::<String>(row, column)?));
-            let route = RouteKey { from: chain(0)?, to: chain(1)?, is_gmp: columns::lenient(row, 2)? };
+            let route = read_route(row, 0)?;
             let stats = routes.entry(route.clone()).or_insert_with(|| RouteStats {
                 route,
                 outcomes: BTreeMap::new(),
