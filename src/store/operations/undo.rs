@@ -135,31 +135,26 @@ fn replay(
     let pass = EditPass { reversal: Some(reversal), stamp, kept: &kept, originals: &originals };
     let (about, is_undo) = (single_transaction(db, &edit.steps)?, pass.is_undo());
     let is_import = edit.steps.iter().any(|step| matches!(step, EditStep::Tracked { .. }));
-    let mut reversal =
-        Reversal { summary: edit.summary.clone(), about, done: 0, left: 0, has_stopped_import: is_undo && is_import };
-    // The steps of a very large edit aren't kept.
-    reversal.left += usize::from(edit.steps.is_empty());
     // Undo reverses the last step first.
     let steps: &mut dyn Iterator<Item = &mut EditStep> =
         if is_undo { &mut edit.steps.iter_mut().rev() } else { &mut edit.steps.iter_mut() };
+    let mut done = 0;
     for step in steps {
-        reversal.count_step(carry_out(db, step, pass)?);
+        done += usize::from(carry_out(db, step, pass)?);
     }
     undo_history::update(db, profile, &edit, is_undo.then_some(stamp.at))?;
-    let summary = edit.summary;
+    let summary = edit.summary.clone();
     let kind = if is_undo { ChangeKind::Undone { summary } } else { ChangeKind::Redone { summary } };
     changes::append(db, &FeedEntry::of_profile(profile, stamp.at).with_author(pass.author()), &kind)?;
-    Ok(reversal)
+    // The steps of a very large edit aren't kept: they count as one skipped step.
+    let left = edit.steps.len().max(1) - done;
+    Ok(Reversal { summary: edit.summary, about, done, left, has_stopped_import: is_undo && is_import })
 }
 
 impl Reversal {
     /// Why a step may have been skipped.
     pub(crate) const SKIP_REASON: &str =
         "the values have changed since, or the transaction was deleted, or found by the service on the corrected chain";
-
-    fn count_step(&mut self, is_done: bool) {
-        *(if is_done { &mut self.done } else { &mut self.left }) += 1;
-    }
 }
 
 /// Returns the hash of the transaction that every step concerns, if there is exactly one.
@@ -416,7 +411,7 @@ fn except_kept(rows: &RangeInclusive<i64>, pass: EditPass<'_>) -> String {
     if kept.is_empty() { String::new() } else { format!(" AND id NOT IN ({})", kept.join(", ")) }
 }
 
-/// Appends an edit to the feed if `done`. Returns `done`.
+/// Appends an edit to the feed if `is_done`. Returns `is_done`.
 fn record_edit(db: &Connection, is_done: bool, row: i64, field: &str, pass: EditPass<'_>) -> Result<bool> {
     if is_done {
         let kind = ChangeKind::Edited { fields: vec![field.to_owned()], reversal: pass.reversal };
