@@ -28,9 +28,9 @@ use crate::{
 /// Carries out an edit and records it. Returns the number of changes.
 pub(super) fn apply(db: &Connection, profile: &str, edit: &Edit, stamp: &Stamp) -> Result<usize> {
     let mut done = Vec::new();
-    let (kept, originals) = (HashSet::new(), HashMap::new());
+    let pass = EditPass { reversal: None, stamp, kept: &HashSet::new(), originals: &HashMap::new() };
     for mut step in plan(db, edit, stamp)? {
-        if undo::carry_out(db, &mut step, EditPass { reversal: None, stamp, kept: &kept, originals: &originals })? {
+        if undo::carry_out(db, &mut step, pass)? {
             done.push(step);
         }
     }
@@ -51,11 +51,9 @@ fn plan(db: &Connection, edit: &Edit, stamp: &Stamp) -> Result<Vec<EditStep>> {
             let after = StoredTracking::STOPPED;
             for tx in load_headers(db, transactions)? {
                 let before = StoredTracking::from(&tx.tracking);
-                steps.extend((before != after).then(|| EditStep::Tracking {
-                    row: tx.id.0,
-                    before,
-                    after: after.clone(),
-                }));
+                if before != after {
+                    steps.push(EditStep::Tracking { row: tx.id.0, before, after: after.clone() });
+                }
             }
         }
         Edit::AddNote { transactions, text } => {
@@ -96,13 +94,11 @@ fn plan(db: &Connection, edit: &Edit, stamp: &Stamp) -> Result<Vec<EditStep>> {
             for tx in load_headers(db, transactions)? {
                 // What the service has found is on the right chain.
                 let is_unknown = matches!(tx.state.status, None | Some(RouterStatus::NotFound));
-                let differs = tx.params.from_chain != *chain;
-                if !is_unknown || !differs {
-                    continue;
+                if is_unknown && tx.params.from_chain != *chain {
+                    let (before, after) = (tx.params.from_chain, chain.clone());
+                    let was_stopped = tx.tracking == Tracking::Untracked;
+                    steps.push(EditStep::Source { row: tx.id.0, before, after, was_stopped });
                 }
-                let (before, after) = (tx.params.from_chain, chain.clone());
-                let was_stopped = tx.tracking == Tracking::Untracked;
-                steps.push(EditStep::Source { row: tx.id.0, before, after, was_stopped });
             }
         }
     }
@@ -141,7 +137,7 @@ fn plan_labels(tx: &TransactionHeader, add: &[String], remove: &[String], author
 /// so already get no step.
 fn plan_handling(db: &Connection, keys: &[AlertKey], handling: Option<&Handling>) -> Result<Vec<EditStep>> {
     let mut steps = Vec::new();
-    let has_one_subject = keys.windows(2).all(|pair| matches!(pair, [one, other] if one.about == other.about));
+    let has_one_subject = keys.array_windows().all(|[one, other]| one.about == other.about);
     for key in keys {
         let Some(active) = alerts::by_key(db, key)? else { continue };
         let after = match (&active.handling, handling) {
