@@ -51,8 +51,9 @@ fn delete_rows(db: &Connection, keys: &[TransactionKey], stamp: &Stamp) -> Resul
         status_requests::delete_about(db, key)?;
     }
     // This comes first: after the deletion nothing links an alert to its transaction.
-    undo_history::forget(db, known.iter().map(|(row, _)| *row))?;
-    search_index::forget(db, &known.iter().map(|(row, _)| *row).collect::<Vec<_>>())?;
+    let rows: Vec<RowId> = known.iter().map(|(row, _)| *row).collect();
+    undo_history::forget(db, &rows)?;
+    search_index::forget(db, &rows)?;
     for (row, profile) in &known {
         transactions::delete(db, *row)?;
         let entry = FeedEntry::of_profile(profile, stamp.at).with_author(stamp.author.as_deref());

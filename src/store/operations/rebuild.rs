@@ -32,9 +32,7 @@ fn rebuild(db: &Connection, row: RowId, decode: DecodeRecord<'_>) -> Result<bool
     let Some(header) = transactions::header(db, row)? else { return Ok(false) };
     let Some(body) = observations::newest_record_body(db, row)? else { return Ok(false) };
     let record = decode(&header.params, &body).filter(|record| Some(&record.status) == header.state.status.as_ref());
-    if record.is_none() {
-        return Ok(false);
-    }
-    records::pack_without_base(db, &header.with_record(record))?;
+    let Some(record) = record else { return Ok(false) };
+    records::pack_without_base(db, &header.with_record(Some(record)))?;
     Ok(true)
 }

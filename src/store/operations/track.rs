@@ -246,7 +246,7 @@ impl<'a> ImportRun<'a> {
         if let (Some(first), Some(last)) = (self.report.added.listed.first(), self.last_added) {
             changes::append_to_each(self.db, first.0..=last.0, "true", &ChangeKind::Imported, self.stamp)?;
             // The range contains the numbers of the added rows and no others.
-            steps.push(EditStep::tracked(first.0, last.0));
+            steps.push(EditStep::Tracked { first: first.0, last: last.0, stopped: None });
         }
         let summary = match (updated, self.steps.len() > MAX_UNDO_STEPS) {
             (0, _) => format!("track {added}"),

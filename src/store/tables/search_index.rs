@@ -129,11 +129,9 @@ fn add(db: &Connection, insert: &mut CachedStatement<'_>, query: &str, limit: i6
 /// Nothing of them stays in the file if `secure_delete` is set.
 pub(crate) fn forget(db: &Connection, rows: &[RowId]) -> Result<()> {
     let indexed_to: i64 = db.one("SELECT indexed_to FROM search_progress", [], |row| row.get(0))?;
-    if rows.iter().any(|row| row.0 <= indexed_to) { clear(db) } else { Ok(()) }
-}
-
-/// Empties the index.
-fn clear(db: &Connection) -> Result<()> {
+    if rows.iter().all(|row| row.0 > indexed_to) {
+        return Ok(());
+    }
     Ok(db.execute_batch(
         "INSERT INTO search (search) VALUES ('delete-all');
          UPDATE search_progress SET indexed_to = 0;

@@ -88,11 +88,6 @@ pub(crate) enum EditStep {
 }
 
 impl EditStep {
-    /// Returns the step that added the rows from `first` to `last`.
-    pub(crate) fn tracked(first: i64, last: i64) -> Self {
-        Self::Tracked { first, last, stopped: None }
-    }
-
     /// Returns the single transaction row that the step changed, if the step names it.
     pub(crate) fn row(&self) -> Option<RowId> {
         match self {
@@ -352,8 +347,8 @@ pub(crate) fn update(
 
 /// Removes the steps about transactions that are about to be deleted, and the summary of each edit that was about these
 /// alone: it may have a ticket or a label. Costs O(n) in all edits, even for a single transaction.
-pub(crate) fn forget(db: &Connection, rows: impl Iterator<Item = RowId>) -> Result<()> {
-    let rows: HashSet<i64> = rows.map(|row| row.0).collect();
+pub(crate) fn forget(db: &Connection, rows: &[RowId]) -> Result<()> {
+    let rows: HashSet<i64> = rows.iter().map(|row| row.0).collect();
     let mut alerts = HashSet::new();
     for row in &rows {
         let sql = "SELECT id FROM alerts WHERE transaction_row = ?";
@@ -399,7 +394,7 @@ mod tests {
     fn stored_steps_keep_their_names() {
         let params = || Box::new(fixtures::params(1));
         let steps = [
-            (EditStep::tracked(1, 2), "tracked"),
+            (EditStep::Tracked { first: 1, last: 2, stopped: None }, "tracked"),
             (EditStep::Params { row: 1, before: params(), after: params(), ticket_by: None }, "told"),
             (EditStep::Ticket { row: 1, before: None, after: None, by: None }, "ticket"),
             (EditStep::Label { row: 1, label: "vip".into(), is_added: true, is_repeated: false, by: None }, "label"),
