@@ -3,6 +3,8 @@
 //!
 //! It is derived from the records. A value that a later record no longer has stays: a person may still send it.
 
+use std::collections::BTreeSet;
+
 use rusqlite::{Connection, params};
 
 use super::{records, transaction_keys};
@@ -31,20 +33,15 @@ fn is_specific(value: &str) -> bool {
 pub(crate) fn write(db: &Connection, transaction: RowId, tracked: &TxHash, record: &StatusRecord) -> Result<()> {
     let steps = record.steps.iter().filter_map(|step| step.transaction_id.as_ref());
     let hashes = [&record.from, &record.to].into_iter().filter_map(|side| side.transaction_id.as_ref()).chain(steps);
-    let mut values: Vec<String> = hashes.map(|hash| hash.as_str().to_lowercase()).collect();
-    values.extend(record.request_id.as_ref().map(|id| id.to_lowercase()));
-    values.sort_unstable();
-    values.dedup();
+    let values = hashes.map(TxHash::as_str).chain(record.request_id.as_deref());
+    let mut values: BTreeSet<String> = values.map(str::to_lowercase).collect();
     let tracked = tracked.as_str().to_lowercase();
-    values.retain(|value| is_specific(value) && *value != tracked);
     let known = "SELECT value FROM identifiers WHERE transaction_row = ?";
     let known: Vec<String> = db.all(known, [transaction.0], |row| row.get(0))?;
-    values.retain(|value| !known.contains(value));
-    values.truncate(MAX_IDENTIFIERS.saturating_sub(known.len()));
-    let mut statement =
-        db.prepare_cached("INSERT OR IGNORE INTO identifiers (value, transaction_row) VALUES (?, ?)")?;
-    for value in values {
-        statement.execute(params![value, transaction.0])?;
+    values.retain(|value| is_specific(value) && *value != tracked && !known.contains(value));
+    for value in values.into_iter().take(MAX_IDENTIFIERS.saturating_sub(known.len())) {
+        let sql = "INSERT OR IGNORE INTO identifiers (value, transaction_row) VALUES (?, ?)";
+        db.run(sql, params![value, transaction.0])?;
     }
     Ok(())
 }
