@@ -110,7 +110,7 @@ impl Reader {
         );
         let values = params![seq, i64::try_from(limit).unwrap_or(i64::MAX)];
         self.snapshot(|| {
-            let is_whole = seq >= floor(self.db())?;
+            let has_dropped_polls = seq < floor(self.db())?;
             let entries: Vec<(i64, Vec<Change>)> =
                 self.db().all(&sql, values, |row| Ok((columns::lenient(row, 0)?, read(row)?)))?;
             Ok(Changes {
@@ -118,7 +118,7 @@ impl Reader {
                 last: entries.last().map_or(seq, |(seq, _)| *seq),
                 has_more: entries.len() >= limit,
                 changes: entries.into_iter().flat_map(|(_, changes)| changes).collect(),
-                has_dropped_polls: !is_whole,
+                has_dropped_polls,
             })
         })
     }
@@ -195,15 +195,15 @@ pub(crate) fn append_all(db: &Connection, entry: &FeedEntry<'_>, changes: &[Chan
         _ => None,
     };
     let steps: Vec<usize> = changes.iter().filter_map(step).collect();
-    let mut has_appended_steps = false;
     for kind in changes {
         match step(kind) {
             None => append(db, entry, kind)?,
-            Some(_) if std::mem::replace(&mut has_appended_steps, true) => {}
-            Some(_) => {
+            // The entry takes the place of the first step.
+            Some(index) if steps.first() == Some(&index) => {
                 let details = serde_json::json!({ STEPS: steps }).to_string();
                 insert(db, entry, STEPS, Some(details))?;
             }
+            Some(_) => {}
         }
     }
     Ok(())
@@ -262,8 +262,7 @@ pub(crate) fn replace_reversed_summary(db: &Connection, profile: &str, old: &str
 
 /// Deletes the `polled` entries of deleted transactions.
 pub(crate) fn forget_polls_of_deleted(db: &Connection) -> Result<()> {
-    let gone = "NOT EXISTS (SELECT 1 FROM transactions WHERE id = transaction_row)";
-    db.run(&format!("DELETE FROM polls WHERE {gone}"), [])
+    db.run("DELETE FROM polls WHERE NOT EXISTS (SELECT 1 FROM transactions WHERE id = transaction_row)", [])
 }
 
 fn prune(db: &Connection, floor: i64) -> Result<()> {
@@ -305,8 +304,7 @@ pub(crate) fn rows_after(db: &Connection, seq: i64) -> Result<Option<BTreeSet<Ro
     }
     let sql = "SELECT transaction_row FROM polls WHERE seq > ?1
                UNION ALL SELECT transaction_row FROM changes WHERE seq > ?1 LIMIT ?2";
-    let rows: Vec<Option<i64>> =
-        db.all(sql, params![seq, i64::try_from(MAX_ROWS).unwrap_or(i64::MAX)], |row| row.get(0))?;
+    let rows: Vec<Option<i64>> = db.all(sql, params![seq, MAX_ROWS], |row| row.get(0))?;
     Ok((rows.len() < MAX_ROWS).then(|| rows.into_iter().flatten().map(RowId).collect()))
 }
 
