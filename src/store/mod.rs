@@ -75,7 +75,7 @@ use self::{
         recovery, restore,
     },
     watcher::Watcher,
-    writer::{WriteJob, Writer, WriterRestart},
+    writer::{RunningWriter, WriteJob, Writer, WriterRestart},
 };
 pub use self::{
     operations::ImportReport,
@@ -164,7 +164,7 @@ impl Store {
         // A simulation has no threads, so the writer isn't started later.
         let opened = OpenStore { reconnect: None, ..open::open(path, Some(at))? };
         let store = Self::start_with(opened, |connection, health, watcher| {
-            let (writer, steps) = Writer::in_steps(connection, health, watcher, on_kept);
+            let (writer, steps) = RunningWriter::in_steps(connection, health, watcher, on_kept);
             writer_steps = Some(steps);
             Ok(writer)
         })?;
@@ -173,17 +173,17 @@ impl Store {
     }
 
     fn start(opened: OpenStore) -> Result<Self> {
-        Self::start_with(opened, Writer::spawn)
+        Self::start_with(opened, RunningWriter::spawn)
     }
 
     fn start_with(
         opened: OpenStore,
-        start_writer: impl FnOnce(Connection, Arc<StoreHealth>, Arc<Watcher>) -> Result<Writer>,
+        start_writer: impl FnOnce(Connection, Arc<StoreHealth>, Arc<Watcher>) -> Result<RunningWriter>,
     ) -> Result<Self> {
         let health = Arc::new(StoreHealth::new(&opened.path, opened.marker, opened.connection.is_ok()));
         let watcher = Arc::new(Watcher::new(Arc::clone(&health)));
         let writer = match opened.connection {
-            Ok(connection) => start_writer(connection, Arc::clone(&health), Arc::clone(&watcher))?,
+            Ok(connection) => Writer::Running(start_writer(connection, Arc::clone(&health), Arc::clone(&watcher))?),
             Err(fault) => {
                 health.report(&fault);
                 let restart = opened.reconnect.map(|reconnect| -> WriterRestart {
@@ -194,7 +194,7 @@ impl Store {
                         let connection = reconnect()?;
                         let create = |source| StoreError::Create { path: health.path().to_owned(), source };
                         health.begin_writing().map_err(create)?;
-                        Writer::spawn(connection, Arc::clone(&health), Arc::clone(&watcher))
+                        RunningWriter::spawn(connection, Arc::clone(&health), Arc::clone(&watcher))
                     })
                 });
                 Writer::refusing(fault, restart)
@@ -259,7 +259,7 @@ impl Store {
         self.writer.submit(WriteJob::Replicate(entries))
     }
 
-    /// Forgets what people of this machine appended before entry `first` of the team's log: a snapshot has it.
+    /// Forgets the entries that this machine appended before entry `first` of the team's log: a snapshot has them.
     pub(crate) fn forget_own_entries(&self, first: u64) -> Receipt {
         self.writer.submit(WriteJob::ForgetOwnEntries(first))
     }
@@ -329,14 +329,15 @@ impl Store {
         self.watcher.subscribe(wake)
     }
 
-    /// A notice for the person about the state in which the store was found: it was recovered, or something is missing.
+    /// Returns a notice for the person about the state in which the store was found: it was recovered, or something is
+    /// missing.
     pub fn notice(&self) -> Option<String> {
         let recovery = self.recovery.as_deref().map(ToString::to_string);
         let notices: Vec<String> = self.notice.iter().map(|notice| notice.to_string()).chain(recovery).collect();
         (!notices.is_empty()).then(|| notices.join("; "))
     }
 
-    /// What prevents writes to the store, if anything does.
+    /// Returns the fault that prevents writes to the store, if there is one.
     pub fn fault(&self) -> Option<StoreFault> {
         self.health.fault()
     }
@@ -351,7 +352,9 @@ impl Store {
     /// Checks every page and returns the first fault. Takes about one second per gigabyte.
     pub fn check(&self) -> Result<Option<String>> {
         let found = integrity::find_fault(&connection::open_for_reading(self.path())?, CheckDepth::Full)?;
-        found.iter().for_each(|reason| self.health.report(&StoreFault::Damaged(reason.clone())));
+        if let Some(reason) = &found {
+            self.health.report(&StoreFault::Damaged(reason.clone()));
+        }
         Ok(found)
     }
 

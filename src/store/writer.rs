@@ -57,24 +57,31 @@ const ANSWERS_PER_CHECK: usize = if cfg!(test) { 1 } else { 1_000 };
 /// How long a checkpoint waits for readers, so that the log can restart. Reads of this process finish within this time.
 const CHECKPOINT_TIMEOUT: Duration = Duration::from_millis(50);
 
-/// A handle to the writer's thread.
-pub(super) struct Writer {
+/// Takes the writes of one store.
+pub(super) enum Writer {
+    Running(RunningWriter),
+    Refusing(Refusal),
+}
+
+/// A handle to the writer's thread, or to a simulation that does the thread's work.
+pub(super) struct RunningWriter {
+    /// `None` only while the handle is dropped.
     queue: Option<Sender<QueuedWrite>>,
+    /// `None` in a simulation.
     thread: Option<JoinHandle<()>>,
-    commit_trigger: Option<CommitTrigger>,
-    refusal: Option<Refusal>,
+    commit_trigger: CommitTrigger,
 }
 
 /// Why nothing can be written.
-struct Refusal {
+pub(super) struct Refusal {
     fault: StoreFault,
     /// Starts the writer after all, if the fault may pass.
     restart: Option<WriterRestart>,
-    restarted: Mutex<Option<Box<Writer>>>,
+    restarted: Mutex<Option<RunningWriter>>,
 }
 
 /// Starts a writer; fails as long as the store can't be written.
-pub(super) type WriterRestart = Box<dyn Fn() -> Result<Writer> + Send + Sync>;
+pub(super) type WriterRestart = Box<dyn Fn() -> Result<RunningWriter> + Send + Sync>;
 
 impl Refusal {
     /// Submits a write to the writer, if that runs or can be started by now; else refuses the write.
@@ -83,7 +90,7 @@ impl Refusal {
         let mut fault = self.fault.clone();
         if let (None, Some(restart)) = (&*restarted, &self.restart) {
             match restart() {
-                Ok(writer) => *restarted = Some(Box::new(writer)),
+                Ok(writer) => *restarted = Some(writer),
                 Err(StoreError::DiskFull { .. }) => {}
                 Err(error) => fault = error.into(),
             }
@@ -140,7 +147,7 @@ impl WriteJob {
         match self {
             Self::Apply(envelope) => envelope.operation.is_durable(),
             Self::Track { .. } => true,
-            // The log has them.
+            // The team's log has the entries.
             Self::Replicate(_) | Self::ForgetOwnEntries(_) => false,
             Self::MarkOpen(_) | Self::Flush => false,
             #[cfg(test)]
@@ -153,6 +160,7 @@ impl WriteJob {
 #[must_use = "a write is kept only if its receipt says so"]
 pub struct Receipt {
     result: oneshot::Receiver<Result<OperationResult>>,
+    /// `None` if no writer of this process has the write: it was refused, or goes to a team's log first.
     commit_trigger: Option<CommitTrigger>,
 }
 
@@ -221,6 +229,21 @@ impl Future for Receipt {
 }
 
 impl Writer {
+    /// Returns a writer that refuses every write, for a store that can't be written, until `restart` can start one.
+    pub(super) fn refusing(fault: StoreFault, restart: Option<WriterRestart>) -> Self {
+        Self::Refusing(Refusal { fault, restart, restarted: Mutex::default() })
+    }
+
+    /// Submits a write. A loss of power may lose the newest writes that aren't durable, but never a part of a write.
+    pub(super) fn submit(&self, write: WriteJob) -> Receipt {
+        match self {
+            Self::Running(writer) => writer.submit(write),
+            Self::Refusing(refusal) => refusal.submit(write),
+        }
+    }
+}
+
+impl RunningWriter {
     /// Starts the thread.
     pub(super) fn spawn(connection: Connection, health: Arc<StoreHealth>, watcher: Arc<Watcher>) -> Result<Self> {
         let (queue, mut worker) = WriterThread::new(connection, health, watcher);
@@ -229,30 +252,16 @@ impl Writer {
             .name("store-writer".into())
             .spawn(move || worker.run())
             .map_err(StoreError::Thread)?;
-        let commit_trigger = Some(CommitTrigger { queued, writer: WriterWake::Thread(thread.thread().clone()) });
-        Ok(Self { queue: Some(queue), thread: Some(thread), commit_trigger, refusal: None })
+        let commit_trigger = CommitTrigger { queued, writer: WriterWake::Thread(thread.thread().clone()) };
+        Ok(Self { queue: Some(queue), thread: Some(thread), commit_trigger })
     }
 
-    /// Returns a writer that refuses every write, for a store that can't be written, until `restart` can start one.
-    pub(super) fn refusing(fault: StoreFault, restart: Option<WriterRestart>) -> Self {
-        let refusal = Some(Refusal { fault, restart, restarted: Mutex::default() });
-        Self { queue: None, thread: None, commit_trigger: None, refusal }
-    }
-
-    /// Submits a write to the thread. A loss of power may lose the newest writes that aren't durable, but never a part
-    /// of a write.
-    pub(super) fn submit(&self, write: WriteJob) -> Receipt {
-        if let Some(refusal) = &self.refusal {
-            return refusal.submit(write);
-        }
+    fn submit(&self, write: WriteJob) -> Receipt {
         let (reply, result) = oneshot::channel();
         let can_wait = write.can_wait();
         let job = QueuedWrite { write, outcome: None, reply };
         // Counted before sending: the thread decreases the count as soon as it receives the write.
-        let waiting = self
-            .commit_trigger
-            .as_ref()
-            .map_or(0, |commit_trigger| commit_trigger.queued.waiting.fetch_add(1, Ordering::AcqRel) + 1);
+        let waiting = self.commit_trigger.queued.waiting.fetch_add(1, Ordering::AcqRel) + 1;
         if let Some(queue) = &self.queue
             && queue.send(job).is_err()
         {
@@ -260,18 +269,18 @@ impl Writer {
             tracing::error!("the store's writer has ended");
         }
         // A simulation runs the writer in steps and must learn of every write.
-        let is_due = |trigger: &&CommitTrigger| {
-            !can_wait || waiting == COMMIT_THRESHOLD || matches!(trigger.writer, WriterWake::Steps(_))
-        };
-        self.commit_trigger.iter().filter(is_due).for_each(CommitTrigger::commit_now);
-        Receipt { result, commit_trigger: self.commit_trigger.clone() }
+        let is_simulated = matches!(self.commit_trigger.writer, WriterWake::Steps(_));
+        if !can_wait || waiting == COMMIT_THRESHOLD || is_simulated {
+            self.commit_trigger.commit_now();
+        }
+        Receipt { result, commit_trigger: Some(self.commit_trigger.clone()) }
     }
 }
 
-impl Drop for Writer {
+impl Drop for RunningWriter {
     fn drop(&mut self) {
         self.queue = None;
-        self.commit_trigger.iter().for_each(CommitTrigger::commit_now);
+        self.commit_trigger.commit_now();
         if self.thread.take().is_some_and(|thread| thread.join().is_err()) {
             tracing::error!("the store's writer panicked");
         }
@@ -398,11 +407,11 @@ impl WriterThread {
         self.receiver.recv().ok()
     }
 
-    /// After an error, also if another process writes, goes on after the next write.
+    /// Completes a part of the derived data. After an error, or if another process writes, goes on after the next write.
     fn derive_more(&mut self) {
         let without_waiting = self.connection.busy_timeout(Duration::ZERO).map_err(StoreError::from);
         let more = without_waiting
-            // What a crash of the machine takes is derived again.
+            // Data that a crash of the machine loses is derived again.
             .and_then(|()| self.set_synchronous("normal"))
             .and_then(|()| operations::complete_derived(&mut self.connection))
             .and_then(|more| Ok(more || operations::extend_search_index(&mut self.connection)?));
@@ -425,7 +434,7 @@ impl WriterThread {
         self.finish();
     }
 
-    /// Writes `first` and what waits, together.
+    /// Writes `first` and the waiting writes together.
     fn write_batch(&mut self, first: Option<QueuedWrite>) {
         let jobs: Vec<QueuedWrite> = first.into_iter().chain(self.receiver.try_iter().take(MAX_BATCH - 1)).collect();
         self.queued.waiting.fetch_sub(jobs.len(), Ordering::AcqRel);

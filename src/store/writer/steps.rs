@@ -7,7 +7,7 @@ use std::sync::Arc;
 use rusqlite::Connection;
 use tokio::sync::Notify;
 
-use super::{CommitTrigger, OnOperationKept, Writer, WriterThread, WriterWake};
+use super::{CommitTrigger, OnOperationKept, RunningWriter, WriterThread, WriterWake};
 use crate::store::{file::health::StoreHealth, watcher::Watcher};
 
 /// The writer of a store, run by a simulation. If it is dropped, what waits isn't written, as after a kill.
@@ -37,7 +37,7 @@ impl WriterSteps {
     }
 }
 
-impl Writer {
+impl RunningWriter {
     /// Creates a writer without a thread. Each operation that is kept is passed to `on_kept`. Nobody may block on a
     /// receipt.
     pub(in crate::store) fn in_steps(
@@ -49,8 +49,8 @@ impl Writer {
         let (queue, worker) = WriterThread::new(connection, health, watcher);
         let submitted: Arc<Notify> = Arc::default();
         let writer = WriterWake::Steps(Arc::clone(&submitted));
-        let commit_trigger = Some(CommitTrigger { queued: Arc::clone(&worker.queued), writer });
-        let handle = Self { queue: Some(queue), thread: None, commit_trigger, refusal: None };
+        let commit_trigger = CommitTrigger { queued: Arc::clone(&worker.queued), writer };
+        let handle = Self { queue: Some(queue), thread: None, commit_trigger };
         (handle, WriterSteps { worker: WriterThread { on_kept: Some(on_kept), ..worker }, submitted })
     }
 }
