@@ -49,6 +49,28 @@ pub(crate) trait CachedStatements {
     ) -> Result<Vec<T>> {
         Ok(self.connection().prepare_cached(sql)?.query_map(params, read)?.collect::<rusqlite::Result<_>>()?)
     }
+
+    /// Like [`Self::all`], without the rows that have a value that can't be read. `description` names such a row in the
+    /// log.
+    fn all_readable<T>(
+        &self,
+        sql: &str,
+        params: impl Params,
+        read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+        description: &str,
+    ) -> Result<Vec<T>> {
+        use rusqlite::Error::{FromSqlConversionFailure, InvalidColumnType};
+        let mut found = Vec::new();
+        for row in self.connection().prepare_cached(sql)?.query_map(params, read)? {
+            match row {
+                Err(error @ (FromSqlConversionFailure(..) | InvalidColumnType(..))) => {
+                    tracing::warn!("{description} is omitted: {error}");
+                }
+                row => found.push(row?),
+            }
+        }
+        Ok(found)
+    }
 }
 
 impl CachedStatements for Connection {

@@ -108,11 +108,10 @@ impl Reader {
              CROSS JOIN transactions ON id = transaction_row
              UNION ALL {SELECT} WHERE seq > ?1 ORDER BY seq LIMIT ?2"
         );
-        let values = params![seq, i64::try_from(limit).unwrap_or(i64::MAX)];
         self.snapshot(|| {
             let has_dropped_polls = seq < floor(self.db())?;
             let entries: Vec<(i64, Vec<Change>)> =
-                self.db().all(&sql, values, |row| Ok((columns::lenient(row, 0)?, read(row)?)))?;
+                self.db().all(&sql, params![seq, limit], |row| Ok((columns::lenient(row, 0)?, read(row)?)))?;
             Ok(Changes {
                 needs_resync: false,
                 last: entries.last().map_or(seq, |(seq, _)| *seq),
@@ -137,7 +136,6 @@ impl Reader {
                  AND NOT (event = '{STATUS}' AND what IN ('[null,\"ongoing\"]', '[null,\"not_found\"]'))
              ORDER BY seq DESC LIMIT ?2"
         );
-        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         let rows: Vec<Vec<RecentChange>> = self.db().all(&sql, params![SEARCHED, limit], |row| {
             let hash = TxHash::new(columns::lenient::<String>(row, 8)?);
             Ok(read(row)?.into_iter().map(move |change| RecentChange { hash: hash.clone(), change }).collect())

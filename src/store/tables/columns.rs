@@ -12,8 +12,6 @@ use rusqlite::{
 };
 use serde::{Serialize, de::DeserializeOwned};
 
-use crate::store::error::Result;
-
 pub(crate) fn moment(at: DateTime<Utc>) -> i64 {
     at.timestamp_millis()
 }
@@ -48,24 +46,6 @@ pub(crate) fn from_json<T: DeserializeOwned>(row: &Row<'_>, column: usize) -> ru
 /// Converts the error of a JSON column that can't be parsed into an error of the statement that read the column.
 pub(crate) fn unreadable(column: usize, error: serde_json::Error) -> rusqlite::Error {
     rusqlite::Error::FromSqlConversionFailure(column, rusqlite::types::Type::Text, Box::new(error))
-}
-
-/// Collects rows. Leaves out a row with a value that can't be read, and logs it; `description` names the row in the log.
-pub(crate) fn collect_readable<T>(
-    rows: impl Iterator<Item = rusqlite::Result<T>>,
-    description: &str,
-) -> Result<Vec<T>> {
-    use rusqlite::Error::{FromSqlConversionFailure, InvalidColumnType};
-    let mut found = Vec::new();
-    for row in rows {
-        match row {
-            Err(error @ (FromSqlConversionFailure(..) | InvalidColumnType(..))) => {
-                tracing::warn!("{description} is omitted: {error}");
-            }
-            row => found.push(row?),
-        }
-    }
-    Ok(found)
 }
 
 /// Returns the text of a value, with the replacement character where it isn't UTF-8; empty for a number.

@@ -68,11 +68,7 @@ pub(crate) fn pending(db: &Connection, profile: &str, at: DateTime<Utc>) -> Resu
     let sql = format!(
         "{SELECT} WHERE profile = ? AND sent_at IS NULL AND answered_at IS NULL AND wanted_until > ? ORDER BY id"
     );
-    let mut statement = db.prepare_cached(&sql)?;
-    columns::collect_readable(
-        statement.query_map(params![profile, columns::moment(at)], read)?,
-        "a damaged request for a route",
-    )
+    db.all_readable(&sql, params![profile, columns::moment(at)], read, "a damaged request for a route")
 }
 
 /// Returns the newest route for the same request that was found within [`FRESH`]. Returns `None` if its answer is later

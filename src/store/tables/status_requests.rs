@@ -39,9 +39,8 @@ pub(crate) fn pending(db: &Connection, profile: &str, at: DateTime<Utc>) -> Resu
         let asked_at = columns::moment_from(row.get(1)?);
         Ok(StatusRequestKey { profile: profile.to_owned(), params: columns::from_json(row, 0)?, asked_at })
     };
-    let mut statement = db.prepare_cached(sql)?;
     let after = columns::moment(at) - columns::span(MAX_KEPT);
-    columns::collect_readable(statement.query_map(params![profile, after], read)?, "a damaged request for a status")
+    db.all_readable(sql, params![profile, after], read, "a damaged request for a status")
 }
 
 /// Inserts a request.
@@ -61,11 +60,9 @@ pub(crate) fn delete_expired(db: &Connection, at: DateTime<Utc>) -> Result<()> {
 
 /// Deletes the requests about a transaction.
 pub(crate) fn delete_about(db: &Connection, transaction: &TransactionKey) -> Result<()> {
-    let mut statement = db.prepare_cached("SELECT id, params FROM status_requests WHERE profile = ?")?;
+    let sql = "SELECT id, params FROM status_requests WHERE profile = ?";
     let read = |row: &Row<'_>| Ok((row.get::<_, i64>(0)?, columns::from_json::<TransactionParams>(row, 1)?));
-    for (id, params) in
-        columns::collect_readable(statement.query_map([&transaction.profile], read)?, "a damaged request for a status")?
-    {
+    for (id, params) in db.all_readable(sql, [&transaction.profile], read, "a damaged request for a status")? {
         if params.from_chain == transaction.from_chain && params.transaction_id.key() == transaction.hash.key() {
             db.run("DELETE FROM status_requests WHERE id = ?", [id])?;
         }
