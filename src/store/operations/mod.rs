@@ -20,10 +20,14 @@ mod undo;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 pub use self::import_report::ImportReport;
-pub(crate) use self::undo::ImportToUndo;
 pub(crate) use self::{
-    delete::DroppedBodies, poll::AppliedObservation, quotes::QuoteSubmission, rebuild::DecodeRecord,
-    track::ImportPreview, undo::Reversal,
+    delete::{DroppedBodies, with_secure_delete},
+    light::leave_bodies_out,
+    poll::AppliedObservation,
+    quotes::QuoteSubmission,
+    rebuild::{DecodeRecord, rebuild_records},
+    track::{ImportPreview, track_batch},
+    undo::{ImportToUndo, Reversal},
 };
 use super::{
     body_storage::BodyStorage,
@@ -167,10 +171,6 @@ pub(crate) fn extend_search_index(db: &mut Connection) -> Result<bool> {
     transaction.commit()?;
     search_index::is_behind(db)
 }
-
-pub(crate) use self::{
-    delete::with_secure_delete, light::leave_bodies_out, rebuild::rebuild_records, track::track_batch,
-};
 
 /// Moves the notification cursors of a snapshot back to the end of its feed: the database may have lost entries that
 /// this machine had applied.

@@ -1,4 +1,4 @@
-//! Writes that concern a whole profile: its poller's reports, events of its integrator ID, pauses.
+//! Writes that concern a whole profile: its poller's reports, and events of its integrator ID.
 
 use chrono::{DateTime, Utc};
 use rusqlite::Connection;
