@@ -25,12 +25,12 @@ use crate::{
 /// Applies a chain's reading: writes the reading, the block's time as submission time, the feed and the alert.
 pub(super) fn observe(db: &Connection, key: &TransactionKey, reading: &OnChainState, at: DateTime<Utc>) -> Result<()> {
     let Some(header) = transactions::header_of(db, key)? else { return Ok(()) };
-    let before = header.on_chain.clone();
-    let reading = OnChainState { checked_at: at, ..reading.clone() }.with_second_of(before.as_ref());
+    let before = header.on_chain.as_ref();
     let was_requested = on_chain::is_requested(db, header.id)?;
     // A time that the chain gave before is replaced: the block may have been replaced, too.
     let was_given = header.params.submitted_at.is_some() && !header.is_submission_from_chain();
-    let reading = OnChainState { is_submission_given: was_given, ..reading };
+    let reading = OnChainState { checked_at: at, is_submission_given: was_given, ..reading.clone() };
+    let reading = reading.with_second_of(before);
     on_chain::write(db, header.id, &reading)?;
     let submitted_at = reading.submitted_at().or(header.params.submitted_at.filter(|_| was_given));
     if !was_given && submitted_at != header.params.submitted_at {
@@ -39,7 +39,7 @@ pub(super) fn observe(db: &Connection, key: &TransactionKey, reading: &OnChainSt
     }
     let entry = FeedEntry::of_row(header.id, at);
     // The feed reports the answer to the person who asked.
-    if was_requested || reading.has_changed_since(before.as_ref()) {
+    if was_requested || reading.has_changed_since(before) {
         let verdict = &reading.source.verdict;
         let chain = verdict.elsewhere().unwrap_or(&key.from_chain);
         let (state, block) = (verdict.name().to_owned(), verdict.mined().map(|mined| mined.block));
@@ -47,11 +47,8 @@ pub(super) fn observe(db: &Connection, key: &TransactionKey, reading: &OnChainSt
     }
     let Some(transaction) = transactions::whole_of(db, key)? else { return Ok(()) };
     let active = alerts::active_for(db, &key.profile, transaction.id)?;
-    alert_changes::carry_out(
-        db,
-        &evaluate_chain_answer(&transaction, &active, at),
-        &FeedEntry { profile: &key.profile, ..entry },
-    )
+    let steps = evaluate_chain_answer(&transaction, &active, at);
+    alert_changes::carry_out(db, &steps, &FeedEntry { profile: &key.profile, ..entry })
 }
 
 /// Asks the poller to ask the chains about these transactions now.
