@@ -29,11 +29,7 @@ struct ImmutableFile {
 }
 
 impl ImmutableFile {
-    fn new(path: &Path) -> Self {
-        Self { path: path.to_owned(), modified: modified(path) }
-    }
-
-    /// Whether the file changed since, or a write-ahead log exists.
+    /// Whether the file changed since it was opened, or a write-ahead log exists.
     fn is_outdated(&self) -> bool {
         paths::companion(&self.path, "-wal").exists() || modified(&self.path) != self.modified
     }
@@ -45,7 +41,7 @@ fn modified(path: &Path) -> Option<SystemTime> {
 
 impl Reader {
     pub(super) fn open(path: &Path) -> Result<Self> {
-        let file = ImmutableFile::new(path);
+        let file = ImmutableFile { path: path.to_owned(), modified: modified(path) };
         let (connection, is_immutable) = connection::open_maybe_immutable(path)?;
         Ok(Self { connection, immutable: is_immutable.then_some(file) })
     }

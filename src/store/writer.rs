@@ -333,13 +333,6 @@ impl QueuedWrite {
         matches!(self.outcome, Some(Err(_)))
     }
 
-    /// Calls `on_kept` if the write is an operation that was applied.
-    fn report_kept(&self, on_kept: &mut OnOperationKept) {
-        if let (WriteJob::Apply(envelope), Some(Ok(_))) = (&self.write, &self.outcome) {
-            on_kept(&envelope.operation, envelope.stamp.at);
-        }
-    }
-
     fn complete(self, commit: Result<(), StoreFault>) {
         let result = match (commit, self.outcome) {
             (Ok(()), Some(outcome)) => outcome,
@@ -477,8 +470,10 @@ impl WriterThread {
             self.watcher.on_commit(commit);
         }
         for job in jobs {
-            if let (Some(on_kept), Ok(())) = (&mut self.on_kept, &outcome) {
-                job.report_kept(on_kept);
+            if let (Some(on_kept), Ok(())) = (&mut self.on_kept, &outcome)
+                && let (WriteJob::Apply(envelope), Some(Ok(_))) = (&job.write, &job.outcome)
+            {
+                on_kept(&envelope.operation, envelope.stamp.at);
             }
             job.complete(outcome.clone());
         }

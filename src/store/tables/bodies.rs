@@ -94,15 +94,6 @@ impl PackedText {
         }
     }
 
-    /// Packs a text; `compressed` is its compressed form if that is smaller.
-    fn new(text: &str, compressed: Option<&[u8]>, dictionary: Option<i64>, base: Option<i64>) -> Self {
-        let (content, dictionary, base) = match compressed {
-            Some(bytes) => (PackedContent::Compressed(bytes), dictionary, base),
-            None => (PackedContent::Plain(text.as_bytes()), None, None),
-        };
-        Self { value: content.with_checksum([dictionary, base]), dictionary, base }
-    }
-
     fn length(&self) -> usize {
         match ValueRef::from(&self.value) {
             ValueRef::Blob(bytes) | ValueRef::Text(bytes) => bytes.len(),
@@ -185,8 +176,12 @@ pub(crate) fn pack_first(db: &Connection, transaction: &Transaction, text: &str)
 pub(crate) fn pack(text: &str, dictionary: Option<&Dictionary>, base: Option<(i64, &str)>) -> Result<PackedText> {
     let content = dictionary.map_or(&[][..], |dictionary| &*dictionary.content);
     let (base, prefix) = base.map_or((None, ""), |(base, prefix)| (Some(base), prefix));
-    let packed = compress(text, &[content, prefix.as_bytes()].concat())?;
-    Ok(PackedText::new(text, packed.as_deref(), dictionary.map(|dictionary| dictionary.id), base))
+    let compressed = compress(text, &[content, prefix.as_bytes()].concat())?;
+    let (content, dictionary, base) = match &compressed {
+        Some(bytes) => (PackedContent::Compressed(bytes), dictionary.map(|dictionary| dictionary.id), base),
+        None => (PackedContent::Plain(text.as_bytes()), None, None),
+    };
+    Ok(PackedText { value: content.with_checksum([dictionary, base]), dictionary, base })
 }
 
 /// Unpacks a text; `None` if there is no text. The closure `base` loads the base's text by its number.
@@ -303,9 +298,9 @@ fn common_text(text: &str, params: &TransactionParams) -> String {
     /// The shortest run of letters and digits that counts as a hash if it has a digit. Words and field names are
     /// shorter, or have no digit.
     const MIN_HASH_LENGTH: usize = 16;
-    let identifiers = [Some(params.transaction_id.as_str()), Some(&params.quote_id), params.request_id.as_deref()];
-    let identifiers =
-        identifiers.into_iter().chain([params.from_address.as_deref()]).flatten().filter(|word| !word.is_empty());
+    let TransactionParams { transaction_id, quote_id, request_id, from_address, .. } = params;
+    let identifiers = [Some(transaction_id.as_str()), Some(quote_id), request_id.as_deref(), from_address.as_deref()];
+    let identifiers = identifiers.into_iter().flatten().filter(|word| !word.is_empty());
     let text = identifiers.fold(text.to_owned(), |text, word| text.replace(word, ""));
     // A UUID counts as one identifier, with its hyphens.
     let is_separator = |letter: char| !letter.is_ascii_alphanumeric() && letter != '-';
