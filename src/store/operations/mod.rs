@@ -37,7 +37,7 @@ use super::{
     },
 };
 use crate::domain::{
-    operation::{Envelope, Operation, StatusRequestKey},
+    operation::{Envelope, Operation},
     team::LogPosition,
 };
 
@@ -130,8 +130,7 @@ pub(crate) fn apply(db: &Transaction<'_>, envelope: &Envelope, storage: BodyStor
         Operation::ClaimQuote { quote } => quotes::claim(db, quote, at).map(OperationResult::Claimed),
         Operation::AnswerQuote { quote, observation } => quotes::answer(db, quote, observation, at).map(done),
         Operation::RequestStatus { profile, params, wanted_until } => {
-            let key = StatusRequestKey { profile: profile.clone(), params: params.clone(), asked_at: at };
-            status_requests::insert(db, &key, *wanted_until).map(done)
+            status_requests::insert(db, profile, params, *wanted_until, at).map(done)
         }
         Operation::AnswerStatus { request, observation } => {
             status_requests::set_answer(db, request, observation, at).map(done)
@@ -147,8 +146,8 @@ pub(crate) fn apply(db: &Transaction<'_>, envelope: &Envelope, storage: BodyStor
     }
 }
 
-/// Adds to the tables a part of what this version derives and an earlier version did not. Returns whether more may
-/// be missing. Does nothing in a store of this version.
+/// Adds a part of the data that this version derives and an earlier version did not derive. Returns whether more may be
+/// missing. Does nothing in a store of this version.
 pub(crate) fn complete_derived(db: &mut Connection) -> Result<bool> {
     const RECORDS_PER_COMMIT: usize = 200;
     // Without the lock: a store of this version must not wait for another process's writer.

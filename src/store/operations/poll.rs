@@ -59,13 +59,8 @@ pub(super) fn observe(
     for sample in &samples {
         durations::add(db, &key.profile, sample, at)?;
     }
-    let entry = FeedEntry {
-        at,
-        profile: &key.profile,
-        transaction: Some(transaction.id),
-        observation: Some(entry_id),
-        author: None,
-    };
+    let entry = FeedEntry::of_row(transaction.id, at);
+    let entry = FeedEntry { profile: &key.profile, observation: Some(entry_id), ..entry };
     changes::append_all(db, &entry, &changes)?;
     let active = alerts::active_for(db, &key.profile, transaction.id)?;
     let steps = evaluate_answer(&transaction, &active, at);

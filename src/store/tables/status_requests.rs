@@ -44,12 +44,16 @@ pub(crate) fn pending(db: &Connection, profile: &str, at: DateTime<Utc>) -> Resu
 }
 
 /// Inserts a request.
-pub(crate) fn insert(db: &Connection, key: &StatusRequestKey, wanted_until: DateTime<Utc>) -> Result<()> {
-    let [asked_at, wanted_until] = [key.asked_at, wanted_until].map(columns::moment);
-    db.run(
-        "INSERT INTO status_requests (profile, params, asked_at, wanted_until) VALUES (?, ?, ?, ?)",
-        params![key.profile, columns::to_json(&key.params)?, asked_at, wanted_until],
-    )
+pub(crate) fn insert(
+    db: &Connection,
+    profile: &str,
+    transaction: &TransactionParams,
+    wanted_until: DateTime<Utc>,
+    asked_at: DateTime<Utc>,
+) -> Result<()> {
+    let sql = "INSERT INTO status_requests (profile, params, asked_at, wanted_until) VALUES (?, ?, ?, ?)";
+    let [asked_at, wanted_until] = [asked_at, wanted_until].map(columns::moment);
+    db.run(sql, params![profile, columns::to_json(transaction)?, asked_at, wanted_until])
 }
 
 /// Deletes the requests that nobody waits for at `at`: their process was killed, or couldn't reach the team's database.

@@ -459,12 +459,10 @@ pub(crate) fn write_params(
         changed.push(ColumnGroup::Status);
         let whole = whole(db, header)?;
         update(db, &whole, &summary(&whole), &changed)?;
-        return Ok(params);
+    } else {
+        changed.extend((due(&header) != due(before)).then_some(ColumnGroup::Due));
+        update(db, &header, &RecordSummary::default(), &changed)?;
     }
-    if due(&header) != due(before) {
-        changed.push(ColumnGroup::Due);
-    }
-    update(db, &header, &RecordSummary::default(), &changed)?;
     Ok(params)
 }
 
