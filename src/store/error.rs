@@ -141,7 +141,7 @@ pub enum StoreFault {
     /// The last write failed, so nothing of it was stored. The next write is tried all the same.
     #[error("the write to the store failed: {0}")]
     CommitFailed(String),
-    /// Another process holds the store's lock: this one, if that is known.
+    /// Another process holds the store's lock; the process, if it is known.
     #[error("{}", waiting_text(.0.as_ref()))]
     Waiting(Option<LockHolder>),
     /// The team's log can't be appended to, for this reason.
@@ -153,7 +153,7 @@ pub enum StoreFault {
 }
 
 impl StoreFault {
-    /// Whether the fault stays, whatever follows, until a restart. Nothing more is written then.
+    /// Whether the fault lasts until a restart. Nothing more is written until then.
     pub(super) fn needs_restart(&self) -> bool {
         match self {
             Self::Gone(_) | Self::Damaged(_) => true,

@@ -48,6 +48,7 @@ const PLAIN: u8 = 0;
 const COMPRESSED: u8 = 1;
 const CHECKSUM_BYTES: usize = 4;
 
+/// The content of a packed text, without its checksum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PackedContent<'a> {
     /// The text itself.

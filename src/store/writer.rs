@@ -400,7 +400,8 @@ impl WriterThread {
         self.receiver.recv().ok()
     }
 
-    /// Completes a part of the derived data. After an error, or if another process writes, goes on after the next write.
+    /// Completes a part of the derived data. After an error, or if another process writes, goes on after the next
+    /// write.
     fn derive_more(&mut self) {
         let without_waiting = self.connection.busy_timeout(Duration::ZERO).map_err(StoreError::from);
         let more = without_waiting

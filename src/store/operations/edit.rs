@@ -107,7 +107,7 @@ fn plan(db: &Connection, edit: &Edit, stamp: &Stamp) -> Result<Vec<EditStep>> {
 
 /// Returns the steps that add labels and remove others. A label that the author has added already gets no step.
 fn plan_labels(tx: &TransactionHeader, add: &[String], remove: &[String], author: Option<&str>) -> Vec<EditStep> {
-    // The same spelling, or else one that a filter doesn't tell apart.
+    // The same spelling, or else one that differs only in its case: a filter doesn't tell them apart.
     let present = |label: &String| {
         let lower = label.to_lowercase();
         let same = tx.labels.iter().enumerate().find(|(_, present)| *present == label);
@@ -133,8 +133,8 @@ fn plan_labels(tx: &TransactionHeader, add: &[String], remove: &[String], author
     added.chain(removed).collect()
 }
 
-/// Returns the steps that set this handling, or end the handling if it is `None`. Alerts that the same person handled
-/// so already get no step.
+/// Returns the steps that set this handling, or end the handling if it is `None`. An alert that the same person already
+/// handled in this way gets no step.
 fn plan_handling(db: &Connection, keys: &[AlertKey], handling: Option<&Handling>) -> Result<Vec<EditStep>> {
     let mut steps = Vec::new();
     let has_one_subject = keys.array_windows().all(|[one, other]| one.about == other.about);
@@ -151,7 +151,7 @@ fn plan_handling(db: &Connection, keys: &[AlertKey], handling: Option<&Handling>
                         Some(Handling { at, ..after.clone() })
                     }
                     _ if is_own => continue,
-                    // What another person did counts; the step records that this person did the same.
+                    // The other person's handling stays; the step records that this person did the same.
                     _ => Some(before.clone()),
                 }
             }

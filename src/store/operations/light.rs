@@ -11,10 +11,10 @@ use crate::{
     },
 };
 
-/// Removes the bodies of answers from a snapshot, but for their digests. Costs O(n) in the answers.
+/// Replaces the bodies of answers in a snapshot by their digests. Costs O(n) in the answers.
 pub(crate) fn leave_bodies_out(snapshot: &mut Connection) -> Result<()> {
     let rows = |sql| snapshot.all(sql, [], |row| row.get::<_, i64>(0));
-    // A record must not depend on a body that is left out, and a body is read before the one that it depends on.
+    // A record must not depend on a body that is left out, and a body is read before the earlier body that is its base.
     let records = rows("SELECT transaction_row FROM records WHERE record_base IS NOT NULL")?;
     let last = rows("SELECT transaction_row FROM records WHERE body IS NOT NULL")?;
     let answers = rows("SELECT id FROM observations WHERE body IS NOT NULL ORDER BY id DESC")?;

@@ -1,6 +1,6 @@
 //! Carries out the steps of an edit, reverses them, and applies them again.
 //!
-//! A step changes a value only if the present value is the expected one. A later change counts and is left as it is.
+//! A step changes a value only if the present value is the expected one. A later change of the value is kept.
 //! People undo only their own edits, and never a value that another person's edit set since.
 
 use std::{
@@ -58,7 +58,8 @@ pub(super) struct EditPass<'a> {
     pub(super) stamp: &'a Stamp,
     /// The values that other people changed since the edit. They are left as they are.
     pub(super) kept: &'a HashSet<EditTarget>,
-    /// What other people had set before and undid, of what the edit repeats.
+    /// The earlier steps of other people that the edit repeats and that were reversed since, by the value that they
+    /// set.
     pub(super) originals: &'a HashMap<EditTarget, EditStep>,
 }
 

@@ -75,6 +75,7 @@ pub(crate) struct FeedEntry<'a> {
     pub(crate) at: DateTime<Utc>,
     pub(crate) profile: &'a str,
     pub(crate) transaction: Option<RowId>,
+    /// The number of the answer that caused the entry, if an answer did.
     pub(crate) observation: Option<i64>,
     /// The person who made the change, if a person did and set a name.
     pub(crate) author: Option<&'a str>,

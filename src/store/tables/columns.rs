@@ -12,6 +12,7 @@ use rusqlite::{
 };
 use serde::{Serialize, de::DeserializeOwned};
 
+/// Returns a point in time as whole milliseconds, for a column.
 pub(crate) fn moment(at: DateTime<Utc>) -> i64 {
     at.timestamp_millis()
 }
@@ -25,6 +26,7 @@ pub(crate) fn optional_moment(row: &Row<'_>, column: impl RowIndex) -> rusqlite:
     Ok(lenient::<Option<i64>>(row, column)?.map(moment_from))
 }
 
+/// Returns a duration as whole milliseconds, for a column.
 pub(crate) fn span(span: Duration) -> i64 {
     i64::try_from(span.as_millis()).unwrap_or(i64::MAX)
 }

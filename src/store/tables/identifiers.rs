@@ -1,7 +1,8 @@
-//! The `identifiers` table: what the service calls a transaction besides its source hash, so that any hash or ID of a
-//! ticket finds it.
+//! The `identifiers` table: the hashes and IDs of a transaction besides its source hash, so that any hash or ID of a
+//! ticket finds the transaction.
 //!
-//! It is derived from the records. A value that a later record no longer has stays: a person may still send it.
+//! The table is derived from the records. An identifier that a later record no longer has stays: a person may still
+//! send it.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +17,7 @@ use crate::{
     store::{error::Result, statement::CachedStatements},
 };
 
-/// The SQL for the transactions that a record calls by the parameter `?1`, which must be in lower case.
+/// The SQL condition for the transactions with the identifier `?1`, which must be in lower case.
 pub(crate) const BY_IDENTIFIER: &str = "id IN (SELECT transaction_row FROM identifiers WHERE value = ?1)";
 
 /// The most identifiers of one transaction: a service that sends new hashes in each answer must not fill the disk.

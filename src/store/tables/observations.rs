@@ -188,8 +188,8 @@ pub(crate) fn insert_or_repeat<'a>(
 /// Separates the service's IDs of the answers in one entry: no clean text has a line feed.
 const ID_SEPARATOR: char = '\n';
 
-/// Returns the service's IDs of an entry's answers with that of one more: the newest, without the same one twice in a
-/// row.
+/// Adds the service's ID of one more answer to the IDs of an entry's answers. Returns the newest IDs, without the same
+/// ID twice in a row.
 fn with_next_id(known: Option<String>, next: Option<&str>) -> Option<String> {
     /// The most IDs of one entry: a transfer may be polled for days without a change.
     const MAX_IDS: usize = 32;
@@ -306,7 +306,8 @@ fn summary(outcome: &StatusOutcome) -> String {
     }
 }
 
-/// Returns the service's IDs of the answers about a transaction, oldest first: of a repeated answer the newest ones.
+/// Returns the service's IDs of the answers about a transaction, oldest first. Of a repeated answer it returns the
+/// newest IDs only.
 pub(crate) fn response_ids(db: &Connection, transaction: RowId) -> Result<Vec<String>> {
     let sql = "SELECT response_id FROM observations WHERE transaction_row = ? AND response_id IS NOT NULL ORDER BY id";
     let entries = db.all(sql, [transaction.0], |row| columns::lenient::<String>(row, 0))?;

@@ -22,7 +22,7 @@ pub(crate) fn write(db: &Connection, row: RowId, on_chain: &OnChainState) -> Res
     let reading = columns::to_json(on_chain)?;
     let set = [("verdict", "?2"), ("reading", "?3"), ("requested_at", "NULL")];
     let set = row_checksum::assignments(CHECKED, &set);
-    // A reading adds to the one before, so that damage stays known.
+    // A reading builds on the previous reading, so damage of the previous one stays known.
     let sql = format!(
         "INSERT INTO on_chain (transaction_row, verdict, reading, checksum) VALUES (?1, ?2, ?3, row_checksum(?1, ?2, ?3))
          ON CONFLICT (transaction_row) DO UPDATE SET {set}"

@@ -1,5 +1,5 @@
 //! The search index (`search`, `search_progress`, `search_outdated`): finds the transactions that contain three given
-//! characters in a row. So a part of a hash is found without reading every transaction.
+//! characters in a row, so that a part of a hash is found without reading every transaction.
 //!
 //! The index is derived, and filled while nothing else is written. It may name too many transactions, and must never
 //! name too few: a search compares the texts of the transactions that it names.

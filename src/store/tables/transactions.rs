@@ -262,7 +262,7 @@ impl TransactionRow {
 
 /// Updates these groups of columns in a transaction's row.
 fn update<R>(db: &Connection, tx: &Transaction<R>, record: &RecordSummary, groups: &[ColumnGroup]) -> Result<()> {
-    // One order whatever the order of the groups: the SQL is kept by the set of groups.
+    // The SQL is cached by the set of groups, so the order of the columns must not depend on the order of `groups`.
     let sorted = ColumnGroup::ALL.into_iter().filter(|group| groups.contains(group));
     let (columns, values): (Vec<_>, Vec<_>) = sorted.flat_map(|group| group.values(tx, record)).unzip();
     let values = values.into_iter().chain([Value::Integer(tx.id.0)]);
@@ -319,9 +319,9 @@ impl Reader {
         Ok(())
     }
 
-    /// Returns the row of the transaction that is tracked by this hash, or that its record calls by it, in `profile` or
-    /// else in any profile. The hash may have a prefix with the source chain (`42161:0x9f3c…`); then only `profile` is
-    /// searched.
+    /// Returns the row of the transaction that is tracked by this hash, or whose record has this hash or ID; in
+    /// `profile`, or else in any profile. The hash may have a prefix with the source chain (`42161:0x9f3c…`); then only
+    /// `profile` is searched, and only for the tracked hash.
     pub fn find_tracked(&self, profile: &str, hash: &TxHash) -> Result<Option<RowId>> {
         if let Some((from_chain, hash)) = TxHash::parse_on_chain(hash.as_str()) {
             return row_of(self.db(), &TransactionKey { profile: profile.to_owned(), from_chain, hash });

@@ -116,7 +116,7 @@ impl EditStep {
         }
     }
 
-    /// Whether both steps set one value, and the same one.
+    /// Whether both steps set a ticket, a label or a handling, and to the same value.
     fn has_same_result(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Ticket { after: own, .. }, Self::Ticket { after, .. }) => own == after,
@@ -297,8 +297,9 @@ pub(crate) fn changed_by_others(db: &Connection, edit: i64, author: Option<&str>
     Ok(changed)
 }
 
-/// Returns the steps of other people, before an edit, that set what the edit repeats, and that were reversed after it.
-/// What another person still holds isn't among them. Costs O(n) in the edits since these steps.
+/// Returns the earlier steps of other people that an edit repeats and that were reversed after the edit, by the value
+/// that they set. Leaves out a value that a step of another person still holds. Costs O(n) in the edits since these
+/// steps.
 pub(crate) fn reversed_originals(
     db: &Connection,
     edit: &RecordedEdit,
