@@ -99,8 +99,10 @@ pub(super) fn track(
 pub(crate) fn track_batch(db: &Connection, profile: &str, batch: &dyn Batch, stamp: &Stamp) -> Result<ImportReport> {
     connection::with_large_cache(db, || {
         let indexes = indexes::drop_before_import(db, batch.rows(), || estimate_novelty(db, profile, batch))?;
-        let begin = if indexes.is_all_new { ImportRun::of_new } else { ImportRun::new };
-        let mut import = begin(db, profile, stamp)?;
+        let mut import = ImportRun::new(db, profile, stamp)?;
+        if indexes.is_all_new {
+            import.bulk = Some((db.prepare(&insert_sql(ROWS_PER_INSERT))?, Vec::with_capacity(ROWS_PER_INSERT)));
+        }
         batch.transactions()?.try_for_each(|new| import.import(new?))?;
         let (report, last) = import.finish()?;
         indexes.restore(db)?;
@@ -146,7 +148,6 @@ struct ImportRun<'a> {
 }
 
 impl<'a> ImportRun<'a> {
-    /// Begins an import of any batch.
     fn new(db: &'a Connection, profile: &'a str, stamp: &'a Stamp) -> Result<Self> {
         let entry = FeedEntry::of_profile(profile, stamp.at).with_author(stamp.author.as_deref());
         let has_quotes = quotes::has_quotes(db, profile)?;
@@ -155,12 +156,6 @@ impl<'a> ImportRun<'a> {
         let (last_added, was_previous_known) = (None, false);
         let (bulk, labels, steps) = (None, Vec::new(), Vec::new());
         Ok(Self { db, insert, entry, stamp, has_quotes, bulk, report, last_added, labels, was_previous_known, steps })
-    }
-
-    /// Begins an import of a batch whose transactions are all different and not stored yet.
-    fn of_new(db: &'a Connection, profile: &'a str, stamp: &'a Stamp) -> Result<Self> {
-        let bulk = Some((db.prepare(&insert_sql(ROWS_PER_INSERT))?, Vec::with_capacity(ROWS_PER_INSERT)));
-        Ok(Self { bulk, ..Self::new(db, profile, stamp)? })
     }
 
     /// Imports a transaction of the batch, at once or with the next bulk insert.
