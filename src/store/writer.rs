@@ -299,24 +299,23 @@ impl QueuedWrite {
     /// Applies the write. If the write fails, the transaction must not be committed. A returned error isn't the write's
     /// own fault: it fails the whole transaction.
     fn run(&mut self, db: &Transaction<'_>) -> Result<CommitContent> {
+        let done = |()| OperationResult::Done;
         let outcome = match &self.write {
             WriteJob::Apply(envelope) => operations::apply(db, envelope, BodyStorage::Store),
             WriteJob::Track { profile, batch, stamp } => {
                 operations::track_batch(db, profile, batch.as_ref(), stamp).map(OperationResult::Tracked)
             }
-            WriteJob::MarkOpen(mark) => open_transactions::write(db, mark).map(|()| OperationResult::Done),
+            WriteJob::MarkOpen(mark) => open_transactions::write(db, mark).map(done),
             WriteJob::Replicate(entries) => {
                 replica::apply(db, entries).map(|applied| OperationResult::Replicated(Box::new(applied)))
             }
-            WriteJob::ForgetOwnEntries(first) => {
-                replica::own_entries::forget_before(db, *first).map(|()| OperationResult::Done)
-            }
+            WriteJob::ForgetOwnEntries(first) => replica::own_entries::forget_before(db, *first).map(done),
             WriteJob::Flush => {
                 self.outcome = Some(Ok(OperationResult::Done));
                 return Ok(CommitContent::Nothing);
             }
             #[cfg(test)]
-            WriteJob::Run(work) => work(db).map(|()| OperationResult::Done),
+            WriteJob::Run(work) => work(db).map(done),
         };
         let content = match &outcome {
             // SQLite may have rolled back the other writes too. Repeating them would fail in the same way.

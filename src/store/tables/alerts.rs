@@ -218,17 +218,14 @@ pub(crate) fn reactivate(db: &Connection, row: RowId) -> Result<Vec<(Rule, bool)
 
 /// Writes the handling of an alert; with `None` the alert fires.
 pub(crate) fn set_handling(db: &Connection, id: i64, handling: Option<&Handling>) -> Result<()> {
+    let sql = "UPDATE alerts SET acknowledged_at = ?2, acknowledged_note = ?3, snoozed_at = ?4, snoozed_until = ?5,
+               handled_by = ?6 WHERE id = ?1";
     let at = handling.map(|handling| columns::moment(handling.at));
     let snooze = handling.and_then(Handling::snooze);
-    db.run("UPDATE alerts SET acknowledged_at = ?2, acknowledged_note = ?3, snoozed_at = ?4, snoozed_until = ?5, handled_by = ?6
-         WHERE id = ?1", params![
-        id,
-        at.filter(|_| snooze.is_none()),
-        handling.and_then(Handling::note),
-        at.filter(|_| snooze.is_some()),
-        snooze.and_then(SnoozeEnd::moment).map(columns::moment),
-        handling.and_then(Handling::author),
-    ])
+    let (acknowledged_at, snoozed_at) = if snooze.is_none() { (at, None) } else { (None, at) };
+    let until = snooze.and_then(SnoozeEnd::moment).map(columns::moment);
+    let (note, author) = (handling.and_then(Handling::note), handling.and_then(Handling::author));
+    db.run(sql, params![id, acknowledged_at, note, snoozed_at, until, author])
 }
 
 /// Writes the severity rank of a transaction, the first key of the default order (`queries/order.rs`). The ranks

@@ -67,28 +67,18 @@ pub(crate) fn count(db: &Connection, profile: &str, before: Option<&PollerReport
     let oldest = transactions::oldest_answer(db, profile)?.map(|oldest| columns::span(span::between(oldest, now.at)));
     let at = columns::moment(now.at);
     let minute = at - at.rem_euclid(MINUTE_MILLIS);
-    db.run(
-        "INSERT INTO minutes (profile, at, requests, throttled, failed, polled_for, limited_to, oldest)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
-         ON CONFLICT DO UPDATE SET requests = requests + ?3, throttled = throttled + ?4, failed = failed + ?5,
-         polled_for = polled_for + ?6, limited_to = ?7, oldest = max(ifnull(oldest, ?8), ifnull(?8, oldest))",
-        params![
-            profile,
-            minute,
-            now.requests.saturating_sub(before.requests),
-            now.throttled.saturating_sub(before.throttled),
-            now.failed.saturating_sub(before.failed),
-            columns::span(polled_for),
-            now.rps,
-            oldest
-        ],
-    )?;
+    let sql = "INSERT INTO minutes (profile, at, requests, throttled, failed, polled_for, limited_to, oldest)
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+               ON CONFLICT DO UPDATE SET requests = requests + ?3, throttled = throttled + ?4, failed = failed + ?5,
+               polled_for = polled_for + ?6, limited_to = ?7, oldest = max(ifnull(oldest, ?8), ifnull(?8, oldest))";
+    let requests = now.requests.saturating_sub(before.requests);
+    let throttled = now.throttled.saturating_sub(before.throttled);
+    let failed = now.failed.saturating_sub(before.failed);
+    let polled_for = columns::span(polled_for);
+    db.run(sql, params![profile, minute, requests, throttled, failed, polled_for, now.rps, oldest])?;
     let kept_from = columns::moment(now.at - RETENTION);
     // Minutes in the future were counted when the clock was ahead.
-    db.run(
-        "DELETE FROM minutes WHERE profile = ? AND (at < ? OR at > ?)",
-        params![profile, kept_from, columns::moment(now.at)],
-    )
+    db.run("DELETE FROM minutes WHERE profile = ? AND (at < ? OR at > ?)", params![profile, kept_from, at])
 }
 
 impl Reader {

@@ -166,22 +166,12 @@ pub(crate) fn insert_or_repeat<'a>(
         (Some(body), BodyStorage::Store) => (pack_body(db, transaction, body, is_record)?, LastBody::InHistory(body)),
         (Some(body), BodyStorage::Log(entry)) => (PackedText::in_log(entry, body), LastBody::InLog(PackedText::NONE)),
     };
-    db.run(
-        "INSERT INTO observations (transaction_row, first_at, last_at, summary, http_status, latency,
-         body, body_dictionary, body_base, response_id, checksum)
-         VALUES (?1, ?2, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, row_checksum(?1, ?2, ?2, 1, ?3, ?4, ?5, ?9))",
-        params![
-            transaction.id.0,
-            moment,
-            summary,
-            observation.http_status,
-            latency,
-            packed,
-            packed.dictionary,
-            packed.base,
-            observation.response_id
-        ],
-    )?;
+    let sql = "INSERT INTO observations (transaction_row, first_at, last_at, summary, http_status, latency,
+               body, body_dictionary, body_base, response_id, checksum)
+               VALUES (?1, ?2, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, row_checksum(?1, ?2, ?2, 1, ?3, ?4, ?5, ?9))";
+    let (row, Observation { http_status, response_id, .. }) = (transaction.id.0, observation);
+    let PackedText { dictionary, base, .. } = packed;
+    db.run(sql, params![row, moment, summary, http_status, latency, packed, dictionary, base, response_id])?;
     Ok((db.last_insert_rowid(), last))
 }
 
@@ -225,7 +215,10 @@ pub(crate) fn pack_body(db: &Connection, transaction: &Transaction, text: &str, 
     if !is_record {
         return bodies::pack(text, None, None);
     }
-    match first_packed_body(db, transaction.id)? {
+    // The first body that was packed with a dictionary is the base of the transaction's other bodies.
+    let first = first(db, transaction.id, "body_dictionary IS NOT NULL ORDER BY id")?;
+    let first_text = first.map_or(Ok(None), |id| readable_body(db, id))?;
+    match first.zip(first_text) {
         Some((id, first_text)) => bodies::pack(text, None, Some((id, &first_text))),
         None => bodies::pack_first(db, transaction, text),
     }
@@ -235,13 +228,6 @@ pub(crate) fn pack_body(db: &Connection, transaction: &Transaction, text: &str, 
 fn first(db: &Connection, transaction: RowId, condition: &str) -> Result<Option<i64>> {
     let sql = format!("SELECT id FROM observations WHERE transaction_row = ? AND {condition} LIMIT 1");
     db.first(&sql, [transaction.0], |row| row.get(0))
-}
-
-/// Returns the first body of a transaction that was packed with a dictionary, and its entry's number. Other bodies use
-/// it as their base.
-fn first_packed_body(db: &Connection, transaction: RowId) -> Result<Option<(i64, String)>> {
-    let Some(id) = first(db, transaction, "body_dictionary IS NOT NULL ORDER BY id")? else { return Ok(None) };
-    Ok(readable_body(db, id)?.map(|body| (id, body)))
 }
 
 fn packed_body(db: &Connection, id: i64) -> Result<Option<PackedText>> {

@@ -114,16 +114,12 @@ pub(crate) fn extend_wait(
 
 /// Inserts a request; returns its number.
 pub(crate) fn insert(db: &Connection, quote: &QuoteKey, wanted_until: DateTime<Utc>) -> Result<i64> {
-    let values = params![
-        quote.profile,
-        columns::to_json(&quote.request)?,
-        columns::moment(quote.asked_at),
-        columns::moment(wanted_until)
-    ];
     // The columns after these are NULL, which adds nothing to a checksum.
     let sql = "INSERT INTO quotes (profile, request, asked_at, wanted_until, checksum)
                VALUES (?1, ?2, ?3, ?4, row_checksum(?1, ?2, ?3, ?4))";
-    Ok(db.prepare_cached(sql)?.insert(values)?)
+    let request = columns::to_json(&quote.request)?;
+    let [asked_at, wanted_until] = [quote.asked_at, wanted_until].map(columns::moment);
+    Ok(db.prepare_cached(sql)?.insert(params![quote.profile, request, asked_at, wanted_until])?)
 }
 
 /// The SQL condition for the newest request with a key; the parts of the key are the first three parameters.
@@ -159,11 +155,11 @@ pub(crate) fn set_answer(
     observation: &QuoteObservation,
     at: DateTime<Utc>,
 ) -> Result<Option<i64>> {
-    let (quote_id, estimate) = match &observation.answer {
+    let QuoteObservation { answer, http_status, body } = observation;
+    let (quote_id, estimate) = match answer {
         QuoteAnswer::Route(quote) => (quote.quote_id.as_deref(), quote.estimate.map(columns::span)),
         _ => (None, None),
     };
-    let json = columns::to_json(&observation.answer)?;
     let set = row_checksum::assignments(
         CHECKED,
         &[
@@ -176,17 +172,9 @@ pub(crate) fn set_answer(
         ],
     );
     let sql = format!("UPDATE quotes SET {set} WHERE {OF_KEY} AND answered_at IS NULL RETURNING id");
-    let values = params![
-        quote.profile,
-        columns::to_json(&quote.request)?,
-        columns::moment(quote.asked_at),
-        columns::moment(at),
-        json,
-        observation.http_status,
-        observation.body,
-        quote_id,
-        estimate
-    ];
+    let (request, answer) = (columns::to_json(&quote.request)?, columns::to_json(answer)?);
+    let [asked_at, at] = [quote.asked_at, at].map(columns::moment);
+    let values = params![quote.profile, request, asked_at, at, answer, http_status, body, quote_id, estimate];
     db.first(&sql, values, |row| row.get(0))
 }
 
