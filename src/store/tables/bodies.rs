@@ -285,10 +285,8 @@ fn make_dictionary(db: &Connection, transaction: &Transaction, body: &str) -> Re
     let content = common_text(&format!("{record}{body}"), params);
     let Some(packed) = compress(&content, b"")? else { return Ok(None) };
     let packed = PackedContent::Compressed(&packed).with_checksum([None; 2]);
-    db.run(
-        "INSERT INTO dictionaries (from_chain, to_chain, content) VALUES (?, ?, ?)",
-        params![params.from_chain.as_str(), params.to_chain.as_str(), packed],
-    )?;
+    let sql = "INSERT INTO dictionaries (from_chain, to_chain, content) VALUES (?, ?, ?)";
+    db.run(sql, params![params.from_chain.as_str(), params.to_chain.as_str(), packed])?;
     Ok(Some(Dictionary { id: db.last_insert_rowid(), content: content.into_bytes().into() }))
 }
 

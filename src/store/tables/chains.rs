@@ -30,13 +30,11 @@ pub(crate) fn save(db: &Connection, profile: &str, config: &ChainConfig, at: Dat
     if db.has_row(&IS_KNOWN, params![profile, id, config.name, written])? {
         return Ok(());
     }
-    db.run(
-        "INSERT INTO chains (profile, id, name, config, learned_at, checksum)
-         VALUES (?1, ?2, ?3, ?4, ?5, row_checksum(?1, ?2, ?3, ?4, ?5))
-         ON CONFLICT (profile, id) DO UPDATE SET (name, config, learned_at, checksum) =
-             (excluded.name, excluded.config, excluded.learned_at, excluded.checksum)",
-        params![profile, id, config.name, written, columns::moment(at)],
-    )
+    let sql = "INSERT INTO chains (profile, id, name, config, learned_at, checksum)
+               VALUES (?1, ?2, ?3, ?4, ?5, row_checksum(?1, ?2, ?3, ?4, ?5))
+               ON CONFLICT (profile, id) DO UPDATE SET (name, config, learned_at, checksum) =
+                   (excluded.name, excluded.config, excluded.learned_at, excluded.checksum)";
+    db.run(sql, params![profile, id, config.name, written, columns::moment(at)])
 }
 
 /// The number of chains whose JSON is remembered: more than one profile's answers describe at a time.

@@ -81,11 +81,9 @@ fn key_without_destination(from: &str) -> RouteKey {
 
 /// Returns the evidence with this key, or none yet.
 fn read_evidence<T: DeserializeOwned + Default>(db: &Connection, profile: &str, key: &RouteKey) -> Result<T> {
-    let json: Option<String> = db.first(
-        "SELECT evidence FROM forecasts WHERE profile = ? AND from_chain = ? AND to_chain = ? AND gmp = ?",
-        params![profile, key.from.as_str(), key.to.as_str(), key.is_gmp],
-        |row| columns::lenient(row, 0),
-    )?;
+    let sql = "SELECT evidence FROM forecasts WHERE profile = ? AND from_chain = ? AND to_chain = ? AND gmp = ?";
+    let values = params![profile, key.from.as_str(), key.to.as_str(), key.is_gmp];
+    let json: Option<String> = db.first(sql, values, |row| columns::lenient(row, 0))?;
     Ok(parse_evidence(json.as_deref()))
 }
 

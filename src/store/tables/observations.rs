@@ -93,15 +93,14 @@ impl Reader {
         settled_before: DateTime<Utc>,
         limit: usize,
     ) -> Result<(OldBodyCursor, Vec<RowId>)> {
-        let found: Vec<OldBodyCursor> = self.db().all(
-            "SELECT settled_at, id FROM transactions
-             WHERE settled_at IS NOT NULL AND settled_at >= ?1 AND settled_at < ?3 AND (settled_at > ?1 OR id < ?2)
-             AND (EXISTS (SELECT 1 FROM observations WHERE transaction_row = transactions.id AND body IS NOT NULL)
-                  OR EXISTS (SELECT 1 FROM records WHERE transaction_row = transactions.id AND body IS NOT NULL))
-             ORDER BY settled_at, id DESC LIMIT ?4",
-            params![from.settled_at, from.row, columns::moment(settled_before), limit],
-            |row| Ok(OldBodyCursor { settled_at: row.get(0)?, row: row.get(1)? }),
-        )?;
+        let sql = "SELECT settled_at, id FROM transactions
+            WHERE settled_at IS NOT NULL AND settled_at >= ?1 AND settled_at < ?3 AND (settled_at > ?1 OR id < ?2)
+            AND (EXISTS (SELECT 1 FROM observations WHERE transaction_row = transactions.id AND body IS NOT NULL)
+                 OR EXISTS (SELECT 1 FROM records WHERE transaction_row = transactions.id AND body IS NOT NULL))
+            ORDER BY settled_at, id DESC LIMIT ?4";
+        let values = params![from.settled_at, from.row, columns::moment(settled_before), limit];
+        let read = |row: &Row<'_>| Ok(OldBodyCursor { settled_at: row.get(0)?, row: row.get(1)? });
+        let found = self.db().all(sql, values, read)?;
         let reached = found.last().copied().unwrap_or(from);
         Ok((reached, found.into_iter().map(|found| RowId(found.row)).collect()))
     }
@@ -129,18 +128,15 @@ pub(crate) fn insert_or_repeat<'a>(
 ) -> Result<(i64, LastBody<'a>)> {
     let summary = summary(&observation.outcome);
     let has_changed = transaction.state.last_changed_at == Some(at);
-    let last = db.first(
-        "SELECT id, summary, http_status, response_id FROM observations WHERE transaction_row = ?
-             ORDER BY id DESC LIMIT 1",
-        [transaction.id.0],
-        |row| {
-            // A summary that can't be read is another one.
-            let is_same_summary = row.get_ref(1)?.as_str().is_ok_and(|last| last == summary);
-            let same =
-                is_same_summary && columns::lenient::<Option<i64>>(row, 2)? == observation.http_status.map(i64::from);
-            Ok((row.get::<_, i64>(0)?, same, columns::lenient::<Option<String>>(row, 3)?))
-        },
-    )?;
+    let sql = "SELECT id, summary, http_status, response_id FROM observations WHERE transaction_row = ?
+               ORDER BY id DESC LIMIT 1";
+    let last = db.first(sql, [transaction.id.0], |row| {
+        // A summary that can't be read counts as another summary.
+        let is_same_summary = row.get_ref(1)?.as_str().is_ok_and(|last| last == summary);
+        let http_status: Option<i64> = columns::lenient(row, 2)?;
+        let is_same = is_same_summary && http_status == observation.http_status.map(i64::from);
+        Ok((row.get::<_, i64>(0)?, is_same, columns::lenient::<Option<String>>(row, 3)?))
+    })?;
     let (moment, latency) = (columns::moment(at), columns::span(observation.latency));
     let is_record = matches!(observation.outcome, StatusOutcome::Record(_));
     if let Some((id, true, response_ids)) = last

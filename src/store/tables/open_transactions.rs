@@ -37,9 +37,6 @@ pub(crate) fn write(db: &Connection, mark: &OpenMark) -> Result<()> {
 
 /// Returns the transactions that are open at `at`.
 pub(crate) fn open_at(db: &Connection, at: DateTime<Utc>) -> Result<Vec<RowId>> {
-    db.all(
-        "SELECT DISTINCT transaction_row FROM attention WHERE until > ? ORDER BY transaction_row",
-        [columns::moment(at)],
-        |row| row.get(0).map(RowId),
-    )
+    let sql = "SELECT DISTINCT transaction_row FROM attention WHERE until > ? ORDER BY transaction_row";
+    db.all(sql, [columns::moment(at)], |row| row.get(0).map(RowId))
 }

@@ -74,12 +74,9 @@ pub(crate) fn set_pause(db: &Connection, profile: &str, until: Option<DateTime<U
 }
 
 pub(crate) fn write(db: &Connection, profile: &str, report: &PollerReport) -> Result<()> {
-    let state = columns::to_json(report)?;
-    db.run(
-        "INSERT INTO pollers (profile, at, state) VALUES (?1, ?2, ?3)
-         ON CONFLICT (profile) DO UPDATE SET at = ?2, state = ?3",
-        params![profile, columns::moment(report.at), state],
-    )
+    let sql = "INSERT INTO pollers (profile, at, state) VALUES (?1, ?2, ?3)
+               ON CONFLICT (profile) DO UPDATE SET at = ?2, state = ?3";
+    db.run(sql, params![profile, columns::moment(report.at), columns::to_json(report)?])
 }
 
 pub(crate) fn read(db: &Connection, profile: &str) -> Result<Option<PollerReport>> {

@@ -185,11 +185,9 @@ pub(crate) fn wallet_limit(
     wallet: &str,
     at: DateTime<Utc>,
 ) -> Result<Option<(DateTime<Utc>, String)>> {
-    let limit = db.first(
-        "SELECT until, message FROM wallet_limits WHERE profile = ? AND wallet = ?",
-        [profile, wallet],
-        |row| Ok((columns::moment_from(row.get(0)?), row.get(1)?)),
-    )?;
+    let sql = "SELECT until, message FROM wallet_limits WHERE profile = ? AND wallet = ?";
+    let read = |row: &Row<'_>| Ok((columns::moment_from(row.get(0)?), row.get(1)?));
+    let limit = db.first(sql, [profile, wallet], read)?;
     // After the clock was set back, a limit seems to last longer than any does.
     Ok(limit.filter(|(until, _)| *until > at && span::between(at, *until) <= MAX_WALLET_LIMIT))
 }
@@ -204,10 +202,8 @@ pub(crate) fn set_wallet_limit(
     at: DateTime<Utc>,
 ) -> Result<()> {
     let until = columns::moment(at).saturating_add(columns::span(retry_after));
-    db.run(
-        "INSERT OR REPLACE INTO wallet_limits (profile, wallet, until, message) VALUES (?, ?, ?, ?)",
-        params![profile, wallet, until, message],
-    )
+    let sql = "INSERT OR REPLACE INTO wallet_limits (profile, wallet, until, message) VALUES (?, ?, ?, ?)";
+    db.run(sql, params![profile, wallet, until, message])
 }
 
 /// Whether any quote of a profile has a quote ID.
