@@ -181,8 +181,7 @@ pub(crate) fn situation(tx: &Transaction, now: DateTime<Utc>) -> Situation {
 
 /// Returns the situation that the source chain's reading gives, where the service doesn't know the transaction.
 fn chain_situation(tx: &Transaction, rules: &[Rule]) -> Option<Situation> {
-    let is_unknown = matches!(tx.state.status, None | Some(RouterStatus::NotFound)) && !is_not_filled(tx);
-    let known = tx.on_chain.as_ref().filter(|_| is_unknown)?;
+    let known = tx.on_chain.as_ref().filter(|_| tx.state.is_unseen() && !is_not_filled(tx))?;
     let is_long = rules.contains(&Rule::NotFoundLong) || rules.contains(&Rule::Overdue);
     match &known.source.verdict {
         ChainVerdict::Reverted(_) => Some(Situation::RevertedOnSource),

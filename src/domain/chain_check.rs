@@ -61,9 +61,8 @@ pub(crate) fn next_source_check<R>(tx: &Transaction<R>) -> Option<DateTime<Utc>>
         return None;
     }
     let deadline = tx.deadline();
-    let is_known = !matches!(tx.state.status, None | Some(RouterStatus::NotFound));
     let usual = evidence::indexing_forecast(&tx.indexing).quantile(Quantile::P95).min(MAX_ESTIMATE);
-    let missed = (!is_known).then(|| deadline.submitted + usual);
+    let missed = tx.state.is_unseen().then(|| deadline.submitted + usual);
     let overdue = tx.is_waiting().then_some(deadline.at);
     let submission = tx.params.submitted_at.is_none().then_some(tx.first_seen_at);
     let because = [submission, missed, overdue].into_iter().flatten().min()?;
@@ -180,7 +179,7 @@ pub(crate) fn sentence<R: RecordView>(
     let known = tx.on_chain.as_ref()?;
     let source = tx.from_name();
     // Before the deadline an ongoing transfer isn't late.
-    let is_late = matches!(tx.state.status, None | Some(RouterStatus::NotFound)) || tx.is_overdue();
+    let is_late = tx.state.is_unseen() || tx.is_overdue();
     let first = match &known.source.verdict {
         ChainVerdict::Succeeded(mined) => {
             let delay = if is_late { ": the delay is the service's" } else { "" };

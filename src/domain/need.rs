@@ -7,7 +7,7 @@ use std::time::Duration;
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::{Deserialize, Serialize};
 
-use super::{span, status::RouterStatus, transaction::Transaction};
+use super::{span, transaction::Transaction};
 
 /// The target age of an answer about a transaction, if nothing makes the transaction more urgent.
 pub(crate) const TARGET: Duration = Duration::from_secs(90);
@@ -20,8 +20,7 @@ pub(crate) const SHORT: f64 = 0.9;
 
 /// Returns the moment until which a transaction is young; `None` if the service knows the transaction.
 pub(crate) fn young_until<R>(tx: &Transaction<R>) -> Option<DateTime<Utc>> {
-    let is_unseen = tx.state.status.as_ref().is_none_or(|status| *status == RouterStatus::NotFound);
-    is_unseen.then(|| tx.deadline().submitted.checked_add_signed(YOUNG)).flatten()
+    tx.state.is_unseen().then(|| tx.deadline().submitted.checked_add_signed(YOUNG)).flatten()
 }
 
 /// Returns the polls per second that keep `all` transactions at their target age; `young` of them are young.

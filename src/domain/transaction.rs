@@ -159,6 +159,11 @@ pub struct TransactionState {
 }
 
 impl TransactionState {
+    /// Whether the service doesn't know the transaction: its last status was "not found", or it sent none yet.
+    pub(crate) fn is_unseen(&self) -> bool {
+        matches!(self.status, None | Some(RouterStatus::NotFound))
+    }
+
     /// Returns the interval after the submission in which a change happened that the answer at `at` is the first to show.
     pub(crate) fn interval_of_change(&self, submitted: DateTime<Utc>, at: DateTime<Utc>) -> SettledWithin {
         let by = span::between(submitted, at);
@@ -286,8 +291,7 @@ impl<R> Transaction<R> {
 
     /// Returns the source chain's verdict if the service doesn't know the transaction, and never will by this verdict.
     pub(crate) fn failure_on_source(&self) -> Option<&ChainVerdict> {
-        let is_unknown = matches!(self.state.status, None | Some(RouterStatus::NotFound));
-        self.on_chain.as_ref().filter(|_| is_unknown)?.failure()
+        self.on_chain.as_ref().filter(|_| self.state.is_unseen())?.failure()
     }
 
     /// Whether the transaction is overdue: an answer that came after the deadline said ongoing or not found.

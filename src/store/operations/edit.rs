@@ -13,7 +13,6 @@ use crate::{
         alert::{Handling, HandlingKind},
         ids::TransactionKey,
         operation::{AlertKey, Edit, Stamp},
-        status::RouterStatus,
         transaction::{Tracking, TransactionHeader},
     },
     store::{
@@ -93,8 +92,7 @@ fn plan(db: &Connection, edit: &Edit, stamp: &Stamp) -> Result<Vec<EditStep>> {
         Edit::CorrectSource { transactions, chain } => {
             for tx in load_headers(db, transactions)? {
                 // What the service has found is on the right chain.
-                let is_unknown = matches!(tx.state.status, None | Some(RouterStatus::NotFound));
-                if is_unknown && tx.params.from_chain != *chain {
+                if tx.state.is_unseen() && tx.params.from_chain != *chain {
                     let (before, after) = (tx.params.from_chain, chain.clone());
                     let was_stopped = tx.tracking == Tracking::Untracked;
                     steps.push(EditStep::Source { row: tx.id.0, before, after, was_stopped });
