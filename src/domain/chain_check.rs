@@ -64,21 +64,15 @@ pub(crate) fn next_source_check<R>(tx: &Transaction<R>) -> Option<DateTime<Utc>>
     let usual = evidence::indexing_forecast(&tx.indexing).quantile(Quantile::P95).min(MAX_ESTIMATE);
     let missed = tx.state.is_unseen().then(|| deadline.submitted + usual);
     let overdue = tx.is_waiting().then_some(deadline.at);
-    let submission = tx.params.submitted_at.is_none().then_some(tx.first_seen_at);
+    let known = tx.on_chain.as_ref().filter(|known| !matches!(known.source.verdict, ChainVerdict::CannotBeAsked(_)));
+    // A block's time answers this reason for good.
+    let has_block_time = known.is_some_and(|known| known.submitted_at().is_some());
+    let submission = (tx.params.submitted_at.is_none() && !has_block_time).then_some(tx.first_seen_at);
     let because = [submission, missed, overdue].into_iter().flatten().min()?;
-    match &tx.on_chain {
+    match known {
         None => Some(because),
-        Some(OnChainState { source: ChainReading { verdict: ChainVerdict::CannotBeAsked(_), .. }, .. }) => {
-            Some(because)
-        }
         Some(known) if known.is_final() => None,
-        Some(known) => {
-            // A block's time answers the first reason for good.
-            let reasons =
-                if known.submitted_at().is_some() { [None, missed, overdue] } else { [submission, missed, overdue] };
-            let because = reasons.into_iter().flatten().min()?;
-            Some(because.max(known.checked_at + known.next_pause()))
-        }
+        Some(known) => Some(because.max(known.checked_at + known.next_pause())),
     }
 }
 
