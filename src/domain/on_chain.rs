@@ -175,9 +175,9 @@ impl OnChainState {
         self.second.as_ref().filter(|_| self.second_of.as_ref().is_none_or(is_of))
     }
 
-    /// Returns the new state. Keeps the previous verdict if the source chain can't be asked: a machine without a node
-    /// must not erase the result of another machine.
-    pub(crate) fn with_second_of(self, previous: Option<&Self>) -> Self {
+    /// Returns this state, with the previous verdict if the source chain can't be asked: a machine without a node must
+    /// not erase the result of another machine.
+    pub(crate) fn or_previous_verdict(self, previous: Option<&Self>) -> Self {
         match (&self.source.verdict, previous) {
             (ChainVerdict::CannotBeAsked(_), Some(previous))
                 if !matches!(previous.source.verdict, ChainVerdict::CannotBeAsked(_)) =>

@@ -30,7 +30,7 @@ pub(super) fn observe(db: &Connection, key: &TransactionKey, reading: &OnChainSt
     // A time that the chain gave before is replaced: the block may have been replaced, too.
     let was_given = header.params.submitted_at.is_some() && !header.is_submission_from_chain();
     let reading = OnChainState { checked_at: at, is_submission_given: was_given, ..reading.clone() };
-    let reading = reading.with_second_of(before);
+    let reading = reading.or_previous_verdict(before);
     on_chain::write(db, header.id, &reading)?;
     let submitted_at = reading.submitted_at().or(header.params.submitted_at.filter(|_| was_given));
     if !was_given && submitted_at != header.params.submitted_at {
