@@ -23,25 +23,19 @@ pub fn clean(raw: &str) -> String {
     let mut length = 0;
     let mut marks = 0;
     for character in raw.trim().chars() {
-        let replacement = match class(character) {
+        let class = class(character);
+        match class {
             CharClass::Drop => continue,
             CharClass::Mark if length == 0 || marks == MARK_LIMIT => continue,
-            CharClass::Mark => {
-                marks += 1;
-                character
-            }
             CharClass::Blank if kept.ends_with(' ') || kept.is_empty() => continue,
-            CharClass::Blank => ' ',
-            CharClass::Keep => character,
-        };
-        if class(character) != CharClass::Mark {
-            marks = 0;
+            CharClass::Mark | CharClass::Blank | CharClass::Keep => {}
         }
+        marks = if class == CharClass::Mark { marks + 1 } else { 0 };
         if length == FIELD_LIMIT - 1 {
             kept.push('…');
             break;
         }
-        kept.push(replacement);
+        kept.push(if class == CharClass::Blank { ' ' } else { character });
         length += 1;
     }
     kept.truncate(kept.trim_end().len());
