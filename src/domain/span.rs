@@ -109,21 +109,23 @@ pub(crate) fn serialize_rfc3339<S: Serializer>(moment: &DateTime<Utc>, serialize
 /// Returns a moment for people, `14:18 UTC+01:00`, with its date if it isn't today.
 pub(crate) fn clock_time(moment: DateTime<Utc>, now: DateTime<Utc>, zone: FixedOffset) -> String {
     let (local, today) = (moment.with_timezone(&zone), now.with_timezone(&zone));
-    let date = if local.date_naive() == today.date_naive() { "" } else { "%Y-%m-%d " };
-    let suffix = if zone.local_minus_utc() == 0 { " UTC" } else { " UTC%:z" };
-    local.format(&format!("{date}%H:%M{suffix}")).to_string()
+    in_zone(moment, zone, if local.date_naive() == today.date_naive() { "%H:%M" } else { "%Y-%m-%d %H:%M" })
 }
 
 /// Returns a moment for a text that is read elsewhere and later: `2023-11-14 23:13:20 UTC+01:00`.
 pub(crate) fn stamp(moment: DateTime<Utc>, zone: FixedOffset) -> String {
-    let suffix = if zone.local_minus_utc() == 0 { "UTC" } else { "UTC%:z" };
-    moment.with_timezone(&zone).format(&format!("%Y-%m-%d %H:%M:%S {suffix}")).to_string()
+    in_zone(moment, zone, "%Y-%m-%d %H:%M:%S")
 }
 
 /// Returns a moment in minutes for a letter: `14 November 2023, 23:13 UTC+01:00`.
 pub(crate) fn date_and_minute(moment: DateTime<Utc>, zone: FixedOffset) -> String {
-    let suffix = if zone.local_minus_utc() == 0 { "UTC" } else { "UTC%:z" };
-    moment.with_timezone(&zone).format(&format!("%-d %B %Y, %H:%M {suffix}")).to_string()
+    in_zone(moment, zone, "%-d %B %Y, %H:%M")
+}
+
+/// Returns a moment in a format of `chrono`, followed by its zone.
+fn in_zone(moment: DateTime<Utc>, zone: FixedOffset, format: &str) -> String {
+    let zone_format = if zone.local_minus_utc() == 0 { "UTC" } else { "UTC%:z" };
+    moment.with_timezone(&zone).format(&format!("{format} {zone_format}")).to_string()
 }
 
 #[cfg(test)]
