@@ -4,7 +4,7 @@
 
 pub(crate) mod fields;
 
-use std::{cmp::Ordering, time::Duration};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -88,12 +88,10 @@ impl Amount {
         if !text.bytes().all(|byte| byte.is_ascii_digit()) {
             return Err(AmountError::NotAnInteger(super::text::clean(text)));
         }
-        let digits = text.trim_start_matches('0');
-        match digits.len().cmp(&MAX_UINT256.len()) {
-            _ if digits.is_empty() => Err(AmountError::Zero),
-            Ordering::Equal if digits > MAX_UINT256 => Err(AmountError::TooLarge),
-            Ordering::Greater => Err(AmountError::TooLarge),
-            Ordering::Less | Ordering::Equal => Ok(Self(digits.to_owned())),
+        match text.trim_start_matches('0') {
+            "" => Err(AmountError::Zero),
+            digits if (digits.len(), digits) > (MAX_UINT256.len(), MAX_UINT256) => Err(AmountError::TooLarge),
+            digits => Ok(Self(digits.to_owned())),
         }
     }
 
