@@ -142,16 +142,16 @@ impl Quote {
     pub fn facts(&self, request: &QuoteRequest, now: DateTime<Utc>) -> Vec<(&'static str, String)> {
         let estimate = self.estimate.map(|estimate| format!("{} s ({})", estimate.as_secs_f64(), span::long(estimate)));
         let none = || "(not given)".to_owned();
-        let deadline = Deadline::new(Some(now), now, self.estimate);
-        let basis = deadline.basis();
-        let (wait, remark) = basis
-            .split_once("; ")
-            .map_or((basis.as_str(), String::new()), |(wait, remark)| (wait, format!("; {remark}")));
+        let basis = Deadline::new(Some(now), now, self.estimate).basis();
+        let support_after = match basis.split_once("; ") {
+            Some((wait, remark)) => format!("{wait} after sending; {remark}"),
+            None => format!("{basis} after sending"),
+        };
         let kind = if request.is_quote_only { "pricing only (quoteOnly)" } else { "with transaction data" };
         vec![
             ("quoteId", self.quote_id.clone().unwrap_or_else(none)),
             ("estimate", estimate.unwrap_or_else(none)),
-            ("support after", format!("{wait} after sending{remark}")),
+            ("support after", support_after),
             ("refund to", format!("{}, if it is an intents route that fails", request.from_address)),
             ("kind", kind.to_owned()),
         ]
