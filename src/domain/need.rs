@@ -88,25 +88,19 @@ impl Need {
     /// Returns the need and what would help, for a person.
     pub fn sentence(&self) -> String {
         let Self { polls, allowed, unsettled } = self;
-        let sweep = span::long(self.sweep());
         let state = format!("{unsettled} to poll: {polls:.2} requests/s needed, {allowed:.2} allowed by the budget");
-        let target = span::long(TARGET);
+        let sweep = format!("polling each once takes {} (target {})", span::long(self.sweep()), span::long(TARGET));
         if !self.is_short() {
-            return format!("{state}; polling each once takes {sweep} (target {target})");
+            return format!("{state}; {sweep}");
         }
         // The higher need of young transactions passes, so the sentence proposes no remedy.
         if !self.is_always_short() {
-            return format!(
-                "{state}; some are new and need more for a short time; polling each once takes {sweep} (target {target})"
-            );
+            return format!("{state}; some are new and need more for a short time; {sweep}");
         }
         // A slot rests for a second after its response, so the limit must be a little above the need.
         let limit = (*unsettled as f64 / TARGET.as_secs_f64() / SHORT * 1.2).ceil();
         let enough = (allowed * SHORT * TARGET.as_secs_f64()).floor();
-        format!(
-            "{state}; polling each once takes {sweep} (target {target}): raise the limit to {limit} requests/s, or track at \
-             most {enough} at a time"
-        )
+        format!("{state}; {sweep}: raise the limit to {limit} requests/s, or track at most {enough} at a time")
     }
 }
 
