@@ -86,8 +86,7 @@ impl TransactionParams {
 
     /// Whether a status request with `other`, the parameters of the same transaction, is the same (`service.md` 4.1).
     pub(crate) fn has_same_request(&self, other: &Self) -> bool {
-        let parts = |params: &Self| (params.to_chain.clone(), params.quote_id.clone(), params.request_id.clone());
-        parts(self) == parts(other)
+        (&self.to_chain, &self.quote_id, &self.request_id) == (&other.to_chain, &other.quote_id, &other.request_id)
     }
 }
 
@@ -220,23 +219,21 @@ pub struct Transaction<R = StatusRecord> {
     pub is_damaged: bool,
 }
 
-/// The warning about a transaction with damaged stored values.
-const DAMAGED: &str = "stored values of this transaction changed on the disk and may be wrong; run `hoptop doctor`";
-
-impl<R> Transaction<R> {
-    /// Returns a sentence if stored values are damaged.
-    pub fn damage_warning(&self) -> Option<&'static str> {
-        self.is_damaged.then_some(DAMAGED)
-    }
-}
-
 /// A transaction as lists show it, with only a summary of its record.
 pub(crate) type TransactionHeader = Transaction<RecordSummary>;
+
+/// The warning about a transaction with damaged stored values.
+const DAMAGED: &str = "stored values of this transaction changed on the disk and may be wrong; run `hoptop doctor`";
 
 impl<R> Transaction<R> {
     /// Returns the key that identifies the transaction in every store.
     pub fn key(&self) -> TransactionKey {
         self.params.key(&self.profile)
+    }
+
+    /// Returns a sentence if stored values are damaged.
+    pub fn damage_warning(&self) -> Option<&'static str> {
+        self.is_damaged.then_some(DAMAGED)
     }
 
     /// Returns the notes, oldest first, each after its author's name if it is known.
@@ -371,8 +368,7 @@ impl TransactionHeader {
 impl Transaction {
     /// Returns the request ID: the given ID, or else the service's ID.
     pub fn request_id(&self) -> Option<&str> {
-        let state = || self.record.as_ref().and_then(|record| record.request_id.as_deref());
-        self.params.request_id.as_deref().or_else(state)
+        self.params.request_id.as_deref().or_else(|| self.record.as_ref()?.request_id.as_deref())
     }
 
     /// Applies an observation made at `at` and returns the changes. Alerts are not decided here.
