@@ -21,12 +21,12 @@ use super::{
 };
 
 /// From this duration on a refund is slow; about 10 minutes are usual (`service.md` 3).
-pub(crate) const REFUND_SLOW: Duration = Duration::from_secs(15 * 60);
+const REFUND_SLOW: Duration = Duration::from_secs(15 * 60);
 /// From this age on a transaction that no chain knows twice in a row was probably not sent, or its hash is wrong: most
 /// pending transactions are known to the nodes.
 const UNKNOWN_AFTER: Duration = Duration::from_secs(60);
 /// The number of failures in a row, and their time span, from which on polling a transaction counts as failing.
-pub(crate) const POLL_FAILING: (u32, Duration) = (5, Duration::from_secs(2 * 60));
+const POLL_FAILING: (u32, Duration) = (5, Duration::from_secs(2 * 60));
 
 /// The situation of a transaction, for the person who answers the user's question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

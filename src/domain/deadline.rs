@@ -8,7 +8,7 @@ use std::time::Duration;
 use chrono::{DateTime, TimeDelta, Utc};
 
 /// The shortest wait before support is contacted.
-pub(crate) const MIN_WAIT: Duration = Duration::from_secs(15 * 60);
+const MIN_WAIT: Duration = Duration::from_secs(15 * 60);
 /// The longest route estimate that is accepted; a longer estimate is taken for a mistake and clamped.
 pub(crate) const MAX_ESTIMATE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 

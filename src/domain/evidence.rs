@@ -39,7 +39,7 @@ use super::{
 /// From this number of durations on, they are shown as statistics.
 pub(crate) const MIN_SHOWN: u64 = 20;
 /// The standard deviation of the logarithm until it is learned.
-pub(crate) const PRIOR_SIGMA: f64 = 0.8;
+const PRIOR_SIGMA: f64 = 0.8;
 /// The largest number of durations that evidence counts for: older durations lose weight.
 const MAX_COUNTED: u64 = 500;
 /// The strengths of the prior, for the mean and the variance, as numbers of durations.
@@ -49,7 +49,7 @@ const POOLED_STRENGTH: (f64, f64) = (10.0, 30.0);
 /// The standard deviation, between routes, of the mean logarithm of duration ÷ estimate. So what one busy route says is
 /// no certainty about another.
 const BETWEEN_ROUTES_SIGMA: f64 = 0.4;
-/// The same for durations without an estimate: other routes say little about this one's durations.
+/// Like [`POOLED_STRENGTH`], for durations without an estimate: other routes say little about this one's durations.
 const POOLED_DURATION_STRENGTH: (f64, f64) = (2.0, 5.0);
 /// The strength of the prior slope, zero, as a sum of squared logarithms of estimates.
 const SLOPE_STRENGTH: f64 = 10.0;
