@@ -9,10 +9,9 @@ use chrono::{DateTime, FixedOffset, Utc};
 
 use super::{
     alert::{Alert, Rule},
-    chain_check,
+    chain_check, chains,
     ids::ChainId,
     on_chain::ChainVerdict,
-    record::chain_name,
     route,
     settled_duration::SettledDuration,
     span,
@@ -242,8 +241,8 @@ pub(crate) fn advise_with(
         "source" => tx.from_name(),
         "destination" => route::other_destination(tx).map_or_else(|| tx.to_name(), |chain| route::name_of(tx, chain)),
         "bridge" => bridge_link(tx).unwrap_or_default().to_owned(),
-        "found" => found_elsewhere(tx).map_or_else(String::new, |chain| chain_name(None, None, chain)),
-        "found_id" => found_elsewhere(tx).map_or_else(String::new, ToString::to_string),
+        "found" => found_elsewhere(tx).map(chains::name).unwrap_or_default(),
+        "found_id" => found_elsewhere(tx).map(ToString::to_string).unwrap_or_default(),
         // `from_address`; a test checks that the table names no other value.
         _ => tx.params.from_address.clone().unwrap_or_else(|| "the order's fromAddress".into()),
     };
@@ -325,7 +324,7 @@ fn verdict(
         Situation::PendingOnSource => format!("PENDING on {}, not mined yet", tx.from_name()),
         Situation::DroppedOnSource => format!("DROPPED or replaced on {}", tx.from_name()),
         Situation::WrongSource => {
-            let found = found_elsewhere(tx).map_or_else(String::new, |chain| chain_name(None, None, chain));
+            let found = found_elsewhere(tx).map(chains::name).unwrap_or_default();
             format!("WRONG CHAIN: found on {found}, not on {}", tx.from_name())
         }
         Situation::UnknownOnChains => format!("UNKNOWN on {} and every other configured chain", tx.from_name()),

@@ -6,12 +6,13 @@
 use chrono::{DateTime, Utc};
 
 use super::{
+    chains,
     deadline::MAX_ESTIMATE,
     evidence,
     forecast::Quantile,
     ids::{ChainId, TxHash},
     on_chain::{ChainReading, ChainVerdict, Mined, OnChainState},
-    record::{RecordView, chain_name},
+    record::RecordView,
     route,
     status::RouterStatus,
     text,
@@ -121,7 +122,7 @@ pub(crate) fn contradiction<R: RecordView>(tx: &Transaction<R>) -> Option<String
             Some(format!("{source} says dropped or replaced"))
         }
         ChainVerdict::Elsewhere(chain) if has_started => {
-            Some(format!("it was found on {}, not on {source}", name(chain)))
+            Some(format!("it was found on {}, not on {source}", chains::name(chain)))
         }
         // The chain was asked before the service said more: the transaction was mined since.
         ChainVerdict::Pending
@@ -153,14 +154,9 @@ pub(crate) fn contradiction<R: RecordView>(tx: &Transaction<R>) -> Option<String
 pub(crate) fn failure<R: RecordView>(tx: &Transaction<R>) -> Option<String> {
     let source = tx.from_name();
     Some(match tx.failure_on_source()? {
-        ChainVerdict::Elsewhere(chain) => format!("found on {}, not on {source}", name(chain)),
+        ChainVerdict::Elsewhere(chain) => format!("found on {}, not on {source}", chains::name(chain)),
         verdict => format!("{} on {source}", verdict.name()),
     })
-}
-
-/// Returns a chain's name for people, of which only the ID is known.
-fn name(chain: &ChainId) -> String {
-    chain_name(None, None, chain)
 }
 
 /// Returns the chain's verdict in one line, with times by `write_time`: `Arbitrum: reverted in block 12, …`.
@@ -185,14 +181,14 @@ pub(crate) fn sentence<R: RecordView>(
         ChainVerdict::Pending => format!("{source}: pending, not mined yet"),
         ChainVerdict::Dropped => format!("{source}: dropped or replaced by another transaction of the sender"),
         ChainVerdict::Elsewhere(chain) => {
-            format!("{source}: unknown here, but found on {}: the wrong source chain was given", name(chain))
+            format!("{source}: unknown here, but found on {}: the wrong source chain was given", chains::name(chain))
         }
         ChainVerdict::Unknown(others) if others.is_empty() => format!("{source}: unknown; no other chain was asked"),
         ChainVerdict::Unknown(others) if others.len() > MAX_NAMES => {
             format!("{source}: unknown, also on {} other chains", others.len())
         }
         ChainVerdict::Unknown(others) => {
-            let others: Vec<String> = others.iter().map(name).collect();
+            let others: Vec<String> = others.iter().map(chains::name).collect();
             format!("{source}: unknown, also on {}", others.join(", "))
         }
         ChainVerdict::CannotBeAsked(reason) => format!("{source}: can't be asked: {reason}"),

@@ -61,6 +61,11 @@ pub(crate) fn find_by_id(id: &str) -> Option<&'static Chain> {
     BY_ID.get(id).copied()
 }
 
+/// Returns a chain's name for people, if only its ID is known: the table's name, else the ID.
+pub(crate) fn name(id: &ChainId) -> String {
+    find(id).map_or_else(|| id.to_string(), |chain| chain.name.clone())
+}
+
 /// Returns the well-known chain with this name, short name or alias, ignoring case.
 pub(crate) fn find_by_name(text: &str) -> Option<&'static Chain> {
     let text = text.trim().to_lowercase();

@@ -8,9 +8,10 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     alert::{self, Outage, Rule, Severity},
+    chains,
     ids::{ChainId, RowId, TxHash},
     notification::NotifiedEvent,
-    people, record, span,
+    people, span,
     status::RouterStatus,
     text,
 };
@@ -362,7 +363,7 @@ impl ChangeKind {
             Self::ChainChecked { state, chain, block } => {
                 let state = if state == "elsewhere" { "found on another chain than the source" } else { state };
                 let block = block.map_or_else(String::new, |block| format!(", block {block}"));
-                format!("the chain {} says: {}{block}", record::chain_name(None, None, chain), state.replace('_', " "))
+                format!("the chain {} says: {}{block}", chains::name(chain), state.replace('_', " "))
             }
             Self::QuoteAsked { .. } => "quote requested".into(),
             Self::QuoteAnswered { .. } => "quote request answered".into(),

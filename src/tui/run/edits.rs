@@ -7,9 +7,10 @@ use chrono::{DateTime, TimeDelta, Utc};
 use crate::{
     domain::{
         alert::Alert,
+        chains,
         ids::RowId,
         operation::{Edit, EditTargets, LocalEdit, Operation},
-        record, span, text,
+        span, text,
     },
     store::{AlertQuery, ImportToUndo, Reversal, Store, StoreError},
     tui::{
@@ -120,7 +121,7 @@ fn edit_outcome(edit: &LocalEdit, count: usize) -> String {
         Edit::Unacknowledge { .. } if count == 1 => "1 alert fires again".into(),
         Edit::Unacknowledge { .. } => format!("{count} alerts fire again"),
         Edit::CorrectSource { chain, .. } => {
-            format!("Source chain corrected to {}; polled next", record::chain_name(None, None, chain))
+            format!("Source chain corrected to {}; polled next", chains::name(chain))
         }
     }
 }

@@ -19,7 +19,7 @@ use crate::{
     },
     clock::Clock,
     config::Settings,
-    domain::{ids::ChainId, observation::RequestFailure, record},
+    domain::{chains, ids::ChainId, observation::RequestFailure},
     intake::Field,
     poller::load_service_urls,
     runtime::{
@@ -34,7 +34,7 @@ pub(super) fn chains(settings: &Settings, cx: &Context<'_>) -> Result<Vec<(&'sta
     let mut findings = Vec::new();
     for reference in &settings.chain_nodes {
         let chain = ChainId::new(reference.chain.clone());
-        let name = format!("{} ({chain})", record::chain_name(None, None, &chain));
+        let name = format!("{} ({chain})", chains::name(&chain));
         let checked = match chain_nodes::read(reference) {
             Err(error) => Err(error.to_string()),
             Ok(setting) => {
