@@ -16,6 +16,7 @@ use super::{
     settled_duration::SettledDuration,
     span,
     status::RouterStatus,
+    text,
     transaction::Transaction,
 };
 
@@ -330,8 +331,8 @@ fn verdict(
         Situation::UnknownOnChains => format!("UNKNOWN on {} and every other configured chain", tx.from_name()),
         Situation::MinedNotFound => {
             let mined = tx.on_chain.as_ref().and_then(|known| known.source.verdict.mined());
-            let confirmations = mined.map_or(0, |mined| mined.confirmations);
-            format!("NOT FOUND by the service, but mined on {} ({confirmations} confirmations)", tx.from_name())
+            let confirmations = text::counted(mined.map_or(0, |mined| mined.confirmations), "confirmation");
+            format!("NOT FOUND by the service, but mined on {} ({confirmations})", tx.from_name())
         }
         Situation::Alert(rule) => match rule {
             Rule::Overdue => overdue_by(tx, now),
