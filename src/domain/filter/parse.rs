@@ -199,7 +199,7 @@ impl<'a> FilterParser<'a> {
         let is_arrow = |next: &FilterToken| next.kind == TokenKind::Term && ARROWS.contains(&next.whole.text);
         let expression = match self.tokens.next_if(is_arrow) {
             Some(arrow) => match self.tokens.next_if(|next| next.kind == TokenKind::Term && !next.is_negated) {
-                Some(to) => Expression::Test(parse_route(token.body, to.body)?),
+                Some(to) => Expression::Test(route_test(token.body, to.body)),
                 None => return arrow.whole.fail("expected a chain after the arrow"),
             },
             None => {
@@ -231,7 +231,7 @@ fn parse_test(
     person: Option<&str>,
 ) -> ParseResult<FilterTest> {
     let inner = |mark: char| piece.text.strip_prefix(mark).and_then(|text| text.strip_suffix(mark));
-    if let Some(test) = parse_displayed_route(piece).or_else(|| parse_url(piece)) {
+    if let Some(test) = parse_displayed_route(piece).map(Ok).or_else(|| parse_url(piece)) {
         return test;
     }
     match (inner('"'), inner('/'), keyed) {
@@ -260,7 +260,7 @@ fn parse_test(
 
 /// Parses a route as the lists show it: `ARB→BASE` or `ARB>BASE`, in quotation marks if a name contains spaces. Returns
 /// `None` for other text.
-fn parse_displayed_route(piece: TextSlice) -> Option<ParseResult<FilterTest>> {
+fn parse_displayed_route(piece: TextSlice) -> Option<FilterTest> {
     let is_quoted = piece.text.len() > 2 && piece.text.starts_with('"') && piece.text.ends_with('"');
     let inner = if is_quoted { piece.suffix_from(1).prefix_to(piece.text.len() - 2) } else { piece };
     let at_arrow =
@@ -272,7 +272,7 @@ fn parse_displayed_route(piece: TextSlice) -> Option<ParseResult<FilterTest>> {
             && (is_quoted || end.text == end.trim().text)
     };
     let is_key = KEYS.iter().any(|key| from.text.eq_ignore_ascii_case(key));
-    (is_end(from) && is_end(to) && !is_key).then(|| parse_route(from, to))
+    (is_end(from) && is_end(to) && !is_key).then(|| route_test(from, to))
 }
 
 /// Whether quoted text may be a route.
@@ -280,10 +280,10 @@ pub(super) fn is_route(text: &str) -> bool {
     ARROWS.iter().any(|arrow| text.contains(arrow))
 }
 
-/// Parses the two ends of a route.
-fn parse_route(from: TextSlice, to: TextSlice) -> ParseResult<FilterTest> {
+/// Returns the test for the route between these two ends.
+fn route_test(from: TextSlice, to: TextSlice) -> FilterTest {
     let name = |end: TextSlice| end.trim().text.to_lowercase();
-    Ok(FilterTest::Route { from: name(from), to: name(to) })
+    FilterTest::Route { from: name(from), to: name(to) }
 }
 
 /// Parses the URL of a block explorer into a search for the hash or the address in it. Returns `None` for other text.
@@ -315,7 +315,7 @@ fn parse_named_value(key: TextSlice, value: TextSlice) -> ParseResult<FilterTest
     let lower = plain.to_lowercase();
     let known = KEYS.contains(&key.text);
     if known && plain.is_empty() {
-        return value.fail_from(key.start, &format!("expected a value after `{}:`", key.text));
+        return value.fail_from(key.start, format!("expected a value after `{}:`", key.text));
     }
     match key.text {
         "is" => match STATES.iter().find(|(name, _)| *name == lower) {
@@ -372,7 +372,7 @@ fn parse_comparison(key: TextSlice, sign: char, value: TextSlice) -> ParseResult
     };
     let Ok(limit) = span::parse(digits) else {
         return match value.text {
-            "" => value.fail_from(key.start, &format!("write a duration after `{}`: 90s, 30m or 2h", key.text)),
+            "" => value.fail_from(key.start, format!("write a duration after `{}`: 90s, 30m or 2h", key.text)),
             text => value.fail(format!("`{}` is not a duration; write it as 90s, 30m or 2h", clean(text))),
         };
     };
@@ -383,12 +383,11 @@ fn parse_comparison(key: TextSlice, sign: char, value: TextSlice) -> ParseResult
 fn parse_sort_keys(value: TextSlice) -> ParseResult<Vec<SortKey>> {
     let names: Vec<_> = SortBy::ALL.iter().map(|by| by.name()).collect();
     if value.text.is_empty() {
-        return value.fail_from(value.start - "sort:".len(), &format!("expected one of {}", names.join(", ")));
+        return value.fail_from(value.start - "sort:".len(), format!("expected one of {}", names.join(", ")));
     }
-    let key = |part: TextSlice| {
-        let is_reversed = part.text.starts_with('-');
-        let whole = part;
-        let part = part.suffix_from(usize::from(is_reversed));
+    let key = |whole: TextSlice| {
+        let is_reversed = whole.text.starts_with('-');
+        let part = whole.suffix_from(usize::from(is_reversed));
         if part.text.is_empty() {
             return whole.fail(format!("expected one of {} right after `-`", names.join(", ")));
         }

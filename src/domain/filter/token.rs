@@ -17,10 +17,12 @@ pub(super) struct TextSlice<'a> {
 }
 
 impl<'a> TextSlice<'a> {
+    /// Returns the part from this byte of the slice on; empty if the slice has no such byte.
     pub(super) fn suffix_from(self, at: usize) -> Self {
         Self { text: self.text.get(at..).unwrap_or_default(), start: self.start + at }
     }
 
+    /// Returns the part before this byte of the slice; the whole slice if it has no such byte.
     pub(super) fn prefix_to(self, at: usize) -> Self {
         Self { text: self.text.get(..at).unwrap_or(self.text), start: self.start }
     }
@@ -34,16 +36,19 @@ impl<'a> TextSlice<'a> {
         trimmed.prefix_to(trimmed.text.trim_end().len())
     }
 
+    /// Returns the bytes of the whole text that the slice takes.
     pub(super) fn range(self) -> Range<usize> {
         self.start..self.start + self.text.len()
     }
 
+    /// Returns an error about this slice.
     pub(super) fn fail<T>(self, message: impl Into<String>) -> ParseResult<T> {
         Err(FilterError { at: self.range(), message: message.into() })
     }
 
-    pub(super) fn fail_from<T>(self, start: usize, message: &str) -> ParseResult<T> {
-        Err(FilterError { at: start..self.range().end, message: message.into() })
+    /// Returns an error about the text from the byte `start` to the end of this slice.
+    pub(super) fn fail_from<T>(self, start: usize, message: String) -> ParseResult<T> {
+        Err(FilterError { at: start..self.range().end, message })
     }
 
     /// Returns the parts between commas; an empty part is an error.
@@ -99,11 +104,10 @@ pub(super) fn split(text: &str) -> ParseResult<Vec<FilterToken<'_>>> {
             Some(')') if !is_negated => (TokenKind::Close, 1),
             _ => {
                 let length = term_length(body)?;
-                let word = body.prefix_to(length).text;
-                let kind = match () {
-                    () if !is_negated && word.eq_ignore_ascii_case("and") => TokenKind::And,
-                    () if !is_negated && word.eq_ignore_ascii_case("or") => TokenKind::Or,
-                    () => TokenKind::Term,
+                let kind = match body.prefix_to(length).text.to_ascii_lowercase().as_str() {
+                    "and" if !is_negated => TokenKind::And,
+                    "or" if !is_negated => TokenKind::Or,
+                    _ => TokenKind::Term,
                 };
                 (kind, length)
             }
