@@ -142,17 +142,7 @@ impl Client {
         let (latency, wall) = (exchange.latency, exchange.wall);
         let answer = match exchange.result {
             Ok(answer) => answer,
-            Err(failure) => {
-                let outcome = StatusOutcome::Failed(failure);
-                return Observation {
-                    outcome,
-                    http_status: None,
-                    latency,
-                    body: None,
-                    chains: Vec::new(),
-                    response_id: None,
-                };
-            }
+            Err(failure) => return Observation::failed(failure, latency),
         };
         let StatusAnswer { outcome, chains } = match answer.cut.clone() {
             // A record that is cut short can't be used. Any other HTTP status has a meaning without the body.

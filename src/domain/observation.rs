@@ -30,6 +30,14 @@ pub struct Observation {
     pub response_id: Option<String>,
 }
 
+impl Observation {
+    /// Returns the observation of a request that failed after `latency`, before the service answered.
+    pub(crate) fn failed(failure: RequestFailure, latency: Duration) -> Self {
+        let outcome = StatusOutcome::Failed(failure);
+        Self { outcome, http_status: None, latency, body: None, chains: Vec::new(), response_id: None }
+    }
+}
+
 /// The outcome of a request.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -75,14 +75,7 @@ struct SimulatedTransport {
 impl SimulatedTransport {
     async fn fail(&self, failure: RequestFailure, after: Duration) -> Observation {
         self.clock.sleep_until(self.clock.now().mono + after).await;
-        Observation {
-            outcome: StatusOutcome::Failed(failure),
-            http_status: None,
-            latency: after,
-            body: None,
-            chains: Vec::new(),
-            response_id: None,
-        }
+        Observation::failed(failure, after)
     }
 }
 
