@@ -159,14 +159,14 @@ pub(super) fn value<T: Serialize + DeserializeOwned>(id: &IntegratorId, value: T
 
 /// Returns `outcome` without the ID, even where decoding an escape such as `\u0063` or the sanitiser has produced it.
 pub(super) fn outcome(id: &IntegratorId, outcome: StatusOutcome) -> StatusOutcome {
-    let failure = match outcome {
+    match outcome {
         StatusOutcome::Record(record) => {
             let redacted = value(id, record).map(StatusOutcome::Record);
             let reason = "it contains the integrator ID in a place that can't be redacted";
-            return redacted.unwrap_or_else(|| StatusOutcome::Failed(RequestFailure::Unreadable(reason.into())));
+            redacted.unwrap_or_else(|| StatusOutcome::Failed(RequestFailure::Unreadable(reason.into())))
         }
-        StatusOutcome::NotFound(message) => return StatusOutcome::NotFound(message.map(|message| text(id, message))),
-        StatusOutcome::Failed(failure) => match failure {
+        StatusOutcome::NotFound(message) => StatusOutcome::NotFound(message.map(|message| text(id, message))),
+        StatusOutcome::Failed(failure) => StatusOutcome::Failed(match failure {
             RequestFailure::Rejected(message) => RequestFailure::Rejected(text(id, message)),
             RequestFailure::Unauthorized(message) => RequestFailure::Unauthorized(text(id, message)),
             RequestFailure::Server { status, message } => RequestFailure::Server { status, message: text(id, message) },
@@ -177,9 +177,8 @@ pub(super) fn outcome(id: &IntegratorId, outcome: StatusOutcome) -> StatusOutcom
                 RequestFailure::Throttled { message: message.map(|message| text(id, message)), retry_after }
             }
             unchanged @ (RequestFailure::TimedOut(_) | RequestFailure::Local(_)) => unchanged,
-        },
-    };
-    StatusOutcome::Failed(failure)
+        }),
+    }
 }
 
 #[cfg(test)]
