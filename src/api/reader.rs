@@ -99,9 +99,9 @@ impl RecordReader {
     pub(super) fn warn(&mut self, sentence: &str) {
         // One place is reserved for the missing fields, and one for the count of omitted warnings.
         if self.warnings.len() < WARNING_LIMIT - 2 {
-            self.warnings.push(text::clean(sentence))
+            self.warnings.push(text::clean(sentence));
         } else {
-            self.omitted += 1
+            self.omitted += 1;
         }
     }
 
@@ -112,9 +112,10 @@ impl RecordReader {
 
     /// Returns the collected warnings, at most `WARNING_LIMIT`.
     pub(super) fn finish(mut self) -> Vec<String> {
-        if let Some(last) = self.missing.get(MISSING_LIMIT..).map(<[String]>::len).filter(|more| *more > 0) {
+        let more = self.missing.len().saturating_sub(MISSING_LIMIT);
+        if more > 0 {
             self.missing.truncate(MISSING_LIMIT);
-            self.missing.push(format!("{last} more"));
+            self.missing.push(format!("{more} more"));
         }
         if !self.missing.is_empty() {
             self.warnings.insert(0, text::clean(&format!("missing or null: {}", self.missing.join(", "))));
