@@ -3,6 +3,8 @@
 //! Missing fields other than the ID give no warning, because a transfer doesn't depend on them. This module must never
 //! return a chain without an ID.
 
+use std::collections::BTreeMap;
+
 use super::reader::{JsonObject, RecordReader, plain_link};
 use crate::domain::{
     chain_config::{ChainConfig, Currency},
@@ -41,12 +43,8 @@ pub(super) fn read_config(reader: &mut RecordReader, chain: &JsonObject<'_>) -> 
     let mut other = reader.undocumented(&optional, &documented);
     let mut read_nested = |reader: &mut RecordReader, name: &str, documented: &[&str]| {
         let scope = reader.object(&optional, name)?;
-        other.extend(
-            reader
-                .undocumented(&scope, documented)
-                .into_iter()
-                .map(|(key, value)| (text::clean(&format!("{name}.{key}")), value)),
-        );
+        let unknown = reader.undocumented(&scope, documented).into_iter();
+        other.extend(unknown.map(|(key, value)| (text::clean(&format!("{name}.{key}")), value)));
         Some(scope)
     };
     let compliance = read_nested(reader, "compliance", &["trmIdentifier"]);
@@ -71,7 +69,7 @@ pub(super) fn read_config(reader: &mut RecordReader, chain: &JsonObject<'_>) -> 
 }
 
 /// Returns `chainName`, or `networkName` where `chainName` is missing or only repeats the ID.
-fn display_name(texts: &std::collections::BTreeMap<String, String>, id: &ChainId) -> Option<String> {
+fn display_name(texts: &BTreeMap<String, String>, id: &ChainId) -> Option<String> {
     let (name, network) = (texts.get("chainName"), texts.get("networkName"));
     let repeats_id = |name: &&String| {
         let rest = name.strip_prefix("Chain ").unwrap_or(name);

@@ -26,7 +26,9 @@ pub(super) fn message(body: &[u8]) -> Option<String> {
 
 /// Like [`message`], for a body that is already parsed.
 pub(super) fn object_message(object: &Map<String, Value>) -> Option<String> {
-    find_message(object).or_else(|| compact_json(object)).and_then(|message| text::clean_or_none(&message))
+    let message =
+        ["message", "error", "errors", "type"].iter().find_map(|name| object.get(*name).and_then(plain_message));
+    message.or_else(|| compact_json(object)).and_then(|message| text::clean_or_none(&message))
 }
 
 /// Returns the wait in seconds that the body asks for, as in `{error, retryAfter}`.
@@ -64,10 +66,6 @@ fn title(raw: &str) -> Option<String> {
     let start = open + lower.get(open..)?.find('>')? + 1;
     let end = start + lower.get(start..)?.find('<')?;
     raw.get(start..end).map(|title| title.chars().take(120).collect())
-}
-
-fn find_message(object: &Map<String, Value>) -> Option<String> {
-    ["message", "error", "errors", "type"].iter().find_map(|name| object.get(*name).and_then(plain_message))
 }
 
 /// Returns the message of an object, followed by the object's other fields, which may matter too.
