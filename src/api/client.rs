@@ -176,20 +176,21 @@ impl Client {
     }
 
     fn redact_answer(&self, answer: RawAnswer) -> RedactedAnswer {
+        let RawAnswer { status, retry_after, response_id, body, cut, .. } = answer;
         // The ID is redacted before decoding, so that shortening a long message can't leave a part of the ID.
-        let is_text = std::str::from_utf8(&answer.body).is_ok();
-        let whole = answer.body.len() < BODY_LIMIT;
-        let received = String::from_utf8_lossy(&answer.body).into_owned();
-        let received = if answer.cut.is_some() { redact::cut_end(&self.id, received) } else { received };
-        let lossy = redact::body(&self.id, received);
-        let is_read_as_text = is_text || answer.status != 200;
-        let bytes = if is_read_as_text { lossy.clone().into_bytes() } else { answer.body };
-        let kept = if whole { lossy } else { truncate_body(lossy) };
+        let is_read_as_text = status != 200 || std::str::from_utf8(&body).is_ok();
+        let is_whole = body.len() < BODY_LIMIT;
+        let received = String::from_utf8_lossy(&body).into_owned();
+        let received = if cut.is_some() { redact::cut_end(&self.id, received) } else { received };
+        let mut kept = redact::body(&self.id, received);
+        let bytes = if is_read_as_text { kept.clone().into_bytes() } else { body };
+        if !is_whole {
+            kept.truncate(kept.floor_char_boundary(KEPT_OF_LARGE_BODY));
+            kept.shrink_to_fit();
+        }
         // A hostile service could send the ID back.
-        let response_id = answer.response_id.map(|id| redact::body(&self.id, id));
-        let response_id =
-            response_id.and_then(|id| text::clean_or_none(&id)).filter(|id| id.len() <= RESPONSE_ID_LIMIT);
-        let RawAnswer { status, retry_after, cut, .. } = answer;
+        let response_id = response_id.and_then(|id| text::clean_or_none(&redact::body(&self.id, id)));
+        let response_id = response_id.filter(|id| id.len() <= RESPONSE_ID_LIMIT);
         RedactedAnswer { status, retry_after, response_id, bytes, kept, cut }
     }
 
@@ -262,11 +263,6 @@ pub(crate) fn builder(is_plain: bool, timeouts: Timeouts) -> reqwest::ClientBuil
 fn install_crypto() {
     // Fails if a provider is installed already.
     rustls::crypto::ring::default_provider().install_default().ok();
-}
-
-/// Returns the first [`KEPT_OF_LARGE_BODY`] bytes of a body, cut at a character boundary.
-fn truncate_body(body: String) -> String {
-    body.get(..body.floor_char_boundary(KEPT_OF_LARGE_BODY)).unwrap_or_default().to_owned()
 }
 
 #[cfg(test)]
