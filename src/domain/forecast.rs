@@ -3,7 +3,7 @@
 //! Most distributions are lognormal. Their parameters are learned elsewhere (`evidence`). This file must never know
 //! what the durations measure.
 
-use std::time::Duration;
+use std::{f64::consts::FRAC_1_SQRT_2, time::Duration};
 
 use super::span;
 
@@ -171,7 +171,7 @@ pub(super) fn log_seconds(duration: Duration) -> f64 {
 
 /// Returns the probability that a standard normal variable is at most this value.
 fn below(deviations: f64) -> f64 {
-    0.5 * libm::erfc(-deviations * std::f64::consts::FRAC_1_SQRT_2)
+    0.5 * libm::erfc(-deviations * FRAC_1_SQRT_2)
 }
 
 /// Returns the mean and variance of a standard normal variable between two bounds; `None` if nearly nothing lies
@@ -197,7 +197,7 @@ fn log_survival(deviations: f64) -> f64 {
     /// From here on the series below is exact to six digits, and further out `erfc` would be zero.
     const SERIES_START: f64 = 8.0;
     if deviations < SERIES_START {
-        return (0.5 * libm::erfc(deviations * std::f64::consts::FRAC_1_SQRT_2)).ln();
+        return below(-deviations).ln();
     }
     // Abramowitz and Stegun, 26.2.12.
     let square = deviations * deviations;
