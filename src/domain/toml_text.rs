@@ -47,7 +47,7 @@ fn key_at(text: &str, start: usize) -> Option<&str> {
 
 fn reason(message: &str, key: Option<&str>) -> String {
     let about = key.map(|key| format!("{key}: ")).unwrap_or_default();
-    let expected = message.split_once(", expected ").map(|(_, expected)| expected.replace('`', ""));
+    let expected = message.rsplit_once(", expected ").map(|(_, expected)| expected.replace('`', ""));
     match (message.split([' ', ':']).next(), expected) {
         // The value may be a secret in the wrong place, so only its type is named.
         (Some("invalid" | "unknown"), Some(expected)) => {
