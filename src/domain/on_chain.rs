@@ -214,15 +214,14 @@ impl OnChainState {
 
     /// Whether this says anything else than `previous`, apart from the confirmations and the moment.
     pub fn has_changed_since(&self, previous: Option<&Self>) -> bool {
-        let same = |one: &ChainReading, other: &ChainReading| one.verdict.is_same_reading(&other.verdict);
-        previous.is_none_or(|previous| {
-            let is_same_second = match (&self.second, &previous.second) {
-                (Some(one), Some(other)) => same(one, other),
-                (None, None) => true,
-                (Some(_), None) | (None, Some(_)) => false,
-            };
-            !same(&self.source, &previous.source) || !is_same_second
-        })
+        let Some(previous) = previous else { return true };
+        let is_same = |one: &ChainReading, other: &ChainReading| one.verdict.is_same_reading(&other.verdict);
+        let is_same_second = match (&self.second, &previous.second) {
+            (Some(one), Some(other)) => is_same(one, other),
+            (None, None) => true,
+            (Some(_), None) | (None, Some(_)) => false,
+        };
+        !is_same(&self.source, &previous.source) || !is_same_second
     }
 
     /// Returns the time of the block with the source transaction: when the transfer was submitted.
@@ -275,7 +274,7 @@ pub(crate) struct ReceiptFacts {
     pub to: Option<String>,
 }
 
-/// Returns the verdict that follows from the facts of the node `node`. `previous` is the previous reading.
+/// Returns the reading that follows from the facts of the node `node`. `previous` is the previous reading.
 ///
 /// # Errors
 /// Returns a sentence if the facts don't show whether the transaction was mined.
