@@ -53,17 +53,15 @@ pub fn interpret(answer: &HttpAnswer<'_>, is_quote_only: bool, wall: DateTime<Ut
     if let (Some(limited), false) = (wallet_limit(answer.body), is_quote_only && answer.status == 429) {
         return limited;
     }
-    let message = || message::message(answer.body);
     QuoteAnswer::Failed(match answer.status {
         200..=299 => match answer::parse_object(answer.body).map(|object| decode_quote(&object)) {
             Ok(Some(quote)) => return QuoteAnswer::Route(quote),
             Ok(None) => {
-                let message = message().map(|message| format!(": {message}")).unwrap_or_default();
+                let message = message::message(answer.body).map(|message| format!(": {message}")).unwrap_or_default();
                 RequestFailure::Unreadable(text::clean(&format!("the body is an object without a route{message}")))
             }
             Err(reason) => RequestFailure::Unreadable(text::clean(&reason)),
         },
-        404 => RequestFailure::Server { status: 404, message: message().unwrap_or_else(|| "no message".into()) },
         _ => answer::refusal(answer, wall),
     })
 }
