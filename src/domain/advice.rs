@@ -142,6 +142,7 @@ pub(crate) fn condition_began<R>(alert: &Alert, tx: Option<&Transaction<R>>) -> 
     (began.map_or(alert.raised_at, |began| began.min(alert.raised_at)), may_be_older)
 }
 
+/// Returns the situation of a transaction at `now`.
 pub(crate) fn situation(tx: &Transaction, now: DateTime<Utc>) -> Situation {
     if tx.is_stopped() {
         return Situation::Untracked;
@@ -164,7 +165,7 @@ pub(crate) fn situation(tx: &Transaction, now: DateTime<Utc>) -> Situation {
         (None, _) => {}
     }
     match &tx.state.status {
-        None if has_only_failures(tx) => Situation::FirstPollFailed,
+        None if tx.state.last_error.is_some() => Situation::FirstPollFailed,
         None => Situation::NotPolledYet,
         Some(RouterStatus::Success) => Situation::Completed,
         Some(RouterStatus::NotFound) if is_not_filled(tx) && now < tx.deadline().at => Situation::NotFilled,
@@ -212,11 +213,6 @@ pub(crate) fn has_failed(tx: &Transaction) -> bool {
 fn is_not_filled(tx: &Transaction) -> bool {
     let message = tx.state.message.as_deref().unwrap_or_default().to_lowercase();
     tx.state.status == Some(RouterStatus::NotFound) && message.contains("not filled")
-}
-
-/// Whether requests were sent, and none returned a status.
-fn has_only_failures(tx: &Transaction) -> bool {
-    tx.state.status.is_none() && tx.state.last_error.is_some()
 }
 
 /// Returns the link to the bridge explorer, if there is one.
