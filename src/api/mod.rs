@@ -23,8 +23,7 @@ mod transport;
 
 pub use answer::{HttpAnswer, StatusAnswer, interpret};
 pub use base_url::BaseUrl;
-pub(crate) use base_url::BaseUrlError;
-pub(crate) use base_url::is_loopback;
+pub(crate) use base_url::{BaseUrlError, is_loopback};
 pub(crate) use client::builder as http_builder;
 pub use client::{BODY_LIMIT, Client, Timeouts};
 pub(crate) use message::describe_html;

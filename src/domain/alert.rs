@@ -11,8 +11,7 @@ use super::{ids::RowId, named::named};
 
 mod life;
 
-pub(crate) use life::{AlertState, Handling, HandlingKind, SnoozeEnd};
-pub(crate) use life::{FLAPPING_RAISES, FLAPPING_WITHIN, RESOLVED_FOR};
+pub(crate) use life::{AlertState, FLAPPING_RAISES, FLAPPING_WITHIN, Handling, HandlingKind, RESOLVED_FOR, SnoozeEnd};
 
 named! {
     /// How soon a person should react.

@@ -3,7 +3,7 @@
 //! An observation says what happened on the wire. It must never say what follows: the poller and the transaction decide
 //! that.
 
-use std::{fmt, time::Duration};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -110,15 +110,12 @@ fn hint(status: u16) -> &'static str {
     }
 }
 
-fn message_suffix(message: &Option<String>) -> impl fmt::Display {
+fn message_suffix(message: &Option<String>) -> String {
     message.as_ref().map_or_else(String::new, |message| format!(": {message}"))
 }
 
-fn pause_suffix(retry_after: &Option<Duration>) -> impl fmt::Display {
-    match retry_after {
-        Some(span) => format!("; it asks for a rest of {} s", span.as_secs()),
-        None => String::new(),
-    }
+fn pause_suffix(retry_after: &Option<Duration>) -> String {
+    retry_after.map_or_else(String::new, |span| format!("; it asks for a rest of {} s", span.as_secs()))
 }
 
 impl RequestFailure {

@@ -451,11 +451,10 @@ impl Transaction {
         }
         state.conflict = None;
         if state.status.as_ref() != Some(status) {
-            let previous = state.status.replace(status.clone());
+            let previous = state.status.replace(status.clone()).map(String::from);
             if status.is_final() || *status == RouterStatus::Refund {
                 state.ended_unseen = Some(interval.duration_or_within(SHORT_DURATION).is_none());
             }
-            let previous = previous.map(|previous| previous.raw().to_owned());
             (state.status_since, state.last_changed_at) = (Some(at), Some(at));
             changes.push(ChangeKind::StatusChanged { previous, current: status.raw().to_owned() });
         }
