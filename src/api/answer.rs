@@ -51,7 +51,7 @@ pub fn interpret(answer: &HttpAnswer<'_>, requested: &TransactionParams, wall: D
     }
 }
 
-/// Returns the failure that an HTTP status means which stands for no result (`service.md` 7.1).
+/// Returns the failure of an answer without a result, by its HTTP status (`service.md` 7.1).
 pub(super) fn refusal(answer: &HttpAnswer<'_>, wall: DateTime<Utc>) -> RequestFailure {
     let message = || message::message(answer.body);
     let message_or = |otherwise: &str| message().unwrap_or_else(|| otherwise.to_owned());

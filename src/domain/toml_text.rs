@@ -28,12 +28,15 @@ pub(crate) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, TomlError> {
         let start = error.span().map_or(0, |span| span.start);
         let line = 1 + text.bytes().take(start).filter(|byte| *byte == b'\n').count();
         let message = error.message().lines().next().unwrap_or_default();
-        let names = message.strip_prefix("unknown field ").map(quoted_names);
-        let reason = match &names {
-            Some(names) => unknown_key(names),
-            None => reason(message, key_at(text, start)),
+        let names = message.strip_prefix("unknown field ").map(quoted_names).unwrap_or_default();
+        let (reason, unknown_key) = match names.as_slice() {
+            [unknown, known @ ..] => {
+                let hint = suggestion(unknown, known);
+                let reason = format!("unknown key `{unknown}`; {hint}known keys: {}", known.join(", "));
+                (reason, Some((*unknown).to_owned()))
+            }
+            [] => (reason(message, key_at(text, start)), None),
         };
-        let unknown_key = names.and_then(|names| names.first().copied().map(str::to_owned));
         TomlError { line, reason: clean(&reason), unknown_key }
     })
 }
@@ -45,6 +48,7 @@ fn key_at(text: &str, start: usize) -> Option<&str> {
     Some(key.trim()).filter(|key| !key.is_empty())
 }
 
+/// Returns the reason of an error of the parser, for a person: without the value, and with the key of its line.
 fn reason(message: &str, key: Option<&str>) -> String {
     let about = key.map(|key| format!("{key}: ")).unwrap_or_default();
     let expected = message.rsplit_once(", expected ").map(|(_, expected)| expected.replace('`', ""));
@@ -73,6 +77,7 @@ fn plain_type(expected: &str) -> &str {
     }
 }
 
+/// Returns the type of the value that an error of the parser is about, in words.
 fn type_of_value(message: &str) -> &'static str {
     let types =
         [("string", "text"), ("integer", "a whole number"), ("float", "a number"), ("boolean", "true or false")];
@@ -83,14 +88,9 @@ fn type_of_value(message: &str) -> &'static str {
     known.map_or("something else", |(_, name)| name)
 }
 
+/// Returns the names in backticks.
 fn quoted_names(text: &str) -> Vec<&str> {
     text.split('`').skip(1).step_by(2).collect()
-}
-
-/// Returns the error about the first of these names, which is unknown; the others are the known names.
-fn unknown_key(names: &[&str]) -> String {
-    let (unknown, known) = names.split_first().map_or(("", &[][..]), |(unknown, known)| (*unknown, known));
-    format!("unknown key `{unknown}`; {}known keys: {}", suggestion(unknown, known), known.join(", "))
 }
 
 /// Returns the known name nearest to `typed` as a question with a space behind it; empty if no name is similar enough.
