@@ -19,6 +19,7 @@ pub(crate) use expression::Expression;
 pub(crate) use parse::{keys, states};
 pub(crate) use sort::{Direction, SortBy, SortKey};
 
+use self::term::FilterTest;
 use super::{chains, text};
 
 /// A kind of name in a filter that only the store can complete.
@@ -31,7 +32,7 @@ pub enum NameKind {
 }
 
 impl NameKind {
-    /// The kind of name that follows this key of a term.
+    /// Returns the kind of name that follows this key of a term; `None` for any other key.
     pub fn of(key: &str) -> Option<Self> {
         match key {
             "ticket" => Some(Self::Ticket),
@@ -154,22 +155,20 @@ impl Filter {
         let mut named = Vec::new();
         self.expression.for_each_positive_test(&mut |test| {
             let name = match test {
-                term::FilterTest::Label(label) => format!("label:{label}"),
-                term::FilterTest::Ticket(ticket) => format!("ticket:{ticket}"),
-                term::FilterTest::Profile(profile) => format!("profile:{profile}"),
-                term::FilterTest::By(name) => format!("by:{name}"),
-                term::FilterTest::Chain(end, chain) => format!("{end}:{}", chain.name()),
-                term::FilterTest::Route { from, to } => format!("the route {from}>{to}"),
+                FilterTest::Label(label) => format!("label:{label}"),
+                FilterTest::Ticket(ticket) => format!("ticket:{ticket}"),
+                FilterTest::Profile(profile) => format!("profile:{profile}"),
+                FilterTest::By(name) => format!("by:{name}"),
+                FilterTest::Chain(end, chain) => format!("{end}:{}", chain.name()),
+                FilterTest::Route { from, to } => format!("the route {from}>{to}"),
                 // The route that the text may be has its own name.
-                term::FilterTest::Exact(text) if parse::is_route(text) => return,
-                term::FilterTest::Word(text) | term::FilterTest::Hashtag(text) | term::FilterTest::Exact(text) => {
-                    text.clone()
-                }
-                term::FilterTest::Pattern(_)
-                | term::FilterTest::Is(_)
-                | term::FilterTest::Status(_)
-                | term::FilterTest::Span(..)
-                | term::FilterTest::Own(_) => return,
+                FilterTest::Exact(text) if parse::is_route(text) => return,
+                FilterTest::Word(text) | FilterTest::Hashtag(text) | FilterTest::Exact(text) => text.clone(),
+                FilterTest::Pattern(_)
+                | FilterTest::Is(_)
+                | FilterTest::Status(_)
+                | FilterTest::Span(..)
+                | FilterTest::Own(_) => return,
             };
             named.push((name, Self { expression: Expression::Test(test.clone()), sort: self.sort.clone() }));
         });
@@ -183,15 +182,14 @@ impl Filter {
         let mut check = |name: &str| {
             let is_id = name.chars().any(|letter| letter.is_ascii_digit());
             if unknown.is_none() && !is_id && chains::find_by_name(name).is_none() && !is_known(name) {
-                let nearest =
-                    chains::find_nearest(name).map(|chain| format!("; did you mean {}?", chain.name.to_lowercase()));
-                unknown =
-                    Some(format!("No chain is called \"{}\"{}", text::clean(name), nearest.as_deref().unwrap_or(".")));
+                let ending = chains::find_nearest(name)
+                    .map_or_else(|| ".".to_owned(), |chain| format!("; did you mean {}?", chain.name.to_lowercase()));
+                unknown = Some(format!("No chain is called \"{}\"{ending}", text::clean(name)));
             }
         };
         self.expression.for_each_positive_test(&mut |test| match test {
-            term::FilterTest::Chain(_, chain) => check(chain.name()),
-            term::FilterTest::Route { from, to } => [from, to].into_iter().for_each(|name| check(name)),
+            FilterTest::Chain(_, chain) => check(chain.name()),
+            FilterTest::Route { from, to } => [from, to].into_iter().for_each(|name| check(name)),
             _ => {}
         });
         unknown
@@ -200,7 +198,7 @@ impl Filter {
     /// Returns the same filter, limited to one profile.
     #[must_use]
     pub fn limited_to_profile(&self, profile: &str) -> Self {
-        self.and(&Self::all([Expression::Test(term::FilterTest::Own(profile.to_owned()))]))
+        self.and(&Self::all([Expression::Test(FilterTest::Own(profile.to_owned()))]))
     }
 
     /// Returns the sort order. Never empty.
