@@ -15,7 +15,7 @@ const LIMIT: usize = 32_768;
 pub(super) fn parse(raw: &str) -> Result<Value, serde_json::Error> {
     // A text of at most `LIMIT` bytes, as nearly every answer is, can't hold more than `LIMIT` values.
     if raw.len() > LIMIT && count_values(raw) > LIMIT {
-        // A text that isn't JSON is refused as that.
+        // A text that isn't JSON gets the parser's own error.
         serde_json::from_str::<IgnoredAny>(raw)?;
         return Err(Error::custom(format_args!("more than {LIMIT} values")));
     }

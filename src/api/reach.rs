@@ -31,7 +31,7 @@ pub(crate) struct Endpoint {
 }
 
 impl Endpoint {
-    /// Returns the endpoint of an address that the setting contains.
+    /// Returns the endpoint of the URL that this setting holds.
     pub(crate) fn of_url(url: &Url, setting: &'static str) -> Self {
         let host = url.host_str().unwrap_or_default().to_owned();
         Self { host, port: url.port_or_known_default().unwrap_or_default(), is_tls: url.scheme() == "https", setting }

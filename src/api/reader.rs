@@ -41,17 +41,17 @@ pub(super) struct JsonObject<'a> {
 }
 
 impl<'a> JsonObject<'a> {
-    /// Creates a scope for the top-level object of the answer.
+    /// Returns the top-level object of the answer.
     pub(super) fn top(object: &'a Map<String, Value>) -> Self {
         Self { object, path: String::new(), warns_if_missing: true }
     }
 
-    /// Creates a scope for an object at `path`.
+    /// Returns an object at `path`.
     pub(super) fn at(object: &'a Map<String, Value>, path: &str) -> Self {
         Self { object, path: format!("{path}."), warns_if_missing: true }
     }
 
-    /// Returns the same scope without warnings for missing fields.
+    /// Returns the same object without warnings for missing fields.
     pub(super) fn without_missing_warnings(self) -> Self {
         Self { warns_if_missing: false, ..self }
     }
@@ -126,7 +126,7 @@ impl RecordReader {
         self.warnings
     }
 
-    /// Returns a field that is present and not null. A missing field is recorded if the scope warns about them.
+    /// Returns a field that is present and not null. A missing field is recorded if its object warns about them.
     pub(super) fn value<'a>(&mut self, scope: &JsonObject<'a>, name: &str) -> Option<&'a Value> {
         let value = scope.get(name).filter(|value| !value.is_null());
         if value.is_none() && scope.warns_if_missing {
@@ -251,7 +251,7 @@ impl RecordReader {
         kept.map(|(key, value)| (text::clean(key), compact(value))).collect()
     }
 
-    /// Returns the scope of a nested object.
+    /// Returns a nested object.
     pub(super) fn object<'a>(&mut self, scope: &JsonObject<'a>, name: &str) -> Option<JsonObject<'a>> {
         let object = self.typed(scope, name, "an object", Value::as_object)?;
         Some(JsonObject { warns_if_missing: scope.warns_if_missing, ..JsonObject::at(object, &scope.path(name)) })

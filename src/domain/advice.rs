@@ -120,9 +120,9 @@ pub(crate) fn conditions(tx: &Transaction, now: DateTime<Utc>) -> Vec<Rule> {
     Rule::ALL.iter().copied().filter(holds).collect()
 }
 
-/// Returns when the condition of an alert began, and whether it may be older: of a status hoptop knows only when it first
-/// saw it. An alert is raised only once an answer confirms the condition, so this may be much earlier. If the beginning
-/// isn't known, returns when the alert was raised.
+/// Returns when the condition of an alert began, and whether it may have begun earlier: hoptop knows only when it first
+/// saw a status. The condition may begin long before the alert is raised, which needs an answer that confirms the
+/// condition. If the beginning isn't known, returns when the alert was raised.
 pub(crate) fn condition_began<R>(alert: &Alert, tx: Option<&Transaction<R>>) -> (DateTime<Utc>, bool) {
     let (began, may_be_older) = match alert.rule {
         Rule::Overdue => (tx.map(|tx| tx.deadline().at), false),

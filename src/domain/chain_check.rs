@@ -85,9 +85,9 @@ pub(crate) fn next_second_check(tx: &Transaction) -> Option<DateTime<Utc>> {
     match known.second_reading(&chain, &hash) {
         Some(second) if second.verdict.mined().is_some() => None,
         None if known.checked_at < since => Some(since),
-        // Another one was asked for, and this one perhaps couldn't be.
+        // The stored reading is of another transaction: this one perhaps couldn't be asked for.
         None if known.second.is_some() => Some(known.checked_at + known.next_pause()),
-        // A few times, and then a person asks.
+        // After a few times only a person asks again.
         _ if known.repeats < 5 => Some(known.checked_at + known.next_pause()),
         _ => None,
     }
@@ -164,7 +164,7 @@ pub(crate) fn sentence<R: RecordView>(
     tx: &Transaction<R>,
     write_time: &dyn Fn(DateTime<Utc>) -> String,
 ) -> Option<String> {
-    /// More chains are counted.
+    /// The most chains that the sentence names; more are only counted.
     const MAX_NAMES: usize = 4;
     let known = tx.on_chain.as_ref()?;
     let source = tx.from_name();

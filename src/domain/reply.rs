@@ -68,6 +68,7 @@ enum ValueStyle {
     Words,
     /// As text in which only the bridge link is a link.
     Say,
+    /// As code, which is copied unchanged.
     Code,
     /// As a checked link.
     Link,
@@ -314,6 +315,7 @@ impl TemplatePiece {
     }
 }
 
+/// Whether the text ends with `www`: Markdown makes a link of `www.` and what follows.
 fn is_www(before: &str) -> bool {
     before.get(before.len().saturating_sub(3)..).is_some_and(|end| end.eq_ignore_ascii_case("www"))
 }

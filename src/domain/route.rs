@@ -12,6 +12,7 @@ use super::{
 };
 
 named! {
+    /// The kind of a route: how the transfer gets to its destination.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub(crate) enum RouteKind: name {
         /// Source and destination are the same chain.
@@ -118,6 +119,7 @@ impl<'a> TransferEnd<'a> {
     }
 }
 
+/// The ends of a transfer, and the hop between them if the record shows one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct TransferEnds<'a> {
     pub source: TransferEnd<'a>,

@@ -17,7 +17,7 @@ use super::{
 pub(crate) enum SettledDuration {
     /// From the submission to the answer that showed the end.
     Measured(Duration),
-    /// The same, but no answer came in the second half of this time: the transfer may have ended much earlier.
+    /// An upper bound: no answer came in the second half of this time, so the transfer may have ended much earlier.
     AtMost(Duration),
     /// From the moment when hoptop first saw the transfer, because its submission isn't known, or is given as after its end.
     SinceFirstSeen(Duration),
@@ -41,6 +41,7 @@ impl SettledDuration {
         Some(if is_bound { Self::AtMost(duration) } else { Self::Measured(duration) })
     }
 
+    /// Returns the time, whether measured or not.
     pub(crate) fn time(self) -> Duration {
         match self {
             Self::Measured(time) | Self::AtMost(time) | Self::SinceFirstSeen(time) => time,

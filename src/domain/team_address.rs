@@ -321,7 +321,7 @@ fn parse_url(text: &str) -> Result<UrlParameters, AddressError> {
     if user.contains(':') {
         return Err(AddressError::Password);
     }
-    // The rest of a password with such a character stands there.
+    // A password that contains one of these characters ends too early, and its rest would be shown.
     if text.contains(['#', ' ']) || database.contains(['/', '@']) {
         return Err(AddressError::Url("`#`, `/`, `@` and spaces must be escaped as %23, %2F, %40 and %20"));
     }

@@ -39,7 +39,7 @@ pub enum FilterTest {
     By(String),
     /// A label as the lists show it, `#vip`, or a text that contains this, such as the ticket `#4412`; in lower case.
     Hashtag(String),
-    /// Exactly this profile.
+    /// This profile alone, in its exact spelling: hoptop adds this test, and no term has it.
     Own(String),
 }
 
