@@ -78,8 +78,8 @@ impl BaseUrl {
         self.0.as_str().trim_end_matches('/')
     }
 
-    /// Returns the form of the URL that names the budget of an ID. All names of this machine become `localhost`, since one
-    /// service is behind them. A dot at the end of the host is left out.
+    /// Returns the form of the URL that names the budget of an ID. All names of this machine become `localhost`, since
+    /// one service is behind them. A dot at the end of the host is left out.
     pub fn budget_name(&self) -> String {
         let host = self.0.host_str().unwrap_or_default();
         let name = if is_loopback(host) { "localhost" } else { host.trim_end_matches('.') };

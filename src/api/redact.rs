@@ -42,8 +42,8 @@ pub(super) fn body(id: &IntegratorId, body: String) -> String {
     }
 }
 
-/// Returns a body that was cut off, without an incomplete ID at its end: a part of our ID in any spelling, or of another
-/// value of `integratorId`.
+/// Returns a body that was cut off, without an incomplete ID at its end: a part of our ID in any spelling, or of
+/// another value of `integratorId`.
 pub(super) fn cut_end(id: &IntegratorId, mut body: String) -> String {
     static OPEN_FIELD: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r#""integratorId"\s*:\s*"[^"]*$"#).ok());
     /// The most bytes of one character: an escape.
