@@ -63,13 +63,12 @@ impl Freshness {
     /// Returns the freshness of an oldest answer of this age. `None` means that no transaction is polled. A transaction
     /// without an answer has an age too, so the age alone doesn't show that nothing was answered.
     fn of(oldest: Option<Duration>, report: Option<&PollerReport>) -> Self {
-        let is_unanswered = |report: &&PollerReport| report.failed > 0 && report.answered == Some(0);
-        if let (Some(_), Some(report)) = (oldest, report.filter(is_unanswered)) {
-            return Self::Unanswered(report.running);
-        }
-        match oldest {
-            Some(oldest) if oldest > need::TARGET * 3 => Self::Stale,
-            Some(oldest) if oldest > need::TARGET => Self::Late,
+        match (oldest, report) {
+            (Some(_), Some(report)) if report.failed > 0 && report.answered == Some(0) => {
+                Self::Unanswered(report.running)
+            }
+            (Some(oldest), _) if oldest > need::TARGET * 3 => Self::Stale,
+            (Some(oldest), _) if oldest > need::TARGET => Self::Late,
             _ => Self::Fresh,
         }
     }
