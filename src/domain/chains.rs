@@ -163,10 +163,9 @@ pub(crate) fn parse(text: &str, allows_any: bool) -> Result<ChainId, ChainError>
     let fits = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.');
     let is_valid = text.len() <= 64 && text.chars().all(fits);
     let id = ChainId::new(text.clone());
-    let looks_like_an_id = text.bytes().all(|byte| byte.is_ascii_digit())
-        || text.rsplit_once('-').is_some_and(|(name, number)| {
-            !name.is_empty() && !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
-        });
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let looks_like_an_id =
+        is_number(&text) || text.rsplit_once('-').is_some_and(|(name, number)| !name.is_empty() && is_number(number));
     if is_valid && (allows_any || looks_like_an_id || find(&id).is_some()) {
         return Ok(id);
     }

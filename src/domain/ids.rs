@@ -46,11 +46,11 @@ impl TxHash {
         format!("{from}:{self}")
     }
 
-    /// Reads such a name into chain and hash; `None` for a hash alone or a link.
+    /// Reads a name of [`on_chain`](Self::on_chain) into chain and hash; `None` for a hash alone or a link.
     pub fn parse_on_chain(text: &str) -> Option<(ChainId, Self)> {
-        let (chain, hash) =
-            text.split_once(':').filter(|(chain, hash)| !chain.is_empty() && !hash.starts_with("//"))?;
-        Some((ChainId::new(chain), Self::new(hash))).filter(|_| !hash.is_empty())
+        let (chain, hash) = text.split_once(':')?;
+        let is_pair = !chain.is_empty() && !hash.is_empty() && !hash.starts_with("//");
+        is_pair.then(|| (ChainId::new(chain), Self::new(hash)))
     }
 
     /// Reads a hash as lists shorten it ([`short`](Self::short)) into its beginning and its end: `0x9f3c…e21b`.
