@@ -82,14 +82,6 @@ impl ServiceLevel {
     }
 }
 
-impl AddAssign for ServiceLevel {
-    fn add_assign(&mut self, other: Self) {
-        self.met += other.met;
-        self.missed += other.missed;
-        self.unknown += other.unknown;
-    }
-}
-
 impl AddAssign<DeadlineResult> for ServiceLevel {
     fn add_assign(&mut self, result: DeadlineResult) {
         match result {
@@ -113,7 +105,11 @@ impl ServiceLevels {
     /// Returns the level of all transfers.
     pub(crate) fn total(&self) -> ServiceLevel {
         let mut total = ServiceLevel::default();
-        self.by_week.values().for_each(|level| total += *level);
+        for ServiceLevel { met, missed, unknown } in self.by_week.values() {
+            total.met += met;
+            total.missed += missed;
+            total.unknown += unknown;
+        }
         total
     }
 

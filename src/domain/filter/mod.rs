@@ -86,12 +86,12 @@ pub(crate) fn with_order_of(text: &str, ordered: &str) -> String {
 /// Returns a filter's text as it can stand beside other terms: terms that `or` joins are in parentheses, followed by the
 /// filter's order.
 pub(crate) fn group_alternatives(text: &str) -> Result<String, FilterError> {
-    let parse = |text: &str| Filter::parse_for_person(text, Some("me"));
-    let Expression::Any(_) = parse(text)?.expression else { return Ok(text.to_owned()) };
+    let parsed = |text: &str| Filter::parse_for_person(text, Some("me"));
+    let Expression::Any(_) = parsed(text)?.expression else { return Ok(text.to_owned()) };
     let terms = parse::strip_order(text)?;
     let closed = format!("({terms})");
     // A last word with a `(` would take the `)` as its own.
-    let grouped = if parse(&closed).is_ok() { closed } else { format!("({terms} )") };
+    let grouped = if parsed(&closed).is_ok() { closed } else { format!("({terms} )") };
     Ok(with_order_of(&grouped, text))
 }
 
