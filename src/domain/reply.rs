@@ -324,16 +324,15 @@ fn is_www(before: &str) -> bool {
 /// line's start.
 pub(crate) fn escape_markdown(text: &str) -> String {
     let mut written = String::with_capacity(text.len());
-    let starts_a_list = text.split_once(['.', ')']).is_some_and(|(number, _)| number.parse::<u32>().is_ok());
+    let is_after_number = |end: &usize| text.get(..*end).is_some_and(|number| number.parse::<u32>().is_ok());
+    let list_mark = text.find(['.', ')']).filter(is_after_number);
     for (index, letter) in text.char_indices() {
         let rest = text.get(index..).unwrap_or_default();
         let is_markup = match letter {
             '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '|' | '~' | '&' | '#' | '@' | '!' => true,
             '-' | '+' | '=' => index == 0,
             ':' => rest.starts_with("://"),
-            '.' | ')' => {
-                (starts_a_list && text.find(['.', ')']) == Some(index)) || is_www(text.get(..index).unwrap_or_default())
-            }
+            '.' | ')' => list_mark == Some(index) || is_www(text.get(..index).unwrap_or_default()),
             _ => false,
         };
         if is_markup {
