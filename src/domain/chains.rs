@@ -107,11 +107,15 @@ pub(crate) fn chains_by_name(typed: &str) -> Vec<&'static Chain> {
 
 /// Returns the well-known chain whose name, short name or alias is nearest to a misspelt one.
 pub(crate) fn find_nearest(typed: &str) -> Option<&'static Chain> {
-    let names: Vec<(String, &Chain)> =
-        TABLE.iter().flat_map(|chain| chain.names().map(move |name| (name, chain))).collect();
-    let known: Vec<&str> = names.iter().map(|(name, _)| name.as_str()).collect();
-    let found = toml_text::nearest(&typed.trim().to_lowercase(), &known)?;
-    names.iter().find(|(name, _)| name == found).map(|(_, chain)| *chain)
+    find_nearest_among(TABLE.iter().flat_map(|chain| chain.names()), typed)
+}
+
+/// Returns the well-known chain with the one of these names that is nearest to a misspelt one. The names must be in lower
+/// case.
+fn find_nearest_among(names: impl Iterator<Item = String>, typed: &str) -> Option<&'static Chain> {
+    let names: Vec<String> = names.collect();
+    let known: Vec<&str> = names.iter().map(String::as_str).collect();
+    toml_text::nearest(&typed.trim().to_lowercase(), &known).and_then(find_by_name)
 }
 
 /// Returns at most five letters for a narrow column: the table's short name, else the service's name in capitals, else
@@ -143,14 +147,10 @@ pub(crate) enum ChainError {
 
 /// Returns the chain whose name is nearest to the text, if one is near; else a description of IDs.
 fn hint(text: &str) -> String {
-    let typed = text.to_lowercase();
-    let names: Vec<String> = TABLE.iter().map(|chain| chain.name.to_lowercase()).collect();
-    let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let chain = toml_text::nearest(&typed, &names).and_then(find_by_name);
-    chain.map_or_else(
-        || "IDs look like 42161 or osmosis-1".into(),
-        |chain| format!("did you mean {} ({})?", chain.name, chain.id),
-    )
+    match find_nearest_among(TABLE.iter().map(|chain| chain.name.to_lowercase()), text) {
+        Some(chain) => format!("did you mean {} ({})?", chain.name, chain.id),
+        None => "IDs look like 42161 or osmosis-1".into(),
+    }
 }
 
 /// Reads `CHAIN` of the command line and the files: an ID as the service uses it. IDs are opaque: numbers, IDs of the
