@@ -25,20 +25,22 @@ pub(crate) fn handling_sentence(
         Some(author) if is_own(author) => "You ".to_owned(),
         Some(author) => format!("{} ", text::clean(author)),
     };
-    let verb = |verb: &str, alone: &str| if who.is_empty() { alone.to_owned() } else { format!("{who}{verb} this") };
+    // Without a name the sentence begins with the participle.
+    let beginning =
+        |verb: &str, participle: &str| if who.is_empty() { participle.to_owned() } else { format!("{who}{verb} this") };
     Some(match &handling.kind {
         HandlingKind::Acknowledged(note) => {
             let note = note.as_deref().map(text::clean).filter(|note| !note.is_empty());
             let note = note.map_or_else(String::new, |note| format!(": \"{note}\""));
             let ago = span::short(span::between(handling.at, now));
-            format!("{} {ago} ago{note}.", verb("acknowledged", "Acknowledged"))
+            format!("{} {ago} ago{note}.", beginning("acknowledged", "Acknowledged"))
         }
         HandlingKind::Snoozed(until) => {
             let until = match until {
                 SnoozeEnd::Until(moment) => write_time(*moment),
                 SnoozeEnd::Change => "the status changes".to_owned(),
             };
-            format!("{} until {until}.", verb("snoozed", "Snoozed"))
+            format!("{} until {until}.", beginning("snoozed", "Snoozed"))
         }
     })
 }
