@@ -110,8 +110,8 @@ pub(crate) fn find_nearest(typed: &str) -> Option<&'static Chain> {
     find_nearest_among(TABLE.iter().flat_map(|chain| chain.names()), typed)
 }
 
-/// Returns the well-known chain with the one of these names that is nearest to a misspelt one. The names must be in lower
-/// case.
+/// Returns the well-known chain to which the nearest of these names belongs. `names` are names of well-known chains, in
+/// lower case.
 fn find_nearest_among(names: impl Iterator<Item = String>, typed: &str) -> Option<&'static Chain> {
     let names: Vec<String> = names.collect();
     let known: Vec<&str> = names.iter().map(String::as_str).collect();
