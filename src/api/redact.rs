@@ -32,14 +32,12 @@ pub(super) fn body(id: &IntegratorId, body: String) -> String {
     if !contains(&body, "integratorId") {
         return body;
     }
+    let Some(field) = FIELD.as_ref() else { return body };
     let mask = |found: &Captures<'_>| {
         let group = |index| found.get(index).map_or("", |group| group.as_str());
         format!("{}{}{}", group(1), mask(group(2)).unwrap_or_default(), group(3))
     };
-    match FIELD.as_ref() {
-        Some(field) => field.replace_all(&body, mask).into_owned(),
-        None => body,
-    }
+    field.replace_all(&body, mask).into_owned()
 }
 
 /// Returns a body that was cut off, without an incomplete ID at its end: a part of our ID in any spelling, or of

@@ -12,11 +12,11 @@ use crate::{
 };
 
 /// The description of a failure for lack of file descriptors.
-pub(crate) const OUT_OF_DESCRIPTORS: &str =
+pub(super) const OUT_OF_DESCRIPTORS: &str =
     "no request could be sent: hoptop has too many open files; raise the limit (`ulimit -n`), or end other programs";
 
 /// Whether no connection could be made because this process or this machine has too many open files.
-pub(crate) fn is_out_of_descriptors(error: &reqwest::Error) -> bool {
+pub(super) fn is_out_of_descriptors(error: &reqwest::Error) -> bool {
     let is_named =
         || causes(error).into_iter().filter_map(|cause| cause.downcast_ref()).any(files::is_descriptor_shortage);
     // The resolver reports only that a name isn't known.
@@ -32,15 +32,13 @@ pub(crate) fn describe(error: &reqwest::Error, endpoint: &Endpoint, connect: Dur
         return format!("{host} can't be resolved; check its name and the network");
     }
     let causes = causes(error);
-    let tls = causes.iter().find_map(|cause| cause.downcast_ref::<rustls::Error>());
-    if let Some(error) = tls {
+    if let Some(error) = causes.iter().find_map(|cause| cause.downcast_ref::<rustls::Error>()) {
         return text::clean(&describe_tls(error, endpoint.host()));
     }
     if error.is_connect() && error.is_timeout() {
         return format!("{host} did not accept the connection within {} s", connect.as_secs_f64());
     }
-    let kind = causes.iter().find_map(|cause| cause.downcast_ref::<io::Error>()).map(io::Error::kind);
-    match kind {
+    match causes.iter().find_map(|cause| cause.downcast_ref::<io::Error>()).map(io::Error::kind) {
         Some(io::ErrorKind::ConnectionRefused) => format!("{host} refuses the connection"),
         Some(io::ErrorKind::NetworkUnreachable | io::ErrorKind::HostUnreachable) => {
             format!("{host} can't be reached; check the network")
