@@ -29,7 +29,6 @@ use self::{
 };
 use super::{
     burst::{BurstDetector, SortedInput},
-    dialogs::Dialog,
     effect::Effect,
     export::{CancelFlag, ExportFunction},
     input::AT_ONCE,
@@ -222,11 +221,10 @@ impl Dashboard {
         }
     }
 
-    /// Notes the view state, and returns it for saving if it changed. Returns `None` while a person types a filter.
+    /// Notes the view state, and returns it for saving if it changed.
     fn changed_view_state(&mut self) -> Option<ViewStateFile> {
         let view_state = self.model.view_state_to_save();
-        let is_typing = matches!(self.model.dialog, Dialog::Filter(_));
-        let view_state_file = self.view_state_file.as_mut().filter(|_| !is_typing)?;
+        let view_state_file = self.view_state_file.as_mut()?;
         view_state_file.replace(view_state).then(|| view_state_file.clone())
     }
 

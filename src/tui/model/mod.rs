@@ -270,7 +270,12 @@ impl Model {
     /// Returns the view state to save.
     pub fn view_state_to_save(&self) -> ViewState {
         let mut view_state = self.view_state.clone();
-        view_state.save_tab(self.list.tab, &self.list.filter_text, &self.list.columns);
+        // A filter that is still being typed isn't saved.
+        let filter_text = match &self.dialog {
+            Dialog::Filter(line) => &line.before,
+            _ => &self.list.filter_text,
+        };
+        view_state.save_tab(self.list.tab, filter_text, &self.list.columns);
         // A temporary view is not saved: the view and the filters before it are.
         if let Some(TemporaryView { previous, .. }) = &self.temporary_view {
             (view_state.view, view_state.filters) = (previous.view, previous.filters.clone());

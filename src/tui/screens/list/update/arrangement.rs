@@ -8,7 +8,7 @@ use crate::{
     tui::{
         dialogs::{
             Dialog,
-            filter::update::set_typed,
+            filter::update as filter_line,
             menu::state::{Menu, MenuChoice},
         },
         model::{MessageTone, Model},
@@ -67,7 +67,8 @@ fn first_key(model: &Model) -> SortKey {
 fn set_order(model: &mut Model, keys: &[SortKey], now: Now) {
     let base = model.view_state.base_filter(model.list.tab);
     match filter::with_order(&model.list.filter_text, keys, base) {
-        Ok(text) => set_typed(model, &text, now),
+        // The same transactions in another order: a temporary view stays.
+        Ok(text) => filter_line::set(model, &text),
         Err(error) => actions::refuse(model, error.message, now.mono),
     }
 }
