@@ -555,7 +555,7 @@ async fn actions_on_marked_transactions_apply_to_all_and_can_be_undone() {
         user.wait_for("the marks", |screen| screen.contains("3 marked (*)")).await;
         user.press("a");
         user.press("Enter");
-        user.wait_for("no change", |screen| screen.contains("Already acknowledged. Type a new note")).await;
+        user.wait_for("no change", |screen| screen.contains("No alert to acknowledge.")).await;
         user.press("*");
         // The message about the marks comes after a read. If the script didn't wait, the message would replace the next
         // one.

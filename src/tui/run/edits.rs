@@ -134,6 +134,7 @@ fn unchanged_reason(edit: &LocalEdit) -> &'static str {
         Edit::RemoveNote { .. } => "No change: the note is already removed.",
         Edit::SetTicket { .. } => "No change: this is already the ticket.",
         Edit::ChangeLabels { .. } => "No change: the labels are already set.",
+        Edit::Acknowledge { alerts, .. } if alerts.is_empty() => "No alert to acknowledge.",
         Edit::Acknowledge { .. } => "Already acknowledged. Type a new note to replace the old one.",
         Edit::Snooze { .. } => "No alert to snooze.",
         Edit::Unacknowledge { .. } => "No acknowledged or snoozed alert here.",

@@ -30,14 +30,15 @@ pub(crate) fn range(model: &mut Model, now: MonotonicTime) {
     }
     let rows = model.range().to_vec();
     let begin = model.marks.range.take();
-    if !rows.is_empty() {
-        return add(model, &rows, now);
+    if rows.is_empty() {
+        model.effects.extend(begin.map(|begin| Effect::FindMarks(MarkRequest::Between(begin, here))));
+    } else {
+        add(model, &rows, now);
     }
-    model.effects.extend(begin.map(|begin| Effect::FindMarks(MarkRequest::Between(begin, here))));
 }
 
-/// Marks the open range up to the selected transaction. Returns whether no range is open then. A range that reaches
-/// beyond the loaded part stays open, and a notice says so.
+/// Marks the open range up to the selected transaction. Returns `false`, with a message, if an action must not use the
+/// marks: the range reaches beyond the loaded part and stays open, or has too many transactions.
 pub(crate) fn end_range(model: &mut Model, now: MonotonicTime) -> bool {
     if model.marks.range.is_none() {
         return true;
@@ -50,20 +51,23 @@ pub(crate) fn end_range(model: &mut Model, now: MonotonicTime) -> bool {
         return false;
     }
     model.marks.range = None;
-    add(model, &rows, now);
-    true
+    add(model, &rows, now)
 }
 
 /// Marks the transactions that the store found; `None` if there were too many.
 pub(crate) fn on_found(model: &mut Model, found: Option<Vec<RowId>>, now: MonotonicTime) {
     match found {
-        Some(rows) => add(model, &rows, now),
+        Some(rows) => {
+            add(model, &rows, now);
+        }
         None => refuse_too_many(model, now),
     }
 }
 
-fn add(model: &mut Model, rows: &[RowId], now: MonotonicTime) {
-    match model.marks.add(rows) {
+/// Marks these transactions, and shows how many are marked. Returns `false` if that would be too many.
+fn add(model: &mut Model, rows: &[RowId], now: MonotonicTime) -> bool {
+    let has_room = model.marks.add(rows);
+    match has_room {
         true if model.marks.is_empty() => model.show_message(MessageTone::Bad, "No transaction to mark.", now),
         true => {
             let clear = model.setting.keys.shown(CommandId::Clear);
@@ -72,6 +76,7 @@ fn add(model: &mut Model, rows: &[RowId], now: MonotonicTime) {
         }
         false => refuse_too_many(model, now),
     }
+    has_room
 }
 
 fn refuse_too_many(model: &mut Model, now: MonotonicTime) {
