@@ -182,7 +182,7 @@ impl TestDashboard {
         let row = |alert: &Alert| AlertRow { alert: alert.clone(), transaction: transaction(alert) };
         let mut rows: Vec<AlertRow> = alerts.map(row).collect();
         rows.sort_by_key(|row| (row.alert.rule, row.alert.raised_at, row.alert.id));
-        AlertPage { rows, has_more: false }
+        AlertPage { rows, ..AlertPage::default() }
     }
 
     fn markable(&self, wanted: MarkRequest, now: Now) -> Option<Vec<RowId>> {

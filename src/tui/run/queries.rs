@@ -120,12 +120,16 @@ pub(crate) fn marks(
 /// Returns the list of alerts: the active ones, then those that were cleared recently.
 pub(crate) fn alert_page(reader: &Reader, now: DateTime<Utc>) -> Result<AlertPage, StoreError> {
     // One row more than shown reveals whether there are more.
-    let mut found = reader.alerts_with_transactions(AlertQuery::MostUrgent(AlertList::MAX_ALERTS + 1))?;
-    let has_more = found.len() > AlertList::MAX_ALERTS;
-    found.truncate(AlertList::MAX_ALERTS);
-    found.extend(reader.alerts_with_transactions(AlertQuery::ClearedSince(now - RESOLVED_FOR, AlertList::MAX_ALERTS))?);
-    let rows = found.into_iter().map(|(alert, transaction)| AlertRow { alert, transaction });
-    Ok(AlertPage { rows: rows.collect(), has_more })
+    let read = |query| {
+        let mut found = reader.alerts_with_transactions(query)?;
+        let has_more = found.len() > AlertList::MAX_ALERTS;
+        found.truncate(AlertList::MAX_ALERTS);
+        Ok::<_, StoreError>((found, has_more))
+    };
+    let (active, has_more_active) = read(AlertQuery::MostUrgent(AlertList::MAX_ALERTS + 1))?;
+    let (resolved, has_more_resolved) = read(AlertQuery::ClearedSince(now - RESOLVED_FOR, AlertList::MAX_ALERTS + 1))?;
+    let rows = active.into_iter().chain(resolved).map(|(alert, transaction)| AlertRow { alert, transaction });
+    Ok(AlertPage { rows: rows.collect(), has_more_active, has_more_resolved })
 }
 
 /// Returns the statistics for the charts. The cost grows with the number of transactions.

@@ -66,8 +66,10 @@ pub struct AlertRow {
 pub struct AlertPage {
     /// The most severe active alerts, in order, then the alerts that were resolved in the last 24 hours.
     pub rows: Vec<AlertRow>,
-    /// Whether the store has more alerts.
-    pub has_more: bool,
+    /// Whether the store has more active alerts.
+    pub has_more_active: bool,
+    /// Whether the store has more alerts that were resolved in the last 24 hours.
+    pub has_more_resolved: bool,
 }
 
 /// The list's state.

@@ -116,8 +116,14 @@ pub(crate) fn tabs(context: &DrawContext<'_>, columns: u16) -> Line<'static> {
         let title = if used > usize::from(columns) { tab.title().to_owned() } else { title };
         line.push_span(tab::title(context.theme, &title, tab == list.tab));
     }
-    if list.page.as_ref().is_some_and(|page| page.has_more) {
-        let text = format!("  only the {} most severe are shown", AlertList::MAX_ALERTS);
+    let cut = list.page.as_ref().and_then(|page| match list.tab {
+        AlertTab::All | AlertTab::Firing | AlertTab::Acknowledged | AlertTab::Snoozed => {
+            page.has_more_active.then_some("most severe")
+        }
+        AlertTab::Resolved => page.has_more_resolved.then_some("newest"),
+    });
+    if let Some(kept) = cut {
+        let text = format!("  only the {} {kept} are shown", AlertList::MAX_ALERTS);
         line.push_span(Span::styled(text, context.theme.warning()));
     }
     let [previous, next] = [CommandId::PrevState, CommandId::NextState].map(|id| context.key(id));

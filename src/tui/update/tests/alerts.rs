@@ -239,7 +239,7 @@ fn snooze_ends_on_time_without_a_poller() {
 fn with_first_acknowledged(model: &Model) -> Msg {
     let mut rows = model.alert_list.page.clone().unwrap().rows;
     rows[0].alert = acknowledged(rows[0].alert.clone());
-    Msg::Alerts(Ok(AlertPage { rows, has_more: false }))
+    Msg::Alerts(Ok(AlertPage { rows, ..AlertPage::default() }))
 }
 
 #[test]
