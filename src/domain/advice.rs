@@ -324,7 +324,15 @@ fn verdict(
             let found = found_elsewhere(tx).map(chains::name).unwrap_or_default();
             format!("WRONG CHAIN: found on {found}, not on {}", tx.from_name())
         }
-        Situation::UnknownOnChains => format!("UNKNOWN on {} and every other configured chain", tx.from_name()),
+        Situation::UnknownOnChains => {
+            let also = match tx.on_chain.as_ref().map(|known| &known.source.verdict) {
+                Some(ChainVerdict::Unknown(others)) if !others.is_empty() => {
+                    format!(" and {}", text::counted(others.len() as u64, "other chain"))
+                }
+                _ => "; no other chain was asked".to_owned(),
+            };
+            format!("UNKNOWN on {}{also}", tx.from_name())
+        }
         Situation::MinedNotFound => {
             let mined = tx.on_chain.as_ref().and_then(|known| known.source.verdict.mined());
             let confirmations = text::counted(mined.map_or(0, |mined| mined.confirmations), "confirmation");
@@ -427,7 +435,7 @@ fn situation_texts(situation: Situation) -> (&'static str, &'static str) {
         Situation::UnknownOnChains => (
             "We can't find your transaction on {source}. Please send us the transaction hash once more, and tell us on which \
              network you sent it. You find both in the history of your wallet.",
-            "ask for the hash again; no configured chain knows it",
+            "ask for the hash again, and on which network it was sent",
         ),
         Situation::MinedNotFound => (
             "Your transaction on {source} succeeded, but its transfer takes longer than usual to appear. We are raising it \
