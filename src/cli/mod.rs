@@ -229,7 +229,8 @@ fn print_terminal_hint(input_name: &str) {
 fn doctor(cli: &Cli, args: &doctor::DoctorArgs) -> Result<Exit> {
     let mut opening_errors = doctor::OpeningErrors::default();
     let loaded = LoadedSettings::new(cli).or_else(|report| {
-        if !is_wrong_setting(&report) {
+        // Another store than the one that the settings name must be neither judged nor changed.
+        if !is_wrong_setting(&report) || args.checksums || args.verify_replica || args.repair {
             return Err(report);
         }
         let (flags, env) = (cli.global.flags(), Environment::process());
@@ -267,7 +268,8 @@ fn backup(cli: &Cli, args: &backup::BackupArgs) -> Result<Exit> {
         return backup::daily(db);
     }
     let LoadedSettings { settings, team } = LoadedSettings::without_polling(cli)?;
-    if Store::has_no_store_at(&settings.db) {
+    // A team's machine without a replica gets it from the team. The daily backup only reads.
+    if (team.is_none() || args.daily) && Store::has_no_store_at(&settings.db) {
         bail!("there is no store at {}; give the store's path with --db", text::clean_path(&settings.db))
     }
     match args.daily {

@@ -7,7 +7,7 @@ mod finding;
 mod probe;
 mod team;
 
-use std::path::Path;
+use std::{ops::ControlFlow, path::Path};
 
 use chrono::{DateTime, TimeDelta};
 use clap::Args;
@@ -157,7 +157,10 @@ pub(crate) fn doctor(
     let not_checked = || Diagnosis::Warning("not checked, because there is no valid base URL".into());
     findings.push(("service", base.map_or_else(not_checked, |base| check_service(&base, connect))));
     if args.probe {
-        findings.push(("probe", probe::probe(settings, team, cx)?));
+        match probe::probe(settings, team, cx)? {
+            ControlFlow::Continue(diagnosis) => findings.push(("probe", diagnosis)),
+            ControlFlow::Break(exit) => return Ok(exit),
+        }
         findings.extend(probe::chains(settings, cx)?);
     }
     findings.extend(settings.beside.iter().map(|connection| ("beside", check_profile(connection, connect))));
@@ -275,10 +278,10 @@ fn check_backup(is_empty: bool, cx: &Context<'_>) -> Diagnosis {
     };
     let ahead = kept.iter().filter(|kept| kept.at > cx.now.wall).count();
     if ahead > 0 {
-        let newest = newest.path.display();
         return Diagnosis::Warning(format!(
-            "{ahead} of {} are dated ahead of this clock; was the clock set back? {newest}",
-            kept.len()
+            "{ahead} of {} are dated ahead of this clock; was the clock set back? They are in {}",
+            kept.len(),
+            files::folder_of(&newest.path).display()
         ));
     }
     let age = span::long(span::between(newest.at, cx.now.wall));

@@ -3,7 +3,7 @@
 //! The request is about a transaction that doesn't exist. The request counts in the budget that all processes of this
 //! machine share; with a team's store the machine that polls sends it. The module must never add a transaction.
 
-use std::time::Duration;
+use std::{ops::ControlFlow, time::Duration};
 
 use color_eyre::eyre::Result;
 
@@ -55,15 +55,22 @@ pub(super) fn chains(settings: &Settings, cx: &Context<'_>) -> Result<Vec<(&'sta
 /// The longest wait for the answer.
 const MAX_WAIT: Duration = Duration::from_secs(30);
 
-/// Sends one request, and judges the answer.
-pub(super) fn probe(settings: &Settings, team: Option<&TeamAccess>, cx: &mut Context) -> Result<Diagnosis> {
+/// Sends one request, and judges the answer. Returns the exit code if a signal arrives first.
+pub(super) fn probe(
+    settings: &Settings,
+    team: Option<&TeamAccess>,
+    cx: &mut Context,
+) -> Result<ControlFlow<Exit, Diagnosis>> {
+    let finding = |diagnosis| Ok(ControlFlow::Continue(diagnosis));
     if team.is_none() && opening::is_replica(&settings.db) {
-        return Ok(Diagnosis::Warning("not sent: the store is a team's, whose machines share the ID's budget".into()));
+        return finding(Diagnosis::Warning(
+            "not sent: the store is a team's, whose machines share the ID's budget".into(),
+        ));
     }
     let client = match ServiceClient::checked(settings.polling()) {
         Ok(client) => client,
         // The `base url` and `id` checks name the reason.
-        Err(_) => return Ok(Diagnosis::Error("not sent: the base URL or the ID is not usable".into())),
+        Err(_) => return finding(Diagnosis::Error("not sent: the base URL or the ID is not usable".into())),
     };
     let hash = format!("0x{:064x}", 1);
     let values = [
@@ -73,7 +80,7 @@ pub(super) fn probe(settings: &Settings, team: Option<&TeamAccess>, cx: &mut Con
         (Field::QuoteId, "hoptop-doctor-probe"),
     ];
     let Some(new) = add::read(&values, false, cx)? else {
-        return Ok(Diagnosis::Warning("not sent: the request can't be built".into()));
+        return finding(Diagnosis::Warning("not sent: the request can't be built".into()));
     };
     let temporary = team.is_none().then(opening::open_temporary).transpose()?;
     let store = temporary.as_ref().map_or(&cx.store, |(store, _)| store);
@@ -81,13 +88,14 @@ pub(super) fn probe(settings: &Settings, team: Option<&TeamAccess>, cx: &mut Con
     let (outcome, answer) = match one_shot_poll.request_status(new.params, client) {
         Ok(ended) => ended,
         // The other checks name the reasons why a team's store takes no request.
-        Err(report) => return Ok(Diagnosis::Error(format!("not sent: {}", error_line(&report)))),
+        Err(report) => return finding(Diagnosis::Error(format!("not sent: {}", error_line(&report)))),
     };
     cx.now = Clock::system().now();
     let answer = answer.as_ref().map(|(observation, _)| observation);
     let status = answer.and_then(|observation| observation.http_status);
     let failure = answer.and_then(|observation| observation.outcome.failure());
-    Ok(match (outcome, status) {
+    finding(match (outcome, status) {
+        (OneShotOutcome::Stopped(exit), _) => return Ok(ControlFlow::Break(exit)),
         (OneShotOutcome::Blocked(Exit::Unauthorized), _) | (_, Some(401)) => Diagnosis::Error(
             "the service refuses the integrator ID (HTTP 401); check where it comes from, and that it belongs to this base URL"
                 .into(),
