@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 /// The names that precede an ID, in lower case.
-const ID_NAMES: [&str; 2] = ["x-integrator-id", "integratorid"];
+const ID_NAMES: [&str; 3] = ["integrator-id", "integrator_id", "integratorid"];
 /// The text that replaces an ID.
 const REPLACEMENT: &str = "(hidden)";
 
@@ -77,6 +77,9 @@ mod tests {
             (r#"{"name":"x-integrator-id","value":"abc"}"#, r#"{"name":"x-integrator-id","value":"(hidden)"}"#),
             ("x-integrator-id:\nabc\n", "x-integrator-id:\n(hidden)\n"),
             ("?u=a%3FintegratorId%3Dabc%26b", "?u=a%3FintegratorId%3D(hidden)%26b"),
+            ("export HOPTOP_INTEGRATOR_ID=abc", "export HOPTOP_INTEGRATOR_ID=(hidden)"),
+            ("integrator-id: abc", "integrator-id: (hidden)"),
+            ("integrator_id_env = \"NAME\"", "integrator_id_env = \"NAME\""),
             ("x-integrator-id header is missing", "x-integrator-id header is missing"),
             ("x-integrator-id: ", "x-integrator-id: "),
             ("票 x-integrator-id: 票票 票", "票 x-integrator-id: (hidden) 票"),

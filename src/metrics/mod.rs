@@ -139,8 +139,12 @@ impl Metrics {
 /// Whether `Host` is neither an IP address nor `localhost`. Then a web page may have made a browser send the request.
 fn has_foreign_host(headers: &HeaderMap) -> bool {
     let host = headers.get(HOST).and_then(|host| host.to_str().ok());
-    let name = host.map(|host| host.rsplit_once(':').map_or(host, |(name, _)| name).trim_matches(['[', ']']));
-    name.is_some_and(|name| name.parse::<IpAddr>().is_err() && name != "localhost")
+    let is_known = |name: &str| name.parse::<IpAddr>().is_ok() || name.eq_ignore_ascii_case("localhost");
+    let name = host.map(|host| match host.strip_prefix('[') {
+        Some(rest) => rest.split(']').next().unwrap_or_default(),
+        None => host.split(':').next().unwrap_or_default(),
+    });
+    name.is_some_and(|name| !is_known(name))
 }
 
 async fn answer_request(State(state): State<Arc<MetricsState>>, headers: HeaderMap) -> Response {

@@ -104,7 +104,7 @@ fn matching_words(start: usize, typed: &str, words: impl Iterator<Item = String>
 
 /// Whether a name can be written without quotation marks.
 fn is_a_word(name: &str) -> bool {
-    !name.contains(char::is_whitespace) && !name.contains('"')
+    !name.contains(char::is_whitespace) && !name.contains(['"', '(', ')'])
 }
 
 fn values(key: &str) -> Vec<String> {

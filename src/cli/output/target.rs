@@ -92,7 +92,9 @@ fn applies_to_store(path: &Path, store: &Path, rule: fn(&Path, &Path) -> bool) -
 }
 
 fn is_in_backups(path: &Path, store: &Path) -> bool {
-    path.starts_with(folder_of(store).join(BACKUPS))
+    let folder = folder_of(store).join(BACKUPS);
+    // The folder may be a link, which the path doesn't have.
+    path.starts_with(fs::canonicalize(&folder).unwrap_or(folder))
 }
 
 /// Whether a file is the store or one of its companion files, of hoptop or SQLite.

@@ -191,8 +191,10 @@ fn action(known: &[&Transaction], now: DateTime<Utc>, zone: FixedOffset) -> Stri
 /// Whether a change gets a line: not a poll, not a step of the route, not an action of a person, and not a failure that
 /// an alert reports as well.
 fn is_relevant(kind: &ChangeKind) -> bool {
-    !kind.is_routine()
-        && !matches!(kind, ChangeKind::Polled | ChangeKind::PollFailed { .. } | ChangeKind::StepAdded { .. })
+    // The end of a snooze is no action of a person.
+    matches!(kind, ChangeKind::AlertUnsnoozed { .. })
+        || !kind.is_routine()
+            && !matches!(kind, ChangeKind::Polled | ChangeKind::PollFailed { .. } | ChangeKind::StepAdded { .. })
 }
 
 fn makes_alert_fire(kind: &ChangeKind) -> bool {

@@ -337,8 +337,9 @@ pub(super) fn entry<T>(
 
 /// Returns the scheme and the host of a URL whose other parts may be secret.
 fn scheme_and_host(url: &str) -> String {
-    let scheme = ["https://", "http://"].into_iter().find(|scheme| url.starts_with(scheme));
-    let host = scheme.and_then(|scheme| url.strip_prefix(scheme)?.split(['/', '?', '#']).next());
+    let begins_with = |scheme: &&str| url.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme));
+    let scheme = ["https://", "http://"].into_iter().find(begins_with);
+    let host = scheme.and_then(|scheme| url.get(scheme.len()..)?.split(['/', '?', '#']).next());
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || ".-:[]".contains(letter);
     match scheme.zip(host) {
         Some((scheme, host)) if !host.is_empty() && host.chars().all(is_plain) => format!("{scheme}{host}/..."),

@@ -199,6 +199,8 @@ impl LogSession {
         };
         self.status.send_modify(|status| {
             (status.author, status.salt) = (Some(info.author), Some(info.salt));
+            // What others closed meanwhile is unknown; what they have open they publish again.
+            status.open.clear();
             status.link = TeamLink::CatchingUp;
         });
         self.report_loss()?;

@@ -95,7 +95,8 @@ fn advance_tour(model: &mut Model, id: CommandId) -> bool {
         return false;
     }
     model.view_state.tour_is_over |= model.tour == Tour::Over;
-    id == CommandId::Clear
+    // On a low screen the step isn't drawn, and Esc has another purpose.
+    id == CommandId::Clear && model.geometry.shows_tour
 }
 
 /// Closes the page of text, or returns to the previous screen.

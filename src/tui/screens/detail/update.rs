@@ -110,8 +110,9 @@ fn under_cursor(model: &Model) -> Option<String> {
     const MAX_BYTES: usize = 64 * 1024;
     let part = match model.detail.tab {
         DetailTab::Steps => {
-            let record = model.selected()?.record.as_ref()?;
-            record.steps.get(model.detail.position())?.transaction_id.as_ref()?.to_string()
+            let steps = &model.selected()?.record.as_ref()?.steps;
+            // The record may have fewer steps than when the cursor was moved.
+            steps.get(model.detail.position()).or(steps.last())?.transaction_id.as_ref()?.to_string()
         }
         DetailTab::Raw => {
             let (json_tree, line) = model.detail.raw.line()?;

@@ -180,7 +180,11 @@ impl GrowingFile {
             if self.checks <= CHECKS_AFTER_REPLACEMENT {
                 return Ok(None);
             }
-            self.file = File::open(&self.path)?;
+            self.file = match File::open(&self.path) {
+                // It was replaced once more; the new file appears soon.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+                opened => opened?,
+            };
             return Ok(Some(RestartReason::Replaced));
         }
         if metadata.len() < self.position {

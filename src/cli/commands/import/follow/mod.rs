@@ -147,7 +147,7 @@ pub(crate) async fn track_until_end(
         }
         stream.restart(args);
     };
-    if !stream.partial.is_empty() {
+    if stream.has_incomplete_line() {
         stream.report_loss("the last line has no line end yet and was not tracked".to_owned(), target)?;
     }
     stream.totals.imported = stream.totals.errors.is_empty();
@@ -234,9 +234,14 @@ impl ImportStream {
 
     /// Reads the incomplete line as if it were complete.
     fn end_line(&mut self) {
-        if self.is_skipping || !self.partial.is_empty() {
+        if self.has_incomplete_line() {
             self.read_line();
         }
+    }
+
+    /// Whether the beginning of a line has arrived, but not its end.
+    fn has_incomplete_line(&self) -> bool {
+        self.is_skipping || !self.partial.is_empty()
     }
 
     /// Ends the current file before its name is read from the start.
@@ -245,7 +250,7 @@ impl ImportStream {
         match reason {
             RestartReason::Replaced => self.end_line(),
             // The rest of a truncated line is unknown.
-            RestartReason::Truncated | RestartReason::Rewritten if self.partial.is_empty() => {}
+            RestartReason::Truncated | RestartReason::Rewritten if !self.has_incomplete_line() => {}
             RestartReason::Truncated | RestartReason::Rewritten => self.results.push(self.reader.end_truncated()),
         }
     }
