@@ -12,7 +12,7 @@ use super::{deadline::Deadline, duration_stats::RouteKey, named::named};
 named! {
     /// Whether a transfer ended within its deadline.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    pub enum DeadlineResult: name {
+    pub enum DeadlineResult: name, ALL {
         /// An answer within the deadline showed the end.
         Met "met",
         /// An answer after the deadline showed the transfer still under way.
@@ -23,9 +23,6 @@ named! {
 }
 
 impl DeadlineResult {
-    /// All results.
-    pub(crate) const ALL: [Self; 3] = [Self::Met, Self::Missed, Self::Unknown];
-
     /// Returns the result of a transfer that ended at `ended_at` (`Transaction::ended_at`). `waited_until` is the time
     /// of the last answer that showed the transfer under way. Returns `None` for a transfer that may still end in time,
     /// or whose answers all came before the deadline.

@@ -45,16 +45,17 @@ impl KeyContext {
 }
 
 named! {
+    /// A section of the help, the most needed first.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    pub enum HelpSection: title {
+    pub enum HelpSection: title, ALL {
         /// Commands that move the cursor, or open and close.
         Move "MOVE AND OPEN",
-        /// Commands that find transactions, filter and sort.
-        Find "FIND AND FILTER",
         /// Commands on alerts, tickets, labels, notes and marks.
         Triage "TRIAGE",
         /// Commands that copy, open or export.
         Share "REPLY, COPY, EXPORT",
+        /// Commands that find transactions, filter and sort.
+        Find "FIND AND FILTER",
         /// Commands that track and poll.
         Track "TRACK AND POLL",
         /// Commands that change what the screen shows.
@@ -63,9 +64,6 @@ named! {
 }
 
 impl HelpSection {
-    /// All sections, in the order of the help: the most needed first.
-    pub const ALL: [Self; 6] = [Self::Move, Self::Triage, Self::Share, Self::Find, Self::Track, Self::View];
-
     /// Whether the commands of the section act on transactions, so that none must run by a guess.
     pub fn acts_on_transactions(self) -> bool {
         match self {

@@ -20,9 +20,9 @@ use crate::{
 };
 
 named! {
-    /// A tab of the list: the alerts in one state.
+    /// A tab of the list, from left to right: the alerts in one state.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-    pub enum AlertTab: title {
+    pub enum AlertTab: title, ALL {
         /// All active alerts.
         #[default]
         All "All",
@@ -38,9 +38,6 @@ named! {
 }
 
 impl AlertTab {
-    /// All tabs, from left to right.
-    pub const ALL: [Self; 5] = [Self::All, Self::Firing, Self::Acknowledged, Self::Snoozed, Self::Resolved];
-
     fn contains(self, alert: &Alert) -> bool {
         let is_active = alert.cleared_at.is_none();
         match self {

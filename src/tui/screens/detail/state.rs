@@ -6,9 +6,9 @@ use super::raw::RawTabState;
 use crate::{domain::named::named, tui::command::KeyContext};
 
 named! {
-    /// A tab of the detail.
+    /// A tab of the detail, from left to right.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-    pub enum DetailTab: title {
+    pub enum DetailTab: title, ALL {
         /// Source and destination, the status, the facts of the record.
         #[default]
         Summary "Summary",
@@ -26,9 +26,6 @@ named! {
 }
 
 impl DetailTab {
-    /// All tabs, from left to right.
-    pub const ALL: [Self; 6] = [Self::Summary, Self::Steps, Self::Timing, Self::History, Self::Raw, Self::Notes];
-
     /// Returns the contexts of the tab's keys. The tab's own keys come before those of the detail.
     pub fn contexts(self) -> &'static [KeyContext] {
         match self {

@@ -13,7 +13,7 @@ use crate::{
 named! {
     /// The level of a line, the most severe first.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-    pub enum LogLevel: name {
+    pub enum LogLevel: name, ALL {
         /// A failure that a person should know of.
         Error "ERROR",
         /// A problem that hoptop handles by itself.
@@ -22,10 +22,6 @@ named! {
         #[default]
         Info "INFO",
     }
-}
-
-impl LogLevel {
-    const ALL: [Self; 3] = [Self::Error, Self::Warn, Self::Info];
 }
 
 /// A line of the log.

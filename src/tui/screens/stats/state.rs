@@ -121,9 +121,9 @@ impl Statistics {
 }
 
 named! {
-    /// The period that the charts cover.
+    /// The period that the charts cover, in the order in which its key shows the periods.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-    pub enum ChartRange: label {
+    pub enum ChartRange: label, ALL {
         /// Everything that is tracked.
         #[default]
         All "all time",
@@ -137,9 +137,6 @@ named! {
 }
 
 impl ChartRange {
-    /// All periods, in the order in which their key shows them.
-    pub const ALL: [Self; 4] = [Self::All, Self::Week, Self::Day, Self::Hour];
-
     /// Returns the length; `None` for everything.
     pub fn length(self) -> Option<TimeDelta> {
         match self {
@@ -152,9 +149,9 @@ impl ChartRange {
 }
 
 named! {
-    /// The order of the list of routes.
+    /// The order of the list of routes, in the order in which its key shows the orders.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-    pub enum RouteOrder: label {
+    pub enum RouteOrder: label, ALL {
         /// The route with the most transactions first.
         #[default]
         Number "most transfers first",
@@ -166,9 +163,6 @@ named! {
 }
 
 impl RouteOrder {
-    /// All orders, in the order in which their key shows them.
-    pub const ALL: [Self; 3] = [Self::Number, Self::Slowest, Self::Worst];
-
     /// Sorts routes; routes that are equal keep the order by number.
     fn sort(self, routes: &mut [RouteSummary]) {
         routes.sort_by_key(|summary| Reverse(summary.tracked));
