@@ -332,6 +332,15 @@ impl QueuedWrite {
         matches!(self.outcome, Some(Err(_)))
     }
 
+    /// Whether the write deleted transactions.
+    fn has_deleted_transactions(&self) -> bool {
+        match (&self.write, &self.outcome) {
+            (WriteJob::Apply(envelope), Some(Ok(_))) => matches!(envelope.operation, Operation::Delete { .. }),
+            (_, Some(Ok(OperationResult::Replicated(applied)))) => applied.has_deletion,
+            _ => false,
+        }
+    }
+
     fn complete(self, commit: Result<(), StoreFault>) {
         let result = match (commit, self.outcome) {
             (Ok(()), Some(outcome)) => outcome,
@@ -435,6 +444,7 @@ impl WriterThread {
         self.limit_log_size();
     }
 
+    /// Checkpoints the log on exit.
     fn finish(&mut self) {
         // A reader that closes last can't checkpoint. This checkpoint doesn't wait for another process's writer.
         if let Err(error) = self.checkpoint() {
@@ -461,6 +471,10 @@ impl WriterThread {
         if let Some(commit) = commit {
             // An answer leaves at most one transaction to derive; looking after each would cost more than the answer.
             self.unchecked_answers += jobs.len();
+            if jobs.iter().any(QueuedWrite::has_deleted_transactions) {
+                // The log still holds their data: it is checkpointed next.
+                self.log_limit = 0;
+            }
             if commit.content == CommitContent::Everything || self.unchecked_answers >= ANSWERS_PER_CHECK {
                 (self.is_derived, self.unchecked_answers) = (false, 0);
             }

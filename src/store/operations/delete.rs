@@ -29,7 +29,7 @@ pub struct DroppedBodies {
 }
 
 /// Deletes transactions permanently; returns how many existed. Duration samples stay. Nothing of the deleted data
-/// remains in the file.
+/// remains in the file; the writer checkpoints the write-ahead log afterwards, which still has it.
 pub(super) fn delete(db: &Connection, keys: &[TransactionKey], stamp: &Stamp) -> Result<usize> {
     with_secure_delete(db, || delete_rows(db, keys, stamp))
 }

@@ -92,7 +92,7 @@ fn plan(db: &Connection, edit: &Edit, stamp: &Stamp) -> Result<Vec<EditStep>> {
         Edit::CorrectSource { transactions, chain } => {
             for tx in load_headers(db, transactions)? {
                 // What the service has found is on the right chain.
-                if tx.state.is_unseen() && tx.params.from_chain != *chain {
+                if tx.state.is_unknown_to_service() && tx.params.from_chain != *chain {
                     let (before, after) = (tx.params.from_chain, chain.clone());
                     let was_stopped = tx.tracking == Tracking::Untracked;
                     steps.push(EditStep::Source { row: tx.id.0, before, after, was_stopped });

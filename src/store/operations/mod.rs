@@ -48,6 +48,8 @@ pub struct AppliedEntries {
     pub position: LogPosition,
     /// By the number of each entry that was applied now: the results of its operations.
     pub results: Vec<(u64, Vec<Result<OperationResult, String>>)>,
+    /// Whether an entry that was applied now deletes transactions.
+    pub has_deletion: bool,
 }
 
 /// Defines the results of operations, and a method for each kind, for callers that know which operation they applied.

@@ -65,7 +65,7 @@ pub(crate) struct ReplicaState {
 
 /// Applies entries that follow the replica's position. Entries before it are skipped: another process applied them.
 pub(super) fn apply(db: &Transaction<'_>, new: &LogEntries) -> Result<AppliedEntries> {
-    let mut applied = AppliedEntries { position: position(db, new.team)?, results: Vec::new() };
+    let mut applied = AppliedEntries { position: position(db, new.team)?, ..AppliedEntries::default() };
     if applied.position.seq == 0 {
         write_position(db, new.team, applied.position)?;
     }
@@ -84,6 +84,7 @@ pub(super) fn apply(db: &Transaction<'_>, new: &LogEntries) -> Result<AppliedEnt
         }
         if !deleted.is_empty() {
             operations::with_secure_delete(db, || own_entries::forget(db, &deleted))?;
+            applied.has_deletion = true;
         }
         applied.position = entry.position;
         applied.results.push((seq, results));

@@ -1,7 +1,12 @@
 //! Tests of edits: applying, undoing, redoing, and deleting transactions for good.
 
+use std::path::Path;
+
 use super::*;
-use crate::domain::{filter::NameKind, transaction::Transaction};
+use crate::{
+    domain::{filter::NameKind, transaction::Transaction},
+    store::file::paths,
+};
 
 /// Returns the editable state of the first transaction: whether it is polled, its ticket, labels and notes.
 fn editable_state(store: &Store) -> String {
@@ -120,12 +125,16 @@ fn deleted_transaction_leaves_no_data_and_is_reported_in_the_feed() {
     let kept: String =
         db.query_row("SELECT group_concat(content) FROM dictionaries", [], |row| row.get(0)).unwrap_or_default();
     assert!(!kept.contains(hash.as_str()));
-    // The free space of the file doesn't contain the hash either.
-    db.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)").unwrap();
-    let (path, hash) = (store.path().to_owned(), hash.as_str().as_bytes());
+    // Neither the write-ahead log nor the free space of the file contains the hash.
+    store.flush().wait().unwrap();
+    let path = store.path().to_owned();
+    let contains_hash = |file: &Path| {
+        let (file, hash) = (std::fs::read(file).unwrap(), hash.as_str().as_bytes());
+        file.windows(hash.len()).any(|part| part.eq_ignore_ascii_case(hash))
+    };
+    assert!(!contains_hash(&paths::companion(&path, "-wal")));
     drop((reader, db, store));
-    let file = std::fs::read(path).unwrap();
-    assert!(!file.windows(hash.len()).any(|part| part.eq_ignore_ascii_case(hash)));
+    assert!(!contains_hash(&path));
 }
 
 #[test]
