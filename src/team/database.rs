@@ -244,6 +244,11 @@ impl TeamDatabase {
         self.execute("SELECT pg_notify($1, $2)", &[(&OPEN_CHANNEL, Type::TEXT), (&notification, Type::TEXT)]).await
     }
 
+    /// Makes every process read the members and publish its open transaction again, within about half a second.
+    pub(crate) async fn request_open_transactions(&self) -> Result<(), TeamError> {
+        self.execute("SELECT pg_notify($1, '')", &[(&MEMBER_CHANNEL, Type::TEXT)]).await
+    }
+
     /// Waits for the next notification; `None` when the connection has ended.
     pub(crate) async fn next_notification(&mut self) -> Option<DatabaseNotification> {
         self.notifications.recv().await

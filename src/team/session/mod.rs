@@ -199,8 +199,6 @@ impl LogSession {
         };
         self.status.send_modify(|status| {
             (status.author, status.salt) = (Some(info.author), Some(info.salt));
-            // What others closed meanwhile is unknown; what they have open they publish again.
-            status.open.clear();
             status.link = TeamLink::CatchingUp;
         });
         self.report_loss()?;
@@ -213,6 +211,11 @@ impl LogSession {
         self.report_loss()?;
         link.announced = link.applied;
         self.store.set_log_fault(None);
+        if !self.status.borrow().open.is_empty() {
+            // Other members may have closed their transactions meanwhile.
+            link.database.request_open_transactions().await?;
+            self.status.send_modify(|status| status.open.clear());
+        }
         self.status.send_modify(|status| status.link = TeamLink::Live);
         self.members_due = MonotonicTime::default();
         let mut received = Vec::new();
