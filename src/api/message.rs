@@ -52,7 +52,7 @@ pub(super) fn value_message(value: &Value) -> Option<String> {
 pub(crate) fn describe_html(raw: &str) -> Option<String> {
     let start = raw.trim_start();
     let lower = start.get(..start.floor_char_boundary(512)).unwrap_or(start).to_ascii_lowercase();
-    let is_html = ["<!doctype", "<html", "<head", "<body"].iter().any(|start| lower.contains(start));
+    let is_html = ["<!doctype", "<html", "<head", "<body", "<?xml"].iter().any(|start| lower.contains(start));
     is_html.then(|| match title(raw).and_then(|title| text::clean_or_none(&title)) {
         Some(title) => format!("an HTML page, `{title}`"),
         None => "an HTML page".into(),

@@ -229,14 +229,17 @@ fn print_terminal_hint(input_name: &str) {
 fn doctor(cli: &Cli, args: &doctor::DoctorArgs) -> Result<Exit> {
     let mut opening_errors = doctor::OpeningErrors::default();
     let loaded = LoadedSettings::new(cli).or_else(|report| {
-        // Another store than the one that the settings name must be neither judged nor changed.
-        if !is_wrong_setting(&report) || args.checksums || args.verify_replica || args.repair {
+        if !is_wrong_setting(&report) {
             return Err(report);
         }
         let (flags, env) = (cli.global.flags(), Environment::process());
         let tolerant = CommandLineSettings { ignores_polling_settings: true, ..flags.clone() };
         let (settings, has_file) = match crate::config::load(tolerant, &env) {
             Ok(settings) => (settings, true),
+            // The file may name another store, which must be neither judged nor changed.
+            Err(_) if args.verify_replica || (args.checksums || args.repair) && cli.global.db.is_none() => {
+                return Err(report);
+            }
             Err(_) => (crate::config::load_without_file(flags, &env)?, false),
         };
         let rest = if has_file { "all other settings" } else { "no config file" };
@@ -268,8 +271,7 @@ fn backup(cli: &Cli, args: &backup::BackupArgs) -> Result<Exit> {
         return backup::daily(db);
     }
     let LoadedSettings { settings, team } = LoadedSettings::without_polling(cli)?;
-    // A team's machine without a replica gets it from the team. The daily backup only reads.
-    if (team.is_none() || args.daily) && Store::has_no_store_at(&settings.db) {
+    if Store::has_no_store_at(&settings.db) {
         bail!("there is no store at {}; give the store's path with --db", text::clean_path(&settings.db))
     }
     match args.daily {

@@ -182,7 +182,7 @@ pub(crate) fn situation(tx: &Transaction, now: DateTime<Utc>) -> Situation {
 
 /// Returns the situation that the source chain's reading gives, where the service doesn't know the transaction.
 fn chain_situation(tx: &Transaction, rules: &[Rule]) -> Option<Situation> {
-    let known = tx.on_chain.as_ref().filter(|_| tx.state.is_unseen() && !is_not_filled(tx))?;
+    let known = tx.on_chain.as_ref().filter(|_| tx.state.is_unknown_to_service() && !is_not_filled(tx))?;
     let is_long = rules.contains(&Rule::NotFoundLong) || rules.contains(&Rule::Overdue);
     match &known.source.verdict {
         ChainVerdict::Reverted(_) => Some(Situation::RevertedOnSource),
@@ -329,7 +329,7 @@ fn verdict(
                 Some(ChainVerdict::Unknown(others)) if !others.is_empty() => {
                     format!(" and {}", text::counted(others.len() as u64, "other chain"))
                 }
-                _ => "; no other chain was asked".to_owned(),
+                _ => "; no other chain could be asked".to_owned(),
             };
             format!("UNKNOWN on {}{also}", tx.from_name())
         }

@@ -63,7 +63,7 @@ pub(crate) fn next_source_check<R>(tx: &Transaction<R>) -> Option<DateTime<Utc>>
     }
     let deadline = tx.deadline();
     let usual = evidence::indexing_forecast(&tx.indexing).quantile(Quantile::P95).min(MAX_ESTIMATE);
-    let missed = tx.state.is_unseen().then(|| deadline.submitted + usual);
+    let missed = tx.state.is_unknown_to_service().then(|| deadline.submitted + usual);
     let overdue = tx.is_waiting().then_some(deadline.at);
     let known = tx.on_chain.as_ref().filter(|known| !matches!(known.source.verdict, ChainVerdict::CannotBeAsked(_)));
     // A block's time answers this reason for good.
@@ -169,7 +169,7 @@ pub(crate) fn sentence<R: RecordView>(
     let known = tx.on_chain.as_ref()?;
     let source = tx.from_name();
     // Before the deadline an ongoing transfer isn't late.
-    let is_late = tx.state.is_unseen() || tx.is_overdue();
+    let is_late = tx.state.is_unknown_to_service() || tx.is_overdue();
     let first = match &known.source.verdict {
         ChainVerdict::Succeeded(mined) => {
             let delay = if is_late { ": the delay is the service's" } else { "" };
@@ -183,7 +183,9 @@ pub(crate) fn sentence<R: RecordView>(
         ChainVerdict::Elsewhere(chain) => {
             format!("{source}: unknown here, but found on {}: the wrong source chain was given", chains::name(chain))
         }
-        ChainVerdict::Unknown(others) if others.is_empty() => format!("{source}: unknown; no other chain was asked"),
+        ChainVerdict::Unknown(others) if others.is_empty() => {
+            format!("{source}: unknown; no other chain could be asked")
+        }
         ChainVerdict::Unknown(others) if others.len() > MAX_NAMES => {
             format!("{source}: unknown, also on {} other chains", others.len())
         }

@@ -69,7 +69,7 @@ pub(crate) fn duration_samples(before: &TransactionState, tx: &Transaction, at: 
         return Vec::new();
     };
     let change = before.interval_of_change(submitted, at);
-    let is_indexed = before.is_unseen() && *status != RouterStatus::NotFound;
+    let is_indexed = before.is_unknown_to_service() && *status != RouterStatus::NotFound;
     let is_end = |status: &RouterStatus| status.is_final() || *status == RouterStatus::Refund;
     let has_ended = is_end(status) && !before.status.as_ref().is_some_and(is_end);
     let mut samples = Vec::new();
@@ -126,7 +126,7 @@ impl DurationStats {
 /// Returns a sentence on how soon transactions of this source chain become visible to the service. `None` if the
 /// service already knows the transaction, or if the transaction is settled or failed on its source chain.
 pub(crate) fn indexing_sentence(tx: &Transaction) -> Option<String> {
-    if !tx.state.is_unseen() || tx.is_settled() || tx.failure_on_source().is_some() {
+    if !tx.state.is_unknown_to_service() || tx.is_settled() || tx.failure_on_source().is_some() {
         return None;
     }
     let forecast = evidence::indexing_forecast(&tx.indexing);

@@ -20,7 +20,7 @@ pub(crate) const SHORT: f64 = 0.9;
 
 /// Returns the moment until which a transaction is young; `None` if the service knows the transaction.
 pub(crate) fn young_until<R>(tx: &Transaction<R>) -> Option<DateTime<Utc>> {
-    tx.state.is_unseen().then(|| tx.deadline().submitted.checked_add_signed(YOUNG)).flatten()
+    tx.state.is_unknown_to_service().then(|| tx.deadline().submitted.checked_add_signed(YOUNG)).flatten()
 }
 
 /// Returns the polls per second that keep `all` transactions at their target age; `young` of them are young.

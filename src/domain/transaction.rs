@@ -159,7 +159,7 @@ pub struct TransactionState {
 
 impl TransactionState {
     /// Whether the service doesn't know the transaction: its last status was "not found", or it sent none yet.
-    pub(crate) fn is_unseen(&self) -> bool {
+    pub(crate) fn is_unknown_to_service(&self) -> bool {
         matches!(self.status, None | Some(RouterStatus::NotFound))
     }
 
@@ -288,7 +288,7 @@ impl<R> Transaction<R> {
 
     /// Returns the source chain's verdict if the service doesn't know the transaction, and never will by this verdict.
     pub(crate) fn failure_on_source(&self) -> Option<&ChainVerdict> {
-        self.on_chain.as_ref().filter(|_| self.state.is_unseen())?.failure()
+        self.on_chain.as_ref().filter(|_| self.state.is_unknown_to_service())?.failure()
     }
 
     /// Whether the transaction is overdue: an answer that came after the deadline said ongoing or not found.

@@ -144,7 +144,7 @@ impl<'a, E> RowCollector<'a, E> {
             return Err(ReadError::Bad { errors: self.errors, lines: self.error_count });
         }
         let mut warnings = self.unknown_column_warnings.finish("unknown columns");
-        warnings.extend(self.value_warnings.finish("values that aren't used, or kept only in part"));
+        warnings.extend(self.value_warnings.finish("values that are ignored or shortened"));
         if self.is_empty {
             warnings.push("the file has no transactions".into());
         }

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 /// The names that precede an ID, in lower case.
-const ID_NAMES: [&str; 3] = ["integrator-id", "integrator_id", "integratorid"];
+const ID_NAMES: [&str; 3] = ["x-integrator-id", "integratorid", "hoptop_integrator_id"];
 /// The text that replaces an ID.
 const REPLACEMENT: &str = "(hidden)";
 
@@ -78,8 +78,7 @@ mod tests {
             ("x-integrator-id:\nabc\n", "x-integrator-id:\n(hidden)\n"),
             ("?u=a%3FintegratorId%3Dabc%26b", "?u=a%3FintegratorId%3D(hidden)%26b"),
             ("export HOPTOP_INTEGRATOR_ID=abc", "export HOPTOP_INTEGRATOR_ID=(hidden)"),
-            ("integrator-id: abc", "integrator-id: (hidden)"),
-            ("integrator_id_env = \"NAME\"", "integrator_id_env = \"NAME\""),
+            ("hoptop_integrator_id_file=/run/id", "hoptop_integrator_id_file=/run/id"),
             ("x-integrator-id header is missing", "x-integrator-id header is missing"),
             ("x-integrator-id: ", "x-integrator-id: "),
             ("票 x-integrator-id: 票票 票", "票 x-integrator-id: (hidden) 票"),

@@ -140,9 +140,10 @@ impl Metrics {
 fn has_foreign_host(headers: &HeaderMap) -> bool {
     let host = headers.get(HOST).and_then(|host| host.to_str().ok());
     let is_known = |name: &str| name.parse::<IpAddr>().is_ok() || name.eq_ignore_ascii_case("localhost");
-    let name = host.map(|host| match host.strip_prefix('[') {
-        Some(rest) => rest.split(']').next().unwrap_or_default(),
-        None => host.split(':').next().unwrap_or_default(),
+    // An IPv6 address is in brackets, and has colons as well.
+    let name = host.map(|host| match host.strip_prefix('[').and_then(|host| host.split_once(']')) {
+        Some((address, port)) if port.is_empty() || port.starts_with(':') => address,
+        _ => host.split(':').next().unwrap_or_default(),
     });
     name.is_some_and(|name| !is_known(name))
 }

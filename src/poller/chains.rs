@@ -278,7 +278,7 @@ impl ChainPoller {
             Err(reason) => {
                 tracing::warn!("chain {} can't be asked about {}: {reason}", key.from_chain, key.hash);
                 schedule.record_failure(row, question.is_requested, now.wall);
-                // A person who waits gets the failure as the answer, unless the chain has answered before.
+                // A person who waits gets the failure as the answer. A stored reading stays.
                 if !question.is_requested || question.previous.is_some() {
                     return Ok(());
                 }

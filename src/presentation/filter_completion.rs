@@ -102,9 +102,14 @@ fn matching_words(start: usize, typed: &str, words: impl Iterator<Item = String>
     Completion { start, words: words.filter(extends_typed_text).collect() }
 }
 
-/// Whether a name can be written without quotation marks.
+/// Whether a name can be written without quotation marks: a parenthesis that isn't balanced would end the word.
 fn is_a_word(name: &str) -> bool {
-    !name.contains(char::is_whitespace) && !name.contains(['"', '(', ')'])
+    let open = name.chars().try_fold(0_usize, |open, letter| match letter {
+        '(' => Some(open + 1),
+        ')' => open.checked_sub(1),
+        _ => Some(open),
+    });
+    !name.contains(char::is_whitespace) && !name.contains('"') && open == Some(0)
 }
 
 fn values(key: &str) -> Vec<String> {

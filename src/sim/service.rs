@@ -194,8 +194,8 @@ impl SimulatedService {
             (&Method::GET, "/v2/sdk-info") => Ok(SimulatedResponse::new(200, sdk_info::body())),
             (&Method::GET, "/v2/status") => self.status(request, &id, now.wall),
             (&Method::POST, "/v2/route") => {
-                let reason = format!("the body is larger than {BODY_LIMIT} bytes or breaks off");
-                let refusal = || SimulatedResponse::refusal(400, &reason);
+                let reason = || format!("the body is larger than {BODY_LIMIT} bytes or breaks off");
+                let refusal = || SimulatedResponse::refusal(400, &reason());
                 let body = request.body.as_deref().ok_or_else(refusal)?;
                 self.routes.answer(body, &self.world, now.mono)
             }

@@ -93,8 +93,8 @@ fn applies_to_store(path: &Path, store: &Path, rule: fn(&Path, &Path) -> bool) -
 
 fn is_in_backups(path: &Path, store: &Path) -> bool {
     let folder = folder_of(store).join(BACKUPS);
-    // The folder may be a link, which the path doesn't have.
-    path.starts_with(fs::canonicalize(&folder).unwrap_or(folder))
+    // The folder may be a link, also to a folder with other files. Its backups are directly in it.
+    path.starts_with(&folder) || fs::canonicalize(folder).is_ok_and(|linked| folder_of(path) == linked)
 }
 
 /// Whether a file is the store or one of its companion files, of hoptop or SQLite.

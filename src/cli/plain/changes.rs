@@ -191,7 +191,7 @@ fn action(known: &[&Transaction], now: DateTime<Utc>, zone: FixedOffset) -> Stri
 /// Whether a change gets a line: not a poll, not a step of the route, not an action of a person, and not a failure that
 /// an alert reports as well.
 fn is_relevant(kind: &ChangeKind) -> bool {
-    // The end of a snooze is no action of a person.
+    // An alert that fires again needs a person, whoever or whatever ended its snooze.
     matches!(kind, ChangeKind::AlertUnsnoozed { .. })
         || !kind.is_routine()
             && !matches!(kind, ChangeKind::Polled | ChangeKind::PollFailed { .. } | ChangeKind::StepAdded { .. })
@@ -212,6 +212,7 @@ fn format_change(change: &Change) -> String {
         }
         ChangeKind::StatusChanged { previous: None, current } => format!("status {current}"),
         ChangeKind::AlertRaised { rule, severity } => format!("alert {rule}, {}", severity.name()),
+        ChangeKind::AlertUnsnoozed { rule } => format!("alert {rule} fires again"),
         ChangeKind::AlertCleared { rule, .. } => format!("no longer {rule}"),
         _ => row_text::change_sentence(change),
     };

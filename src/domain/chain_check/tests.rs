@@ -176,7 +176,7 @@ fn the_sentence_names_chain_block_and_node() {
         (ChainVerdict::Pending, "pending, not mined yet"),
         (ChainVerdict::Dropped, "dropped or replaced"),
         (ChainVerdict::Elsewhere(ChainId::new("8453")), "found on Base: the wrong source chain was given"),
-        (ChainVerdict::Unknown(Vec::new()), "no other chain was asked"),
+        (ChainVerdict::Unknown(Vec::new()), "no other chain could be asked"),
         (ChainVerdict::Unknown(vec![ChainId::new("8453"), ChainId::new("10")]), "unknown, also on Base, Optimism"),
         (ChainVerdict::CannotBeAsked("no node".into()), "can't be asked: no node"),
     ];

@@ -49,8 +49,8 @@ fn back_up_if_due(path: &Path, health: &Weak<StoreHealth>, clock: &Clock, stop_r
             tracing::info!(transactions = report.transactions, bytes = report.bytes, "daily backup created")
         }
         Ok(None) => {}
-        // The program ends; the backup stays due.
-        Err(_) if !should_continue() => {}
+        // The program ends: the copy was cancelled, and the backup stays due.
+        Err(StoreError::Backup { .. }) if !should_continue() => {}
         Err(error) => {
             tracing::error!("{error}");
             // The copy is verified, so damage of the copy is damage of the store.

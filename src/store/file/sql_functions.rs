@@ -21,7 +21,7 @@ use crate::{
 pub(crate) fn register(connection: &Connection) -> Result<()> {
     let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC | FunctionFlags::SQLITE_DIRECTONLY;
     row_checksum::register(connection)?;
-    let comparisons: [(&str, i32, fn(&str, &str) -> bool); 4] = [
+    let comparisons: [(&str, i32, Comparison); 4] = [
         ("contains_ignoring_case", -1, term::contains_ignoring_case),
         ("contains_exactly", -1, |text, part| text.contains(part)),
         ("equals_ignoring_case", 2, term::equals_ignoring_case),
@@ -53,8 +53,11 @@ pub(crate) fn register(connection: &Connection) -> Result<()> {
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
+/// Compares a text with the wanted text.
+type Comparison = fn(&str, &str) -> bool;
+
 /// Whether one of the texts after the first argument matches the first argument.
-fn any_argument_matches(call: &Context<'_>, matches: fn(&str, &str) -> bool) -> Result<bool> {
+fn any_argument_matches(call: &Context<'_>, matches: Comparison) -> Result<bool> {
     let wanted: Arc<String> = call.get_or_create_aux(0, |value| Ok::<_, FromSqlError>(value.as_str()?.to_owned()))?;
     any_matches(call, |text| matches(text, &wanted))
 }

@@ -86,7 +86,8 @@ impl LogQueue {
         self.status.clone()
     }
 
-    /// Submits a write to the session. The receipt resolves once the write was applied to this store.
+    /// Submits a write to the session. The receipt of an operation or a batch resolves once the write was
+    /// applied to this store.
     pub(in crate::store) fn submit(&self, write: LogWrite) -> Receipt {
         let (reply, result) = oneshot::channel();
         // If the session has ended, the reply is dropped, and the receipt returns `Closed`.

@@ -41,17 +41,19 @@ pub(crate) fn edit(context: &WriteContext, edit: ScreenEdit) -> Result<String, S
         | Edit::ChangeLabels { .. } => |_| true,
     };
     let reader = context.store.reader()?;
+    let mut has_active = false;
     let alerts = |target| match target {
         AlertTarget::Alert(alert) => Ok(vec![alert]),
         AlertTarget::OfTransaction(row) => {
             let alerts = reader.alerts(AlertQuery::OfTransaction(row))?;
+            has_active |= !alerts.is_empty();
             Ok::<_, StoreError>(alerts.iter().filter(|alert| is_wanted(alert)).map(|alert| alert.id).collect())
         }
     };
     let edit: LocalEdit = edit.resolve(|row| Ok(Some(row)), alerts)?;
     let operation = Operation::Edit { profile: context.setting.profile.clone(), edit: reader.resolve(edit.clone())? };
     Ok(match context.store.apply(operation, context.at).wait()?.changed()? {
-        0 => unchanged_reason(&edit).to_owned(),
+        0 => unchanged_reason(&edit, has_active).to_owned(),
         changed => {
             let mut limit = "";
             if let Edit::CorrectSource { transactions, .. } = &edit {
@@ -126,14 +128,16 @@ fn edit_outcome(edit: &LocalEdit, count: usize) -> String {
     }
 }
 
-/// Returns why an edit changed nothing.
-fn unchanged_reason(edit: &LocalEdit) -> &'static str {
+/// Returns why an edit changed nothing. `has_active` says whether its transactions have active alerts.
+fn unchanged_reason(edit: &LocalEdit, has_active: bool) -> &'static str {
     match edit {
         Edit::Untrack { .. } => "No change: it is not being polled.",
         Edit::AddNote { .. } => "No change: the transaction no longer exists.",
         Edit::RemoveNote { .. } => "No change: the note is already removed.",
         Edit::SetTicket { .. } => "No change: this is already the ticket.",
         Edit::ChangeLabels { .. } => "No change: the labels are already set.",
+        // The edit names only the alerts that aren't acknowledged.
+        Edit::Acknowledge { alerts, .. } if alerts.is_empty() && has_active => "Already acknowledged.",
         Edit::Acknowledge { alerts, .. } if alerts.is_empty() => "No alert to acknowledge.",
         Edit::Acknowledge { .. } => "Already acknowledged. Type a new note to replace the old one.",
         Edit::Snooze { .. } => "No alert to snooze.",

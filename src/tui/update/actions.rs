@@ -33,7 +33,7 @@ pub(crate) fn refuse(model: &mut Model, reason: impl Into<String>, now: Monotoni
 }
 
 /// Returns the transactions for an action: in the list the marked ones, otherwise the selected one. Returns none, and
-/// shows the reason, while the end of a long range is not known yet.
+/// shows the reason, while the end of a long range is not known yet, or if a range has too many.
 pub(crate) fn targets(model: &mut Model, now: MonotonicTime) -> Vec<RowId> {
     if model.screen == Screen::List {
         if !marks::end_range(model, now) {

@@ -89,14 +89,17 @@ fn toggle_wrap(model: &mut Model) {
 
 /// Advances the tour. Returns `true` if the command only ended the tour.
 fn advance_tour(model: &mut Model, id: CommandId) -> bool {
+    // On a low screen the step isn't drawn, and Esc has another purpose.
+    if id == CommandId::Clear && !model.geometry.shows_tour {
+        return false;
+    }
     let before = model.tour;
     model.tour = before.after(id);
     if before == model.tour {
         return false;
     }
     model.view_state.tour_is_over |= model.tour == Tour::Over;
-    // On a low screen the step isn't drawn, and Esc has another purpose.
-    id == CommandId::Clear && model.geometry.shows_tour
+    id == CommandId::Clear
 }
 
 /// Closes the page of text, or returns to the previous screen.

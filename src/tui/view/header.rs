@@ -263,7 +263,8 @@ pub(crate) fn filter(context: &DrawContext<'_>, width: u16) -> Line<'static> {
         },
     }
     if list.filter_error.is_none() && !list.filter_text.is_empty() {
-        let clear = || format!("{} clears", context.key(CommandId::Clear));
+        let effect = if context.model.temporary_view.is_some() { "returns to your view" } else { "clears" };
+        let clear = || format!("{} {effect}", context.key(CommandId::Clear));
         let clear = if typing { "Enter applies, Esc restores".to_owned() } else { clear() };
         let known = |count: Option<u64>| count.map_or_else(|| "-".to_owned(), |count| count.to_string());
         let short = format!("{} shown ({clear}) ", known(list.total));

@@ -449,7 +449,7 @@ fn page_has_totals_and_each_transfer_and_no_markup_from_outside() {
     assert_eq!((err.as_str(), exit), ("", Exit::Success));
     for part in [
         "<h1>3 transfers</h1>",
-        "Outcomes: 1 need attention",
+        "Outcomes: 1 needs attention",
         "&#60;script&#62;alert(1)&#60;/script&#62;",
         "<a href=\"https://explorer.example/tx/1\" rel=\"noopener noreferrer\">destination</a>",
         "Half settled within 30s, 9 in 10 within 30s, all 1 within 30s. Not counted: 1 that settled unobserved",

@@ -66,9 +66,17 @@ fn first_key(model: &Model) -> SortKey {
 
 fn set_order(model: &mut Model, keys: &[SortKey], now: Now) {
     let base = model.view_state.base_filter(model.list.tab);
+    if let Some(error) = &model.list.filter_error {
+        return actions::refuse(model, error.message.clone(), now.mono);
+    }
     match filter::with_order(&model.list.filter_text, keys, base) {
-        // The same transactions in another order: a temporary view stays.
-        Ok(text) => filter_line::set(model, &text),
+        Ok(text) => {
+            // A temporary view stays: it has the same transactions in another order. Its filter is nobody's own.
+            if model.temporary_view.is_none() {
+                model.view_state.record_filter(&text);
+            }
+            filter_line::set(model, &text)
+        }
         Err(error) => actions::refuse(model, error.message, now.mono),
     }
 }
