@@ -63,6 +63,11 @@ impl Tour {
         }
     }
 
+    /// Returns the number of steps.
+    pub(crate) fn length(self) -> usize {
+        STEPS.len()
+    }
+
     /// Returns the tour after a command.
     pub(crate) fn after(self, command: CommandId) -> Self {
         match self.step() {

@@ -13,7 +13,6 @@ use crate::{
         dialogs::{Dialog, menu::view::bottom},
         draw::{DrawContext, put_dialog, put_lines},
         model::Model,
-        tour::STEPS,
     },
 };
 
@@ -39,7 +38,7 @@ pub(crate) fn draw(context: &DrawContext<'_>, pane: Rect, frame: &mut Frame<'_>)
     let pane = bottom(pane, lines.len() + 2);
     let ends = format!(" {} ends the tour ", context.key(CommandId::Clear));
     let block = context
-        .titled_block(format!(" Tour, step {number} of {} ", STEPS.len()))
+        .titled_block(format!(" Tour, step {number} of {} ", context.model.tour.length()))
         .border_style(context.theme.accent())
         .title_bottom(Span::styled(ends, context.theme.dim()));
     let inner = put_dialog(block, pane, frame);
