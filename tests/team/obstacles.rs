@@ -118,7 +118,7 @@ fn append_as(cluster: &Cluster, format: u32, operation: &str) {
 }
 
 const TOO_OLD: &str =
-    "update hoptop on this machine: the team's store has format 12 and this hoptop knows formats up to 11";
+    "update hoptop on this machine: the team's store has format 13 and this hoptop knows formats up to 12";
 
 #[test]
 fn older_program_says_that_it_is_too_old_and_applies_nothing_of_a_newer_one() {

@@ -29,7 +29,6 @@ use crate::{
         file::connection,
         reader::Reader,
         row_checksum,
-        statement::CachedStatements,
         tables::{
             changes::{self, FeedEntry},
             columns, notes, quotes, records, transactions,
@@ -403,10 +402,11 @@ impl TransactionUpdate {
     fn new(db: &Connection, before: &TransactionHeader, new: &NewTransaction) -> Result<Self> {
         let mut params = merge(db, before, &new.params)?;
         quotes::fill_params(db, &before.profile, &mut params)?;
-        let unknown = |known: &[String], words: &[String]| -> Vec<String> {
-            words.iter().filter(|word| !known.contains(word)).cloned().collect()
-        };
-        let (labels, notes) = (unknown(&before.labels, &new.labels), unknown(&before.notes, &new.notes));
+        // A filter doesn't tell labels apart that differ only in their case.
+        let lower: Vec<String> = before.labels.iter().map(|label| label.to_lowercase()).collect();
+        let labels =
+            new.labels.iter().filter(|label| !lower.contains(&label.to_lowercase())).cloned().collect::<Vec<_>>();
+        let notes = new.notes.iter().filter(|note| !before.notes.contains(note)).cloned().collect::<Vec<_>>();
         let mut fields = changed_fields(&before.params, &params);
         fields.extend((!labels.is_empty()).then_some("labels"));
         fields.extend((!notes.is_empty()).then_some("note"));
@@ -426,7 +426,7 @@ impl TransactionUpdate {
         let author = stamp.author.as_deref();
         let params = transactions::write_params(db, before, &self.params, author)?;
         if self.is_resumed {
-            db.run("UPDATE transactions SET untracked = 0, parked_reason = NULL WHERE id = ?", [row.0])?;
+            transactions::resume(db, row)?;
         }
         if self.is_resumed && before.tracking == Tracking::Untracked {
             // No later answer would raise the alert of a settled transaction.
@@ -441,6 +441,7 @@ impl TransactionUpdate {
             &FeedEntry::of_row(row, stamp.at).with_author(author),
             &ChangeKind::edited(self.fields.clone()),
         )?;
+        // Undone last, after the parameters: the tracking before the edit was that of the parameters before the edit.
         let params = (params != before.params).then(|| EditStep::Params {
             row: row.0,
             ticket_by: before.authors.ticket.clone().filter(|_| params.ticket != before.params.ticket),
@@ -461,7 +462,7 @@ impl TransactionUpdate {
             before: StoredTracking::from(&before.tracking),
             after: StoredTracking::ACTIVE,
         });
-        Ok(params.into_iter().chain(labels).chain(notes).chain(tracking).collect())
+        Ok(tracking.into_iter().chain(params).chain(labels).chain(notes).collect())
     }
 }
 

@@ -208,6 +208,10 @@ pub(super) fn carry_out(db: &Connection, step: &mut EditStep, pass: EditPass<'_>
             if let Some((params, known)) = &changed {
                 let (_, ticket_author) = pass.in_direction(ticket_by.as_deref(), pass.author());
                 transactions::write_params(db, known, params, ticket_author)?;
+                // The service refused the other parameters.
+                if let Tracking::Parked(_) = known.tracking {
+                    transactions::resume(db, known.id)?;
+                }
             }
             record_edit(db, changed.is_some(), *row, PARAMS_FIELD, pass)
         }
@@ -343,7 +347,7 @@ fn set_polling(
         Ok(true)
     } else {
         alert_changes::reactivate(db, row, pass.stamp.at)?;
-        record_edit(db, true, row.0, "polled again", pass)
+        record_edit(db, true, row.0, if to.parked.is_some() { "parked again" } else { "polled again" }, pass)
     }
 }
 

@@ -367,6 +367,11 @@ pub(crate) fn whole_of(db: &Connection, key: &TransactionKey) -> Result<Option<T
     Ok(Some(header.with_record(record)))
 }
 
+/// Resumes the polling of a transaction that a person or the service stopped.
+pub(crate) fn resume(db: &Connection, row: RowId) -> Result<()> {
+    db.run("UPDATE transactions SET untracked = 0, parked_reason = NULL WHERE id = ?", [row.0])
+}
+
 pub(crate) fn row_of(db: &Connection, key: &TransactionKey) -> Result<Option<RowId>> {
     let sql = "SELECT id FROM transactions WHERE profile = ? AND from_chain = ? AND transaction_key = ?";
     let values = params![key.profile, key.from_chain.as_str(), key.hash.key()];

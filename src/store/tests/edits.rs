@@ -355,6 +355,50 @@ fn redoing_an_import_polls_only_transactions_that_its_undo_stopped() {
 }
 
 #[test]
+fn undo_of_refused_parameters_polls_the_transaction_again_and_restores_an_earlier_refusal() {
+    let (_folder, store) = open();
+    let row = import_one(&store);
+    let right = store.reader().unwrap().header(row).unwrap().unwrap().params;
+    let correct = |quote: &str, second| {
+        let params = TransactionParams { quote_id: quote.into(), ..right.clone() };
+        testing::track(&store, "default", vec![NewTransaction::from(params)], at(second));
+    };
+    let refuse = |reason: &str, second| {
+        let refusal = fixtures::answer(StatusOutcome::Failed(RequestFailure::Rejected(reason.into())));
+        observe(&store, row, refusal, second);
+    };
+    let state = || {
+        let tx = store.reader().unwrap().header(row).unwrap().unwrap();
+        (tx.params.quote_id, tx.tracking)
+    };
+    let parked = |reason: &str| Tracking::Parked(format!("the service rejected the request: {reason}"));
+    correct("wrong", 1);
+    refuse("wrong quote", 2);
+    assert_eq!(state(), ("wrong".into(), parked("wrong quote")));
+    testing::undo(&store, "default", at(3));
+    assert_eq!(state(), (right.quote_id.clone(), Tracking::Active));
+    // The service refused the parameters before the edit, too.
+    refuse("right quote", 4);
+    correct("other", 5);
+    assert_eq!(state(), ("other".into(), Tracking::Active));
+    refuse("other quote", 6);
+    testing::undo(&store, "default", at(7));
+    assert_eq!(state(), (right.quote_id.clone(), parked("right quote")));
+    testing::redo(&store, "default", at(8));
+    assert_eq!(state(), ("other".into(), Tracking::Active));
+}
+
+#[test]
+fn imported_label_in_another_case_is_no_second_label() {
+    let (_folder, store) = open();
+    let labelled = |label: &str| NewTransaction { labels: vec![label.into()], ..fixtures::new(1) };
+    testing::track(&store, "default", vec![labelled("VIP")], at(0));
+    assert_eq!(testing::track(&store, "default", vec![labelled("vip")], at(1)).unchanged.count, 1);
+    let tx = store.reader().unwrap().header(RowId(1)).unwrap().unwrap();
+    assert_eq!(tx.labels, ["VIP"]);
+}
+
+#[test]
 fn redo_changes_nothing_if_its_undo_changed_nothing() {
     let (_folder, store) = open();
     let rows = testing::track(&store, "default", (1..=2).map(fixtures::new).collect(), at(0)).added.listed;
