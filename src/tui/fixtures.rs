@@ -149,8 +149,8 @@ impl TestDashboard {
             Effect::FindMarks(wanted) => Msg::FoundMarks(self.markable(*wanted, now)),
             Effect::FindKnown(hashes) => {
                 let rows = hashes.iter().map(|hash| (hash.as_str().to_owned(), self.tracked(hash))).collect();
-                let ticket = |tx: &Transaction| Some((tx.id, tx.params.ticket.clone()?));
-                Msg::Known(KnownTransactions { rows, tickets: self.transactions.values().filter_map(ticket).collect() })
+                let params = self.transactions.values().map(|tx| (tx.id, tx.params.clone())).collect();
+                Msg::Known(KnownTransactions { rows, params })
             }
             Effect::FindLogged(hash) => Msg::FoundLogged(self.tracked(hash)),
             _ => return None,

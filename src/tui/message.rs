@@ -22,7 +22,13 @@ use super::{
     },
 };
 use crate::{
-    domain::{alert::Alert, ids::RowId, polling::PollingState, team::TeamStatus, transaction::Transaction},
+    domain::{
+        alert::Alert,
+        ids::RowId,
+        polling::PollingState,
+        team::TeamStatus,
+        transaction::{Transaction, TransactionParams},
+    },
     presentation::filter_completion::NameMatches,
     store::{Changes, ImportReport, ImportToUndo, ListPage, ListRow, QuoteSubmission, StoredQuote},
 };
@@ -32,8 +38,8 @@ use crate::{
 pub struct KnownTransactions {
     /// For each hash, by its text, the tracked transaction, if there is one.
     pub rows: HashMap<String, Option<RowId>>,
-    /// The tickets of the transactions that have one.
-    pub tickets: HashMap<RowId, String>,
+    /// The parameters of these transactions.
+    pub params: HashMap<RowId, TransactionParams>,
 }
 
 /// A message: input, a result of an effect, or a tick.

@@ -161,7 +161,7 @@ pub(crate) fn known(reader: &Reader, profile: &str, hashes: &[TxHash]) -> Result
             false => one_known(reader, profile, hash)?,
         };
         let header = row.map(|row| reader.header(row)).transpose()?.flatten();
-        known.tickets.extend(header.and_then(|header| Some((header.id, header.params.ticket?))));
+        known.params.extend(header.map(|header| (header.id, header.params)));
         known.rows.insert(hash.as_str().to_owned(), row);
     }
     Ok(known)

@@ -9,7 +9,7 @@ use crate::{
     domain::{
         chains,
         ids::{ChainId, RowId, TxHash},
-        transaction::NewTransaction,
+        transaction::{NewTransaction, TransactionParams},
     },
     intake::{self, Field, FieldError, PasteFinding, PastedContent, ReadOptions},
 };
@@ -21,6 +21,8 @@ pub struct Finding {
     pub pasted: PasteFinding,
     /// The tracked transaction with this hash.
     pub known: Option<RowId>,
+    /// The parameters of the tracked transaction.
+    pub stored: Option<TransactionParams>,
     /// A field for each missing value.
     pub cells: Vec<MissingField>,
     /// Whether Enter tracks the transaction once it is complete.
@@ -76,7 +78,8 @@ impl Finding {
     /// Returns a finding without filled-in values.
     pub fn new(pasted: PasteFinding, options: ReadOptions) -> Self {
         let (cells, new) = (cells(&pasted), Err(Vec::new()));
-        let mut found = Self { pasted, known: None, cells, is_marked: true, new, value_warning: None, options };
+        let mut found =
+            Self { pasted, known: None, stored: None, cells, is_marked: true, new, value_warning: None, options };
         found.reparse();
         found
     }
@@ -145,9 +148,59 @@ impl Finding {
         }
     }
 
-    /// Returns the row that Enter opens: a tracked transaction, if the line contains no complete set of values.
+    /// Returns the row that Enter opens: a tracked transaction that the line doesn't change.
     pub fn row_to_open(&self) -> Option<RowId> {
-        self.known.filter(|_| self.verdict() == LineState::Known && self.new.is_err())
+        self.known.filter(|_| self.verdict() == LineState::Known && self.changes().is_empty())
+    }
+
+    /// Returns the values of the tracked transaction that Enter changes, in words. Only a complete line changes a
+    /// transaction: sentences around a hash hold guesses.
+    pub fn changes(&self) -> Vec<String> {
+        let (PastedContent::Complete { new, .. }, Some(stored)) = (&self.pasted.content, &self.stored) else {
+            return Vec::new();
+        };
+        let NewTransaction { params, labels, notes, .. } = new;
+        let given = |field: Field, is_changed: bool| is_changed.then(|| field.name().to_owned());
+        let replaced = |field: Field, before: &str, after: &str| {
+            self.changes_value(field).then(|| format!("{} {before} to {after}", column_title(field)))
+        };
+        let changes = [
+            replaced(Field::ToChainId, &chains::name(&stored.to_chain), &chains::name(&params.to_chain)),
+            replaced(Field::QuoteId, &stored.quote_id, &params.quote_id),
+            given(Field::RequestId, params.request_id.is_some() && params.request_id != stored.request_id),
+            given(Field::EstimatedRouteDuration, params.estimate.is_some() && params.estimate != stored.estimate),
+            given(Field::SubmittedAt, params.submitted_at.is_some() && params.submitted_at != stored.submitted_at),
+            given(Field::FromAddress, params.from_address.is_some() && params.from_address != stored.from_address),
+            given(Field::Ticket, params.ticket.is_some() && params.ticket != stored.ticket),
+            given(Field::Labels, !labels.is_empty()),
+            given(Field::Notes, !notes.is_empty()),
+        ];
+        changes.into_iter().flatten().collect()
+    }
+
+    /// Whether the line changes this value of the tracked transaction.
+    pub fn changes_value(&self, field: Field) -> bool {
+        let (PastedContent::Complete { new, .. }, Some(stored)) = (&self.pasted.content, &self.stored) else {
+            return false;
+        };
+        match field {
+            Field::ToChainId => new.params.to_chain != stored.to_chain,
+            Field::QuoteId => new.params.quote_id != stored.quote_id,
+            _ => false,
+        }
+    }
+
+    /// Whether the line has all values that the service requires, without those that a person filled in.
+    pub fn is_complete(&self) -> bool {
+        matches!(self.pasted.content, PastedContent::Complete { .. })
+    }
+
+    /// Whether Enter adds or changes the transaction, if the line is marked.
+    pub fn is_news(&self) -> bool {
+        match self.known {
+            None => self.new.is_ok(),
+            Some(_) => !self.changes().is_empty(),
+        }
     }
 
     /// Returns the given or filled-in value of a field; empty if there is none.

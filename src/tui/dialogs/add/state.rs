@@ -12,9 +12,10 @@ use crate::{
         filter::Direction,
         ids::{RowId, TxHash},
         span, text,
-        transaction::NewTransaction,
+        transaction::{NewTransaction, TransactionParams},
     },
     intake::{self, PasteOrigin, ReadOptions},
+    tui::message::KnownTransactions,
 };
 
 /// The dialog's state.
@@ -44,6 +45,8 @@ pub struct AddForm {
     pub stage: FormStage,
     /// The answers of the store, by the text of the hash: the row, or `None` for a hash that isn't tracked.
     tracked: HashMap<String, Option<RowId>>,
+    /// The parameters of the tracked transactions.
+    params: HashMap<RowId, TransactionParams>,
     lookup: LookupState,
 }
 
@@ -117,7 +120,7 @@ impl ExtraField {
 pub struct FindingCounts {
     /// Findings that are tracked already.
     pub known: usize,
-    /// Complete and marked findings.
+    /// Marked findings that Enter adds, or whose transaction it changes.
     pub ready: usize,
     /// The `ready` findings that aren't tracked yet, and so will cost polls.
     pub new: usize,
@@ -138,7 +141,7 @@ impl AddForm {
     pub fn counts(&self) -> FindingCounts {
         let mut counts = FindingCounts::default();
         for found in &self.findings {
-            let is_ready = found.new.is_ok() && found.is_marked;
+            let is_ready = found.is_news() && found.is_marked;
             counts.ready += usize::from(is_ready);
             counts.new += usize::from(is_ready && found.known.is_none());
             match found.verdict() {
@@ -224,6 +227,7 @@ impl AddForm {
                 found.keep_edits(before);
             }
             found.known = found.lookup_hash().and_then(|asked| self.tracked.get(asked.as_str()).copied().flatten());
+            found.stored = found.known.and_then(|row| self.params.get(&row).cloned());
             self.findings.push(found);
         }
         self.cursor = self.cursor.min(self.findings.len().saturating_sub(1));
@@ -283,7 +287,8 @@ impl AddForm {
     /// Forgets which transactions are tracked: their row numbers mean others now. Returns the hashes to look up again.
     pub fn forget_rows(&mut self) -> Vec<TxHash> {
         self.tracked.clear();
-        self.findings.iter_mut().for_each(|found| found.known = None);
+        self.params.clear();
+        self.findings.iter_mut().for_each(|found| (found.known, found.stored) = (None, None));
         self.hashes_to_look_up()
     }
 
@@ -301,8 +306,9 @@ impl AddForm {
     }
 
     /// Applies the rows of looked-up hashes. Returns `true` if Enter was waiting and all hashes are looked up now.
-    pub fn apply_known(&mut self, known: HashMap<String, Option<RowId>>) -> bool {
-        self.tracked.extend(known);
+    pub fn apply_known(&mut self, known: KnownTransactions) -> bool {
+        self.tracked.extend(known.rows);
+        self.params.extend(known.params);
         let mut is_done = true;
         let text = self.text();
         for found in &mut self.findings {
@@ -310,9 +316,15 @@ impl AddForm {
             // Hashes that were pasted since are still being looked up.
             is_done &= row != Some(None);
             found.known = row.flatten().flatten();
+            found.stored = found.known.and_then(|row| self.params.get(&row).cloned());
         }
         self.guess_ticket(&text);
         is_done && std::mem::take(&mut self.lookup) == LookupState::PendingSubmit
+    }
+
+    /// Returns the ticket of a tracked transaction.
+    pub fn ticket_of(&self, row: RowId) -> Option<&str> {
+        self.params.get(&row)?.ticket.as_deref()
     }
 
     /// Returns `true` if Enter has to wait for the lookup. Enter is then performed when the answer arrives.
@@ -396,8 +408,9 @@ impl AddForm {
             (FormFocus::Results | FormFocus::Cell(_), Some(LineState::NeedsInput)) => "fill in",
             (FormFocus::Cell(_), _) => "done",
             (FormFocus::Results, _) if opens => "open",
-            _ if counts.ready > 0 => "track",
-            _ if counts.known > 0 && counts.needs_input > 0 => "open the tracked one",
+            _ if counts.new > 0 => "track",
+            _ if counts.ready > 0 => "update",
+            _ if counts.known > 0 && counts.needs_input > 0 => "go to the tracked one",
             _ if self.several_known().is_some() => "show the tracked ones",
             _ if counts.known > 0 => "open",
             _ if counts.needs_input > 0 => "fill in",
@@ -526,7 +539,10 @@ impl AddForm {
             new.labels.extend(own);
             new
         };
-        let ready = self.findings.iter().filter(|found| found.is_marked).filter_map(|found| found.new.as_deref().ok());
-        Some(ready.map(params).collect())
+        // Transactions that nothing changes are opened, unless they are too many to show.
+        let opens_only = self.counts().ready == 0 && (self.counts().known == 1 || self.several_known().is_some());
+        let is_sent = |found: &&Finding| found.is_marked && (found.known.is_none() || found.is_complete());
+        let ready = self.findings.iter().filter(is_sent).filter_map(|found| found.new.as_deref().ok());
+        Some(if opens_only { Vec::new() } else { ready.map(params).collect() })
     }
 }

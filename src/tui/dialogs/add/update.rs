@@ -148,14 +148,15 @@ fn read(model: &mut Model, now: Now) {
 /// Applies the rows of looked-up hashes. A known transaction that was pasted alone is opened at once.
 pub(crate) fn on_known(model: &mut Model, known: KnownTransactions, now: MonotonicTime) {
     let Dialog::Add(form) = &mut model.dialog else { return };
-    if form.apply_known(known.rows) {
+    if form.apply_known(known) {
         return submit(model);
     }
     let Some(row) = form.pasted_known() else { return };
+    let own_ticket = form.ticket_of(row).map(str::to_owned);
     let named = intake::find_ticket(&form.text());
     open(model, row);
     // The ticket in the text is often not the ticket of the transaction.
-    let named = named.filter(|named| known.tickets.get(&row) != Some(named));
+    let named = named.filter(|named| own_ticket.as_ref() != Some(named));
     let hint = named.as_ref().map_or_else(String::new, |ticket| {
         format!("; the text names {ticket} ({} sets the ticket)", model.setting.keys.shown(CommandId::Ticket))
     });

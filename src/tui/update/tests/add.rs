@@ -368,7 +368,8 @@ fn known_hash_that_is_pasted_alone_opens_at_once() {
     model.apply(Msg::Paste(known.clone()), now());
     assert_eq!((model.screen, model.list.selected), (Screen::Detail, Some(RowId(33))));
     // A known hash waits for Enter if it is typed, if another one is beside it, or if an import would change it.
-    for more in [format!("{known}\n{}", link(99)), format!("{known}\n0x{:064x}", 21), row(21)] {
+    let changed = row(21).replace("quote-21", "other");
+    for more in [format!("{known}\n{}", link(99)), format!("{known}\n0x{:064x}", 21), changed] {
         assert!(!form(&pasted(&more)).findings.is_empty(), "{more}");
     }
     let mut model = dashboard("5");
@@ -392,6 +393,28 @@ fn known_hash_that_is_pasted_alone_opens_at_once() {
 }
 
 #[test]
+fn complete_line_about_a_known_transaction_names_what_it_changes_and_sentences_change_nothing() {
+    let stored = dashboard("5").transactions[&RowId(21)].params.clone();
+    let line = |quote: &str| {
+        format!("{},{},{},{quote}", stored.transaction_id, stored.from_chain.as_str(), stored.to_chain.as_str())
+    };
+    // Nothing changes: the transaction opens.
+    let model = pasted(&line(&stored.quote_id));
+    assert_eq!((model.screen, model.list.selected), (Screen::Detail, Some(RowId(21))));
+    let mut model = pasted(&line("other"));
+    let found = &form(&model).findings[0];
+    assert_eq!(found.changes(), [format!("QUOTE ID {} to other", stored.quote_id)]);
+    assert_eq!((found.row_to_open(), found.changes_value(Field::QuoteId)), (None, true));
+    assert!(form(&model).hints().contains(&("Enter", "update")));
+    let effects = press(&mut model, &["Enter"], now());
+    assert_eq!(imported(&effects)[0].params.quote_id, "other");
+    // Sentences around a hash hold guesses.
+    let text = format!("my hash {} from Base to Polygon, quoteId: other, is stuck", stored.transaction_id);
+    let model = pasted(&text);
+    assert_eq!((model.screen, model.list.selected), (Screen::Detail, Some(RowId(21))));
+}
+
+#[test]
 fn enter_opens_the_known_transaction_at_the_cursor() {
     let mut model = pasted(&format!("{}\n0x{:064x}", row(98), 33));
     press(&mut model, &["Tab", "j", "Enter"], now());
@@ -401,7 +424,7 @@ fn enter_opens_the_known_transaction_at_the_cursor() {
 #[test]
 fn enter_goes_to_a_known_transaction_among_incomplete_ones_before_it_opens() {
     let mut model = pasted(&format!("stuck: 0x{:064x} and 0x{:064x}", 98, 33));
-    assert!(form(&model).hints().contains(&("Enter", "open the tracked one")));
+    assert!(form(&model).hints().contains(&("Enter", "go to the tracked one")));
     assert_eq!(press(&mut model, &["Enter"], now()), []);
     assert_eq!((form(&model).focus, form(&model).cursor), (FormFocus::Results, 1));
     press(&mut model, &["Enter"], now());

@@ -155,8 +155,9 @@ fn draw_values(
     for field in [Field::TransactionId, Field::FromChainId, Field::ToChainId, Field::QuoteId] {
         let Some(column) = columns.field(field) else { continue };
         let value = found.value(field);
-        let params = found.known.and_then(|row| context.model.transactions.get(&row)).map(|tx| &tx.params);
-        let value = match (params, field) {
+        // A complete line shows the values that Enter would set.
+        let stored = found.stored.as_ref().filter(|_| !found.is_complete());
+        let value = match (stored, field) {
             (Some(params), Field::FromChainId) => chain_name(params.from_chain.as_str()),
             (Some(params), Field::ToChainId) => chain_name(params.to_chain.as_str()),
             (Some(params), Field::QuoteId) => params.quote_id.clone(),
@@ -175,6 +176,8 @@ fn draw_values(
             }
             None => {
                 let value = width::cut(&text::clean(&value), usize::from(column.1), context.theme.ellipsis);
+                let is_news = found.changes_value(field) && !is_chosen;
+                let style = if is_news { context.theme.warning() } else { style };
                 draw_text(Some(column), &value, style, line, frame);
             }
         }
@@ -283,7 +286,10 @@ fn describe(form: &AddForm, found: &Finding) -> String {
         (LineState::NoHash, PastedContent::Nothing { reason, .. }) => format!("Line {}: {reason}", found.pasted.line),
         (LineState::Duplicate(line), _) => format!("{head}; duplicate of line {line}"),
         (LineState::Known, _) if found.row_to_open().is_some() => format!("{head}; already tracked, Enter opens it"),
-        (LineState::Known, _) => format!("{head}; already tracked, Enter updates it"),
+        (LineState::Known, _) => {
+            let effect = if found.is_marked { "Enter changes" } else { "Space marks it to change" };
+            format!("{head}; already tracked, {effect} {}", found.changes().join(", "))
+        }
         (LineState::NeedsInput, _) => match invalid_cell(found) {
             Some(error) => format!("{head}; {}: {}", column_title(error.field), error.reason),
             None => {
