@@ -229,6 +229,13 @@ impl<'a> DrawnAlert<'a> {
         let group = if group.len() > 1 { group } else { Vec::new() };
         Self { row, is_folded: !group.is_empty() && list.is_folded(&row.alert), group, is_continued }
     }
+
+    /// Returns the value of the row; of a folded group only if all its alerts share it.
+    fn shared<T: PartialEq>(&self, value: impl Fn(&AlertRow) -> T) -> Option<T> {
+        let own = value(self.row);
+        let is_shared = !self.is_folded || self.group.iter().all(|row| value(row) == own);
+        is_shared.then_some(own)
+    }
 }
 
 fn line(
@@ -249,7 +256,14 @@ fn line(
     if columns_of_pane >= WITH_ACTION {
         let used: usize = spans.iter().map(|span| width::display_width(&span.content)).sum();
         let room = usize::from(columns_of_pane).saturating_sub(used);
-        spans.push(Span::raw(width::cut_at_word(&action(context, row), room, context.theme.ellipsis)));
+        let now = context.now.wall;
+        let case =
+            |row: &AlertRow| (row.transaction.as_ref().map(|tx| advice::situation(tx, now)), row.alert.state(now));
+        let text = match drawn.shared(case) {
+            Some(_) => action(context, row),
+            None => format!("different actions: {} shows them", context.key(CommandId::FoldRule)),
+        };
+        spans.push(Span::raw(width::cut_at_word(&text, room, context.theme.ellipsis)));
     }
     columns::severity_row(context, spans, firing, selected, columns_of_pane)
 }
@@ -292,7 +306,10 @@ fn cell(context: &DrawContext<'_>, drawn: &DrawnAlert<'_>, column: AlertColumn) 
         AlertColumn::Route => {
             (of_transaction.map_or_else(String::new, |tx| row_text::route(tx, context.theme.glyphs())), Style::new())
         }
-        AlertColumn::State => state(context, alert),
+        AlertColumn::State => {
+            let mixed = || ("handled".to_owned(), context.theme.dim());
+            drawn.shared(|row| state(context, &row.alert)).unwrap_or_else(mixed)
+        }
         AlertColumn::When => {
             let text = match (alert.cleared_at, &alert.handling) {
                 (Some(cleared), _) => ago(context, cleared),
