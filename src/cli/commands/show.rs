@@ -292,11 +292,14 @@ impl TransactionPage<'_> {
     fn write_params(&mut self) -> io::Result<()> {
         let tx = self.tx;
         let deadline = tx.deadline();
-        let first_seen_note =
-            if deadline.is_from_first_seen { " (first seen; the submission time is unknown)" } else { "" };
+        let origin = match (deadline.is_from_first_seen, tx.is_submission_from_chain()) {
+            (true, _) => " (first seen; the submission time is unknown)",
+            (false, true) => " (block time)",
+            (false, false) => "",
+        };
         let (submitted, due) = (self.clock_time(deadline.submitted), self.clock_time(deadline.at));
         writeln!(self.out)?;
-        self.write_field("submitted", &format!("{submitted}{first_seen_note}"))?;
+        self.write_field("submitted", &format!("{submitted}{origin}"))?;
         self.write_field("deadline", &format!("{due} ({})", deadline.basis()))?;
         self.write_field("quoteId", &tx.params.quote_id)?;
         self.write_optional("requestId", tx.request_id())?;

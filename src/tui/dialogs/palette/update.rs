@@ -42,7 +42,9 @@ fn run(model: &mut Model, now: Now) {
     let Dialog::Palette(palette) = &mut model.dialog else { return };
     if palette.is_risky_guess() {
         // The first Enter only shows the full name. The second Enter runs the command.
-        return palette.complete();
+        palette.complete();
+        let text = format!("Press Enter again to run: {}", text::clean(palette.input.value()));
+        return model.show_message(MessageTone::Good, text, now.mono);
     }
     let Some(Suggestion { command, argument }) = palette.suggestions.get(palette.chosen).cloned() else {
         let text = no_command_text(palette);
