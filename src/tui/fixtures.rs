@@ -12,9 +12,10 @@ use std::{
 use chrono::{DateTime, TimeDelta, Utc};
 
 use super::{
+    dialogs::add::state::KnownTransactions,
     effect::{Effect, MarkRequest},
     key_text,
-    message::{KnownTransactions, Msg, StoreUpdate},
+    message::{Msg, StoreUpdate},
     model::{DashboardSettings, ListCounts, Model, Overview},
     screens::{
         alerts::state::{AlertPage, AlertRow},

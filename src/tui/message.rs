@@ -2,12 +2,13 @@
 //!
 //! Plain data. A message must never hold a handle.
 
-use std::{collections::HashMap, time::Duration};
+use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use crossterm::event::KeyEvent;
 
 use super::{
+    dialogs::add::state::KnownTransactions,
     effect::{TextUse, Write},
     model::{
         Overview,
@@ -22,25 +23,10 @@ use super::{
     },
 };
 use crate::{
-    domain::{
-        alert::Alert,
-        ids::RowId,
-        polling::PollingState,
-        team::TeamStatus,
-        transaction::{Transaction, TransactionParams},
-    },
+    domain::{alert::Alert, ids::RowId, polling::PollingState, team::TeamStatus, transaction::Transaction},
     presentation::filter_completion::NameMatches,
     store::{Changes, ImportReport, ImportToUndo, ListPage, ListRow, QuoteSubmission, StoredQuote},
 };
-
-/// The tracked transactions among the hashes of a request.
-#[derive(Clone, Debug, Default)]
-pub struct KnownTransactions {
-    /// For each hash, by its text, the tracked transaction, if there is one.
-    pub rows: HashMap<String, Option<RowId>>,
-    /// The parameters of these transactions.
-    pub params: HashMap<RowId, TransactionParams>,
-}
 
 /// A message: input, a result of an effect, or a tick.
 #[derive(Debug)]

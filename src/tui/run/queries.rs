@@ -16,8 +16,8 @@ use crate::{
     presentation::{filter_completion::NameMatches, json_tree::JsonTree},
     store::{AlertCounts, AlertQuery, ListRow, Reader, SharedReader, Store, StoreError, StoredBody, StoredObservation},
     tui::{
+        dialogs::add::state::KnownTransactions,
         effect::MarkRequest,
-        message::KnownTransactions,
         model::{DashboardSettings, ListCounts, Overview},
         screens::{
             alerts::state::{AlertList, AlertPage, AlertRow},

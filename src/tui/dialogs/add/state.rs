@@ -15,7 +15,6 @@ use crate::{
         transaction::{NewTransaction, TransactionParams},
     },
     intake::{self, PasteOrigin, ReadOptions},
-    tui::message::KnownTransactions,
 };
 
 /// The dialog's state.
@@ -43,11 +42,18 @@ pub struct AddForm {
     pub source: TextSource,
     /// What the form waits for.
     pub stage: FormStage,
-    /// The answers of the store, by the text of the hash: the row, or `None` for a hash that isn't tracked.
-    tracked: HashMap<String, Option<RowId>>,
-    /// The parameters of the tracked transactions.
-    params: HashMap<RowId, TransactionParams>,
+    /// The answers of the store; `None` for a hash that isn't tracked.
+    known: KnownTransactions,
     lookup: LookupState,
+}
+
+/// The tracked transactions among the hashes of a request.
+#[derive(Clone, Debug, Default)]
+pub struct KnownTransactions {
+    /// For each hash, by its text, the tracked transaction, if there is one.
+    pub rows: HashMap<String, Option<RowId>>,
+    /// The parameters of these transactions.
+    pub params: HashMap<RowId, TransactionParams>,
 }
 
 /// Where the text of the form came from.
@@ -226,8 +232,8 @@ impl AddForm {
             if let Some(before) = before.remove(&found.key()) {
                 found.keep_edits(before);
             }
-            found.known = found.lookup_hash().and_then(|asked| self.tracked.get(asked.as_str()).copied().flatten());
-            found.stored = found.known.and_then(|row| self.params.get(&row).cloned());
+            found.known = found.lookup_hash().and_then(|asked| self.known.rows.get(asked.as_str()).copied().flatten());
+            found.stored = found.known.and_then(|row| self.known.params.get(&row).cloned());
             self.findings.push(found);
         }
         self.cursor = self.cursor.min(self.findings.len().saturating_sub(1));
@@ -278,7 +284,7 @@ impl AddForm {
     pub fn hashes_to_look_up(&mut self) -> Vec<TxHash> {
         let mut seen = HashSet::new();
         let hashes = self.findings.iter().filter_map(Finding::lookup_hash);
-        let unknown = hashes.filter(|hash| !self.tracked.contains_key(hash.as_str()) && seen.insert(hash.clone()));
+        let unknown = hashes.filter(|hash| !self.known.rows.contains_key(hash.as_str()) && seen.insert(hash.clone()));
         let unknown: Vec<TxHash> = unknown.collect();
         self.lookup = if unknown.is_empty() { LookupState::Done } else { LookupState::Pending };
         unknown
@@ -286,8 +292,7 @@ impl AddForm {
 
     /// Forgets which transactions are tracked: their row numbers mean others now. Returns the hashes to look up again.
     pub fn forget_rows(&mut self) -> Vec<TxHash> {
-        self.tracked.clear();
-        self.params.clear();
+        self.known = KnownTransactions::default();
         self.findings.iter_mut().for_each(|found| (found.known, found.stored) = (None, None));
         self.hashes_to_look_up()
     }
@@ -301,22 +306,22 @@ impl AddForm {
         self.cursor = 0;
         self.go_to_incomplete();
         self.focus_first_missing();
-        self.tracked.clear();
+        self.known.rows.clear();
         self.hashes_to_look_up()
     }
 
     /// Applies the rows of looked-up hashes. Returns `true` if Enter was waiting and all hashes are looked up now.
     pub fn apply_known(&mut self, known: KnownTransactions) -> bool {
-        self.tracked.extend(known.rows);
-        self.params.extend(known.params);
+        self.known.rows.extend(known.rows);
+        self.known.params.extend(known.params);
         let mut is_done = true;
         let text = self.text();
         for found in &mut self.findings {
-            let row = found.lookup_hash().map(|asked| self.tracked.get(asked.as_str()).copied());
+            let row = found.lookup_hash().map(|asked| self.known.rows.get(asked.as_str()).copied());
             // Hashes that were pasted since are still being looked up.
             is_done &= row != Some(None);
             found.known = row.flatten().flatten();
-            found.stored = found.known.and_then(|row| self.params.get(&row).cloned());
+            found.stored = found.known.and_then(|row| self.known.params.get(&row).cloned());
         }
         self.guess_ticket(&text);
         is_done && std::mem::take(&mut self.lookup) == LookupState::PendingSubmit
@@ -324,7 +329,7 @@ impl AddForm {
 
     /// Returns the ticket of a tracked transaction.
     pub fn ticket_of(&self, row: RowId) -> Option<&str> {
-        self.params.get(&row)?.ticket.as_deref()
+        self.known.params.get(&row)?.ticket.as_deref()
     }
 
     /// Returns `true` if Enter has to wait for the lookup. Enter is then performed when the answer arrives.

@@ -5,7 +5,7 @@
 use crossterm::event::{KeyCode, KeyEvent};
 use tui_input::Input;
 
-use super::state::{AddForm, Finding, FormFocus, FormStage, LineState, TextSource};
+use super::state::{AddForm, Finding, FormFocus, FormStage, KnownTransactions, LineState, TextSource};
 use crate::{
     clock::{MonotonicTime, Now},
     domain::{filter::Direction, ids::RowId, missing_fields, operation::Edit},
@@ -15,7 +15,6 @@ use crate::{
         command::CommandId,
         dialogs::{Dialog, quote},
         effect::{Effect, Write},
-        message::KnownTransactions,
         model::{MessageTone, Model, Screen},
         text_input::{self, Typed},
         update::{actions, poll},

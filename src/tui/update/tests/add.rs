@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use super::*;
-use crate::tui::message::KnownTransactions;
+use crate::tui::dialogs::add::state::KnownTransactions;
 use crate::{
     intake::{Field, PastedContent},
     store::ImportReport,

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::*;
-use crate::tui::message::KnownTransactions;
+use crate::tui::dialogs::add::state::KnownTransactions;
 use crate::tui::screens::log::state::LogTail;
 
 fn log(text: &str) -> TestDashboard {
