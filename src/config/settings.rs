@@ -193,7 +193,7 @@ impl Settings {
     }
 
     /// Returns a warning if other users of this machine can change the config file, or read a secret in it.
-    fn config_warning(&self) -> Option<String> {
+    pub(crate) fn config_warning(&self) -> Option<String> {
         let path = self.config_file.as_ref()?;
         let metadata = path.metadata().ok()?;
         let path = path.display();

@@ -5,7 +5,7 @@
 mod chain;
 pub(crate) mod untracked;
 
-use std::time::Duration;
+use std::{borrow::Cow, time::Duration};
 
 use clap::Args;
 use clap_complete::ArgValueCompleter;
@@ -21,8 +21,14 @@ use crate::{
     },
     clock::Clock,
     domain::{
-        advice, alert::Rule, ids::RowId, operation::Operation, span, status::RouterStatus, text,
-        transaction::Transaction,
+        advice,
+        alert::Rule,
+        ids::RowId,
+        operation::Operation,
+        span,
+        status::RouterStatus,
+        text,
+        transaction::{Tracking, Transaction},
     },
     runtime::{background_poller::ServiceClient, exit::Exit, log_file},
     store::{AlertQuery, ListRow, Reader, StoreError},
@@ -125,9 +131,11 @@ fn print_checked(rows: &[RowId], reader: &Reader, ended: OneShotOutcome, json: b
     if json {
         // Prints the transactions that decide the exit code: another process may poll them meanwhile.
         let mut list = JsonList::begin(cx.out);
-        for CheckedTransaction { tx, .. } in &checked {
+        for checked in &checked {
+            let (tx, shown) = (&checked.tx, checked.with_fresh_answer());
             let alerts = reader.alerts(AlertQuery::OfTransaction(tx.id))?;
-            list.push(&TransactionView::new(tx, &alerts, cx.now.wall))?;
+            let view = TransactionView::new(&shown, &alerts, cx.now.wall);
+            list.push(&view.with_tracking(&tx.tracking))?;
         }
         list.end()?;
     } else {
@@ -199,6 +207,17 @@ impl CheckedTransaction {
         Ok(Some(Self { tx, result }))
     }
 
+    /// Returns the transaction for the advice. The advice about a transaction that isn't polled says that its status may be
+    /// old; an answer that came now is not.
+    fn with_fresh_answer(&self) -> Cow<'_, Transaction> {
+        match self.result {
+            CheckResult::Answered if self.tx.tracking == Tracking::Untracked => {
+                Cow::Owned(Transaction { tracking: Tracking::Active, ..self.tx.clone() })
+            }
+            _ => Cow::Borrowed(&self.tx),
+        }
+    }
+
     /// Whether the transaction was rejected, or settled in anything but `success`, or is settled and a later answer
     /// contradicts that.
     fn needs_attention(&self) -> bool {
@@ -227,7 +246,7 @@ fn exit_code(checked: &[CheckedTransaction], obstacle: Option<Exit>) -> Exit {
 
 fn print_transaction(checked: &CheckedTransaction, cx: &mut Context) -> Result<()> {
     let CheckedTransaction { tx, result } = checked;
-    let advice = advice::advise(tx, cx.now.wall, cx.zone);
+    let advice = advice::advise(&checked.with_fresh_answer(), cx.now.wall, cx.zone);
     let act = match result {
         CheckResult::Unauthorized => advice::profile_action(Rule::Unauthorized),
         CheckResult::Unreachable | CheckResult::NotPolled => "try again; the reason is given below",
@@ -242,6 +261,9 @@ fn print_transaction(checked: &CheckedTransaction, cx: &mut Context) -> Result<(
         |at| format!("the answer above is {} old", span::long(span::between(at, cx.now.wall))),
     );
     match (result, &tx.state.last_error) {
+        (CheckResult::Answered, _) if tx.tracking == Tracking::Untracked => {
+            writeln!(cx.out, "  POLL     polled once; add the transaction again to follow it")?;
+        }
         (CheckResult::Answered, _) => {}
         (CheckResult::NotPolled, Some(error)) => writeln!(cx.out, "  POLL     not polled; {age}; last error: {error}")?,
         (CheckResult::NotPolled, None) => writeln!(cx.out, "  POLL     not polled; {age}")?,
@@ -287,6 +309,17 @@ mod tests {
         let mut regressed = checked(RouterStatus::Ongoing, CheckResult::Answered);
         regressed.tx.state.conflict = Some("the service no longer knows the transaction".into());
         assert_eq!(exit_code(&[regressed], None), Exit::Success);
+    }
+
+    #[test]
+    fn answer_about_an_untracked_transaction_is_not_called_old() {
+        let mut stopped = checked(RouterStatus::Refund, CheckResult::Answered);
+        stopped.tx.tracking = Tracking::Untracked;
+        let now = stopped.tx.first_seen_at;
+        let verdict = |tx: &Transaction| advice::advise(tx, now, chrono::FixedOffset::east_opt(0).unwrap()).verdict;
+        assert!(verdict(&stopped.with_fresh_answer()).starts_with("REFUND"));
+        stopped.result = CheckResult::NotPolled;
+        assert!(verdict(&stopped.with_fresh_answer()).starts_with("POLLING STOPPED"));
     }
 
     #[test]

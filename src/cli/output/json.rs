@@ -178,6 +178,11 @@ impl<'a> TransactionView<'a> {
             schema: Some(Schema::Transaction),
         }
     }
+
+    /// Says whether the transaction is polled by this tracking instead of the transaction's.
+    pub(crate) fn with_tracking(self, tracking: &Tracking) -> Self {
+        Self { untracked: *tracking == Tracking::Untracked, ..self }
+    }
 }
 
 impl<'a> SideView<'a> {

@@ -70,6 +70,9 @@ pub(crate) struct DoctorArgs {
     pub json: bool,
 }
 
+/// An answer that is less ahead of the clock says nothing: it came after the start of the checks, or from another machine
+/// of the team.
+const AHEAD: TimeDelta = TimeDelta::seconds(5);
 /// The names of the checks whose result means nothing while the store can't be opened.
 const CHECKS_OF_STORE: [&str; 5] = ["disk", "backup", "poller", "budget", "clock"];
 
@@ -144,7 +147,7 @@ pub(crate) fn doctor(
     findings.push(("ledger", ledger));
     findings
         .push(("budget", if budget.need.is_always_short() { Diagnosis::Warning(need) } else { Diagnosis::Ok(need) }));
-    let ahead = reader.newest_answer()?.filter(|at| *at > cx.now.wall);
+    let ahead = reader.newest_answer()?.filter(|at| *at > cx.now.wall + AHEAD);
     let clock = match ahead {
         Some(at) => {
             let ahead = span::long(span::between(cx.now.wall, at));
@@ -195,6 +198,9 @@ fn check_config(settings: &Settings, opening_errors: &OpeningErrors) -> Diagnosi
         if let Some(Err(reason)) = node.inline_address().map(|url| NodeAddress::parse(&url.0)) {
             return Diagnosis::Error(format!("chains.{}.rpc: {reason}", text::clean(&node.chain)));
         }
+    }
+    if let Some(warning) = settings.config_warning() {
+        return Diagnosis::Warning(warning);
     }
     let profile = &settings.profile;
     Diagnosis::Ok(match settings.config_file.as_ref().filter(|path| path.exists()) {
