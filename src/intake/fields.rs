@@ -224,7 +224,7 @@ fn parse_notes(row: &RawRow) -> Vec<String> {
 fn parse_labels(row: &RawRow) -> Vec<String> {
     let mut seen = HashSet::new();
     let labels = row.get(Field::Labels).unwrap_or_default().split(';').filter_map(clean_or_none);
-    labels.filter(|label| seen.insert(label.clone())).collect()
+    labels.filter(|label| seen.insert(label.to_lowercase())).collect()
 }
 
 /// Parses the values of one row and collects their errors.

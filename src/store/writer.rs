@@ -54,6 +54,8 @@ const COMMIT_THRESHOLD: usize = 16;
 const DERIVE_DELAY: Duration = if cfg!(test) { Duration::ZERO } else { Duration::from_secs(1) };
 /// After this many answers the writer looks whether anything is left to derive. Small in tests, so that they reach it.
 const ANSWERS_PER_CHECK: usize = if cfg!(test) { 1 } else { 1_000 };
+/// After how many batches another checkpoint of deleted data is tried, if a read prevented the last one.
+const BATCHES_PER_ERASURE: u32 = if cfg!(test) { 1 } else { 100 };
 /// How long a checkpoint waits for readers, so that the log can restart. Reads of this process finish within this time.
 const CHECKPOINT_TIMEOUT: Duration = Duration::from_millis(50);
 
@@ -360,6 +362,8 @@ struct WriterThread {
     watcher: Arc<Watcher>,
     /// The size of the log, in bytes, above which a checkpoint is tried.
     log_limit: u64,
+    /// After how many batches a checkpoint is tried because the log may hold data of deleted transactions.
+    erase_after: Option<u32>,
     /// The value that `PRAGMA synchronous` was last set to.
     synchronous: Option<&'static str>,
     /// Whether derived data is complete: the data that an earlier version didn't derive, and the search index.
@@ -384,6 +388,7 @@ impl WriterThread {
             health,
             watcher,
             log_limit: LOG_LIMIT,
+            erase_after: None,
             synchronous: None,
             is_derived: false,
             derive_delay: DERIVE_DELAY,
@@ -472,8 +477,7 @@ impl WriterThread {
             // An answer leaves at most one transaction to derive; looking after each would cost more than the answer.
             self.unchecked_answers += jobs.len();
             if jobs.iter().any(QueuedWrite::has_deleted_transactions) {
-                // The log still holds their data: it is checkpointed next.
-                self.log_limit = 0;
+                self.erase_after = Some(0);
             }
             if commit.content == CommitContent::Everything || self.unchecked_answers >= ANSWERS_PER_CHECK {
                 (self.is_derived, self.unchecked_answers) = (false, 0);
@@ -534,17 +538,20 @@ impl WriterThread {
         Ok(Some(Commit { number, content }))
     }
 
-    /// Checkpoints a log that has grown too large. While there is always some reader, SQLite never restarts the log by
+    /// Checkpoints a log that has grown too large, or that holds deleted data. While there is always some reader, SQLite never restarts the log by
     /// itself.
     fn limit_log_size(&mut self) {
         let size = paths::wal_size(self.health.path());
-        if size <= self.log_limit {
+        if size <= self.log_limit && self.erase_after != Some(0) {
+            self.erase_after = self.erase_after.map(|batches| batches.saturating_sub(1));
             return;
         }
         let outcome = self.checkpoint();
+        let left = paths::wal_size(self.health.path());
+        let is_small = left <= LOG_LIMIT;
         // During a long read the checkpoint isn't tried with each write.
-        let is_small = paths::wal_size(self.health.path()) <= LOG_LIMIT;
         self.log_limit = if is_small { LOG_LIMIT } else { size.saturating_add(LOG_LIMIT) };
+        self.erase_after = self.erase_after.filter(|_| left > 0).map(|_| BATCHES_PER_ERASURE);
         if !is_small {
             tracing::warn!(
                 "the write-ahead log has grown to {size} bytes because a long read prevents a checkpoint: {outcome:?}"

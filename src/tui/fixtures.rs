@@ -150,8 +150,8 @@ impl TestDashboard {
             Effect::FindMarks(wanted) => Msg::FoundMarks(self.markable(*wanted, now)),
             Effect::FindKnown(hashes) => {
                 let rows = hashes.iter().map(|hash| (hash.as_str().to_owned(), self.tracked(hash))).collect();
-                let params = self.transactions.values().map(|tx| (tx.id, tx.params.clone())).collect();
-                Msg::Known(KnownTransactions { rows, params })
+                let transactions = self.transactions.values().map(|tx| (tx.id, tx.clone().into())).collect();
+                Msg::Known(KnownTransactions { rows, transactions })
             }
             Effect::FindLogged(hash) => Msg::FoundLogged(self.tracked(hash)),
             _ => return None,

@@ -207,8 +207,8 @@ impl CheckedTransaction {
         Ok(Some(Self { tx, result }))
     }
 
-    /// Returns the transaction for the advice. The advice about a transaction that isn't polled says that its status may be
-    /// old; an answer that came now is not.
+    /// Returns the transaction for the advice: one that isn't polled counts as polled if its answer came now. Otherwise the
+    /// advice would call the answer old.
     fn with_fresh_answer(&self) -> Cow<'_, Transaction> {
         match self.result {
             CheckResult::Answered if self.tx.tracking == Tracking::Untracked => {
@@ -261,7 +261,7 @@ fn print_transaction(checked: &CheckedTransaction, cx: &mut Context) -> Result<(
         |at| format!("the answer above is {} old", span::long(span::between(at, cx.now.wall))),
     );
     match (result, &tx.state.last_error) {
-        (CheckResult::Answered, _) if tx.tracking == Tracking::Untracked => {
+        (CheckResult::Answered, _) if tx.tracking == Tracking::Untracked && !tx.is_settled() => {
             writeln!(cx.out, "  POLL     polled once; add the transaction again to follow it")?;
         }
         (CheckResult::Answered, _) => {}

@@ -179,7 +179,7 @@ impl<'a> TransactionView<'a> {
         }
     }
 
-    /// Says whether the transaction is polled by this tracking instead of the transaction's.
+    /// Replaces `untracked` with that of `tracking`.
     pub(crate) fn with_tracking(self, tracking: &Tracking) -> Self {
         Self { untracked: *tracking == Tracking::Untracked, ..self }
     }

@@ -441,7 +441,6 @@ impl TransactionUpdate {
             &FeedEntry::of_row(row, stamp.at).with_author(author),
             &ChangeKind::edited(self.fields.clone()),
         )?;
-        // Undone last, after the parameters: the tracking before the edit was that of the parameters before the edit.
         let params = (params != before.params).then(|| EditStep::Params {
             row: row.0,
             ticket_by: before.authors.ticket.clone().filter(|_| params.ticket != before.params.ticket),
@@ -462,7 +461,7 @@ impl TransactionUpdate {
             before: StoredTracking::from(&before.tracking),
             after: StoredTracking::ACTIVE,
         });
-        Ok(tracking.into_iter().chain(params).chain(labels).chain(notes).collect())
+        Ok(params.into_iter().chain(labels).chain(notes).chain(tracking).collect())
     }
 }
 

@@ -18,7 +18,7 @@ use crate::{
         ids::{ChainId, RowId, TransactionKey, TxHash},
         operation::Stamp,
         status::RouterStatus,
-        transaction::Tracking,
+        transaction::{Tracking, TransactionParams},
     },
     store::{
         error::Result,
@@ -136,7 +136,8 @@ fn replay(
     let pass = EditPass { reversal: Some(reversal), stamp, kept: &kept, originals: &originals };
     let (about, is_undo) = (single_transaction(db, &edit.steps)?, pass.is_undo());
     let is_import = edit.steps.iter().any(|step| matches!(step, EditStep::Tracked { .. }));
-    // Undo reverses the last step first.
+    // Undo reverses the last step first, and the tracking at the end: it was that of the parameters before the edit.
+    edit.steps.sort_by_key(|step| !matches!(step, EditStep::Tracking { .. }));
     let steps: &mut dyn Iterator<Item = &mut EditStep> =
         if is_undo { &mut edit.steps.iter_mut().rev() } else { &mut edit.steps.iter_mut() };
     let mut done = 0;
@@ -208,8 +209,10 @@ pub(super) fn carry_out(db: &Connection, step: &mut EditStep, pass: EditPass<'_>
             if let Some((params, known)) = &changed {
                 let (_, ticket_author) = pass.in_direction(ticket_by.as_deref(), pass.author());
                 transactions::write_params(db, known, params, ticket_author)?;
-                // The service refused the other parameters.
-                if let Tracking::Parked(_) = known.tracking {
+                // The refusal may have been about the other parameters. The service gets no ticket.
+                let without_ticket = |params: &TransactionParams| TransactionParams { ticket: None, ..params.clone() };
+                let is_parked = matches!(known.tracking, Tracking::Parked(_));
+                if is_parked && without_ticket(params) != without_ticket(&known.params) {
                     transactions::resume(db, known.id)?;
                 }
             }

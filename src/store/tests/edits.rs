@@ -128,13 +128,31 @@ fn deleted_transaction_leaves_no_data_and_is_reported_in_the_feed() {
     // Neither the write-ahead log nor the free space of the file contains the hash.
     store.flush().wait().unwrap();
     let path = store.path().to_owned();
-    let contains_hash = |file: &Path| {
-        let (file, hash) = (std::fs::read(file).unwrap(), hash.as_str().as_bytes());
-        file.windows(hash.len()).any(|part| part.eq_ignore_ascii_case(hash))
-    };
-    assert!(!contains_hash(&paths::companion(&path, "-wal")));
+    assert!(!contains(&paths::companion(&path, "-wal"), hash.as_str()));
     drop((reader, db, store));
-    assert!(!contains_hash(&path));
+    assert!(!contains(&path, hash.as_str()));
+}
+
+/// Whether a file contains a text, in any case.
+fn contains(file: &Path, text: &str) -> bool {
+    let (file, text) = (std::fs::read(file).unwrap(), text.as_bytes());
+    file.windows(text.len()).any(|part| part.eq_ignore_ascii_case(text))
+}
+
+#[test]
+fn deleted_data_leaves_the_log_after_the_read_that_needs_it() {
+    let (_folder, store) = open();
+    let row = import_one(&store);
+    let (log, hash) = (paths::companion(store.path(), "-wal"), fixtures::params(1).transaction_id);
+    let db = Connection::open(store.path()).unwrap();
+    db.execute_batch("BEGIN; SELECT count(*) FROM transactions").unwrap();
+    testing::delete(&store, vec![row], at(1));
+    store.flush().wait().unwrap();
+    assert!(contains(&log, hash.as_str()));
+    db.execute_batch("COMMIT").unwrap();
+    testing::track(&store, "default", vec![fixtures::new(2)], at(2));
+    (0..3).for_each(|_| drop(store.flush().wait().unwrap()));
+    assert!(!contains(&log, hash.as_str()));
 }
 
 #[test]

@@ -11,7 +11,7 @@ mod pending_append;
 mod presence;
 mod session_error;
 
-use std::{collections::VecDeque, path::PathBuf, thread, time::Duration};
+use std::{collections::VecDeque, mem, path::PathBuf, thread, time::Duration};
 
 use tokio::sync::{mpsc, watch};
 
@@ -81,6 +81,7 @@ pub fn start(store: Store, options: SessionOptions, clock: Clock) -> Result<Stor
         status,
         members_due: MonotonicTime::default(),
         away_since: None,
+        was_live: false,
         open: None,
         is_open_published: true,
         known_loads: None,
@@ -115,6 +116,8 @@ struct LogSession {
     members_due: MonotonicTime,
     /// Since when the log can't be followed or appended to, if so.
     away_since: Option<MonotonicTime>,
+    /// Whether this process has followed the log before.
+    was_live: bool,
     /// The transaction that this process has open.
     open: Option<TransactionKey>,
     is_open_published: bool,
@@ -211,8 +214,8 @@ impl LogSession {
         self.report_loss()?;
         link.announced = link.applied;
         self.store.set_log_fault(None);
-        if !self.status.borrow().open.is_empty() {
-            // Other members may have closed their transactions meanwhile.
+        if mem::replace(&mut self.was_live, true) {
+            // Other members may have opened or closed transactions meanwhile.
             link.database.request_open_transactions().await?;
             self.status.send_modify(|status| status.open.clear());
         }

@@ -160,8 +160,8 @@ pub(crate) fn known(reader: &Reader, profile: &str, hashes: &[TxHash]) -> Result
             true => reader.find_tracked(profile, hash)?,
             false => one_known(reader, profile, hash)?,
         };
-        let header = row.map(|row| reader.header(row)).transpose()?.flatten();
-        known.params.extend(header.map(|header| (header.id, header.params)));
+        let found = row.map(|row| reader.list_row(row)).transpose()?.flatten();
+        known.transactions.extend(found.map(|found| (found.transaction.id, found.transaction.into())));
         known.rows.insert(hash.as_str().to_owned(), row);
     }
     Ok(known)

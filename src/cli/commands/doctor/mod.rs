@@ -70,9 +70,10 @@ pub(crate) struct DoctorArgs {
     pub json: bool,
 }
 
-/// An answer that is less ahead of the clock says nothing: it came after the start of the checks, or from another machine
-/// of the team.
-const AHEAD: TimeDelta = TimeDelta::seconds(5);
+/// An answer up to this far ahead of the clock is no sign of a wrong clock: it came after the start of the checks, or from
+/// another machine of the team.
+const CLOCK_TOLERANCE: TimeDelta = TimeDelta::seconds(5);
+
 /// The names of the checks whose result means nothing while the store can't be opened.
 const CHECKS_OF_STORE: [&str; 5] = ["disk", "backup", "poller", "budget", "clock"];
 
@@ -147,7 +148,7 @@ pub(crate) fn doctor(
     findings.push(("ledger", ledger));
     findings
         .push(("budget", if budget.need.is_always_short() { Diagnosis::Warning(need) } else { Diagnosis::Ok(need) }));
-    let ahead = reader.newest_answer()?.filter(|at| *at > cx.now.wall + AHEAD);
+    let ahead = reader.newest_answer()?.filter(|at| *at > cx.now.wall + CLOCK_TOLERANCE);
     let clock = match ahead {
         Some(at) => {
             let ahead = span::long(span::between(cx.now.wall, at));

@@ -3,13 +3,16 @@
 //! A chain that the text suggests is a guess, and shown as a guess until a person edits it. The pasted text must never
 //! be changed.
 
+use std::sync::Arc;
+
+use chrono::{DateTime, Utc};
 use tui_input::Input;
 
 use crate::{
     domain::{
         chains,
         ids::{ChainId, RowId, TxHash},
-        transaction::{NewTransaction, TransactionParams},
+        transaction::{NewTransaction, Tracking, Transaction},
     },
     intake::{self, Field, FieldError, PasteFinding, PastedContent, ReadOptions},
 };
@@ -21,8 +24,8 @@ pub struct Finding {
     pub pasted: PasteFinding,
     /// The tracked transaction with this hash.
     pub known: Option<RowId>,
-    /// The parameters of the tracked transaction.
-    pub stored: Option<TransactionParams>,
+    /// The tracked transaction.
+    pub stored: Option<Arc<Transaction>>,
     /// A field for each missing value.
     pub cells: Vec<MissingField>,
     /// Whether Enter tracks the transaction once it is complete.
@@ -154,26 +157,35 @@ impl Finding {
     }
 
     /// Returns the values of the tracked transaction that Enter changes, in words. Only a complete line changes a
-    /// transaction: sentences around a hash hold guesses.
+    /// transaction; an incomplete line holds guesses.
     pub fn changes(&self) -> Vec<String> {
         let (PastedContent::Complete { new, .. }, Some(stored)) = (&self.pasted.content, &self.stored) else {
             return Vec::new();
         };
-        let NewTransaction { params, labels, notes, .. } = new;
-        let given = |field: Field, is_changed: bool| is_changed.then(|| field.name().to_owned());
+        let NewTransaction { params, .. } = new;
         let replaced = |field: Field, before: &str, after: &str| {
             self.changes_value(field).then(|| format!("{} {before} to {after}", column_title(field)))
         };
+        let given = |field: Field, is_changed: bool| is_changed.then(|| field.name().to_owned());
+        let before = &stored.params;
+        let millis = |at: &Option<DateTime<Utc>>| at.map(|at| at.timestamp_millis());
+        let is_new_label =
+            |label: &String| stored.labels.iter().all(|known| known.to_lowercase() != label.to_lowercase());
+        let is_resumed = stored.tracking == Tracking::Untracked && !new.is_untracked;
         let changes = [
-            replaced(Field::ToChainId, &chains::name(&stored.to_chain), &chains::name(&params.to_chain)),
-            replaced(Field::QuoteId, &stored.quote_id, &params.quote_id),
-            given(Field::RequestId, params.request_id.is_some() && params.request_id != stored.request_id),
-            given(Field::EstimatedRouteDuration, params.estimate.is_some() && params.estimate != stored.estimate),
-            given(Field::SubmittedAt, params.submitted_at.is_some() && params.submitted_at != stored.submitted_at),
-            given(Field::FromAddress, params.from_address.is_some() && params.from_address != stored.from_address),
-            given(Field::Ticket, params.ticket.is_some() && params.ticket != stored.ticket),
-            given(Field::Labels, !labels.is_empty()),
-            given(Field::Notes, !notes.is_empty()),
+            replaced(Field::ToChainId, &chains::name(&before.to_chain), &chains::name(&params.to_chain)),
+            replaced(Field::QuoteId, &before.quote_id, &params.quote_id),
+            given(Field::RequestId, params.request_id.as_deref().is_some_and(|id| stored.request_id() != Some(id))),
+            given(Field::EstimatedRouteDuration, params.estimate.is_some() && params.estimate != before.estimate),
+            given(
+                Field::SubmittedAt,
+                params.submitted_at.is_some() && millis(&params.submitted_at) != millis(&before.submitted_at),
+            ),
+            given(Field::FromAddress, params.from_address.is_some() && params.from_address != before.from_address),
+            given(Field::Ticket, params.ticket.is_some() && params.ticket != before.ticket),
+            given(Field::Labels, new.labels.iter().any(is_new_label)),
+            given(Field::Notes, new.notes.iter().any(|note| !stored.notes.contains(note))),
+            is_resumed.then(|| "polling (it was stopped)".to_owned()),
         ];
         changes.into_iter().flatten().collect()
     }
@@ -184,8 +196,8 @@ impl Finding {
             return false;
         };
         match field {
-            Field::ToChainId => new.params.to_chain != stored.to_chain,
-            Field::QuoteId => new.params.quote_id != stored.quote_id,
+            Field::ToChainId => new.params.to_chain != stored.params.to_chain,
+            Field::QuoteId => new.params.quote_id != stored.params.quote_id,
             _ => false,
         }
     }
@@ -196,7 +208,7 @@ impl Finding {
     }
 
     /// Whether Enter adds or changes the transaction, if the line is marked.
-    pub fn is_news(&self) -> bool {
+    pub fn has_effect(&self) -> bool {
         match self.known {
             None => self.new.is_ok(),
             Some(_) => !self.changes().is_empty(),

@@ -2,7 +2,10 @@
 //!
 //! The text is parsed again on every key. Filled-in values and marks must never move to the finding of another hash.
 
-use std::collections::{HashMap, HashSet};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
 use tui_input::Input;
 
@@ -12,7 +15,7 @@ use crate::{
         filter::Direction,
         ids::{RowId, TxHash},
         span, text,
-        transaction::{NewTransaction, TransactionParams},
+        transaction::{NewTransaction, Transaction},
     },
     intake::{self, PasteOrigin, ReadOptions},
 };
@@ -52,8 +55,8 @@ pub struct AddForm {
 pub struct KnownTransactions {
     /// For each hash, by its text, the tracked transaction, if there is one.
     pub rows: HashMap<String, Option<RowId>>,
-    /// The parameters of these transactions.
-    pub params: HashMap<RowId, TransactionParams>,
+    /// These transactions.
+    pub transactions: HashMap<RowId, Arc<Transaction>>,
 }
 
 /// Where the text of the form came from.
@@ -147,7 +150,7 @@ impl AddForm {
     pub fn counts(&self) -> FindingCounts {
         let mut counts = FindingCounts::default();
         for found in &self.findings {
-            let is_ready = found.is_news() && found.is_marked;
+            let is_ready = found.has_effect() && found.is_marked;
             counts.ready += usize::from(is_ready);
             counts.new += usize::from(is_ready && found.known.is_none());
             match found.verdict() {
@@ -233,7 +236,7 @@ impl AddForm {
                 found.keep_edits(before);
             }
             found.known = found.lookup_hash().and_then(|asked| self.known.rows.get(asked.as_str()).copied().flatten());
-            found.stored = found.known.and_then(|row| self.known.params.get(&row).cloned());
+            found.stored = found.known.and_then(|row| self.known.transactions.get(&row).cloned());
             self.findings.push(found);
         }
         self.cursor = self.cursor.min(self.findings.len().saturating_sub(1));
@@ -313,7 +316,7 @@ impl AddForm {
     /// Applies the rows of looked-up hashes. Returns `true` if Enter was waiting and all hashes are looked up now.
     pub fn apply_known(&mut self, known: KnownTransactions) -> bool {
         self.known.rows.extend(known.rows);
-        self.known.params.extend(known.params);
+        self.known.transactions.extend(known.transactions);
         let mut is_done = true;
         let text = self.text();
         for found in &mut self.findings {
@@ -321,7 +324,7 @@ impl AddForm {
             // Hashes that were pasted since are still being looked up.
             is_done &= row != Some(None);
             found.known = row.flatten().flatten();
-            found.stored = found.known.and_then(|row| self.known.params.get(&row).cloned());
+            found.stored = found.known.and_then(|row| self.known.transactions.get(&row).cloned());
         }
         self.guess_ticket(&text);
         is_done && std::mem::take(&mut self.lookup) == LookupState::PendingSubmit
@@ -329,7 +332,7 @@ impl AddForm {
 
     /// Returns the ticket of a tracked transaction.
     pub fn ticket_of(&self, row: RowId) -> Option<&str> {
-        self.known.params.get(&row)?.ticket.as_deref()
+        self.known.transactions.get(&row)?.params.ticket.as_deref()
     }
 
     /// Returns `true` if Enter has to wait for the lookup. Enter is then performed when the answer arrives.
@@ -536,18 +539,29 @@ impl AddForm {
                 return None;
             }
         };
-        let params = |new: &NewTransaction| {
-            let mut new = new.clone();
+        let own_ticket = self.own_ticket();
+        let has_own_values = own_ticket.is_some() || !labels.is_empty() || estimate.is_some();
+        // Transactions that nothing changes are opened, unless they are too many to show.
+        let counts = self.counts();
+        let can_show = counts.known == 1 || self.several_known().is_some();
+        if counts.ready == 0 && estimate.is_none() && can_show {
+            return Some(Vec::new());
+        }
+        let is_sent = |found: &&Finding| {
+            let changes = found.has_effect() || has_own_values || counts.ready == 0;
+            found.is_marked && (found.known.is_none() || found.is_complete() && changes)
+        };
+        let with_own_values = |found: &Finding| {
+            let mut new = found.new.as_deref().ok()?.clone();
+            // A tracked transaction gets no guessed ticket.
+            let ticket = if found.known.is_some() { &own_ticket } else { &ticket };
             new.params.ticket = new.params.ticket.or_else(|| ticket.clone());
             new.params.estimate = new.params.estimate.or(estimate);
-            let own: Vec<String> = labels.iter().filter(|label| !new.labels.contains(label)).cloned().collect();
+            let is_given = |label: &&String| new.labels.iter().any(|own| own.to_lowercase() == label.to_lowercase());
+            let own: Vec<String> = labels.iter().filter(|label| !is_given(label)).cloned().collect();
             new.labels.extend(own);
-            new
+            Some(new)
         };
-        // Transactions that nothing changes are opened, unless they are too many to show.
-        let opens_only = self.counts().ready == 0 && (self.counts().known == 1 || self.several_known().is_some());
-        let is_sent = |found: &&Finding| found.is_marked && (found.known.is_none() || found.is_complete());
-        let ready = self.findings.iter().filter(is_sent).filter_map(|found| found.new.as_deref().ok());
-        Some(if opens_only { Vec::new() } else { ready.map(params).collect() })
+        Some(self.findings.iter().filter(is_sent).filter_map(with_own_values).collect())
     }
 }

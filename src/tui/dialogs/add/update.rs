@@ -148,6 +148,11 @@ fn read(model: &mut Model, now: Now) {
 pub(crate) fn on_known(model: &mut Model, known: KnownTransactions, now: MonotonicTime) {
     let Dialog::Add(form) = &mut model.dialog else { return };
     if form.apply_known(known) {
+        // A person must see what Enter changes.
+        if form.findings.iter().any(|found| found.is_marked && !found.changes().is_empty()) {
+            form.focus = FormFocus::Results;
+            return;
+        }
         return submit(model);
     }
     let Some(row) = form.pasted_known() else { return };
@@ -168,16 +173,18 @@ pub(crate) fn on_known(model: &mut Model, known: KnownTransactions, now: Monoton
 /// Without known ones, goes to the first missing value. Text without any hash becomes a search of the list.
 fn submit(model: &mut Model) {
     let Dialog::Add(form) = &mut model.dialog else { return };
-    let Some(batch) = form.batch() else { return };
-    if form.stage == FormStage::Sent {
+    // Before the answer of the store, a tracked transaction looks like a new one.
+    if form.stage == FormStage::Sent || form.wait_for_known() {
         return;
     }
+    let Some(batch) = form.batch() else { return };
     if !batch.is_empty() {
         form.stage = FormStage::Sent;
-        return model.effects.push(Effect::Import(batch));
-    }
-    if form.wait_for_known() {
-        return;
+        let is_left = |found: &&Finding| found.is_marked && !found.is_complete();
+        let others = form.findings.iter().filter(is_left).filter_map(|found| found.known).collect::<Vec<_>>();
+        let writes = if others.is_empty() { Vec::new() } else { write_typed_values(form, others) };
+        model.effects.push(Effect::Import(batch));
+        return model.effects.extend(writes);
     }
     let here = form.at_cursor().filter(|_| form.focus == FormFocus::Results).and_then(|found| found.known);
     let known = form.findings.iter().position(|found| found.known.is_some());

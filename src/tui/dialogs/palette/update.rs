@@ -33,6 +33,8 @@ pub(crate) fn on_input(model: &mut Model, typed: Typed<'_>, now: Now) {
         _ => {
             if text_input::edit(&mut palette.input, typed) {
                 palette.update_suggestions();
+                // The message is about the text before the edit.
+                model.status_message = None;
             }
         }
     }

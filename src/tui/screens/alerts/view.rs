@@ -259,10 +259,10 @@ fn line(
         let now = context.now.wall;
         let case =
             |row: &AlertRow| (row.transaction.as_ref().map(|tx| advice::situation(tx, now)), row.alert.state(now));
-        let text = match drawn.shared(case) {
-            Some(_) => action(context, row),
-            None => format!("different actions: {} shows them", context.key(CommandId::FoldRule)),
-        };
+        // Comparing the cases is cheaper than wording each action.
+        let text = drawn.shared(case).and_then(|_| drawn.shared(|row| action(context, row)));
+        let text =
+            text.unwrap_or_else(|| format!("Different actions: {} shows them", context.key(CommandId::FoldRule)));
         spans.push(Span::raw(width::cut_at_word(&text, room, context.theme.ellipsis)));
     }
     columns::severity_row(context, spans, firing, selected, columns_of_pane)
@@ -307,7 +307,11 @@ fn cell(context: &DrawContext<'_>, drawn: &DrawnAlert<'_>, column: AlertColumn) 
             (of_transaction.map_or_else(String::new, |tx| row_text::route(tx, context.theme.glyphs())), Style::new())
         }
         AlertColumn::State => {
-            let mixed = || ("handled".to_owned(), context.theme.dim());
+            let fires = |row: &&AlertRow| row.alert.state(context.now.wall) == AlertState::Firing;
+            let mixed = || match drawn.group.iter().any(fires) {
+                true => ("firing".to_owned(), Style::new()),
+                false => ("handled".to_owned(), context.theme.dim()),
+            };
             drawn.shared(|row| state(context, &row.alert)).unwrap_or_else(mixed)
         }
         AlertColumn::When => {

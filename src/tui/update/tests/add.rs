@@ -408,6 +408,13 @@ fn complete_line_about_a_known_transaction_names_what_it_changes_and_sentences_c
     assert!(form(&model).hints().contains(&("Enter", "update")));
     let effects = press(&mut model, &["Enter"], now());
     assert_eq!(imported(&effects)[0].params.quote_id, "other");
+    // A complete line about a transaction that isn't polled has it polled again.
+    let mut model = dashboard("5");
+    let mut stopped = model.transactions[&RowId(21)].clone();
+    stopped.tracking = crate::domain::transaction::Tracking::Untracked;
+    change_store(&mut model, changed(vec![stopped]), None, now());
+    model.apply(Msg::Paste(line(&stored.quote_id)), now());
+    assert_eq!(form(&model).findings[0].changes(), ["polling (it was stopped)"]);
     // Sentences around a hash hold guesses.
     let text = format!("my hash {} from Base to Polygon, quoteId: other, is stuck", stored.transaction_id);
     let model = pasted(&text);

@@ -126,7 +126,8 @@ fn draw_finding(
     let style = |style: Style| if is_chosen { context.theme.selected() } else { style };
     let verdict = found.verdict();
     let cursor = if is_here && form.focus != FormFocus::Text { ">" } else { " " };
-    let mark = if found.is_marked && (found.new.is_ok() || verdict == LineState::NeedsInput) { "x" } else { " " };
+    let has_mark = found.is_marked && (found.has_effect() || verdict == LineState::NeedsInput);
+    let mark = if has_mark { "x" } else { " " };
     draw_text(Some(ColumnSpan(0, 3)), &format!("{cursor}{mark}"), style(Style::new()), line, frame);
     draw_text(columns.line, &found.pasted.line.to_string(), style(Style::new()), line, frame);
     draw_text(Some(columns.result), verdict.label(), style(colour(context, verdict)), line, frame);
@@ -156,7 +157,7 @@ fn draw_values(
         let Some(column) = columns.field(field) else { continue };
         let value = found.value(field);
         // A complete line shows the values that Enter would set.
-        let stored = found.stored.as_ref().filter(|_| !found.is_complete());
+        let stored = found.stored.as_ref().filter(|_| !found.is_complete()).map(|tx| &tx.params);
         let value = match (stored, field) {
             (Some(params), Field::FromChainId) => chain_name(params.from_chain.as_str()),
             (Some(params), Field::ToChainId) => chain_name(params.to_chain.as_str()),
@@ -176,8 +177,8 @@ fn draw_values(
             }
             None => {
                 let value = width::cut(&text::clean(&value), usize::from(column.1), context.theme.ellipsis);
-                let is_news = found.changes_value(field) && !is_chosen;
-                let style = if is_news { context.theme.warning() } else { style };
+                let is_changed = found.changes_value(field) && !is_chosen;
+                let style = if is_changed { context.theme.warning() } else { style };
                 draw_text(Some(column), &value, style, line, frame);
             }
         }
