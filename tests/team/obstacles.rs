@@ -131,9 +131,9 @@ fn older_program_says_that_it_is_too_old_and_applies_nothing_of_a_newer_one() {
     command.stdin(Stdio::piped());
     let mut connected = ProgramProcess::start(command);
     wait_for("first poll", || (!service.arrivals().is_empty()).then_some(()));
-    append_as(&cluster, 12, r#"{"operation":"teleport","profile":"default"}"#);
+    append_as(&cluster, 13, r#"{"operation":"teleport","profile":"default"}"#);
     // Also an operation that this program knows: a newer program applies it in another way.
-    append_as(&cluster, 12, r#"{"operation":"pause","profile":"default","until":null}"#);
+    append_as(&cluster, 13, r#"{"operation":"pause","profile":"default","until":null}"#);
     let head = cluster.execute("select seq from hoptop.head");
     // What is connected is refused at its next write, and gives up polling.
     connected.send(HEADER);
