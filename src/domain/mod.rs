@@ -47,3 +47,4 @@ pub(crate) mod team_address;
 pub(crate) mod text;
 pub(crate) mod toml_text;
 pub(crate) mod transaction;
+pub(crate) mod transaction_update;

@@ -23,6 +23,7 @@ use crate::{
         ids::RowId,
         operation::Stamp,
         transaction::{NewTransaction, Tracking, TransactionHeader, TransactionParams},
+        transaction_update::{TransactionUpdate, merge_params},
     },
     store::{
         error::Result,
@@ -71,7 +72,7 @@ impl Reader {
                     None => preview.new += 1,
                     Some(known) => {
                         preview.known += 1;
-                        preview.changed += usize::from(!TransactionUpdate::new(db, &known, &new)?.fields.is_empty());
+                        preview.changed += usize::from(!update_of(db, &known, &new)?.fields.is_empty());
                     }
                 }
             }
@@ -269,13 +270,13 @@ impl<'a> ImportRun<'a> {
         let Some(known) = transactions::header_of(self.db, &new.params.key(self.entry.profile))? else {
             return Ok(false);
         };
-        let update = TransactionUpdate::new(self.db, &known, new)?;
+        let update = update_of(self.db, &known, new)?;
         match update.fields.is_empty() {
             true => self.report.unchanged.push(known.id),
             false => {
-                let steps = update.write(self.db, &known, self.stamp)?;
+                let steps = write_update(self.db, &known, &update, self.stamp)?;
                 self.steps.extend(steps.into_iter().take((MAX_UNDO_STEPS + 1).saturating_sub(self.steps.len())));
-                self.report.updated.push((known.id, update.fields));
+                self.report.updated.push((known.id, update.field_names()));
             }
         }
         Ok(true)
@@ -350,26 +351,15 @@ fn number_or_null<'a>(number: Option<i64>) -> ValueRef<'a> {
     number.map_or(ValueRef::Null, ValueRef::Integer)
 }
 
-/// Returns the parameters of a known transaction after the import: an empty field of the batch erases nothing.
-fn merge(db: &Connection, known: &TransactionHeader, new: &TransactionParams) -> Result<TransactionParams> {
-    let before = &known.params;
-    // A request ID that the service reported is no change.
-    let reported = match (&new.request_id, &before.request_id) {
-        (Some(_), None) => records::record(db, known.id)?.and_then(|record| record.request_id),
+/// Returns the changes that a batch makes to a known transaction.
+fn update_of(db: &Connection, before: &TransactionHeader, new: &NewTransaction) -> Result<TransactionUpdate> {
+    let reported = match (&new.params.request_id, &before.params.request_id) {
+        (Some(_), None) => records::record(db, before.id)?.and_then(|record| record.request_id),
         _ => None,
     };
-    let request_id = new.request_id.clone().filter(|id| reported.as_ref() != Some(id));
-    Ok(TransactionParams {
-        transaction_id: before.transaction_id.clone(),
-        from_chain: before.from_chain.clone(),
-        to_chain: new.to_chain.clone(),
-        quote_id: new.quote_id.clone(),
-        request_id: request_id.or_else(|| before.request_id.clone()),
-        estimate: new.estimate.or(before.estimate),
-        submitted_at: new.submitted_at.or(before.submitted_at),
-        from_address: new.from_address.clone().or_else(|| before.from_address.clone()),
-        ticket: new.ticket.clone().or_else(|| before.ticket.clone()),
-    })
+    let mut params = merge_params(&before.params, &new.params, reported.as_deref());
+    quotes::fill_params(db, &before.profile, &mut params)?;
+    Ok(TransactionUpdate::new(before, params, new))
 }
 
 /// Adds labels to transactions, [`ROWS_PER_INSERT`] with one statement.
@@ -388,97 +378,51 @@ fn insert_labels(db: &Connection, labels: &[(RowId, String)], author: Option<&st
     Ok(())
 }
 
-/// The changes that a batch makes to a known transaction.
-struct TransactionUpdate {
-    params: TransactionParams,
-    labels: Vec<String>,
-    notes: Vec<String>,
-    is_resumed: bool,
-    /// The names of the changed fields, as import files spell them.
-    fields: Vec<String>,
-}
-
-impl TransactionUpdate {
-    fn new(db: &Connection, before: &TransactionHeader, new: &NewTransaction) -> Result<Self> {
-        let mut params = merge(db, before, &new.params)?;
-        quotes::fill_params(db, &before.profile, &mut params)?;
-        // A filter doesn't tell labels apart that differ only in their case.
-        let lower: Vec<String> = before.labels.iter().map(|label| label.to_lowercase()).collect();
-        let labels =
-            new.labels.iter().filter(|label| !lower.contains(&label.to_lowercase())).cloned().collect::<Vec<_>>();
-        let notes = new.notes.iter().filter(|note| !before.notes.contains(note)).cloned().collect::<Vec<_>>();
-        let mut fields = changed_fields(&before.params, &params);
-        fields.extend((!labels.is_empty()).then_some("labels"));
-        fields.extend((!notes.is_empty()).then_some("note"));
-        // Adding a transaction again resumes its polling after a person or the service stopped it.
-        let is_resumed = match before.tracking {
-            Tracking::Active => false,
-            Tracking::Parked(_) => !fields.is_empty(),
-            Tracking::Untracked => !new.is_untracked,
-        };
-        fields.extend(is_resumed.then_some("tracking"));
-        Ok(Self { params, labels, notes, is_resumed, fields: fields.into_iter().map(str::to_owned).collect() })
+/// Writes the changes and returns their undo steps.
+fn write_update(
+    db: &Connection,
+    before: &TransactionHeader,
+    update: &TransactionUpdate,
+    stamp: &Stamp,
+) -> Result<Vec<EditStep>> {
+    let row = before.id;
+    let author = stamp.author.as_deref();
+    let params = transactions::write_params(db, before, &update.params, author)?;
+    if update.is_resumed {
+        transactions::resume(db, row)?;
     }
-
-    /// Writes the changes and returns their undo steps.
-    fn write(&self, db: &Connection, before: &TransactionHeader, stamp: &Stamp) -> Result<Vec<EditStep>> {
-        let row = before.id;
-        let author = stamp.author.as_deref();
-        let params = transactions::write_params(db, before, &self.params, author)?;
-        if self.is_resumed {
-            transactions::resume(db, row)?;
-        }
-        if self.is_resumed && before.tracking == Tracking::Untracked {
-            // No later answer would raise the alert of a settled transaction.
-            alert_changes::reactivate(db, row, stamp.at)?;
-        }
-        let labels: Vec<(RowId, String)> = self.labels.iter().map(|label| (row, label.clone())).collect();
-        insert_labels(db, &labels, author)?;
-        let notes = self.notes.iter().map(|note| notes::insert(db, row, note, stamp));
-        let notes: Vec<i64> = notes.collect::<Result<_>>()?;
-        changes::append(
-            db,
-            &FeedEntry::of_row(row, stamp.at).with_author(author),
-            &ChangeKind::edited(self.fields.clone()),
-        )?;
-        let params = (params != before.params).then(|| EditStep::Params {
-            row: row.0,
-            ticket_by: before.authors.ticket.clone().filter(|_| params.ticket != before.params.ticket),
-            before: before.params.clone().into(),
-            after: params.into(),
-        });
-        let label = |label: &String| EditStep::Label {
-            row: row.0,
-            label: label.clone(),
-            is_added: true,
-            is_repeated: false,
-            by: None,
-        };
-        let labels = self.labels.iter().map(label);
-        let notes = notes.into_iter().map(|note| EditStep::Note { row: row.0, note, is_removed: false });
-        let tracking = self.is_resumed.then(|| EditStep::Tracking {
-            row: row.0,
-            before: StoredTracking::from(&before.tracking),
-            after: StoredTracking::ACTIVE,
-        });
-        Ok(params.into_iter().chain(labels).chain(notes).chain(tracking).collect())
+    if update.is_resumed && before.tracking == Tracking::Untracked {
+        // No later answer would raise the alert of a settled transaction.
+        alert_changes::reactivate(db, row, stamp.at)?;
     }
-}
-
-fn changed_fields(before: &TransactionParams, after: &TransactionParams) -> Vec<&'static str> {
-    // The store keeps whole milliseconds: smaller differences don't count.
-    let same_moment = before.submitted_at.map(columns::moment) == after.submitted_at.map(columns::moment);
-    let same_estimate = before.estimate.map(columns::span) == after.estimate.map(columns::span);
-    [
-        ("toChainId", before.to_chain == after.to_chain),
-        ("quoteId", before.quote_id == after.quote_id),
-        ("requestId", before.request_id == after.request_id),
-        ("estimatedRouteDuration", same_estimate),
-        ("submittedAt", same_moment),
-        ("fromAddress", before.from_address == after.from_address),
-        ("ticket", before.ticket == after.ticket),
-    ]
-    .into_iter()
-    .filter_map(|(field, same)| (!same).then_some(field))
-    .collect()
+    let labels: Vec<(RowId, String)> = update.labels.iter().map(|label| (row, label.clone())).collect();
+    insert_labels(db, &labels, author)?;
+    let notes = update.notes.iter().map(|note| notes::insert(db, row, note, stamp));
+    let notes: Vec<i64> = notes.collect::<Result<_>>()?;
+    changes::append(
+        db,
+        &FeedEntry::of_row(row, stamp.at).with_author(author),
+        &ChangeKind::edited(update.field_names()),
+    )?;
+    let params = (params != before.params).then(|| EditStep::Params {
+        row: row.0,
+        ticket_by: before.authors.ticket.clone().filter(|_| params.ticket != before.params.ticket),
+        before: before.params.clone().into(),
+        after: params.into(),
+    });
+    let label = |label: &String| EditStep::Label {
+        row: row.0,
+        label: label.clone(),
+        is_added: true,
+        is_repeated: false,
+        by: None,
+    };
+    let labels = update.labels.iter().map(label);
+    let notes = notes.into_iter().map(|note| EditStep::Note { row: row.0, note, is_removed: false });
+    let tracking = update.is_resumed.then(|| EditStep::Tracking {
+        row: row.0,
+        before: StoredTracking::from(&before.tracking),
+        after: StoredTracking::ACTIVE,
+    });
+    Ok(params.into_iter().chain(labels).chain(notes).chain(tracking).collect())
 }

@@ -18,7 +18,7 @@ use crate::{
         ids::{ChainId, RowId, TransactionKey, TxHash},
         operation::Stamp,
         status::RouterStatus,
-        transaction::{Tracking, TransactionParams},
+        transaction::Tracking,
     },
     store::{
         error::Result,
@@ -209,10 +209,8 @@ pub(super) fn carry_out(db: &Connection, step: &mut EditStep, pass: EditPass<'_>
             if let Some((params, known)) = &changed {
                 let (_, ticket_author) = pass.in_direction(ticket_by.as_deref(), pass.author());
                 transactions::write_params(db, known, params, ticket_author)?;
-                // The refusal may have been about the other parameters. The service gets no ticket.
-                let without_ticket = |params: &TransactionParams| TransactionParams { ticket: None, ..params.clone() };
-                let is_parked = matches!(known.tracking, Tracking::Parked(_));
-                if is_parked && without_ticket(params) != without_ticket(&known.params) {
+                // The service refused another request.
+                if matches!(known.tracking, Tracking::Parked(_)) && !params.has_same_request(&known.params) {
                     transactions::resume(db, known.id)?;
                 }
             }

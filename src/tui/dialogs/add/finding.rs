@@ -5,14 +5,14 @@
 
 use std::sync::Arc;
 
-use chrono::{DateTime, Utc};
 use tui_input::Input;
 
 use crate::{
     domain::{
         chains,
         ids::{ChainId, RowId, TxHash},
-        transaction::{NewTransaction, Tracking, Transaction},
+        transaction::{NewTransaction, Transaction},
+        transaction_update::{TransactionUpdate, merge_params},
     },
     intake::{self, Field, FieldError, PasteFinding, PastedContent, ReadOptions},
 };
@@ -153,53 +153,42 @@ impl Finding {
 
     /// Returns the row that Enter opens: a tracked transaction that the line doesn't change.
     pub fn row_to_open(&self) -> Option<RowId> {
-        self.known.filter(|_| self.verdict() == LineState::Known && self.changes().is_empty())
+        self.known.filter(|_| self.verdict() == LineState::Known && self.changed_fields().is_empty())
     }
 
-    /// Returns the values of the tracked transaction that Enter changes, in words. Only a complete line changes a
+    /// Returns the names of the values of the tracked transaction that Enter changes. Only a complete line changes a
     /// transaction; an incomplete line holds guesses.
-    pub fn changes(&self) -> Vec<String> {
+    fn changed_fields(&self) -> Vec<&'static str> {
         let (PastedContent::Complete { new, .. }, Some(stored)) = (&self.pasted.content, &self.stored) else {
             return Vec::new();
         };
-        let NewTransaction { params, .. } = new;
-        let replaced = |field: Field, before: &str, after: &str| {
-            self.changes_value(field).then(|| format!("{} {before} to {after}", column_title(field)))
+        let reported = stored.record.as_ref().and_then(|record| record.request_id.as_deref());
+        let params = merge_params(&stored.params, &new.params, reported);
+        TransactionUpdate::new(stored, params, new).fields
+    }
+
+    /// Returns the values of the tracked transaction that Enter changes, in words.
+    pub fn changes(&self) -> Vec<String> {
+        let Some(stored) = &self.stored else { return Vec::new() };
+        let words = |name: &str| match name {
+            _ if name == Field::ToChainId.name() => {
+                let after = ChainId::new(self.value(Field::ToChainId));
+                let [before, after] = [&stored.params.to_chain, &after].map(chains::name);
+                format!("{} {before} to {after}", column_title(Field::ToChainId))
+            }
+            _ if name == Field::QuoteId.name() => {
+                let (before, after) = (&stored.params.quote_id, self.value(Field::QuoteId));
+                format!("{} {before} to {after}", column_title(Field::QuoteId))
+            }
+            "tracking" => "polling (it was stopped)".to_owned(),
+            _ => name.to_owned(),
         };
-        let given = |field: Field, is_changed: bool| is_changed.then(|| field.name().to_owned());
-        let before = &stored.params;
-        let millis = |at: &Option<DateTime<Utc>>| at.map(|at| at.timestamp_millis());
-        let is_new_label =
-            |label: &String| stored.labels.iter().all(|known| known.to_lowercase() != label.to_lowercase());
-        let is_resumed = stored.tracking == Tracking::Untracked && !new.is_untracked;
-        let changes = [
-            replaced(Field::ToChainId, &chains::name(&before.to_chain), &chains::name(&params.to_chain)),
-            replaced(Field::QuoteId, &before.quote_id, &params.quote_id),
-            given(Field::RequestId, params.request_id.as_deref().is_some_and(|id| stored.request_id() != Some(id))),
-            given(Field::EstimatedRouteDuration, params.estimate.is_some() && params.estimate != before.estimate),
-            given(
-                Field::SubmittedAt,
-                params.submitted_at.is_some() && millis(&params.submitted_at) != millis(&before.submitted_at),
-            ),
-            given(Field::FromAddress, params.from_address.is_some() && params.from_address != before.from_address),
-            given(Field::Ticket, params.ticket.is_some() && params.ticket != before.ticket),
-            given(Field::Labels, new.labels.iter().any(is_new_label)),
-            given(Field::Notes, new.notes.iter().any(|note| !stored.notes.contains(note))),
-            is_resumed.then(|| "polling (it was stopped)".to_owned()),
-        ];
-        changes.into_iter().flatten().collect()
+        self.changed_fields().into_iter().map(words).collect()
     }
 
     /// Whether the line changes this value of the tracked transaction.
     pub fn changes_value(&self, field: Field) -> bool {
-        let (PastedContent::Complete { new, .. }, Some(stored)) = (&self.pasted.content, &self.stored) else {
-            return false;
-        };
-        match field {
-            Field::ToChainId => new.params.to_chain != stored.params.to_chain,
-            Field::QuoteId => new.params.quote_id != stored.params.quote_id,
-            _ => false,
-        }
+        self.changed_fields().contains(&field.name())
     }
 
     /// Whether the line has all values that the service requires, without those that a person filled in.
@@ -211,7 +200,7 @@ impl Finding {
     pub fn has_effect(&self) -> bool {
         match self.known {
             None => self.new.is_ok(),
-            Some(_) => !self.changes().is_empty(),
+            Some(_) => !self.changed_fields().is_empty(),
         }
     }
 

@@ -16,6 +16,7 @@ use crate::{
         ids::{RowId, TxHash},
         span, text,
         transaction::{NewTransaction, Transaction},
+        transaction_update::has_label,
     },
     intake::{self, PasteOrigin, ReadOptions},
 };
@@ -557,8 +558,7 @@ impl AddForm {
             let ticket = if found.known.is_some() { &own_ticket } else { &ticket };
             new.params.ticket = new.params.ticket.or_else(|| ticket.clone());
             new.params.estimate = new.params.estimate.or(estimate);
-            let is_given = |label: &&String| new.labels.iter().any(|own| own.to_lowercase() == label.to_lowercase());
-            let own: Vec<String> = labels.iter().filter(|label| !is_given(label)).cloned().collect();
+            let own: Vec<String> = labels.iter().filter(|label| !has_label(&new.labels, label)).cloned().collect();
             new.labels.extend(own);
             Some(new)
         };
