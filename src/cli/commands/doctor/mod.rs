@@ -70,8 +70,8 @@ pub(crate) struct DoctorArgs {
     pub json: bool,
 }
 
-/// An answer up to this far ahead of the clock is no sign of a wrong clock: it came after the start of the checks, or from
-/// another machine of the team.
+/// An answer up to this far ahead of the clock is no sign of a wrong clock. Such an answer came after the checks began, or
+/// from another machine of the team.
 const CLOCK_TOLERANCE: TimeDelta = TimeDelta::seconds(5);
 
 /// The names of the checks whose result means nothing while the store can't be opened.
