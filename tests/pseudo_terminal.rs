@@ -262,13 +262,21 @@ fn panic_in_a_background_task_ends_the_dashboard_and_restores_the_terminal() {
 
 #[test]
 fn closed_terminal_ends_the_program_within_two_seconds() {
-    for (arguments, shown) in [
-        (&["demo", "--transactions", "20"][..], "SAY"),
-        (&["--plain", "--no-poll"], "Type help"),
-        (&["watch"], "watching"),
-        (&["watch", "--json"], "watching"),
+    for (arguments, shown, waits_for_an_answer) in [
+        (&["demo", "--transactions", "20"][..], "SAY", false),
+        (&["--plain", "--no-poll"], "Type help", false),
+        (&["--plain"], "Type help", true),
+        (&["watch"], "watching", true),
+        (&["watch", "--json"], "watching", true),
+        (&[], "requests/s", true),
     ] {
         let home = tempfile::tempdir().unwrap();
+        let silent_service = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let service_url = format!("http://{}", silent_service.local_addr().unwrap());
+        let mut add = Command::new(env!("CARGO_BIN_EXE_hoptop"));
+        add.args(["add", &format!("0x{:064x}", 1), "--from", "1", "--to", "42161", "--quote-id", "q"]);
+        add.env("HOME", home.path()).env("HOPTOP_DB", home.path().join("hoptop.db"));
+        assert!(add.output().unwrap().status.success());
         let pair =
             native_pty_system().openpty(PtySize { rows: 24, cols: 80, pixel_width: 0, pixel_height: 0 }).unwrap();
         let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_hoptop"));
@@ -278,7 +286,7 @@ fn closed_terminal_ends_the_program_within_two_seconds() {
         command.env("HOME", home.path());
         command.env("HOPTOP_DB", home.path().join("hoptop.db"));
         command.env("HOPTOP_STATE_DIR", home.path().join("state"));
-        command.env("HOPTOP_BASE_URL", "http://127.0.0.1:9");
+        command.env("HOPTOP_BASE_URL", service_url);
         command.env("HOPTOP_INTEGRATOR_ID", "an-integrator-of-the-tests-7f3a");
         let mut child = pair.slave.spawn_command(command).unwrap();
         drop(pair.slave);
@@ -288,6 +296,7 @@ fn closed_terminal_ends_the_program_within_two_seconds() {
             let count = terminal.read(&mut buffer).unwrap();
             output.push_str(&String::from_utf8_lossy(&buffer[..count]));
         }
+        let _request = waits_for_an_answer.then(|| silent_service.accept().unwrap());
         drop((terminal, pair.master));
         let (sender, ended) = mpsc::channel();
         thread::spawn(move || sender.send(child.wait().unwrap()));

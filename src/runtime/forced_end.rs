@@ -26,7 +26,10 @@ use crate::{
 };
 
 /// The time for a graceful shutdown after the first signal, or after a person quits.
-pub(crate) const GRACEFUL_SHUTDOWN_LIMIT: Duration = Duration::from_millis(2_500);
+const GRACEFUL_SHUTDOWN_LIMIT: Duration = Duration::from_millis(2_500);
+/// The time for a graceful shutdown after the terminal has closed: the process must end within two seconds, although an
+/// answer or a slow disk may take longer.
+const HANG_UP_LIMIT: Duration = Duration::from_millis(1_500);
 /// Signals that come this soon after the first one leave the process this much time. A shell and the kernel may both
 /// send SIGHUP, and wrappers send a signal again.
 const REPEATED_SIGNAL_LIMIT: Duration = Duration::from_millis(400);
@@ -66,6 +69,15 @@ pub(crate) fn end_within(limit: Duration, exit: Exit) {
     }
 }
 
+/// Ends the process by force, with this exit code, unless it ends gracefully in the usual time.
+pub(crate) fn limit_graceful_shutdown(exit: Exit) {
+    end_within(graceful_shutdown_limit(exit), exit);
+}
+
+fn graceful_shutdown_limit(exit: Exit) -> Duration {
+    if exit == Exit::HungUp { HANG_UP_LIMIT } else { GRACEFUL_SHUTDOWN_LIMIT }
+}
+
 impl ForcedEnd {
     fn start(ends_at_hang_up: bool) -> Result<Self> {
         // A runtime of its own: no other task or thread can delay it.
@@ -99,7 +111,7 @@ async fn wait_for_end(
             exit = signals.next() => {
                 let now = clock.now().mono;
                 let at = match first_at {
-                    None => now + GRACEFUL_SHUTDOWN_LIMIT,
+                    None => now + graceful_shutdown_limit(exit),
                     Some(first) => now.max(first + REPEATED_SIGNAL_LIMIT),
                 };
                 first_at.get_or_insert(now);

@@ -22,7 +22,7 @@ use super::{
 use crate::tui::system::suspension::{self, SuspendOrder, SuspendScope};
 
 /// Starts to listen for signals. The returned future resolves with the exit code of the first signal. From then on the
-/// process ends within [`forced_end::GRACEFUL_SHUTDOWN_LIMIT`], and at a second signal at once.
+/// process ends within the time for a graceful shutdown ([`forced_end`]), and at a second signal at once.
 pub(crate) fn listen() -> Result<impl Future<Output = Exit>> {
     Ok(FirstSignal::listen()?.received())
 }

@@ -31,8 +31,7 @@ use crate::{
         background_poller::{PollerOptions, RunningPollers, ServiceClient},
         crash,
         exit::Exit,
-        forced_end::{self, GRACEFUL_SHUTDOWN_LIMIT},
-        hang_up, log_file, maintenance,
+        forced_end, hang_up, log_file, maintenance,
         signals::{self, SuspendHandler},
         stderr::print_line,
         team_store::{self, TeamAccess},
@@ -174,7 +173,7 @@ pub(crate) async fn show(
         };
         let mut screen = TerminalGuard::take()?;
         // The loop may be stuck in a write to a terminal that nobody reads.
-        let on_interrupt = || forced_end::end_within(GRACEFUL_SHUTDOWN_LIMIT, Exit::Success);
+        let on_interrupt = || forced_end::limit_graceful_shutdown(Exit::Success);
         let events = input::events(parts.clock.clone(), on_interrupt)?;
         run(&mut screen.terminal, events, parts, stop).await
     };
@@ -185,8 +184,10 @@ pub(crate) async fn show(
         Ok(stopped) => stopped.unwrap_or(Ok(Exit::Success)),
     };
     // From here only stored answers and sent alerts can delay the end.
-    forced_end::end_within(GRACEFUL_SHUTDOWN_LIMIT, *ended.as_ref().unwrap_or(&Exit::Error));
-    stop_poller(poller, ended?).await
+    forced_end::limit_graceful_shutdown(*ended.as_ref().unwrap_or(&Exit::Error));
+    let exit = ended?;
+    poller.stop().await?;
+    Ok(exit)
 }
 
 /// Starts the pollers, if any, once the first rows are `shown`: a poller first reads everything that is polled, which
@@ -208,18 +209,4 @@ fn start_pollers(
         }
     };
     RunningPollers::start_after(clients, start_signal, suspension, parts.store.clone(), parts.clock.clone())
-}
-
-/// Stops the poller and waits for pending requests; after a hang-up of the terminal only for a moment.
-async fn stop_poller(poller: RunningPollers, exit: Exit) -> Result<Exit> {
-    /// The longest wait after a hang-up, so that the process ends within two seconds.
-    const MAX_STOP_TIME: Duration = Duration::from_secs(1);
-    match exit {
-        Exit::HungUp => match tokio::time::timeout(MAX_STOP_TIME, poller.stop()).await {
-            Ok(stopped) => stopped?,
-            Err(_) => tracing::warn!("the terminal closed before the last answers arrived"),
-        },
-        _ => poller.stop().await?,
-    }
-    Ok(exit)
 }

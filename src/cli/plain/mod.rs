@@ -22,8 +22,7 @@ use crate::{
     runtime::{
         background_poller::{PollerOptions, RunningPollers, ServiceClient},
         exit::Exit,
-        forced_end::{self, GRACEFUL_SHUTDOWN_LIMIT},
-        hang_up, signals,
+        forced_end, hang_up, signals,
         stderr::print_line,
     },
     store::{FeedReader, StoreError, StoreFault, WakeKind},
@@ -46,7 +45,7 @@ pub(super) async fn show(parts: PlainInputs, clients: Vec<(ServiceClient, Poller
         exit = signal => Ok(exit),
         Some(fault) = OptionFuture::from(poller.as_mut().map(RunningPollers::wait_for_failure)) => return Err(fault),
     };
-    forced_end::end_within(GRACEFUL_SHUTDOWN_LIMIT, *exit.as_ref().unwrap_or(&Exit::Error));
+    forced_end::limit_graceful_shutdown(*exit.as_ref().unwrap_or(&Exit::Error));
     if let Some(poller) = poller {
         poller.stop().await?;
     }
