@@ -62,7 +62,12 @@ impl Prompt {
             PromptKind::Note(transactions) => {
                 Edit::AddNote { transactions, text: typed.ok_or("Type a note, or press Esc to cancel.")? }
             }
-            PromptKind::Ticket(transactions) => Edit::SetTicket { transactions, ticket: typed },
+            PromptKind::Ticket(transactions) => {
+                if typed.is_none() && transactions.len() > 1 {
+                    return Err("Type a ticket, or - to remove the tickets of all these transactions.");
+                }
+                Edit::SetTicket { transactions, ticket: typed.filter(|typed| typed != "-") }
+            }
             PromptKind::Labels(transactions) => change_labels(transactions, self.input.value())?,
             PromptKind::Export(rows) => {
                 let file = typed.ok_or("Type a file name, or press Esc to cancel.")?;
@@ -76,7 +81,13 @@ impl Prompt {
         match &self.kind {
             PromptKind::Acknowledgement(_) => ["Acknowledge", "acknowledge", "Optional: a note for your team."],
             PromptKind::Note(_) => ["Note on", "add the note", "A note for your team, kept with the transaction."],
-            PromptKind::Ticket(_) => ["Ticket of", "set the ticket", "The ticket's number; leave empty to remove it."],
+            PromptKind::Ticket(transactions) => {
+                let guide = match transactions.len() {
+                    0 | 1 => "The ticket's number; leave empty to remove it.",
+                    _ => "The number of their ticket; - removes their tickets.",
+                };
+                ["Ticket of", "set the ticket", guide]
+            }
             PromptKind::Labels(_) => {
                 let guide = "+vip adds a label, -batch-17 removes one; separate labels by spaces.";
                 ["Labels of", "change the labels", guide]
@@ -114,6 +125,20 @@ fn change_labels(transactions: Vec<RowId>, typed: &str) -> Result<ScreenEdit, &'
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn tickets_of_several_are_not_removed_by_an_empty_line() {
+        let completed = |rows: &[i64], typed: &str| {
+            Prompt::new(PromptKind::Ticket(rows.iter().map(|row| RowId(*row)).collect()), typed.to_owned()).completed()
+        };
+        let ticket = |rows, typed| match completed(rows, typed) {
+            Ok(Write::Edit(Edit::SetTicket { ticket, .. })) => ticket,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!((ticket(&[1], ""), ticket(&[1, 2], "-")), (None, None));
+        assert_eq!(ticket(&[1, 2], "SUP-7").as_deref(), Some("SUP-7"));
+        assert!(completed(&[1, 2], " ").unwrap_err().starts_with("Type a ticket, or -"));
+    }
 
     #[test]
     fn labels_are_added_and_removed() {

@@ -1,12 +1,12 @@
 //! Texts about transactions for the customer, the provider and the team: for the selected transaction, or one text for
-//! all marked ones. A text for a customer must never be about transactions of several customers.
+//! all marked ones and for all of a folded group of alerts. A text for a customer must never be about transactions of several customers.
 //!
 //! The sentences must come from `domain::reply`.
 
 use crate::{
     clock::{MonotonicTime, Now},
     domain::{
-        ids::TxHash,
+        ids::{RowId, TxHash},
         reply::{self, Audience, ReplyFormat},
         reply_group::{Customer, ReplyGroup, reply_groups},
         text,
@@ -44,36 +44,43 @@ pub(crate) fn choose_audience(model: &mut Model, now: MonotonicTime) {
         entry("p", "the provider's support: hash, chains, quoteId, requestId, links", Audience::Provider),
         entry("t", "the team: verdict, what to say, times, links", Audience::Team(ReplyFormat::Markdown)),
     ];
-    let title = match marked(model) {
-        0 => "Show and copy a text for".to_owned(),
+    let title = match subjects(model).len() {
+        0 | 1 => "Show and copy a text for".to_owned(),
         count => format!("Show and copy one text about {} for", text::counted(count, "transaction")),
     };
     model.dialog = Dialog::Menu(Menu::new(title, "", entries));
 }
 
-/// Returns the number of marked transactions that a command applies to.
-fn marked(model: &Model) -> usize {
-    if model.screen == Screen::List { model.marks.count() } else { 0 }
+/// Returns the transactions of a text that must be read first: the marked ones may be in another view, and those of
+/// alerts aren't read again after a poll without changes.
+fn subjects(model: &Model) -> Vec<RowId> {
+    match model.screen {
+        Screen::List => model.marks.rows(),
+        Screen::Alerts => {
+            let transactions = model.alert_list.target_rows().into_iter().filter_map(|row| row.transaction.as_ref());
+            transactions.map(|tx| tx.id).collect()
+        }
+        Screen::Detail | Screen::Stats | Screen::Log => Vec::new(),
+    }
 }
 
-/// Uses the selected transaction at once, and reads the marked ones first: they may be in another view.
+/// Uses the selected transaction at once, and reads the marked ones and those of alerts first.
 pub(crate) fn load(model: &mut Model, wanted: TextUse, now: Now) {
     if model.screen == Screen::List && !marks::end_range(model, now.mono) {
         return;
     }
-    match marked(model) {
+    let subjects = subjects(model);
+    match subjects.len() {
         0 => match model.current_transaction().cloned() {
             None => {
                 let reason = "This alert concerns the whole profile, so that there is no text about a transaction.";
                 actions::refuse(model, reason, now.mono)
             }
-            // The alerts' transactions aren't read again after a poll without changes.
-            Some(tx) if model.screen == Screen::Alerts => model.effects.push(Effect::LoadForTexts(vec![tx.id], wanted)),
             Some(tx) => on_loaded(model, &[tx], wanted, now),
         },
-        1..=MAX_TRANSACTIONS => model.effects.push(Effect::LoadForTexts(model.marks.rows(), wanted)),
+        1..=MAX_TRANSACTIONS => model.effects.push(Effect::LoadForTexts(subjects, wanted)),
         count => {
-            let text = format!("{count} transactions are marked; a text can have at most {MAX_TRANSACTIONS}.");
+            let text = format!("{count} transactions are chosen; a text can have at most {MAX_TRANSACTIONS}.");
             actions::refuse(model, text, now.mono)
         }
     }
@@ -111,7 +118,7 @@ fn customers(groups: &[ReplyGroup]) -> Menu {
     };
     // Enter chooses the first.
     let (doubtful, certain): (Vec<_>, Vec<_>) = groups.iter().partition(|group| is_doubtful(group));
-    let title = format!("The marked transactions belong to {} customers: reply to which?", groups.len());
+    let title = format!("These transactions belong to {} customers: reply to which?", groups.len());
     let remark = "Their tickets or senders differ. A customer must not read about the transfers of another, so each gets a text \
                   of their own.";
     Menu::numbered(title, remark, certain.into_iter().chain(doubtful).map(entry))
@@ -219,7 +226,7 @@ mod tests {
         change_store(&mut model, everything(transactions, Vec::new()), Some(live_report(now().wall)), now());
         assert_eq!(press(&mut model, &["*", "c"], now()), []);
         let Dialog::Menu(menu) = &model.dialog else { panic!("{:?}", model.dialog) };
-        assert_eq!(menu.title, "The marked transactions belong to 3 customers: reply to which?");
+        assert_eq!(menu.title, "These transactions belong to 3 customers: reply to which?");
         assert_eq!(menu.entries.len(), 3);
         let last = &menu.entries[2].label;
         assert_eq!(last, "no ticket, sender not known: 2 transactions; perhaps of several customers");
@@ -256,6 +263,6 @@ mod tests {
         let mut model = dashboard(101);
         assert_eq!(press(&mut model, &["*", "c"], now()), []);
         let notice = model.status_message.as_ref().map_or("", |notice| &notice.text);
-        assert_eq!(notice, "101 transactions are marked; a text can have at most 100.");
+        assert_eq!(notice, "101 transactions are chosen; a text can have at most 100.");
     }
 }

@@ -131,14 +131,17 @@ impl AlertList {
         alert.cleared_at.is_none() && self.folded.contains(&alert.rule)
     }
 
-    /// Returns the IDs of the alerts that an action applies to: the selected one, or all of its group if that is
-    /// folded.
-    pub fn targets(&self) -> Vec<i64> {
+    /// Returns the alerts that an action applies to: the selected one, or all of its group if that is folded.
+    pub fn target_rows(&self) -> Vec<&AlertRow> {
         match self.selected_row() {
-            None => Vec::new(),
-            Some(row) if self.is_folded(&row.alert) => self.group(&row.alert).iter().map(|row| row.alert.id).collect(),
-            Some(row) => vec![row.alert.id],
+            Some(row) if self.is_folded(&row.alert) => self.group(&row.alert),
+            row => row.into_iter().collect(),
         }
+    }
+
+    /// Returns the IDs of the alerts that an action applies to.
+    pub fn targets(&self) -> Vec<i64> {
+        self.target_rows().iter().map(|row| row.alert.id).collect()
     }
 
     /// Folds the group of the selected alert, and selects its first alert; or unfolds it.

@@ -111,7 +111,10 @@ fn folded_rule_is_one_row_whose_actions_apply_to_all_its_alerts() {
     let [five, thirty] = [id(5, Rule::Regressed), id(30, Rule::Regressed)];
     press(&mut model, &["j", "f"], now());
     assert_eq!((shown(&model).len(), model.alert_list.selected), (3, Some(five)));
-    press(&mut model, &["a"], now());
+    let effects = press(&mut model, &["c"], now());
+    let [Effect::Copy(text)] = &effects[..] else { panic!("{effects:?}") };
+    assert!(text.contains("your 2 transfers"), "{text}");
+    press(&mut model, &["Esc", "a"], now());
     let acknowledge = ScreenEdit::Acknowledge { alerts: [five, thirty].map(AlertTarget::Alert).to_vec(), note: None };
     assert_eq!(press(&mut model, &["Enter"], now()), [Effect::Write(Write::Edit(acknowledge))]);
     press(&mut model, &["Esc", "z"], now());
