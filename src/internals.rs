@@ -11,7 +11,7 @@ pub mod budget {
 }
 
 pub mod chain_rpc {
-    pub use crate::chain_rpc::{ChainNodes, NodeSetting, read_body};
+    pub use crate::chain_rpc::{ChainNodes, NodeSetting, describe_body};
 }
 
 pub mod cli {

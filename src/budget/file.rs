@@ -293,7 +293,7 @@ fn claim_membership(path: &Path) -> Result<(u32, KernelLock), LockError> {
             return Ok((member, lock));
         }
     }
-    let source = io::Error::other(format!("{MAX_MEMBERS} processes already use this integrator ID"));
+    let source = io::Error::other(format!("{MAX_MEMBERS} processes already use this integrator ID; end some of them"));
     Err(LockError::new(path, source))
 }
 

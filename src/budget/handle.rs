@@ -62,7 +62,7 @@ pub enum RequestEnd {
 #[derive(Debug)]
 struct SlotRelease {
     slot: u64,
-    returned: RequestEnd,
+    request_end: RequestEnd,
     at: MonotonicTime,
 }
 
@@ -239,13 +239,13 @@ impl Budget {
     pub fn release(
         &mut self,
         permit: SlotPermit,
-        returned: RequestEnd,
+        request_end: RequestEnd,
         at: MonotonicTime,
         now: MonotonicTime,
     ) -> Duration {
         let SlotPermit(slot) = permit;
         let since = self.taken.remove(&slot).unwrap_or(at);
-        let release = SlotRelease { slot, returned, at };
+        let release = SlotRelease { slot, request_end, at };
         if self.can_wait(&release, now) {
             release.apply(self.member(), &mut self.ledger);
             self.releases.push(release);
@@ -265,7 +265,7 @@ impl Budget {
 
     /// Returns whether a release may be written with the next block. Other members must know of a 429 at once.
     fn can_wait(&self, release: &SlotRelease, now: MonotonicTime) -> bool {
-        let is_throttled = matches!(release.returned, RequestEnd::Throttled { .. });
+        let is_throttled = matches!(release.request_end, RequestEnd::Throttled { .. });
         !is_throttled && self.max_slots() > 1 && now < self.updated + CONFIRM
     }
 
@@ -288,7 +288,8 @@ impl Budget {
     fn due(&self) -> Option<MonotonicTime> {
         self.file.as_ref()?;
         let is_busy = !self.taken.is_empty() || !self.releases.is_empty();
-        let confirm = is_busy.then(|| self.retry_at.unwrap_or(self.updated + CONFIRM));
+        // A failed update has not returned the slots of its block.
+        let confirm = self.retry_at.or_else(|| is_busy.then(|| self.updated + CONFIRM));
         self.unused_block().map(|block| block.end).into_iter().chain(confirm).min()
     }
 
@@ -300,7 +301,7 @@ impl Budget {
     /// Returns unused slots and writes pending releases, before this process ends or waits for long. Without this call
     /// other processes wait until the slots of the dead process have rested.
     pub fn close(&mut self, now: MonotonicTime) {
-        let has_pending = self.unused_block().is_some() || !self.releases.is_empty();
+        let has_pending = self.unused_block().is_some() || !self.releases.is_empty() || self.retry_at.is_some();
         if has_pending && self.update(now, |_, _| ()).is_err() {
             tracing::debug!("failed to release budget slots; other processes wait up to 9 s for them");
         }
@@ -385,7 +386,7 @@ impl Budget {
 impl SlotRelease {
     fn apply(&self, member: u32, ledger: &mut Ledger) {
         let id = SlotId { member, slot: self.slot };
-        match self.returned {
+        match self.request_end {
             RequestEnd::Answered => {
                 ledger.release(id, self.at);
                 ledger.pace.apply_answered(self.at);

@@ -790,6 +790,20 @@ fn idle_member_returns_the_rest_of_its_block() {
 }
 
 #[test]
+fn idle_member_returns_the_rest_of_its_block_after_another_process_has_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut budget, millis) = member_with_block(folder.path(), 2_160);
+    let due = budget.sync(at(millis)).unwrap();
+    let file = fs::File::open(folder.path().join("budget-aa.json")).unwrap();
+    assert!(lock::try_lock(&file).unwrap());
+    let retry = budget.sync(due).unwrap();
+    assert!(retry > due && retry <= due + Duration::from_secs(1), "{retry:?}");
+    file.unlock().unwrap();
+    assert_eq!(budget.sync(retry), None);
+    assert_eq!(read_for_display(folder.path(), "aa").unwrap().under_way(), 0);
+}
+
+#[test]
 fn closed_budget_leaves_nothing_behind() {
     let folder = tempfile::tempdir().unwrap();
     let (mut budget, millis) = member_with_block(folder.path(), 2_160);

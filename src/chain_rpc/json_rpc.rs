@@ -97,10 +97,10 @@ pub(super) fn decode(body: &[u8], calls: usize) -> Result<RpcResults, String> {
         }
         mut answer @ Value::Object(_) => match result(&mut answer) {
             Ok(value) if calls == 1 => results = vec![Ok(value)],
-            Ok(_) => return Err("the node doesn't answer several calls at once".into()),
+            Ok(_) => return Err("the node doesn't support batches of calls; set another node for this chain".into()),
             Err(error) => results.fill(Err(error)),
         },
-        _ => return Err("the answer is no JSON-RPC".into()),
+        _ => return Err("the answer is not JSON-RPC; check the node's address".into()),
     }
     Ok(RpcResults(results))
 }
@@ -178,7 +178,7 @@ pub(super) fn facts(transaction: &Value, receipt: &Value, head: &Value) -> Chain
 
 /// Reads a body as the answer to the calls about one transaction, for tests with hostile bodies. Returns the verdict in
 /// words, or the error.
-pub fn read_body(body: &[u8]) -> Result<String, String> {
+pub fn describe_body(body: &[u8]) -> Result<String, String> {
     let answers = decode(body, 5)?;
     let value = |position| answers.at(position).unwrap_or(&Value::Null);
     let facts = ChainFacts { block_time: block_time(value(4)), ..facts(value(1), value(2), value(3)) };
@@ -228,7 +228,7 @@ mod tests {
     #[test]
     fn one_object_answers_one_call_or_refuses_all() {
         assert_eq!(decode(br#"{"result": "0x1"}"#, 1).unwrap().at(0), Ok(&json!("0x1")));
-        assert!(decode(br#"{"result": "0x1"}"#, 2).unwrap_err().contains("several calls"));
+        assert!(decode(br#"{"result": "0x1"}"#, 2).unwrap_err().contains("batches of calls"));
         let refused = decode(br#"{"error": {"code": 429, "message": "x"}}"#, 2).unwrap();
         assert!(refused.is_throttled() && refused.at(1) == Err(RpcError::Throttled));
         for body in [&b""[..], b"<html>", b"3", b"\xff\xfe", b"\"text\"", b"null"] {

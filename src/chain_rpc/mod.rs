@@ -10,4 +10,4 @@ mod nodes;
 mod pace;
 
 pub(crate) use self::{address::NodeAddress, nodes::ChainQuestion};
-pub use self::{address::NodeSetting, json_rpc::read_body, nodes::ChainNodes};
+pub use self::{address::NodeSetting, json_rpc::describe_body, nodes::ChainNodes};

@@ -110,7 +110,7 @@ pub(super) fn describe_secret(source: &SecretSource) -> String {
     }
 }
 
-/// Reads the ID and returns it with warnings for the user. A command may take up to `limit`.
+/// Reads the ID. Also returns a warning if other users can read its file. A command may take up to `limit`.
 ///
 /// # Errors
 /// If the source can't be read, or its value can't be an ID.

@@ -7,7 +7,7 @@ use super::text;
 /// The maximum number of characters in a name.
 const NAME_LIMIT: usize = 64;
 /// The text between the name that a person set and the name that a team's database verified (`team::author`).
-const VIA: &str = " via ";
+pub(super) const VIA: &str = " via ";
 
 /// Returns a name as clean text of at most 64 characters; `None` if nothing is left.
 pub(crate) fn clean_name(raw: &str) -> Option<String> {

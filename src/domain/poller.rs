@@ -110,6 +110,9 @@ pub struct PollerReport {
 }
 
 impl PollerReport {
+    /// How long a report is valid. A poller without a newer report after that time counts as stopped.
+    pub const VALIDITY: Duration = Duration::from_secs(15);
+
     /// Whether the poller that wrote this report still runs: it hasn't stopped, and the report is valid at `now`. A
     /// report of a later time counts only within [`MAX_CLOCK_DIFFERENCE`]: the clock was set back since.
     pub fn is_live(&self, now: DateTime<Utc>) -> bool {

@@ -7,7 +7,7 @@ use std::{collections::BTreeMap, fmt};
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-use super::{ids::TransactionKey, span};
+use super::{ids::TransactionKey, people::VIA, span};
 
 /// A random number that identifies an entry of the log, or a member.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -73,7 +73,7 @@ pub enum Drain {
 /// share a role.
 pub(crate) fn author(verified: Option<&str>, given: Option<&str>) -> Option<String> {
     match (verified, given) {
-        (Some(verified), Some(given)) if verified != given => Some(format!("{given} via {verified}")),
+        (Some(verified), Some(given)) if verified != given => Some(format!("{given}{VIA}{verified}")),
         (verified, given) => verified.or(given).map(str::to_owned),
     }
 }

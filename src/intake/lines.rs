@@ -71,7 +71,7 @@ impl LineReader {
     }
 
     /// Returns a reader that expects the first line of a file that continues this one under the same name. If that line
-    /// is not a CSV header, the columns of this file apply: who appends rows writes the header once.
+    /// is not a CSV header, the columns of this file apply: a program that appends rows writes the header only once.
     pub(crate) fn next_file(self, options: ReadOptions) -> Self {
         let own = self.columns.map(|columns| (self.delimiter, columns));
         Self { previous: own.or(self.previous), ..Self::new(options) }

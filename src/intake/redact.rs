@@ -6,7 +6,8 @@
 use std::borrow::Cow;
 
 /// The names that precede an ID, in lower case.
-const ID_NAMES: [&str; 3] = ["x-integrator-id", "integratorid", "hoptop_integrator_id"];
+const ID_NAMES: [&str; 3] = [HEADER_NAME, "integratorid", "hoptop_integrator_id"];
+const HEADER_NAME: &str = "x-integrator-id";
 /// The text that replaces an ID.
 const REPLACEMENT: &str = "(hidden)";
 
@@ -31,15 +32,15 @@ pub(crate) fn redact_integrator_id(text: &str) -> Cow<'_, str> {
 
 /// Returns the start and end of each ID value in bytes, in ascending order.
 fn find_values(lower: &str) -> Vec<(usize, usize)> {
-    let names = ID_NAMES.iter().flat_map(|name| lower.match_indices(name).map(|(at, name)| at + name.len()));
-    let mut values: Vec<_> = names.filter_map(|after| find_value(lower, after)).collect();
+    let names = ID_NAMES.iter().flat_map(|name| lower.match_indices(name));
+    let mut values: Vec<_> = names.filter_map(|(at, name)| find_value(lower, at + name.len(), name)).collect();
     values.sort_unstable();
     values
 }
 
-/// Returns the start and end of the value after a name, if there is one. The value follows `:` or `=` and extends to
-/// the end of a word in a shell, in JSON or in a query.
-fn find_value(lower: &str, after: usize) -> Option<(usize, usize)> {
+/// Returns the start and end of the value after a name, if there is one. The value follows `:` or `=`, or in program
+/// code a comma between quotation marks, and extends to the end of a word in a shell, in JSON or in a query.
+fn find_value(lower: &str, after: usize, name: &str) -> Option<(usize, usize)> {
     let rest = lower.get(after..)?;
     let is_separator =
         |letter: char| matches!(letter, '"' | '\'' | ':' | '=' | '\\' | '%' | ',') || letter.is_whitespace();
@@ -59,7 +60,9 @@ fn find_value(lower: &str, after: usize) -> Option<(usize, usize)> {
     let ends_value =
         |letter: char| letter.is_whitespace() || matches!(letter, '"' | '\'' | '&' | ',' | ';' | '\\' | '}' | '%');
     let length = value.find(ends_value).unwrap_or(value.len());
-    (length > 0 && separators.contains([':', '=', '%'])).then_some((start, start + length))
+    // Other names may also be columns of a CSV file.
+    let is_in_code = name == HEADER_NAME && separators.contains(',') && separators.contains(['"', '\'']);
+    (length > 0 && (is_in_code || separators.contains([':', '=', '%']))).then_some((start, start + length))
 }
 
 #[cfg(test)]
@@ -75,6 +78,9 @@ mod tests {
             ("?integratorId=abc&x=1", "?integratorId=(hidden)&x=1"),
             ("x-integrator-id: a\nX-INTEGRATOR-ID=b", "x-integrator-id: (hidden)\nX-INTEGRATOR-ID=(hidden)"),
             (r#"{"name":"x-integrator-id","value":"abc"}"#, r#"{"name":"x-integrator-id","value":"(hidden)"}"#),
+            (r#".header("x-integrator-id", "abc")"#, r#".header("x-integrator-id", "(hidden)")"#),
+            ("['x-integrator-id','abc']", "['x-integrator-id','(hidden)']"),
+            (r#""integratorId","status""#, r#""integratorId","status""#),
             ("x-integrator-id:\nabc\n", "x-integrator-id:\n(hidden)\n"),
             ("?u=a%3FintegratorId%3Dabc%26b", "?u=a%3FintegratorId%3D(hidden)%26b"),
             ("export HOPTOP_INTEGRATOR_ID=abc", "export HOPTOP_INTEGRATOR_ID=(hidden)"),

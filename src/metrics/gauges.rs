@@ -183,9 +183,9 @@ impl GaugeSources {
         }
         let help = "Posts of this process to the webhook, by outcome; failed ones are repeated";
         registry.register("webhook_posts", help, posts);
-        let help = "Events that the webhook has not got yet, among the next 10000 changes";
+        let help = "Undelivered webhook events among the next 10000 changes";
         registry.register("webhook_backlog", help, backlogs);
-        let help = "Age of the oldest event that the webhook has not got yet; 0 without one";
+        let help = "Age of the oldest undelivered webhook event; 0 if there is none";
         registry.register_with_unit("webhook_backlog_age", help, Unit::Seconds, ages);
         Ok(())
     }
@@ -195,7 +195,7 @@ impl GaugeSources {
 fn register_team(team: &TeamStatus, now: DateTime<Utc>, registry: &mut Registry) {
     let lag = FloatGauge::default();
     lag.set(team.behind_since.map_or(0.0, |since| span::between(since, now).as_secs_f64()));
-    let help = "How long the oldest entry waits that isn't applied yet";
+    let help = "Age of the oldest log entry that isn't applied yet";
     registry.register_with_unit("team_lag", help, Unit::Seconds, lag);
     let is_live = team.link == TeamLink::Live;
     let epoch = team.poller.as_ref().and_then(|poller| poller.epoch).unwrap_or(0);
@@ -209,7 +209,7 @@ fn register_team(team: &TeamStatus, now: DateTime<Utc>, registry: &mut Registry)
         ("team_members", "Connected processes of people", team.online_count() as u64),
         ("team_polled", "Whether a machine of the team polls", u64::from(poller.is_some())),
         ("team_polling", "Whether this machine polls", u64::from(is_here)),
-        ("team_epoch", "How often the lease was taken", epoch),
+        ("team_epoch", "Number of times the lease was taken", epoch),
     ] {
         let gauge: Gauge = Gauge::default();
         gauge.set(whole(number));

@@ -152,7 +152,15 @@ impl Webhook {
             request = request.header(SIGNATURE_HEADER, signature);
         }
         let request = request.header(CONTENT_TYPE, "application/json").header(EVENT_ID_HEADER, id).body(body);
-        request.send().await.map_err(|error| describe(&error, &self.endpoint(), TIMEOUTS.connect))
+        let failure = |error: reqwest::Error| match error.is_timeout() && !error.is_connect() {
+            true => format!(
+                "{} did not answer within {} s; a webhook must answer before it does its work",
+                self.host(),
+                TIMEOUTS.total.as_secs()
+            ),
+            false => describe(&error, &self.endpoint(), TIMEOUTS.connect),
+        };
+        request.send().await.map_err(failure)
     }
 
     /// Posts an event once, and returns the response.

@@ -193,7 +193,7 @@ impl PollerCore {
     pub(crate) fn finish_request(&mut self, ended: EndedRequest<'_>, jitter: f64) -> Option<ProfileEvent> {
         let EndedRequest { request, permit, at, now, failure } = ended;
         self.in_flight = self.in_flight.saturating_sub(1);
-        let (returned, ending, count) = match failure {
+        let (request_end, poll_result, count) = match failure {
             None => (RequestEnd::Answered, PollResult::Answered, &mut self.counts.answered),
             Some(RequestFailure::Throttled { retry_after, .. }) => {
                 let throttled = RequestEnd::Throttled { retry_after: *retry_after, jitter };
@@ -216,10 +216,10 @@ impl PollerCore {
             ) => (RequestEnd::Failed, PollResult::Failed, &mut self.counts.failed),
         };
         *count += 1;
-        let round_trip = self.budget.release(permit, returned, at.mono, now);
+        let round_trip = self.budget.release(permit, request_end, at.mono, now);
         self.round_trip_seconds += ROUND_TRIP_WEIGHT * (round_trip.as_secs_f64() - self.round_trip_seconds);
         if let ServiceRequest::Status(id) = request {
-            self.scheduler.record_result(id, ending, at);
+            self.scheduler.record_result(id, poll_result, at);
         }
         self.health.apply_result(failure, at.mono)
     }

@@ -5,7 +5,12 @@
 //! slot. A stopped driver sends no more requests and waits for those in flight. After another process stopped the
 //! polling of a transaction, one more request may go out before the driver reads that change.
 
-use std::{collections::HashMap, pin::pin, sync::Arc, time::Duration};
+use std::{
+    collections::{HashMap, HashSet},
+    pin::pin,
+    sync::Arc,
+    time::Duration,
+};
 
 use chrono::{DateTime, TimeDelta, Utc};
 use futures_util::FutureExt;
@@ -19,7 +24,7 @@ use super::{
     journal,
     poll_plan::{PlanContext, PollPlan, PollTarget, StoreChanges},
     profile_events::ProfileEvents,
-    report::{self, REPORT_VALIDITY, Reporter, SavingReport},
+    report::{self, Reporter, SavingReport},
     requests::{self, RequestResult, RequestSender},
     setup::{self, PollScope, PollerError, PollerSetup},
     shortage::Shortage,
@@ -260,6 +265,11 @@ impl<T: ServiceTransport> PollerDriver<T> {
         self.core.scheduler.set_open(read.requests.open);
         self.core.pause_end = read.requests.paused_until;
         let changes = read.changes;
+        if changes.needs_resync {
+            let planned: HashSet<RowId> = read.plans.iter().map(|plan| plan.id).collect();
+            let stale: Vec<RowId> = self.targets.keys().copied().filter(|id| !planned.contains(id)).collect();
+            stale.into_iter().for_each(|id| self.forget(id));
+        }
         for plan in read.plans {
             let (id, is_requested) = (plan.id, plan.is_requested);
             self.in_flight.entry(id).and_modify(|has_changed| *has_changed = true);
@@ -460,7 +470,7 @@ impl<T: ServiceTransport> PollerDriver<T> {
         let (last_error, last_error_at) = fault.or_else(|| self.last_error.clone()).unzip();
         let report = PollerReport {
             at: now.wall,
-            valid_until: now.wall + self.setup.clock.to_wall_duration(REPORT_VALIDITY),
+            valid_until: now.wall + self.setup.clock.to_wall_duration(PollerReport::VALIDITY),
             process: crate::process::run_id(),
             id: self.setup.shown_id.clone(),
             fingerprint: self.setup.report_id(),

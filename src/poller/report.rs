@@ -15,8 +15,6 @@ use crate::{
 
 /// The interval of reports without a change of state. They carry the figures, which change with every answer.
 const UNCHANGED_REPORT_INTERVAL: Duration = Duration::from_secs(5);
-/// How long a report is valid. A poller without a newer report after that time counts as stopped.
-pub(super) const REPORT_VALIDITY: Duration = Duration::from_secs(15);
 /// The shortest time between two reports that are built, submitted or not.
 const MIN_BUILD_INTERVAL: Duration = Duration::from_millis(100);
 /// The shortest time between two submitted reports with different urgent fields.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use chrono::TimeDelta;
 
 use super::{
-    report::{self, REPORT_VALIDITY},
+    report,
     setup::{PollerError, PollerSetup},
 };
 use crate::{
@@ -131,7 +131,7 @@ async fn report_waiting<T>(setup: &PollerSetup<T>, reader: SharedReader) -> Resu
         fingerprint: setup.report_id(),
         rps: setup.rps,
         health: PollerHealth::Waiting,
-        valid_until: at + setup.clock.to_wall_duration(REPORT_VALIDITY),
+        valid_until: at + setup.clock.to_wall_duration(PollerReport::VALIDITY),
         ..PollerReport::default()
     };
     report::submit(&setup.store, &setup.clock, &setup.profile, waiting);

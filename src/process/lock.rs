@@ -21,10 +21,18 @@ pub(crate) struct KernelLock {
 
 /// A file that processes share can't be used.
 #[derive(Debug, thiserror::Error)]
-#[error("{} can't be used: {source}; check its permissions, or choose another folder with --state-dir or --db", path.display())]
+#[error("{} can't be used: {source}{}", path.display(), way_out(source))]
 pub struct LockError {
     path: PathBuf,
     source: io::Error,
+}
+
+/// Returns the way out of a fault of the folder; other faults that hoptop finds name their own.
+fn way_out(source: &io::Error) -> &'static str {
+    match source.kind() {
+        io::ErrorKind::Other => "",
+        _ => "; check its permissions, or choose another folder with --state-dir or --db",
+    }
 }
 
 impl LockError {

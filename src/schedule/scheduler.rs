@@ -311,10 +311,10 @@ impl Scheduler {
     }
 
     /// Applies the end of a request about this transaction at `now`.
-    pub fn record_result(&mut self, id: RowId, ending: PollResult, now: Now) {
+    pub fn record_result(&mut self, id: RowId, poll_result: PollResult, now: Now) {
         let sweeps = self.sweeps;
         let Some((position, item)) = self.item_mut(id) else { return };
-        let interval = match ending {
+        let interval = match poll_result {
             PollResult::Answered => {
                 item.failures = 0;
                 item.urgency.set_last_answer(seconds(now.mono));
@@ -329,7 +329,7 @@ impl Scheduler {
         (item.waiting_since, item.sweeps_before) = (now.mono, sweeps);
         (item.requestable_from, item.pollable_from) = (now.mono + MIN_INTERVAL, now.mono + interval);
         // An answer after the deadline confirms whether the transaction is overdue.
-        let is_confirmed = |deadline: &DateTime<Utc>| ending == PollResult::Answered && *deadline <= now.wall;
+        let is_confirmed = |deadline: &DateTime<Utc>| poll_result == PollResult::Answered && *deadline <= now.wall;
         let keeps_failing = item.failures >= MAX_DEADLINE_FAILURES;
         let passed = item.deadline.filter(|deadline| keeps_failing || is_confirmed(deadline));
         if let Some(deadline) = passed {

@@ -58,7 +58,7 @@ impl SimulatedWorld {
     /// Creates the realistic world of the demo. If there are enough transfers, a few of them show each state on the
     /// source chain of a transfer that the service doesn't find.
     pub fn demo(seed: u64, count: usize, start: DateTime<Utc>) -> Self {
-        /// The fewest transfers among which these don't stand out.
+        /// The smallest demo that contains the special cases; in a smaller one they would stand out.
         const FEWEST: usize = 40;
         if count < FEWEST {
             return Self::seeded(seed, count, start);

@@ -38,7 +38,7 @@ pub(crate) use self::{
         backup_schedule::BackupSchedule,
         filesystem,
         lock_wait::LockAnnouncement,
-        paths::file_sizes,
+        paths::{BACKUP_FOLDER, file_sizes},
         recovery::Recovery,
         restore::RestoreReport,
     },

@@ -1,4 +1,4 @@
-//! The password of the team's database: where it may stand, and in which order hoptop looks.
+//! The password of the team's database: its possible sources, and the order in which hoptop reads them.
 //!
 //! The module blocks, so callers run it on the blocking pool. A password must never be part of a message or a debug
 //! print.
@@ -17,7 +17,7 @@ use crate::{
 /// The folders in which servers create their socket by default. A password file calls them `localhost`.
 const DEFAULT_SOCKET_FOLDERS: [&str; 3] = ["/run/postgresql", "/var/run/postgresql", "/tmp"];
 
-/// The places where the password may stand, in the order in which hoptop looks.
+/// The sources of the password, in the order in which hoptop reads them.
 #[derive(Clone, Debug, Default)]
 pub struct PasswordSources {
     /// `store_password_env`, `store_password_file` or `store_password_command`.

@@ -132,7 +132,7 @@ fn print_body(stored: Option<StoredBody>, missing: &str, cx: &mut Context) -> co
     } else {
         cx.out.write_all(body.as_bytes())?;
     }
-    // At most three bytes less, at the boundary of a character.
+    // A cut body is up to three bytes shorter than the limit, because the cut is between two characters.
     if (KEPT_OF_LARGE_BODY - 3..=KEPT_OF_LARGE_BODY).contains(&body.len()) {
         writeln!(cx.err, "hoptop keeps only the first 64 KiB of a body that is larger than 1 MiB")?;
     }
@@ -239,10 +239,13 @@ impl TransactionPage<'_> {
 
     /// Writes the service's data on the two chains.
     fn write_chains(&mut self, reader: &Reader) -> color_eyre::Result<()> {
-        writeln!(self.out)?;
+        let mut is_first = true;
         for config in load_chains(self.tx, reader)? {
             let (name, sentence) = (name_with_id(&route::name_of(self.tx, &config.id), &config.id), config.sentence());
             if !sentence.is_empty() {
+                if std::mem::take(&mut is_first) {
+                    writeln!(self.out)?;
+                }
                 self.write_field("chain", &format!("{name}: {sentence}"))?;
             }
         }

@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::process::files::folder_of;
+use crate::{process::files::folder_of, store::BACKUP_FOLDER};
 
 /// The maximum length of a chain of symbolic links. A longer chain counts as a loop.
 const MAX_LINKS: usize = 40;
@@ -30,8 +30,6 @@ const COMPANIONS: [&str; 15] = [
     ".before-restore-",
     ".restoring-",
 ];
-/// The folder beside a store that holds its backups.
-const BACKUPS: &str = "backups";
 const BELONGS: &str = "it belongs to the store; choose another name";
 
 /// A resolved output.
@@ -92,7 +90,7 @@ fn applies_to_store(path: &Path, store: &Path, rule: fn(&Path, &Path) -> bool) -
 }
 
 fn is_in_backups(path: &Path, store: &Path) -> bool {
-    let folder = folder_of(store).join(BACKUPS);
+    let folder = folder_of(store).join(BACKUP_FOLDER);
     // The folder may be a link, also to a folder with other files. Its backups are directly in it.
     path.starts_with(&folder) || fs::canonicalize(folder).is_ok_and(|linked| folder_of(path) == linked)
 }

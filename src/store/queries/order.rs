@@ -67,7 +67,8 @@ fn partition_by(by: SortKey) -> Option<OrderPartition> {
         }
         SortBy::Ticket => present_first("ticket IS NOT NULL", "ticket IS NULL", key("ticket COLLATE NOCASE", reversed)),
         SortBy::Due if reversed => {
-            present_first("due <> 9223372036854775807", "due = 9223372036854775807", key("due", true))
+            let (waits, ended) = (format!("due <> {NEVER_DUE}"), format!("due = {NEVER_DUE}"));
+            Some(vec![(waits.into(), Some(key("due", true))), (ended.into(), None)])
         }
         SortBy::Checked => {
             // A transaction without an answer has no status either, and the index on the status finds such rows.

@@ -134,16 +134,12 @@ impl Reader {
         let mut rows = statement.query([profile])?;
         let mut stats = DurationStats::default();
         while let Some(row) = rows.next()? {
-            let [from, to, json]: [String; 3] =
-                [columns::lenient(row, 0)?, columns::lenient(row, 1)?, columns::lenient(row, 3)?];
+            let (route, json): (RouteKey, String) = (read_route(row, 0)?, columns::lenient(row, 3)?);
             let json = Some(json.as_str());
-            match (from.as_str(), to.as_str()) {
+            match (route.from.as_str(), route.to.as_str()) {
                 ("", "") => stats.pooled = parse_evidence(json),
-                (_, "") => drop(stats.chains.insert(ChainId::new(from), parse_evidence(json))),
-                _ => {
-                    let route = RouteKey { from: ChainId::new(from), to: ChainId::new(to), is_gmp: row.get(2)? };
-                    stats.routes.insert(route, parse_evidence(json));
-                }
+                (_, "") => drop(stats.chains.insert(route.from, parse_evidence(json))),
+                _ => drop(stats.routes.insert(route, parse_evidence(json))),
             }
         }
         Ok(stats)

@@ -20,8 +20,6 @@ use crate::{
 const MINUTE_MILLIS: i64 = 60_000;
 /// The age at which minutes are deleted.
 const RETENTION: TimeDelta = TimeDelta::days(7);
-/// The longest time between two reports of a working poller. In a longer gap the poller slept or was suspended.
-const MAX_REPORT_GAP: Duration = Duration::from_secs(15);
 
 /// The polling of a profile in one minute.
 #[derive(Clone, Debug, PartialEq)]
@@ -59,11 +57,11 @@ pub(crate) fn count(db: &Connection, profile: &str, before: Option<&PollerReport
         // A poller that waits for another process sends no requests.
         _ if now.health == PollerHealth::Waiting => return Ok(()),
         Some(before) => before,
-        None if now.running <= MAX_REPORT_GAP => &zero,
+        None if now.running <= PollerReport::VALIDITY => &zero,
         // The last report came from another run, and this run isn't new: work before and after it can't be told apart.
         None => return Ok(()),
     };
-    let polled_for = now.running.saturating_sub(before.running).min(MAX_REPORT_GAP);
+    let polled_for = now.running.saturating_sub(before.running).min(PollerReport::VALIDITY);
     let oldest = transactions::oldest_answer(db, profile)?.map(|oldest| columns::span(span::between(oldest, now.at)));
     let at = columns::moment(now.at);
     let minute = at - at.rem_euclid(MINUTE_MILLIS);

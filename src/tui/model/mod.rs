@@ -485,6 +485,11 @@ impl Model {
         self.own.live_poller(now).filter(|_| self.has_polling_reports())
     }
 
+    /// Whether a team is connected, and none of its machines polls for the active profile.
+    pub(crate) fn is_unpolled_by_team(&self) -> bool {
+        self.team.as_ref().is_some_and(|team| team.is_unpolled(&self.setting.profile))
+    }
+
     fn has_polling_reports(&self) -> bool {
         match self.team.as_ref().map(|team| &team.link) {
             None | Some(TeamLink::Connecting | TeamLink::CatchingUp | TeamLink::Live) => true,

@@ -126,10 +126,14 @@ pub(crate) fn alert_page(reader: &Reader, now: DateTime<Utc>) -> Result<AlertPag
         found.truncate(AlertList::MAX_ALERTS);
         Ok::<_, StoreError>((found, has_more))
     };
-    let (active, has_more_active) = read(AlertQuery::MostUrgent(AlertList::MAX_ALERTS + 1))?;
-    let (resolved, has_more_resolved) = read(AlertQuery::ClearedSince(now - RESOLVED_FOR, AlertList::MAX_ALERTS + 1))?;
-    let rows = active.into_iter().chain(resolved).map(|(alert, transaction)| AlertRow { alert, transaction });
-    Ok(AlertPage { rows: rows.collect(), has_more_active, has_more_resolved })
+    // An alert that is cleared between the two reads would be in both.
+    reader.snapshot(|| {
+        let (active, has_more_active) = read(AlertQuery::MostUrgent(AlertList::MAX_ALERTS + 1))?;
+        let (resolved, has_more_resolved) =
+            read(AlertQuery::ClearedSince(now - RESOLVED_FOR, AlertList::MAX_ALERTS + 1))?;
+        let rows = active.into_iter().chain(resolved).map(|(alert, transaction)| AlertRow { alert, transaction });
+        Ok(AlertPage { rows: rows.collect(), has_more_active, has_more_resolved })
+    })
 }
 
 /// Returns the statistics for the charts. The cost grows with the number of transactions.

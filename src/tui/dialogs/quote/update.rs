@@ -9,7 +9,7 @@ use tui_input::Input;
 use super::state::{QuoteForm, QuoteOutcome, QuoteStage};
 use crate::{
     clock::Now,
-    domain::{change::ChangeKind, poller::PollerReport, text},
+    domain::{change::ChangeKind, poller::PollerReport, team::NOBODY_POLLS, text},
     intake,
     store::{Changes, QuoteSubmission, StoredQuote},
     tui::{
@@ -176,7 +176,7 @@ pub(crate) fn on_tick(model: &mut Model, now: Now) {
 
 /// Applies the request as read from the store, with its answer if there is one.
 pub(crate) fn on_read(model: &mut Model, id: i64, quote: Option<Box<StoredQuote>>, now: Now) {
-    let report = model.live_poller(now.wall).cloned();
+    let (report, is_unpolled) = (model.live_poller(now.wall).cloned(), model.is_unpolled_by_team());
     let Dialog::Quote(form) = &mut model.dialog else { return };
     let QuoteStage::Waiting { id: waited, until } = form.stage else { return };
     if waited != id {
@@ -188,6 +188,7 @@ pub(crate) fn on_read(model: &mut Model, id: i64, quote: Option<Box<StoredQuote>
         Some(quote) if quote.sent_at.is_some() => {
             QuoteStage::NoAnswer("the request was sent, but its answer was lost; press Enter to quote again".into())
         }
+        _ if is_unpolled => QuoteStage::NoAnswer(NOBODY_POLLS.into()),
         _ => QuoteStage::NoAnswer(PollerReport::silence_reason(report.as_ref(), now.wall)),
     };
 }

@@ -21,7 +21,9 @@ use crate::{
     domain::{
         chains,
         quote::{QuoteAnswer, fields::QuoteField},
-        span, text,
+        span,
+        team::NOBODY_POLLS,
+        text,
     },
     presentation::width,
     tui::{
@@ -102,6 +104,7 @@ fn name_and_label(field: QuoteField) -> (&'static str, &'static str) {
 /// Returns the hint beside a value: the name of the chain, or the expected form.
 fn hint_of(form: &QuoteForm, field: QuoteField) -> String {
     let typed = form.value(field).trim();
+    let if_empty = |hint: &str| if typed.is_empty() { hint.to_owned() } else { String::new() };
     match field {
         QuoteField::FromChain | QuoteField::ToChain => {
             match (chains::find_by_id(typed), form.matching_chains(field).as_slice()) {
@@ -112,10 +115,9 @@ fn hint_of(form: &QuoteForm, field: QuoteField) -> String {
             }
         }
         QuoteField::FromAmount => "in smallest units".into(),
-        QuoteField::ToAddress if typed.is_empty() => "same as from".into(),
-        QuoteField::FromAddress if typed.is_empty() => "for refunds".into(),
-        QuoteField::FromToken | QuoteField::ToToken if typed.is_empty() => "token address".into(),
-        _ => String::new(),
+        QuoteField::ToAddress => if_empty("same as from"),
+        QuoteField::FromAddress => if_empty("for refunds"),
+        QuoteField::FromToken | QuoteField::ToToken => if_empty("token address"),
     }
 }
 
@@ -158,6 +160,9 @@ fn waiting(context: &DrawContext<'_>, until: chrono::DateTime<chrono::Utc>) -> S
     let report = context.model.live_poller(context.now.wall);
     let resting = report.and_then(|report| report.resting_until).filter(|rest| *rest > context.now.wall);
     match (report, resting) {
+        (None, _) if context.model.is_unpolled_by_team() => {
+            format!("Waiting for an answer, at most {left} more: {NOBODY_POLLS}.")
+        }
         (None, _) => format!("Waiting for an answer, at most {left} more: the poller is starting."),
         (Some(report), Some(rest)) => {
             let rest = span::long(span::between(context.now.wall, rest));

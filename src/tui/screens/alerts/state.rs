@@ -86,6 +86,8 @@ pub struct AlertList {
     pub returns_to_alerts: bool,
     /// Whether the store may have changed since the last load.
     pub is_stale: bool,
+    /// Whether a load is running.
+    pub is_loading: bool,
     /// When the last load was requested.
     pub load_requested_at: Option<MonotonicTime>,
     /// The rules whose groups are folded.

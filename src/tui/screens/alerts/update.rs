@@ -32,9 +32,14 @@ pub(crate) fn open(model: &mut Model, now: MonotonicTime) {
     load(model, now)
 }
 
+/// Loads the alerts; while a load is running, they are loaded once more after it.
 fn load(model: &mut Model, now: MonotonicTime) {
-    (model.alert_list.is_stale, model.alert_list.load_requested_at) = (false, Some(now));
-    model.effects.push(Effect::LoadAlerts)
+    let list = &mut model.alert_list;
+    list.is_stale = list.is_loading;
+    if !std::mem::replace(&mut list.is_loading, true) {
+        list.load_requested_at = Some(now);
+        model.effects.push(Effect::LoadAlerts)
+    }
 }
 
 /// Marks the alerts as stale after a change of the store, and loads the alerts if a load is due.
@@ -46,7 +51,7 @@ pub(crate) fn mark_stale(model: &mut Model, now: MonotonicTime) {
 /// Loads the alerts if the list is shown and stale, and wasn't loaded in the last second.
 pub(crate) fn load_if_due(model: &mut Model, now: MonotonicTime) {
     let list = &model.alert_list;
-    let may_load = list.load_requested_at.is_none_or(|at| now.since(at) >= MIN_LOAD_INTERVAL);
+    let may_load = !list.is_loading && list.load_requested_at.is_none_or(|at| now.since(at) >= MIN_LOAD_INTERVAL);
     if list.is_stale && may_load && model.screen == Screen::Alerts {
         load(model, now);
     }
@@ -54,6 +59,7 @@ pub(crate) fn load_if_due(model: &mut Model, now: MonotonicTime) {
 
 /// Shows the loaded alerts, or the error.
 pub(crate) fn on_loaded(model: &mut Model, read: Result<AlertPage, String>, now: MonotonicTime) {
+    model.alert_list.is_loading = false;
     match read {
         Ok(page) => model.alert_list.apply_page(page),
         Err(error) => {
