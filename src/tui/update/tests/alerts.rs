@@ -7,7 +7,10 @@ use crate::{
         dialogs::Dialog,
         effect::SnoozeLength,
         model::geometry::ClickTarget,
-        screens::alerts::state::{AlertPage, AlertTab},
+        screens::alerts::{
+            state::{AlertPage, AlertTab},
+            update as list_update,
+        },
     },
 };
 
@@ -47,6 +50,21 @@ fn most_severe_alert_comes_first_and_acknowledged_ones_last() {
     let profile = alerts()[3].id;
     let expected = [id(5, Rule::Regressed), id(30, Rule::Regressed), profile, id(15, Rule::Overdue)];
     assert_eq!((shown(&model), model.alert_list.selected), (expected.to_vec(), Some(expected[0])));
+}
+
+#[test]
+fn alerts_are_loaded_once_more_after_a_load_during_which_the_store_changed() {
+    let mut model = opened();
+    let later = |seconds| moment(now().wall + TimeDelta::seconds(seconds)).mono;
+    let loads = [2, 4, 6].map(|seconds| {
+        list_update::mark_stale(&mut model, later(seconds));
+        std::mem::take(&mut model.effects)
+    });
+    assert_eq!(loads, [vec![Effect::LoadAlerts], vec![], vec![]]);
+    let page = model.alert_list.page.clone().unwrap();
+    list_update::on_loaded(&mut model, Ok(page), later(7));
+    list_update::load_if_due(&mut model, later(8));
+    assert_eq!(model.effects, [Effect::LoadAlerts]);
 }
 
 #[test]
