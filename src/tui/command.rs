@@ -172,11 +172,11 @@ macro_rules! command_table {
                 => |model, now| reply::update::open(model, Audience::Customer, now);
             AnswerFor     Share needs Marked  [List Detail Alerts]            "answer_for"    ""         ["C"]            "show and copy the text for the customer, the provider or the team"
                 => |model, now| reply::update::choose_audience(model, now.mono);
-            Copy          Share needs Marked  [List Detail]                   "copy"          ""         ["y"]            "copy a hash, an ID, a link, or the packet for the provider"
+            Copy          Share needs Marked  [List Detail Alerts]            "copy"          ""         ["y"]            "copy a hash, an ID, a link, or the packet for the provider"
                 => |model, now| reply::update::load(model, TextUse::Menu, now);
-            Browser       Share needs One     [List Detail]                   "browser"       ""         ["o"]            "open the transaction in the block explorer"
+            Browser       Share needs One     [List Detail Alerts]            "browser"       ""         ["o"]            "open the transaction in the block explorer"
                 => copy::update::browse;
-            Links         Share needs One     [List Detail]                   "links"         ""         ["O"]            "show all links, to open or copy one"
+            Links         Share needs One     [List Detail Alerts]            "links"         ""         ["O"]            "show all links, to open or copy one"
                 => copy::update::links;
             Mark          Triage needs One     [List]                          "mark"          ""         ["Space"]        "mark or unmark, and move down; commands apply to the marked transactions, if any"
                 => |model, _| marks::toggle(model);
@@ -190,7 +190,7 @@ macro_rules! command_table {
                 => |model, now| actions::snooze(model, now.mono);
             Unacknowledge Triage needs Marked  [List Detail Alerts]            "unacknowledge" ""         []               "end the acknowledgement or snooze, so that the alert fires again"
                 => |model, now| actions::unacknowledge(model, now.mono);
-            PollNow       Track needs One     [List Detail]                   "poll_now"      "poll"     ["r"]            "poll this transaction now"
+            PollNow       Track needs One     [List Detail Alerts]            "poll_now"      "poll"     ["r"]            "poll this transaction now"
                 => poll::poll_selected;
             AskChain      Track needs Marked  [List Detail]                   "ask_chain"     ""         ["V"]            "ask the source chain itself: mined, reverted, pending, or sent on another chain"
                 => |model, now| chain::ask(model, now.mono);
@@ -200,11 +200,11 @@ macro_rules! command_table {
                 => poll::poll_marked;
             Pause         Track              [List Detail]                   "pause"         ""         ["p"]            "pause polling for a while, or resume it" <"DURATION">
                 => poll::pause;
-            Note          Triage needs Marked  [List Detail]                   "note"          ""         ["e"]            "add a note" <"TEXT">
+            Note          Triage needs Marked  [List Detail Alerts]            "note"          ""         ["e"]            "add a note" <"TEXT">
                 => |model, now| actions::prompt_for_targets(model, PromptKind::Note, now.mono);
-            Ticket        Triage needs Marked  [List Detail]                   "ticket"        ""         ["t"]            "set or remove the ticket" <"TICKET">
+            Ticket        Triage needs Marked  [List Detail Alerts]            "ticket"        ""         ["t"]            "set or remove the ticket" <"TICKET">
                 => |model, now| actions::ticket(model, now.mono);
-            Labels        Triage needs Marked  [List Detail]                   "labels"        ""         ["L"]            "add or remove labels" <"+NEW -OLD">
+            Labels        Triage needs Marked  [List Detail Alerts]            "labels"        ""         ["L"]            "add or remove labels" <"+NEW -OLD">
                 => |model, now| actions::prompt_for_targets(model, PromptKind::Labels, now.mono);
             Export        Share              [List Detail]                   "export"        ""         ["E"]            "export to a new file: the marked transactions, or all shown; in the detail, the open one" <"FILE">
                 => actions::export;

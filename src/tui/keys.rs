@@ -115,6 +115,11 @@ impl Keys {
         contexts.iter().find_map(within).map(|(command, _)| command.id)
     }
 
+    /// Returns the first command of a key in any context.
+    pub fn of_key(&self, key: &str) -> Option<&'static KeyCommand> {
+        self.all().find(|(_, keys)| keys.iter().any(|own| own == key)).map(|(command, _)| command)
+    }
+
     /// Returns the commands for the footer in these contexts: the first key and the hint of each command.
     pub fn hints(&self, contexts: &[KeyContext]) -> impl Iterator<Item = (CommandId, &str, &'static str)> {
         // Each command appears once, in the first context that has it.

@@ -391,6 +391,11 @@ impl Model {
         }
     }
 
+    /// Returns a transaction of the list or of the alerts, if it is loaded.
+    pub fn transaction(&self, row: RowId) -> Option<&Transaction> {
+        self.transactions.get(&row).or_else(|| self.alert_list.transaction(row))
+    }
+
     /// Whether the charts or the log are shown.
     pub fn is_side_screen(&self) -> bool {
         matches!(self.screen, Screen::Stats | Screen::Log)

@@ -53,6 +53,7 @@ pub(crate) fn edit(context: &WriteContext, edit: ScreenEdit) -> Result<String, S
     let edit: LocalEdit = edit.resolve(|row| Ok(Some(row)), alerts)?;
     let operation = Operation::Edit { profile: context.setting.profile.clone(), edit: reader.resolve(edit.clone())? };
     Ok(match context.store.apply(operation, context.at).wait()?.changed()? {
+        0 if is_about_deleted(&edit, context)? => "No change: the transaction no longer exists.".to_owned(),
         0 => unchanged_reason(&edit, has_active).to_owned(),
         changed => {
             let mut limit = "";
@@ -71,6 +72,12 @@ pub(crate) fn edit(context: &WriteContext, edit: ScreenEdit) -> Result<String, S
             format!("{name}{outcome}; {key} undoes this{limit}.")
         }
     })
+}
+
+/// Whether all transactions of an edit were deleted meanwhile.
+fn is_about_deleted(edit: &LocalEdit, context: &WriteContext) -> Result<bool, StoreError> {
+    let EditTargets::Transactions(rows) = edit.targets() else { return Ok(false) };
+    Ok(context.store.reader()?.keys(rows)?.is_empty())
 }
 
 /// Returns the transaction whose alerts an edit handles, if it handles those of one.
@@ -132,7 +139,7 @@ fn edit_outcome(edit: &LocalEdit, count: usize) -> String {
 fn unchanged_reason(edit: &LocalEdit, has_active: bool) -> &'static str {
     match edit {
         Edit::Untrack { .. } => "No change: it is not being polled.",
-        Edit::AddNote { .. } => "No change: the transaction no longer exists.",
+        Edit::AddNote { .. } => "No change: the note wasn't added.",
         Edit::RemoveNote { .. } => "No change: the note is already removed.",
         Edit::SetTicket { .. } => "No change: this is already the ticket.",
         Edit::ChangeLabels { .. } => "No change: the labels are already set.",

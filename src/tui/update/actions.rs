@@ -27,23 +27,33 @@ use crate::{
     },
 };
 
+/// Why a command about a transaction does nothing for an alert without one.
+pub(crate) const OF_PROFILE: &str = "This alert concerns the whole profile, not a transaction.";
+
 /// Shows why a command does nothing.
 pub(crate) fn refuse(model: &mut Model, reason: impl Into<String>, now: MonotonicTime) {
     model.show_message(MessageTone::Bad, reason, now);
 }
 
-/// Returns the transactions for an action: in the list the marked ones, otherwise the selected one. Returns none, and
-/// shows the reason, while the end of a long range is not known yet, or if a range has too many.
+/// Returns the transactions for an action: in the list the marked ones, in the alerts those of a folded group, otherwise
+/// the selected one. Returns none, and shows the reason, while the end of a long range is not known yet, if a range has too
+/// many, or for an alert of the whole profile.
 pub(crate) fn targets(model: &mut Model, now: MonotonicTime) -> Vec<RowId> {
-    if model.screen == Screen::List {
-        if !marks::end_range(model, now) {
-            return Vec::new();
+    match model.screen {
+        Screen::List => match marks::end_range(model, now) {
+            false => Vec::new(),
+            true if model.marks.count() > 0 => model.marks.rows(),
+            true => model.list.selected.into_iter().collect(),
+        },
+        Screen::Alerts => {
+            let rows = model.alert_list.target_transactions();
+            if rows.is_empty() {
+                refuse(model, OF_PROFILE, now);
+            }
+            rows
         }
-        if model.marks.count() > 0 {
-            return model.marks.rows();
-        }
+        Screen::Detail | Screen::Stats | Screen::Log => model.list.selected.into_iter().collect(),
     }
-    model.list.selected.into_iter().collect()
 }
 
 /// Whether a command needs a transaction or an alert, and there is none.
@@ -235,7 +245,7 @@ pub(crate) fn ticket(model: &mut Model, now: MonotonicTime) {
         [row] => {
             // Offered once: later the prompt begins with the present ticket.
             let named = model.named_ticket.take_if(|(of, _)| of == row).map(|(_, ticket)| ticket);
-            named.or_else(|| model.transactions.get(row)?.params.ticket.clone())
+            named.or_else(|| model.transaction(*row)?.params.ticket.clone())
         }
         _ => None,
     };

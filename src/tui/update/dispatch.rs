@@ -102,18 +102,23 @@ fn advance_tour(model: &mut Model, id: CommandId) -> bool {
     id == CommandId::Clear
 }
 
-/// Closes the page of text, or returns to the previous screen.
+/// Closes the page of text or the search, or returns to the previous screen.
 fn back(model: &mut Model, now: MonotonicTime) {
     if let Dialog::Reply { .. } = model.dialog {
         model.dialog = Dialog::None;
         return;
     }
-    if model.is_side_screen() { leave_side_screen(model, now) } else { go_back(model, now) }
+    match model.screen {
+        Screen::Stats | Screen::Log => leave_side_screen(model, now),
+        Screen::Detail if !model.detail.search_text().is_empty() => model.detail.set_search(""),
+        Screen::List | Screen::Detail | Screen::Alerts => go_back(model, now),
+    }
 }
 
 /// Goes back from the open transaction or from the list of alerts, as Esc does.
 fn go_back(model: &mut Model, now: MonotonicTime) {
     let opened_from_alerts = std::mem::take(&mut model.alert_list.returns_to_alerts);
+    model.detail.end_searches();
     // From the list, or at its target, going back ends the temporary view.
     let ends_view = model.screen == Screen::List || model.is_at_temporary_target();
     let count = (ends_view && model.end_temporary_view()).then_some(Effect::Count);

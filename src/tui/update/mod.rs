@@ -236,10 +236,18 @@ fn on_key(model: &mut Model, key: KeyEvent, now: Now) {
     if model.geometry.shows_tour && name.as_deref().is_some_and(ends_tour) {
         return dispatch(model, CommandId::Clear, now);
     }
-    let contexts = model.contexts();
-    if let Some(id) = name.and_then(|name| model.setting.keys.lookup(contexts, &name)) {
-        dispatch(model, id, now);
+    let Some(name) = name else { return };
+    match model.setting.keys.lookup(model.contexts(), &name) {
+        Some(id) => dispatch(model, id, now),
+        None => refuse_key(model, &name, now),
     }
+}
+
+/// Shows where a key has a command that it doesn't have here.
+fn refuse_key(model: &mut Model, key: &str, now: Now) {
+    let Some(command) = model.setting.keys.of_key(key) else { return };
+    let places: Vec<_> = command.contexts.iter().map(|context| context.description()).collect();
+    actions::refuse(model, format!("{key} ({}) works only {}.", command.name, places.join(", ")), now.mono);
 }
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ use crate::{
             menu::state::{Menu, MenuChoice, MenuEntry},
         },
         effect::Effect,
-        model::{MessageTone, Model},
+        model::{MessageTone, Model, Screen},
         screens::list::update::marks,
     },
 };
@@ -31,7 +31,15 @@ pub(crate) const MAX_UNCONFIRMED: usize = 10;
 
 /// Requests a poll of the selected transaction.
 pub(crate) fn poll_selected(model: &mut Model, now: Now) {
-    model.list.selected.into_iter().for_each(|row| request_polls(model, vec![row], now));
+    match model.screen {
+        Screen::Alerts => match model.current_transaction().map(|tx| tx.id) {
+            Some(row) => request_polls(model, vec![row], now),
+            None => actions::refuse(model, actions::OF_PROFILE, now.mono),
+        },
+        Screen::List | Screen::Detail | Screen::Stats | Screen::Log => {
+            model.list.selected.into_iter().for_each(|row| request_polls(model, vec![row], now));
+        }
+    }
 }
 
 /// Requests polls of the marked transactions, after a confirmation if there are many.
@@ -122,9 +130,9 @@ fn obstacle(report: Option<&PollerReport>, now: DateTime<Utc>) -> Option<&'stati
 /// Requests polls from the pollers, and shows whether a poller can send them now.
 pub(crate) fn request_polls(model: &mut Model, rows: Vec<RowId>, now: Now) {
     // Marked transactions that aren't loaded may belong to any of the shown profiles.
-    let is_loaded = rows.iter().all(|row| model.transactions.contains_key(row));
+    let is_loaded = rows.iter().all(|row| model.transaction(*row).is_some());
     let has_row =
-        |profile: &str| rows.iter().any(|row| model.transactions.get(row).is_some_and(|tx| tx.profile == profile));
+        |profile: &str| rows.iter().any(|row| model.transaction(*row).is_some_and(|tx| tx.profile == profile));
     let budgets = model.budgets(now.wall).filter(|budget| !is_loaded || has_row(budget.profile));
     let all: Option<Vec<&str>> = budgets.map(|budget| obstacle(budget.report, now.wall)).collect();
     // Without any budget, the transaction belongs to a profile that isn't shown.

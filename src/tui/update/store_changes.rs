@@ -149,7 +149,11 @@ fn leave_detail(model: &mut Model, now: MonotonicTime) {
 pub(crate) fn on_page(model: &mut Model, request: &PageRequest, page: Result<ListPage, String>, now: Now) {
     match page {
         _ if request.view != model.list.view() => return,
-        Ok(page) => model.apply_page(request, page),
+        Ok(page) => {
+            let before = model.selected().map(|tx| (tx.id, tx.params.transaction_id.short("…")));
+            model.apply_page(request, page);
+            report_left_view(model, before, now);
+        }
         Err(error) => {
             model.should_retry_page = true;
             model.show_message(MessageTone::Bad, error, now.mono);
@@ -157,6 +161,20 @@ pub(crate) fn on_page(model: &mut Model, request: &PageRequest, page: Result<Lis
     }
     let uncounted = model.list.before.is_none() || model.list.total.is_none();
     model.effects.extend(uncounted.then_some(Effect::Count));
+}
+
+/// Shows that the selected transaction left the view, so that no command is given for its neighbour by mistake. After a
+/// person's own action nothing is shown.
+fn report_left_view(model: &mut Model, before: Option<(RowId, String)>, now: Now) {
+    let left = model.list.left_view.take();
+    if let Some((row, hash)) = before
+        && left == Some(row)
+        && model.screen == Screen::List
+        && model.status_message.is_none()
+        && let Some(selected) = model.selected().map(|tx| tx.params.transaction_id.short("…"))
+    {
+        model.show_message(MessageTone::Good, format!("{hash} left this view; {selected} is selected now."), now.mono);
+    }
 }
 
 /// Applies the counts, or shows the error. An error of another view is ignored: that read may have been cancelled.

@@ -195,6 +195,7 @@ fn did_as_promised(id: CommandId, before: usize, model: &Model, effects: &[Effec
         let held = usize::try_from(model.list.counts[tab.number() - 1]).unwrap();
         (model.screen, model.list.tab, model.list.part.rows.len()) == (Screen::List, tab, held)
     };
+    let current = |model: &Model| model.current_transaction().unwrap().id;
     match id {
         CommandId::Help => matches!(&model.dialog, Dialog::Help(page) if page.scroll == 0 && page.found.is_none()),
         CommandId::Alerts => model.screen == Screen::Alerts && model.alert_list.page.is_some(),
@@ -240,7 +241,7 @@ fn did_as_promised(id: CommandId, before: usize, model: &Model, effects: &[Effec
             matches!(&model.dialog, Dialog::CopyMenu(menu) if menu.purpose == copy::state::LinkAction::Open)
         }
         CommandId::Suspend => effects == [Effect::Suspend],
-        CommandId::PollNow => effects == [Effect::PollNow(vec![RowId(21)])],
+        CommandId::PollNow => effects == [Effect::PollNow(vec![current(model)])],
         CommandId::AskChain => effects == [Effect::AskChain(vec![RowId(21)])],
         CommandId::WrongChain => {
             let edit = Edit::CorrectSource { transactions: vec![RowId(21)], chain: ChainId::new("8453") };
@@ -253,9 +254,9 @@ fn did_as_promised(id: CommandId, before: usize, model: &Model, effects: &[Effec
             model.status_message.as_ref().is_some_and(|notice| notice.text.starts_with("No alert to acknowledge"))
         }
         CommandId::Pause => matches!(&model.dialog, Dialog::Menu(menu) if menu.title == "Pause polling for"),
-        CommandId::Note => is_prompt_for(model, "Note on", Some(&[RowId(21)])),
-        CommandId::Ticket => is_prompt_for(model, "Ticket of", Some(&[RowId(21)])),
-        CommandId::Labels => is_prompt_for(model, "Labels of", Some(&[RowId(21)])),
+        CommandId::Note => is_prompt_for(model, "Note on", Some(&[current(model)])),
+        CommandId::Ticket => is_prompt_for(model, "Ticket of", Some(&[current(model)])),
+        CommandId::Labels => is_prompt_for(model, "Labels of", Some(&[current(model)])),
         CommandId::Export if model.screen == Screen::Detail => is_prompt_for(model, "Export", Some(&[RowId(21)])),
         CommandId::Export => is_prompt_for(model, "Export", None),
         CommandId::Untrack => {
@@ -322,6 +323,17 @@ fn did_as_promised(id: CommandId, before: usize, model: &Model, effects: &[Effec
         CommandId::Redraw => effects == [Effect::Redraw],
         CommandId::Quit | CommandId::QuitRoot => effects == [Effect::Quit],
     }
+}
+
+#[test]
+fn selection_that_leaves_the_view_is_reported() {
+    let mut model = dashboard("2");
+    press(&mut model, &["j"], now());
+    let before = model.list.selected.unwrap();
+    change_store(&mut model, changed(vec![in_status(before.0, RouterStatus::Success)]), None, now());
+    assert_ne!(model.list.selected, Some(before));
+    let notice = &model.status_message.as_ref().unwrap().text;
+    assert!(notice.contains("left this view") && notice.ends_with("is selected now."), "{notice}");
 }
 
 #[test]

@@ -39,7 +39,7 @@ pub(crate) fn is_wide(width: u16) -> bool {
 
 /// Returns the header's line, for a screen of this width.
 pub(crate) fn line(context: &DrawContext<'_>, width: u16) -> Line<'static> {
-    // The numbers of critical alerts and warnings come before whole titles.
+    // The numbers of critical alerts and warnings, and all views, come before whole titles.
     let long = is_wide(width).then(|| build_line(context, width, true));
     match long {
         Some((line, true)) => line,
@@ -47,8 +47,8 @@ pub(crate) fn line(context: &DrawContext<'_>, width: u16) -> Line<'static> {
     }
 }
 
-/// Returns the header's line, and whether it has the numbers of critical alerts and warnings. With `is_long`, the saved views
-/// have their whole titles, and the team its number of machines.
+/// Returns the header's line, and whether it has all saved views, and the numbers of critical alerts and warnings. With
+/// `is_long`, the views have their whole titles, and the team its number of machines.
 fn build_line(context: &DrawContext<'_>, width: u16, is_long: bool) -> (Line<'static>, bool) {
     let wide = is_wide(width);
     let theme = context.theme;
@@ -94,12 +94,15 @@ fn build_line(context: &DrawContext<'_>, width: u16, is_long: bool) -> (Line<'st
     // The open view is always shown; others while the firing alerts and the time have room.
     let firing_count = context.model.overview.alerts.iter().filter(|count| **count > 0).count();
     let firing: usize = badges.iter().take(firing_count).map(|badge| width::display_width(&badge.content)).sum();
+    let mut lacks_views = false;
     for (own, view) in context.model.view_state.own_views() {
         let tab = Tab::Own(own);
         let title = format!("{} {}", tab.number(), view.name);
         let is_open = tab == list.tab;
         if is_open || firing + width::display_width(&time) + width::display_width(&title) + 2 < room(&spans) {
             spans.push(tab::title(theme, &title, is_open && is_list));
+        } else {
+            lacks_views = true;
         }
     }
     let room = room(&spans);
@@ -129,7 +132,7 @@ fn build_line(context: &DrawContext<'_>, width: u16, is_long: bool) -> (Line<'st
         }
         spans.splice(before_tabs..before_tabs, badges);
     }
-    (Line::from(spans), !lacks_alerts)
+    (Line::from(spans), !lacks_alerts && !lacks_views)
 }
 
 /// Returns the numbers of firing alerts by severity, and of handled alerts.

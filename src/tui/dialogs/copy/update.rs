@@ -19,7 +19,9 @@ use crate::{
 
 /// Opens the menu of links.
 pub(crate) fn links(model: &mut Model, now: Now) {
-    let Some(menu) = model.selected().map(CopyMenu::links) else { return };
+    let Some(menu) = model.current_transaction().map(CopyMenu::links) else {
+        return actions::refuse(model, actions::OF_PROFILE, now.mono);
+    };
     match menu.items.is_empty() {
         true => model.show_message(MessageTone::Bad, NO_LINK, now.mono),
         false => model.dialog = Dialog::CopyMenu(menu),
@@ -28,7 +30,9 @@ pub(crate) fn links(model: &mut Model, now: Now) {
 
 /// Opens the best link.
 pub(crate) fn browse(model: &mut Model, now: Now) {
-    let Some(tx) = model.selected() else { return };
+    let Some(tx) = model.current_transaction() else {
+        return actions::refuse(model, actions::OF_PROFILE, now.mono);
+    };
     match best_link(tx) {
         Some(link) => open(model, link, now),
         None => actions::refuse(model, NO_LINK, now.mono),

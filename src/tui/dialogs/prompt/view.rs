@@ -43,7 +43,7 @@ fn targets(context: &DrawContext<'_>, prompt: &Prompt) -> String {
     let model = context.model;
     let short = |tx: &Transaction| tx.params.transaction_id.short(context.theme.ellipsis);
     let transactions = |rows: &[RowId]| match rows {
-        [row] => model.transactions.get(row).map_or_else(|| "1 marked".into(), short),
+        [row] => model.transaction(*row).map_or_else(|| "1 marked".into(), short),
         rows => format!("{} marked", rows.len()),
     };
     match &prompt.kind {
@@ -81,7 +81,7 @@ fn guide(context: &DrawContext<'_>, prompt: &Prompt) -> String {
     }
     if let PromptKind::Labels(rows) = &prompt.kind
         && let [row] = rows.as_slice()
-        && let Some(tx) = context.model.transactions.get(row).filter(|tx| !tx.labels.is_empty())
+        && let Some(tx) = context.model.transaction(*row).filter(|tx| !tx.labels.is_empty())
     {
         return format!("{guide} Now: {}", tx.labels.join(", "));
     }

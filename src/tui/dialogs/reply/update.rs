@@ -56,10 +56,7 @@ pub(crate) fn choose_audience(model: &mut Model, now: MonotonicTime) {
 fn subjects(model: &Model) -> Vec<RowId> {
     match model.screen {
         Screen::List => model.marks.rows(),
-        Screen::Alerts => {
-            let transactions = model.alert_list.target_rows().into_iter().filter_map(|row| row.transaction.as_ref());
-            transactions.map(|tx| tx.id).collect()
-        }
+        Screen::Alerts => model.alert_list.target_transactions(),
         Screen::Detail | Screen::Stats | Screen::Log => Vec::new(),
     }
 }
@@ -72,10 +69,7 @@ pub(crate) fn load(model: &mut Model, wanted: TextUse, now: Now) {
     let subjects = subjects(model);
     match subjects.len() {
         0 => match model.current_transaction().cloned() {
-            None => {
-                let reason = "This alert concerns the whole profile, so that there is no text about a transaction.";
-                actions::refuse(model, reason, now.mono)
-            }
+            None => actions::refuse(model, actions::OF_PROFILE, now.mono),
             Some(tx) => on_loaded(model, &[tx], wanted, now),
         },
         1..=MAX_TRANSACTIONS => model.effects.push(Effect::LoadForTexts(subjects, wanted)),

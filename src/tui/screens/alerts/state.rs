@@ -100,6 +100,12 @@ impl AlertList {
     /// The most alerts that are loaded.
     pub const MAX_ALERTS: usize = 1_000;
 
+    /// Returns a transaction with a loaded alert.
+    pub fn transaction(&self, row: RowId) -> Option<&Transaction> {
+        let mut transactions = self.page.iter().flat_map(|page| &page.rows).filter_map(|row| row.transaction.as_ref());
+        transactions.find(|transaction| transaction.id == row)
+    }
+
     /// Returns the number of loaded alerts in a tab.
     pub fn count(&self, tab: AlertTab) -> usize {
         self.rows_of(tab).count()
@@ -139,6 +145,11 @@ impl AlertList {
             Some(row) if self.is_folded(&row.alert) => self.group(&row.alert),
             row => row.into_iter().collect(),
         }
+    }
+
+    /// Returns the transactions of the alerts that an action applies to.
+    pub fn target_transactions(&self) -> Vec<RowId> {
+        self.target_rows().into_iter().filter_map(|row| row.alert.transaction).collect()
     }
 
     /// Returns the IDs of the alerts that an action applies to.

@@ -53,7 +53,7 @@ pub struct DetailState {
 }
 
 impl DetailState {
-    /// Drops positions and body of the transaction that was open before; keeps tab, filter and search.
+    /// Drops positions and body of the transaction that was open before; keeps the tab and the searches.
     pub fn on_other_transaction(&mut self) {
         self.positions = Default::default();
         self.raw.forget();
@@ -86,6 +86,12 @@ impl DetailState {
             DetailTab::Raw => self.raw.search_text(),
             DetailTab::Summary | DetailTab::Steps | DetailTab::Timing | DetailTab::Notes => "",
         }
+    }
+
+    /// Ends the searches of all tabs.
+    pub fn end_searches(&mut self) {
+        self.filter.clear();
+        self.raw.set_search("");
     }
 
     /// Sets the search text of the open tab.

@@ -208,6 +208,19 @@ mod tests {
     }
 
     #[test]
+    fn esc_ends_the_search_before_it_closes_the_detail() {
+        let mut dashboard = opened();
+        press(&mut dashboard, &["]", "]", "]", "/"], now());
+        type_in(&mut dashboard, "ab", now());
+        press(&mut dashboard, &["Enter", "Esc"], now());
+        assert_eq!((dashboard.detail.filter.as_str(), dashboard.screen), ("", Screen::Detail));
+        press(&mut dashboard, &["/"], now());
+        type_in(&mut dashboard, "ab", now());
+        press(&mut dashboard, &["Enter", "f"], now());
+        assert_eq!((dashboard.detail.filter.as_str(), dashboard.screen), ("", Screen::List));
+    }
+
+    #[test]
     fn copying_without_a_value_shows_a_notice() {
         let mut dashboard = opened();
         assert_eq!(press(&mut dashboard, &["]", "y"], now()), []);

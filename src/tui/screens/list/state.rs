@@ -83,6 +83,8 @@ pub struct ListState {
     /// Whether the selected transaction stays selected though the list doesn't have it: it is open, or a command on it
     /// is typed.
     pub is_held: bool,
+    /// The selected transaction that left the view with the last part, until a person is told.
+    pub left_view: Option<RowId>,
     /// The index in the loaded part at which the held transaction would be.
     held_at: Option<usize>,
     /// The transaction that is selected as soon as it is loaded: a person wants to go there.
@@ -287,7 +289,7 @@ impl ListState {
             Some(_) => None,
             None => Some(after.iter().find_map(|row| self.index_of(*row)).unwrap_or(self.part.rows.len())),
         };
-        self.restore_selection(on_screen, &near);
+        self.restore_selection(on_screen, &near, was_new);
         // If the view doesn't have the transaction any more, selecting it later would surprise.
         self.chosen_before = None;
         let pending_move = std::mem::take(&mut self.pending_move);
@@ -338,7 +340,7 @@ impl ListState {
 
     /// Keeps the selected transaction at its row on the screen. If `on_screen` is `None`, the first row stays visible
     /// if the selected row allows that. If the selected transaction left the list, selects its neighbour.
-    fn restore_selection(&mut self, on_screen: Option<usize>, near: &[RowId]) {
+    fn restore_selection(&mut self, on_screen: Option<usize>, near: &[RowId], was_new: bool) {
         if let Some(wanted) = self.wanted().filter(|wanted| self.part.rows.contains(wanted)) {
             (self.selected, self.pending_selection, self.selected_before) = (Some(wanted), None, None);
             self.is_chosen = true;
@@ -356,6 +358,7 @@ impl ListState {
             // After an empty list, the first and most urgent transaction is selected.
             let other = if near.is_empty() { self.part.rows.first() } else { self.part.rows.last() };
             let before = std::mem::replace(&mut self.selected, neighbour.or(other).copied());
+            self.left_view = before.filter(|_| !was_new);
             if self.selected.is_none() {
                 // When the list has rows again, the transaction is probably among these.
                 self.selected_before = before;

@@ -147,6 +147,19 @@ fn folded_rule_is_one_row_whose_actions_apply_to_all_its_alerts() {
 }
 
 #[test]
+fn keys_act_on_the_alert_s_transaction_or_name_where_they_work() {
+    let mut model = opened();
+    press(&mut model, &["t"], now());
+    let Dialog::Prompt(prompt) = &model.dialog else { panic!("{:?}", model.dialog) };
+    assert_eq!(prompt_rows(prompt), Some(vec![RowId(5)]));
+    press(&mut model, &["Esc", "x"], now());
+    let notice = |model: &Model| model.status_message.as_ref().unwrap().text.clone();
+    assert_eq!(notice(&model), "x (untrack) works only in the list, in the detail view.");
+    press(&mut model, &["j", "j", "e"], now());
+    assert!(matches!(model.dialog, Dialog::None) && notice(&model).contains("concerns the whole profile"));
+}
+
+#[test]
 fn next_firing_alert_after_a_folded_group_is_selected() {
     let mut model = opened();
     press(&mut model, &["f", "a", "Enter", "Esc"], now());

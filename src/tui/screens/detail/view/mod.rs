@@ -137,7 +137,14 @@ pub(crate) fn draw(context: &DrawContext<'_>, panes: &Panes, pane: Rect, frame: 
         put_lines(beside(context, tx, usize::from(area.width)), area, frame);
     }
     hyperlink::mark(context, tx, inner, frame.buffer_mut());
-    tabs::draw(context, &position, parts.tabs, frame);
+    if !tabs::draw(context, &position, parts.tabs, frame) && panes.is_split {
+        // In the lower edge of the frame.
+        let text = format!(" {} ", position.trim());
+        let edge = Rect { y: pane.bottom().saturating_sub(1), height: 1, ..inner };
+        let columns = edge.width.min(u16::try_from(width::display_width(&text)).unwrap_or(u16::MAX));
+        let area = Rect { x: edge.right() - columns, width: columns, ..edge };
+        frame.render_widget(Line::styled(text, context.theme.dim()), area);
+    }
 }
 
 /// Returns the lines beside the open tab: the summary, or beside the summary the timing and the history.

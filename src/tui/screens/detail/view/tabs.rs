@@ -20,11 +20,13 @@ const MIN_FIELD: usize = 16;
 /// From this width on, each title has a blank on both sides.
 const AMPLE: usize = 70;
 
-pub(crate) fn draw(context: &DrawContext<'_>, position: &str, row: Rect, frame: &mut Frame<'_>) {
+/// Draws the row. Returns whether the position had room.
+pub(crate) fn draw(context: &DrawContext<'_>, position: &str, row: Rect, frame: &mut Frame<'_>) -> bool {
     let (open, columns) = (context.model.detail.tab, usize::from(row.width));
     let mut line = titles(context, open, columns);
     let titles_width = line.width();
-    if titles_width + 2 + width::display_width(position) <= columns {
+    let shows_position = titles_width + 2 + width::display_width(position) <= columns;
+    if shows_position {
         let room = columns - titles_width;
         line.push_span(Span::styled(format!("{position:>room$}"), context.theme.dim()));
     }
@@ -37,6 +39,7 @@ pub(crate) fn draw(context: &DrawContext<'_>, position: &str, row: Rect, frame: 
     if let Dialog::Find { input, .. } = &context.model.dialog {
         draw_search(context, input, titles_width, first_row, frame);
     }
+    shows_position
 }
 
 /// Returns the tab whose title is at a column of the row.
