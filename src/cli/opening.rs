@@ -21,7 +21,7 @@ use crate::{
     },
     runtime::{
         exit::Exit,
-        stderr::{IgnoreClosedPipe, error_line, print_at_once, print_line},
+        stderr::{IgnoreClosedPipe, NamedOutput, error_line, print_at_once, print_line},
         team_store::{self, TeamAccess},
     },
     store::{LockAnnouncement, Reader, Store, StoreError, StoreFault},
@@ -87,7 +87,7 @@ pub(crate) fn with_context(
     };
     wait_for_team(&store, store_use)?;
     // A command that only prints ends when its reader is gone. Any other one ends with its own exit code.
-    let stdout = io::stdout().lock();
+    let stdout = NamedOutput(io::stdout().lock());
     let stdout: Box<dyn Write> =
         if store_use == StoreUse::Read { Box::new(stdout) } else { Box::new(IgnoreClosedPipe(stdout)) };
     let mut out = io::BufWriter::new(stdout);

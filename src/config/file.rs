@@ -273,6 +273,9 @@ pub(super) fn parse(text: &str) -> Result<ConfigFile, TomlError> {
                 "store_password: a password is never written into this file; use store_password_env, \
                  store_password_file or store_password_command"
             }
+            Some(key @ ("base_url" | "rps" | "integrator_id_env" | "integrator_id_file" | "integrator_id_command")) => {
+                &format!("{key}: this key belongs to a profile; put it under [profiles.default]")
+            }
             Some(_) | None => return error,
         };
         error.reason = reason.to_owned();
@@ -331,6 +334,7 @@ mod tests {
                 2,
                 "store_password: a password is never written into this file",
             ),
+            ("rps = 10", 1, "rps: this key belongs to a profile; put it under [profiles.default]"),
             ("stor = 'canary'", 1, "unknown key `stor`; did you mean `store`?"),
             ("[team]\nrnk = 1", 2, "unknown key `rnk`; did you mean `rank`? known keys: rank, light"),
             ("[team]\nrank = 10", 2, "rank: give a whole number from 0 to 9; the machine"),

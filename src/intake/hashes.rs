@@ -18,13 +18,18 @@ pub(super) fn hex_digits(text: &str) -> Option<&str> {
     text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")).filter(|digits| is_hex(digits))
 }
 
-/// Returns a sentence if a hash looks wrong: it has characters that no known kind of hash has, or, on a chain with a
-/// numeric ID, not 64 hexadecimal digits. The service may still accept it.
+/// Returns a sentence if a hash looks wrong: it has characters that no known kind of hash has, is too short, or, on a
+/// chain with a numeric ID, has not 64 hexadecimal digits. The service may still accept it.
 pub(crate) fn hash_warning(hash: &TxHash, from: &ChainId) -> Option<String> {
     let text = hash.as_str();
     let is_unusual = |letter: &char| !letter.is_ascii_alphanumeric() && !matches!(letter, '-' | '_');
     if let Some(letter) = text.chars().find(is_unusual) {
         return Some(format!("the hash has `{letter}` in it; check that it was copied without other text"));
+    }
+    /// No known chain has shorter hashes.
+    const MIN_LENGTH: usize = 32;
+    if hex_digits(text).is_none() && text.len() < MIN_LENGTH {
+        return Some(format!("the hash has only {} characters; check that it was copied whole", text.len()));
     }
     let is_numbered = from.as_str().bytes().all(|byte| byte.is_ascii_digit());
     let found = hex_digits(text).map(str::len).filter(|digits| *digits != 64 && is_numbered)?;

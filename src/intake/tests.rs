@@ -674,7 +674,9 @@ fn record_in_a_ticket_is_completed_by_the_labelled_values() {
 #[test]
 fn hash_that_looks_wrong_has_a_warning() {
     let warning = |text: &str| hash_warning(&TxHash::new(text), &ChainId::new("1")).unwrap_or_default();
-    assert_eq!([&*hash(), "5HopSolanaSignature7", "5Hop_30-100"].map(warning), ["", "", ""]);
+    let base_58 = "5HopSolanaSignature7".repeat(4);
+    assert_eq!([&*hash(), &base_58, &format!("{base_58}_30-100")].map(warning), ["", "", ""]);
+    assert_eq!(warning("ab12cd"), "the hash has only 6 characters; check that it was copied whole");
     assert_eq!(warning("0xabc"), "the hash has 3 hexadecimal digits; a complete hash has 64");
     assert!(warning(&format!("{},", hash())).starts_with("the hash has `,` in it"));
 }

@@ -44,6 +44,30 @@ pub(crate) fn print_at_once(line: &str) {
     }
 }
 
+/// Standard output, whose errors say what failed: the command may have changed the store already.
+pub(crate) struct NamedOutput<W>(pub(crate) W);
+
+impl<W: Write> Write for NamedOutput<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes).map_err(name_output)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush().map_err(name_output)
+    }
+}
+
+fn name_output(error: io::Error) -> io::Error {
+    match error.kind() {
+        io::ErrorKind::BrokenPipe | io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock => error,
+        kind => {
+            let reason =
+                format!("standard output can't be written: {error}; what the command changed before is stored");
+            io::Error::new(kind, reason)
+        }
+    }
+}
+
 /// A stream whose reader may go away: what is written afterwards is lost without an error, so that a closed pipe doesn't
 /// change how a command ends.
 pub(crate) struct IgnoreClosedPipe<W>(pub(crate) W);

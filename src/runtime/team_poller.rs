@@ -65,6 +65,8 @@ const RESTART_PAUSE: Duration = Duration::from_millis(500);
 /// The pause after a child gave the lease to a machine with a lower rank, and after a child that failed. Each further
 /// failure adds the same pause again, up to [`MAX_RESTART_PAUSE`].
 const LONG_RESTART_PAUSE: Duration = Duration::from_secs(3);
+/// The pause after a child whose machine or role may not poll.
+const REFUSED_PAUSE: Duration = Duration::from_secs(15);
 /// The longest pause after failures.
 const MAX_RESTART_PAUSE: Duration = Duration::from_secs(60);
 /// The longest time in which the lease's holder may fail to store answers. Then the holder releases the lease.
@@ -230,7 +232,7 @@ impl TeamPoller {
                     *refusal = reason;
                 }
                 // The owner may grant the role what it needs.
-                Ok(Some(MAX_RESTART_PAUSE))
+                Ok(Some(REFUSED_PAUSE))
             }
             Some(code) => bail!("the poller process ended with exit code {code}: {}", reason.trim()),
         }
@@ -283,7 +285,7 @@ fn end_of_input() -> impl Future<Output = ()> + Clone {
 }
 
 /// Returns the exit code of a child whose role may not log in or not poll; `None` if it may, or the database is away. A
-/// refused child, which its parent starts again each minute, must not be seen by the team.
+/// refused child, which its parent starts again and again, must not be seen by the team.
 async fn refused_exit(connector: &Connector) -> Option<Exit> {
     let may_poll = async { Ok(TeamDatabase::connect(connector).await?.connection_info().await?.may_poll) };
     match may_poll.await {

@@ -62,7 +62,7 @@ pub enum TeamError {
     Login(String),
     /// The role may not do this.
     #[error(
-        "the team's database refuses: {0}; ask the owner of the team's store to grant your role hoptop_member, or hoptop_poller to poll"
+        "the team's database refuses: {0}; ask the owner of the team's store to grant your role hoptop_viewer to read, hoptop_member to change, or hoptop_poller to poll"
     )]
     Permission(String),
     /// The role may not create the team's store.

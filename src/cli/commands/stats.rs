@@ -30,6 +30,7 @@ use crate::{
         polling::PollingState,
         service_level::{self, ServiceLevel},
         span::{self, rfc3339},
+        status::RouterStatus,
         text,
     },
     runtime::exit::Exit,
@@ -200,7 +201,7 @@ struct RouteView<'a> {
     to_chain_id: &'a str,
     is_gmp: bool,
     count: u64,
-    outcomes: BTreeMap<&'a str, u64>,
+    outcomes: BTreeMap<&'static str, u64>,
     deadlines: LevelView,
     timed: usize,
     p50: Option<f64>,
@@ -273,7 +274,7 @@ impl<'a> RouteView<'a> {
             is_gmp: stats.route.is_gmp,
             count: stats.outcomes.values().sum(),
             // As in the other outputs, and the summary of `watch`.
-            outcomes: stats.outcomes.iter().map(|(status, count)| (status_name(status), *count)).collect(),
+            outcomes: named_outcomes(&stats.outcomes),
             deadlines: level.into(),
             timed: stats.past.durations.len(),
             p50: seconds(p50),
@@ -284,9 +285,15 @@ impl<'a> RouteView<'a> {
     }
 }
 
-/// Returns the name of a status; transactions without an answer have the empty name in the store.
-fn status_name(status: &str) -> &str {
-    if status.is_empty() { "unanswered" } else { status }
+/// Returns the number of transactions with each documented status, with `unknown` and with no answer, which has the empty
+/// name in the store.
+fn named_outcomes(outcomes: &BTreeMap<String, u64>) -> BTreeMap<&'static str, u64> {
+    let mut named = BTreeMap::new();
+    for (status, count) in outcomes {
+        let name = if status.is_empty() { "unanswered" } else { RouterStatus::from(status.clone()).name() };
+        *named.entry(name).or_default() += count;
+    }
+    named
 }
 
 /// Prints the statistics.
@@ -427,7 +434,7 @@ mod tests {
     }
 
     #[test]
-    fn transactions_without_an_answer_have_a_name_in_json() {
+    fn transactions_without_an_answer_or_a_documented_status_have_a_name_in_json() {
         let mut fixture = CommandFixture::new();
         fixture.track(fixtures::new(1));
         let (out, _, exit) = fixture.run(|cx| stats(&StatsArgs { json: true }, 1.0, cx));
@@ -436,6 +443,13 @@ mod tests {
             (exit.unwrap(), &view["routes"][0]["outcomes"]),
             (Exit::Success, &serde_json::json!({"unanswered": 1}))
         );
+        for (number, status) in [(2, "settling"), (3, "SUCCESS")] {
+            let row = fixture.track(fixtures::new(number));
+            fixture.observe(row, fixtures::says(RouterStatus::Unknown(status.to_owned())), 9);
+        }
+        let (out, ..) = fixture.run(|cx| stats(&StatsArgs { json: true }, 1.0, cx));
+        let view: serde_json::Value = serde_json::from_str(&out).unwrap();
+        assert_eq!(view["routes"][0]["outcomes"], serde_json::json!({"unanswered": 1, "unknown": 2}));
     }
 
     #[test]

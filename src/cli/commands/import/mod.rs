@@ -25,7 +25,7 @@ use crate::{
     },
     intake::{self, FileFindings, InputFormat, InputPosition, LineError, ReadError, ReadOptions},
     runtime::exit::Exit,
-    store::{ImportPreview, ImportReport},
+    store::{ImportPreview, ImportReport, OperationResult},
 };
 
 /// The maximum number of updated transactions that are named.
@@ -140,7 +140,14 @@ pub(crate) fn import(args: &ImportArgs, input: &mut dyn Read, cx: &mut Context) 
             false => print_preview(preview, cx.out)?,
         }
     } else {
-        let report = cx.store.track_batch(&cx.profile, batch, cx.now.wall).wait()?.tracked()?;
+        let tracked = cx.store.track_batch(&cx.profile, batch, cx.now.wall).wait().and_then(OperationResult::tracked);
+        let report = match tracked {
+            Ok(report) => report,
+            Err(error) => {
+                print_refusal(args, &error.to_string(), cx)?;
+                return Err(error.into());
+            }
+        };
         if let Some(notice) = report.other_profiles_notice() {
             let warning = format!("{notice}; each profile polls them");
             writeln!(cx.err, "warning: {warning}")?;
@@ -161,11 +168,17 @@ fn unreadable(name: &str, reason: &str) -> String {
 
 /// Prints why nothing is imported, as JSON too if that is asked for.
 fn refuse(args: &ImportArgs, error: &str, cx: &mut Context) -> color_eyre::Result<()> {
+    print_refusal(args, error, cx)?;
+    Ok(writeln!(cx.err, "{error}")?)
+}
+
+/// Prints why nothing is imported as JSON, if that is asked for.
+fn print_refusal(args: &ImportArgs, error: &str, cx: &mut Context) -> color_eyre::Result<()> {
     if args.json {
         let errors = vec![error.to_owned()];
         ImportTotals { dry_run: args.dry_run, errors, ..ImportTotals::default() }.print(cx.out)?;
     }
-    Ok(writeln!(cx.err, "{error}")?)
+    Ok(())
 }
 
 /// Reads the whole file into a spool, so that the store is written only after every line was found valid.

@@ -20,7 +20,14 @@ pub(super) fn initialise(access: &TeamAccess) -> Result<Exit> {
         let mut database = TeamDatabase::connect(&access.connector).await?;
         match database.connection_info().await {
             Ok(_) => Ok(false),
-            Err(TeamError::NotInitialised) => database.create_schema().await.map(|()| true),
+            Err(TeamError::NotInitialised) => match database.create_schema().await {
+                Ok(()) => Ok(true),
+                // Somebody else may have created it at the same moment.
+                Err(error) => match TeamDatabase::connect(&access.connector).await?.connection_info().await {
+                    Ok(_) => Ok(false),
+                    Err(_) => Err(error),
+                },
+            },
             Err(error) => Err(error),
         }
     })?;

@@ -116,7 +116,8 @@ impl EndState<'_> {
                 if self.chosen.values().any(|progress| !progress.is_polled && !progress.is_settled) =>
             {
                 Some(
-                    "a transaction is no longer polled, because the service rejected it or a person stopped the polling",
+                    "a transaction is no longer polled, because the service rejected it or a person stopped the polling; \
+                     `hoptop list is:parked` shows it and why",
                 )
             }
             Exit::NeedsAttention => None,

@@ -46,6 +46,7 @@ use crate::{
         team_store::{self, TeamAccess},
         tokio_runtime,
     },
+    store::StoreFault,
 };
 
 /// The longest time from the timeout to the end of the process.
@@ -148,7 +149,23 @@ pub(crate) fn watch(args: &WatchArgs, settings: &Settings, flags: &CommandLineSe
             // What a webhook doesn't get until then, the webhook gets in the next session.
             () = clock.sleep_until(grace_begins + TASKS_GRACE) => tracing::warn!("the watch ends before all answers and alerts are handled"),
         }
-        watching.finish(&clock, ended?).await
+        let exit = watching.finish(&clock, ended?).await?;
+        // A script must not take it for slowness that no answer could be stored.
+        let is_unwritable = match store.fault() {
+            Some(
+                StoreFault::CommitFailed(_)
+                | StoreFault::ReadOnly(_)
+                | StoreFault::Gone(_)
+                | StoreFault::Damaged(_)
+                | StoreFault::IsBackup(_),
+            ) => true,
+            // Another process, or the database of a team, may be back in a moment.
+            Some(StoreFault::Waiting(_) | StoreFault::Log(_) | StoreFault::WriteRefused(_)) | None => false,
+        };
+        Ok(match exit {
+            Exit::NotSettled | Exit::Unreachable if is_unwritable => Exit::Error,
+            exit => exit,
+        })
     });
     if let Ok(exit) = &ended {
         forced_end::end_within(Duration::MAX, *exit);
