@@ -149,21 +149,11 @@ pub(crate) fn watch(args: &WatchArgs, settings: &Settings, flags: &CommandLineSe
             // What a webhook doesn't get until then, the webhook gets in the next session.
             () = clock.sleep_until(grace_begins + TASKS_GRACE) => tracing::warn!("the watch ends before all answers and alerts are handled"),
         }
-        let exit = watching.finish(&clock, ended?).await?;
-        // A script must not take it for slowness that no answer could be stored.
-        let is_unwritable = match store.fault() {
-            Some(
-                StoreFault::CommitFailed(_)
-                | StoreFault::ReadOnly(_)
-                | StoreFault::Gone(_)
-                | StoreFault::Damaged(_)
-                | StoreFault::IsBackup(_),
-            ) => true,
-            // Another process, or the database of a team, may be back in a moment.
-            Some(StoreFault::Waiting(_) | StoreFault::Log(_) | StoreFault::WriteRefused(_)) | None => false,
-        };
-        Ok(match exit {
-            Exit::NotSettled | Exit::Unreachable if is_unwritable => Exit::Error,
+        Ok(match watching.finish(&clock, ended?).await? {
+            // A script must not take it for slowness that no answer could be stored.
+            Exit::NotSettled | Exit::Unreachable if store.fault().is_some_and(|fault| is_unwritable(&fault)) => {
+                Exit::Error
+            }
             exit => exit,
         })
     });
@@ -171,6 +161,19 @@ pub(crate) fn watch(args: &WatchArgs, settings: &Settings, flags: &CommandLineSe
         forced_end::end_within(Duration::MAX, *exit);
     }
     ended.inspect_err(|report| opening::report_damage(&store, report))
+}
+
+/// Whether no answer can be stored because of this fault.
+fn is_unwritable(fault: &StoreFault) -> bool {
+    match fault {
+        StoreFault::CommitFailed(_)
+        | StoreFault::ReadOnly(_)
+        | StoreFault::Gone(_)
+        | StoreFault::Damaged(_)
+        | StoreFault::IsBackup(_) => true,
+        // Another process, or the database of a team, may be back in a moment.
+        StoreFault::Waiting(_) | StoreFault::Log(_) | StoreFault::WriteRefused(_) => false,
+    }
 }
 
 /// Reads the filter of the arguments. If the filter is wrong, prints the reason and returns `None`.
