@@ -145,7 +145,9 @@ pub(crate) fn condition_began<R>(alert: &Alert, tx: Option<&Transaction<R>>) -> 
 /// Returns the situation of a transaction at `now`.
 pub(crate) fn situation(tx: &Transaction, now: DateTime<Utc>) -> Situation {
     if tx.is_stopped() {
-        return Situation::Untracked;
+        // What the source chain says for good doesn't depend on polling.
+        let last_word = tx.on_chain.as_ref().filter(|known| known.is_final()).and_then(|_| chain_situation(tx, &[]));
+        return last_word.unwrap_or(Situation::Untracked);
     }
     let rules = conditions(tx, now);
     if let Some(situation) = chain_situation(tx, &rules) {
@@ -649,6 +651,15 @@ mod tests {
         assert_eq!(verdict(&tx), "POLLING STOPPED, no status received");
         tx.apply(&fixtures::says(RouterStatus::Ongoing), tx.first_seen_at + TimeDelta::minutes(2));
         assert_eq!(verdict(&tx), "POLLING STOPPED, last status ongoing at 00:02 UTC");
+        let mut tx = fixtures::transaction(1);
+        tx.tracking = Tracking::Untracked;
+        tx.apply(&fixtures::says(RouterStatus::NotFound), tx.first_seen_at + TimeDelta::minutes(3));
+        for (confirmations, expected) in [(1, "POLLING STOPPED"), (64, "REVERTED on")] {
+            let reverted = ChainVerdict::Reverted(Mined { block: 7, time: None, confirmations });
+            let reading = ChainReading::without_node(reverted);
+            tx.on_chain = Some(OnChainState::after(None, reading, None, tx.first_seen_at + TimeDelta::minutes(4)));
+            assert!(verdict(&tx).starts_with(expected), "{confirmations}: {}", verdict(&tx));
+        }
     }
 
     #[test]
