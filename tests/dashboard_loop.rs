@@ -242,7 +242,8 @@ async fn statuses_update_live_and_a_completed_transaction_opens() {
             .await;
         ["/", "r", "T", "r", "a", "Enter"].iter().for_each(|key| user.press(key));
         user.wait_for("the previous value in the body", |screen| screen.contains(changed)).await;
-        user.press("Esc");
+        // The first Esc ends the search.
+        ["Esc", "Esc"].iter().for_each(|key| user.press(key));
         user.wait_for("the list again", |screen| find_row(screen, "0xbbb").is_some()).await;
         user.press("q");
     });

@@ -132,7 +132,7 @@ macro_rules! command_table {
                 => |model, _| { model.dialog = Dialog::Help(HelpPage::default()) };
             Open          Move needs One     [List Alerts]                   "open"          "open"     ["Enter" "l" "Right"] "open the transaction"
                 => |model, now| open(model, now.mono);
-            Back          Move               [Detail Alerts Page Stats Log]  "back"          "back"     ["Esc" "q" "h" "Left"] "go back"
+            Back          Move               [Detail Alerts Page Stats Log]  "back"          "back"     ["Esc" "q" "h" "Left"] "go back; a search ends first"
                 => |model, now| back(model, now.mono);
             NextTab       Move needs One     [List Detail]                   "next_tab"      ""         ["]" "Tab"]      "show the next tab of the detail"
                 => |model, _| detail::update::show_neighbor_tab(model, Direction::Forwards);

@@ -117,7 +117,7 @@ impl EndState<'_> {
             {
                 Some(
                     "a transaction is no longer polled, because the service rejected it or a person stopped the polling; \
-                     `hoptop list is:parked` shows it and why",
+                     `hoptop list 'is:parked or is:untracked'` shows it, and `hoptop show` why",
                 )
             }
             Exit::NeedsAttention => None,
