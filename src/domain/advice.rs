@@ -147,7 +147,10 @@ pub(crate) fn situation(tx: &Transaction, now: DateTime<Utc>) -> Situation {
     if tx.is_stopped() {
         // What the source chain says for good doesn't depend on polling.
         let last_word = tx.on_chain.as_ref().filter(|known| known.is_final()).and_then(|_| chain_situation(tx, &[]));
-        return last_word.unwrap_or(Situation::Untracked);
+        return match last_word {
+            Some(last_word @ (Situation::RevertedOnSource | Situation::DroppedOnSource)) => last_word,
+            _ => Situation::Untracked,
+        };
     }
     let rules = conditions(tx, now);
     if let Some(situation) = chain_situation(tx, &rules) {
@@ -249,6 +252,7 @@ pub(crate) fn advise_with(
     let carries_error = tx.record.as_ref().is_some_and(|record| record.error.is_some());
     let act = match situation {
         Situation::Waiting if carries_error => "nothing yet; read the error that the service reports",
+        Situation::DroppedOnSource if tx.is_stopped() => "ask for the hash of the transaction that replaced it",
         Situation::Completed if route::other_destination(tx).is_some() => {
             "compare the quote: the service reports {destination} as the destination, not the chain that was given"
         }

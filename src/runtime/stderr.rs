@@ -44,26 +44,28 @@ pub(crate) fn print_at_once(line: &str) {
     }
 }
 
-/// Standard output, whose errors say what failed: the command may have changed the store already.
-pub(crate) struct NamedOutput<W>(pub(crate) W);
+/// Standard output, whose errors say what failed, and that the changes of a command that `changes` the store are stored.
+pub(crate) struct NamedOutput<W> {
+    pub(crate) output: W,
+    pub(crate) changes: bool,
+}
 
 impl<W: Write> Write for NamedOutput<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.write(bytes).map_err(name_output)
+        self.output.write(bytes).map_err(|error| name_output(error, self.changes))
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.0.flush().map_err(name_output)
+        self.output.flush().map_err(|error| name_output(error, self.changes))
     }
 }
 
-fn name_output(error: io::Error) -> io::Error {
+fn name_output(error: io::Error, changes: bool) -> io::Error {
     match error.kind() {
         io::ErrorKind::BrokenPipe | io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock => error,
         kind => {
-            let reason =
-                format!("standard output can't be written: {error}; what the command changed before is stored");
-            io::Error::new(kind, reason)
+            let stored = if changes { "; what the command changed before is stored" } else { "" };
+            io::Error::new(kind, format!("standard output can't be written: {error}{stored}"))
         }
     }
 }

@@ -65,14 +65,16 @@ const RESTART_PAUSE: Duration = Duration::from_millis(500);
 /// The pause after a child gave the lease to a machine with a lower rank, and after a child that failed. Each further
 /// failure adds the same pause again, up to [`MAX_RESTART_PAUSE`].
 const LONG_RESTART_PAUSE: Duration = Duration::from_secs(3);
-/// The pause after a child whose machine or role may not poll.
+/// The pause after a child whose role may not poll: the owner may grant it.
 const REFUSED_PAUSE: Duration = Duration::from_secs(15);
 /// The longest pause after failures.
 const MAX_RESTART_PAUSE: Duration = Duration::from_secs(60);
 /// The longest time in which the lease's holder may fail to store answers. Then the holder releases the lease.
 const UNUSABLE_LIMIT: Duration = Duration::from_secs(5);
-/// The exit code of a child whose machine or database role may not poll.
+/// The exit code of a child whose database role may not poll.
 const MAY_NOT_POLL: Exit = Exit::Unauthorized;
+/// The exit code of a child whose machine can't end a process in time.
+const CANNOT_POLL: Exit = Exit::NeedsAttention;
 /// The exit code of a child whose password the database refuses.
 const WRONG_PASSWORD: Exit = Exit::Unreachable;
 /// The interval between two heartbeats of the parent.
@@ -226,13 +228,12 @@ impl TeamPoller {
                 self.access.connector.forget_password();
                 bail!("the team's database refuses the poller's login")
             }
-            Some(code) if code == i32::from(MAY_NOT_POLL.code()) => {
+            Some(code) if [MAY_NOT_POLL, CANNOT_POLL].map(|exit| i32::from(exit.code())).contains(&code) => {
                 if *refusal != reason {
                     tracing::warn!(profile = self.settings.profile, "this process doesn't poll: {}", reason.trim());
                     *refusal = reason;
                 }
-                // The owner may grant the role what it needs.
-                Ok(Some(REFUSED_PAUSE))
+                Ok(Some(if code == i32::from(MAY_NOT_POLL.code()) { REFUSED_PAUSE } else { MAX_RESTART_PAUSE }))
             }
             Some(code) => bail!("the poller process ended with exit code {code}: {}", reason.trim()),
         }
@@ -251,7 +252,8 @@ fn spawn() -> Result<Child> {
 }
 
 /// Runs as the child: a candidate for the lease, and its holder, until standard input ends or a machine
-/// with a lower rank can poll. Returns [`MAY_NOT_POLL`] with the reason on standard error, or [`WRONG_PASSWORD`].
+/// with a lower rank can poll. Returns [`MAY_NOT_POLL`] or [`CANNOT_POLL`] with the reason on standard
+/// error, or [`WRONG_PASSWORD`].
 ///
 /// # Errors
 /// If the settings can't be read, or the replica or the poller fails.
@@ -267,7 +269,7 @@ pub(crate) fn run_as_child() -> Result<Exit> {
     log_file::start(&settings.state_dir, &settings.replica, clock.clone())?;
     if let Err(error) = KillTimer::new() {
         print_line(&error.to_string());
-        return Ok(MAY_NOT_POLL);
+        return Ok(CANNOT_POLL);
     }
     tokio_runtime::start()?.block_on(poll_when_elected(settings, &clock))
 }

@@ -276,7 +276,7 @@ macro_rules! command_table {
                 => |model, _| model.alert_list.show_next_tab(Direction::Forwards);
             PrevState     View               [Alerts]                        "prev_state"    ""         ["["]            "alerts: show the previous state"
                 => |model, _| model.alert_list.show_next_tab(Direction::Backwards);
-            FoldRule      View               [Alerts]                        "fold_rule"     "fold"     ["f"]            "alerts: fold or unfold the alerts of a rule; on a folded row, acknowledge, snooze and copy apply to all"
+            FoldRule      View               [Alerts]                        "fold_rule"     "fold"     ["f"]            "alerts: fold or unfold the alerts of a rule; on a folded row, most commands apply to all of them"
                 => |model, _| model.alert_list.toggle_fold();
             FoldAll       View               [Alerts]                        "fold_all"      ""         ["F"]            "alerts: fold every rule, or unfold all"
                 => |model, _| model.alert_list.toggle_all_folds();

@@ -115,9 +115,9 @@ impl Keys {
         contexts.iter().find_map(within).map(|(command, _)| command.id)
     }
 
-    /// Returns the first command of a key in any context.
-    pub fn of_key(&self, key: &str) -> Option<&'static KeyCommand> {
-        self.all().find(|(_, keys)| keys.iter().any(|own| own == key)).map(|(command, _)| command)
+    /// Returns the commands of a key in all contexts.
+    pub fn of_key(&self, key: &str) -> impl Iterator<Item = &'static KeyCommand> {
+        self.all().filter(move |(_, keys)| keys.iter().any(|own| own == key)).map(|(command, _)| command)
     }
 
     /// Returns the commands for the footer in these contexts: the first key and the hint of each command.

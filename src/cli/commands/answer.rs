@@ -8,7 +8,10 @@ use color_eyre::eyre::Result;
 
 use crate::{
     cli::{completers, context::Context},
-    domain::reply::{self, Audience, ReplyFormat, ReplyTemplates},
+    domain::{
+        advice::{self, Situation},
+        reply::{self, Audience, ReplyFormat, ReplyTemplates},
+    },
     runtime::exit::Exit,
 };
 
@@ -80,7 +83,7 @@ pub(crate) fn answer(args: &AnswerArgs, cx: &mut Context, templates: &ReplyTempl
     let Some(tx) = cx.find(&args.transaction)? else { return Ok(Exit::Error) };
     if tx.state.last_checked_at.is_none() && !tx.is_parked() {
         writeln!(cx.err, "the service hasn't answered about this transaction yet; `hoptop check` polls it now")?;
-    } else if tx.is_stopped() {
+    } else if advice::situation(&tx, cx.now.wall) == Situation::Untracked {
         writeln!(cx.err, "this transaction is no longer polled, so the reply may be old; `hoptop check` polls it now")?;
     }
     writeln!(cx.out, "{}", reply::write_reply(&[&tx], audience, cx.now.wall, cx.zone, templates))?;

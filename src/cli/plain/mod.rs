@@ -41,7 +41,10 @@ pub(super) async fn show(parts: PlainInputs, clients: Vec<(ServiceClient, Poller
     };
     let exit = tokio::select! {
         // A closed terminal also ends the input.
-        ended = run(parts) => ended.map(|()| if hang_up::is_any_stream_hung_up() { Exit::HungUp } else { Exit::Success }),
+        ended = run(parts) => match ended {
+            _ if hang_up::is_any_stream_hung_up() => Ok(Exit::HungUp),
+            ended => ended.map(|()| Exit::Success),
+        },
         exit = signal => Ok(exit),
         Some(fault) = OptionFuture::from(poller.as_mut().map(RunningPollers::wait_for_failure)) => return Err(fault),
     };

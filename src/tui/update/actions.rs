@@ -73,6 +73,7 @@ pub(crate) fn lacks_target(model: &Model, id: CommandId) -> bool {
 /// the next command on the same transactions.
 pub(crate) fn on_written(model: &mut Model, write: &Write, outcome: Result<String, String>, now: MonotonicTime) {
     let is_shown = prompt::update::on_written(model, write, outcome.as_ref().err());
+    model.list.is_own_change |= outcome.is_ok() && matches!(write, Write::Edit(_));
     match outcome {
         Ok(mut text) => {
             // The next key concerns another transaction than the one before.

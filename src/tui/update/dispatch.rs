@@ -7,7 +7,7 @@ use crate::{
     clock::{MonotonicTime, Now},
     domain::{change::RecentChange, duration_stats::RouteKey, filter::Direction, reply::Audience},
     tui::{
-        command::{CommandId, command_table},
+        command::{CommandId, TargetKind, command_table},
         dialogs::{
             Dialog, copy, filter,
             help::state::HelpPage,
@@ -41,6 +41,14 @@ pub(crate) fn dispatch(model: &mut Model, id: CommandId, now: Now) {
     if actions::lacks_target(model, id) {
         let target = if model.screen == Screen::Alerts { "alert" } else { "transaction" };
         return actions::refuse(model, format!("No {target} is selected."), now.mono);
+    }
+    if id.target_kind() == Some(TargetKind::One) && id != CommandId::Open && model.screen == Screen::Alerts {
+        let count = model.alert_list.target_rows().len();
+        if count > 1 {
+            let unfold = model.setting.keys.shown(CommandId::FoldRule);
+            let text = format!("This row stands for {count} alerts: {unfold} shows them one by one.");
+            return actions::refuse(model, text, now.mono);
+        }
     }
     if id.target_kind().is_some() {
         keep_selection(model);
@@ -109,6 +117,7 @@ fn back(model: &mut Model, now: MonotonicTime) {
         return;
     }
     match model.screen {
+        Screen::Log if !model.log.search_text.is_empty() => model.log.set_search(""),
         Screen::Stats | Screen::Log => leave_side_screen(model, now),
         Screen::Detail if !model.detail.search_text().is_empty() => model.detail.set_search(""),
         Screen::List | Screen::Detail | Screen::Alerts => go_back(model, now),
@@ -118,7 +127,6 @@ fn back(model: &mut Model, now: MonotonicTime) {
 /// Goes back from the open transaction or from the list of alerts, as Esc does.
 fn go_back(model: &mut Model, now: MonotonicTime) {
     let opened_from_alerts = std::mem::take(&mut model.alert_list.returns_to_alerts);
-    model.detail.end_searches();
     // From the list, or at its target, going back ends the temporary view.
     let ends_view = model.screen == Screen::List || model.is_at_temporary_target();
     let count = (ends_view && model.end_temporary_view()).then_some(Effect::Count);

@@ -16,7 +16,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
 pub(crate) use self::dispatch::dispatch;
 use super::{
-    command::{CommandId, KeyContext},
+    command::{CommandId, HelpSection, KeyContext},
     dialogs::{Dialog, add, copy, filter, help, menu, palette, prompt, quote, reply},
     effect::Effect,
     key_text,
@@ -35,8 +35,12 @@ use crate::{
 pub(crate) fn update(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
     let before = model.list.selected;
     let had_no_dialog = matches!(model.dialog, Dialog::None);
-    let was_held = model.holds_selection();
+    let (was_held, was_open) = (model.holds_selection(), model.is_open());
     apply(model, message, now);
+    if was_open && !model.is_open() {
+        // Beside the list a search would hide entries of other transactions.
+        model.detail.end_searches();
+    }
     let mut effects = std::mem::take(&mut model.effects);
     model.end_snoozes(now.wall);
     model.dismiss_outdated_message();
@@ -243,11 +247,26 @@ fn on_key(model: &mut Model, key: KeyEvent, now: Now) {
     }
 }
 
-/// Shows where a key has a command that it doesn't have here.
+/// Shows where a key has a command that it doesn't have here. Keys that only move, or open what is open, are left without
+/// a word.
 fn refuse_key(model: &mut Model, key: &str, now: Now) {
-    let Some(command) = model.setting.keys.of_key(key) else { return };
-    let places: Vec<_> = command.contexts.iter().map(|context| context.description()).collect();
-    actions::refuse(model, format!("{key} ({}) works only {}.", command.name, places.join(", ")), now.mono);
+    let opens_the_present = |id: CommandId| match model.screen {
+        Screen::Alerts => id == CommandId::Alerts,
+        Screen::Stats => id == CommandId::Stats,
+        Screen::Log => id == CommandId::Log,
+        Screen::List | Screen::Detail => false,
+    };
+    let commands = model.setting.keys.of_key(key);
+    let told = commands.filter(|command| command.section != HelpSection::Move && !opens_the_present(command.id));
+    let places: Vec<String> = told
+        .map(|command| {
+            let contexts: Vec<_> = command.contexts.iter().map(|context| context.description()).collect();
+            format!("{} ({})", contexts.join(" and "), command.name)
+        })
+        .collect();
+    if !places.is_empty() {
+        actions::refuse(model, format!("{key} works only {}.", places.join("; ")), now.mono);
+    }
 }
 
 #[cfg(test)]

@@ -163,17 +163,15 @@ pub(crate) fn on_page(model: &mut Model, request: &PageRequest, page: Result<Lis
     model.effects.extend(uncounted.then_some(Effect::Count));
 }
 
-/// Shows that the selected transaction left the view, so that no command is given for its neighbour by mistake. After a
-/// person's own action nothing is shown.
+/// Shows that the selected transaction left the view, so that no command is given for its neighbour by mistake.
 fn report_left_view(model: &mut Model, before: Option<(RowId, String)>, now: Now) {
     let left = model.list.left_view.take();
     if let Some((row, hash)) = before
         && left == Some(row)
         && model.screen == Screen::List
-        && model.status_message.is_none()
         && let Some(selected) = model.selected().map(|tx| tx.params.transaction_id.short("…"))
     {
-        model.show_message(MessageTone::Good, format!("{hash} left this view; {selected} is selected now."), now.mono);
+        model.show_message(MessageTone::Bad, format!("{hash} left this view; {selected} is selected now."), now.mono);
     }
 }
 

@@ -334,6 +334,17 @@ fn selection_that_leaves_the_view_is_reported() {
     assert_ne!(model.list.selected, Some(before));
     let notice = &model.status_message.as_ref().unwrap().text;
     assert!(notice.contains("left this view") && notice.ends_with("is selected now."), "{notice}");
+    // After a person's own change, and after another filter, the person expects it.
+    model.status_message = None;
+    press(&mut model, &["j"], now());
+    let before = model.list.selected.unwrap();
+    let write = Write::Edit(ScreenEdit::AddNote { transactions: vec![before], text: "x".into() });
+    model.apply(Msg::Written(write, Ok("1 note added".into())), now());
+    change_store(&mut model, changed(vec![in_status(before.0, RouterStatus::Success)]), None, now());
+    assert!(model.list.selected != Some(before) && model.status_message.as_ref().unwrap().text == "1 note added");
+    model.status_message = None;
+    press(&mut model, &["j", "4"], now());
+    assert_eq!(model.status_message, None);
 }
 
 #[test]

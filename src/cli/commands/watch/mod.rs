@@ -46,7 +46,6 @@ use crate::{
         team_store::{self, TeamAccess},
         tokio_runtime,
     },
-    store::StoreFault,
 };
 
 /// The longest time from the timeout to the end of the process.
@@ -149,31 +148,12 @@ pub(crate) fn watch(args: &WatchArgs, settings: &Settings, flags: &CommandLineSe
             // What a webhook doesn't get until then, the webhook gets in the next session.
             () = clock.sleep_until(grace_begins + TASKS_GRACE) => tracing::warn!("the watch ends before all answers and alerts are handled"),
         }
-        Ok(match watching.finish(&clock, ended?).await? {
-            // A script must not take it for slowness that no answer could be stored.
-            Exit::NotSettled | Exit::Unreachable if store.fault().is_some_and(|fault| is_unwritable(&fault)) => {
-                Exit::Error
-            }
-            exit => exit,
-        })
+        watching.finish(&store, &clock, ended?).await
     });
     if let Ok(exit) = &ended {
         forced_end::end_within(Duration::MAX, *exit);
     }
     ended.inspect_err(|report| opening::report_damage(&store, report))
-}
-
-/// Whether no answer can be stored because of this fault.
-fn is_unwritable(fault: &StoreFault) -> bool {
-    match fault {
-        StoreFault::CommitFailed(_)
-        | StoreFault::ReadOnly(_)
-        | StoreFault::Gone(_)
-        | StoreFault::Damaged(_)
-        | StoreFault::IsBackup(_) => true,
-        // Another process, or the database of a team, may be back in a moment.
-        StoreFault::Waiting(_) | StoreFault::Log(_) | StoreFault::WriteRefused(_) => false,
-    }
 }
 
 /// Reads the filter of the arguments. If the filter is wrong, prints the reason and returns `None`.

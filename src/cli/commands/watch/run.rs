@@ -435,13 +435,19 @@ impl<'a> WatchRun<'a> {
     }
 
     /// Prints the summary and returns the exit code. The transactions decide the code if `exit` is `None`.
-    pub(super) async fn finish(mut self, clock: &Clock, exit: Option<Exit>) -> Result<Exit> {
+    pub(super) async fn finish(mut self, store: &Store, clock: &Clock, exit: Option<Exit>) -> Result<Exit> {
         // Answers that were stored while the watch ended count too.
         while self.process_changes(clock).await? {}
         self.bar.remove();
         self.print_summary(clock.now())?;
         let watched = self.end_state();
         let exit = exit.unwrap_or_else(|| watched.exit());
+        // A script must not take it for slowness that no answer could be stored.
+        if let (Exit::NotSettled | Exit::Unreachable, Some(fault @ StoreFault::CommitFailed(_))) = (exit, store.fault())
+        {
+            print_line(&format!("the last answers were not stored: {fault}"));
+            return Ok(Exit::Error);
+        }
         watched.reason(exit, self.args.is_piped()).into_iter().for_each(print_line);
         Ok(exit)
     }

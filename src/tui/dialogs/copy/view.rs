@@ -25,7 +25,7 @@ pub(crate) fn draw(context: &DrawContext<'_>, menu: &CopyMenu, body: Rect, frame
     let (title, foot) = match (menu.purpose, menu.count) {
         (LinkAction::Copy, ..=1) => (" Copy ".to_owned(), " Enter or a key copies   Esc closes "),
         (LinkAction::Copy, count) => {
-            (format!(" Copy from {count} marked transactions "), " Enter or a key copies   Esc closes ")
+            (format!(" Copy from {count} transactions "), " Enter or a key copies   Esc closes ")
         }
         (LinkAction::Open, _) => (" Links ".to_owned(), " Enter or a number opens   y copies   Esc closes "),
     };

@@ -63,10 +63,14 @@ impl Prompt {
                 Edit::AddNote { transactions, text: typed.ok_or("Type a note, or press Esc to cancel.")? }
             }
             PromptKind::Ticket(transactions) => {
-                if typed.is_none() && transactions.len() > 1 {
-                    return Err("Type a ticket, or - to remove the tickets of all these transactions.");
-                }
-                Edit::SetTicket { transactions, ticket: typed.filter(|typed| typed != "-") }
+                let ticket = match typed {
+                    Some(typed) if typed == "-" && transactions.len() > 1 => None,
+                    None if transactions.len() > 1 => {
+                        return Err("Type a ticket, or - to remove the tickets of all these transactions.");
+                    }
+                    typed => typed,
+                };
+                Edit::SetTicket { transactions, ticket }
             }
             PromptKind::Labels(transactions) => change_labels(transactions, self.input.value())?,
             PromptKind::Export(rows) => {
@@ -84,7 +88,7 @@ impl Prompt {
             PromptKind::Ticket(transactions) => {
                 let guide = match transactions.len() {
                     0 | 1 => "The ticket's number; leave empty to remove it.",
-                    _ => "The number of their ticket; - removes their tickets.",
+                    _ => "The ticket's number for all of them; type - to remove their tickets.",
                 };
                 ["Ticket of", "set the ticket", guide]
             }

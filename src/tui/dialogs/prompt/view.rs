@@ -7,13 +7,13 @@ use ratatui::{Frame, layout::Rect, style::Style, text::Line};
 
 use super::state::{Prompt, PromptKind};
 use crate::{
-    domain::{ids::RowId, transaction::Transaction},
+    domain::{ids::RowId, text, transaction::Transaction},
     presentation::width,
     tui::{
         dialogs::menu,
         draw::{DrawContext, put_dialog, put_lines},
         effect::AlertTarget,
-        model::Model,
+        model::{Model, Screen},
         widgets::field,
     },
 };
@@ -44,6 +44,7 @@ fn targets(context: &DrawContext<'_>, prompt: &Prompt) -> String {
     let short = |tx: &Transaction| tx.params.transaction_id.short(context.theme.ellipsis);
     let transactions = |rows: &[RowId]| match rows {
         [row] => model.transaction(*row).map_or_else(|| "1 marked".into(), short),
+        rows if model.screen == Screen::Alerts => text::counted(rows.len(), "transaction"),
         rows => format!("{} marked", rows.len()),
     };
     match &prompt.kind {

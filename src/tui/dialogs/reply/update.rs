@@ -74,7 +74,8 @@ pub(crate) fn load(model: &mut Model, wanted: TextUse, now: Now) {
         },
         1..=MAX_TRANSACTIONS => model.effects.push(Effect::LoadForTexts(subjects, wanted)),
         count => {
-            let text = format!("{count} transactions are chosen; a text can have at most {MAX_TRANSACTIONS}.");
+            let text =
+                format!("{count} transactions are chosen; a text can have at most {MAX_TRANSACTIONS}: choose fewer.");
             actions::refuse(model, text, now.mono)
         }
     }
@@ -257,6 +258,6 @@ mod tests {
         let mut model = dashboard(101);
         assert_eq!(press(&mut model, &["*", "c"], now()), []);
         let notice = model.status_message.as_ref().map_or("", |notice| &notice.text);
-        assert_eq!(notice, "101 transactions are chosen; a text can have at most 100.");
+        assert_eq!(notice, "101 transactions are chosen; a text can have at most 100: choose fewer.");
     }
 }

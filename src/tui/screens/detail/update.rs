@@ -218,6 +218,12 @@ mod tests {
         type_in(&mut dashboard, "ab", now());
         press(&mut dashboard, &["Enter", "f"], now());
         assert_eq!((dashboard.detail.filter.as_str(), dashboard.screen), ("", Screen::List));
+        press(&mut dashboard, &["Enter", "/"], now());
+        type_in(&mut dashboard, "ab", now());
+        press(&mut dashboard, &["Enter", "@", "Esc"], now());
+        assert_eq!((dashboard.detail.filter.as_str(), dashboard.screen), ("ab", Screen::Detail), "after the log");
+        press(&mut dashboard, &["5"], now());
+        assert_eq!((dashboard.detail.filter.as_str(), dashboard.screen), ("", Screen::List));
     }
 
     #[test]

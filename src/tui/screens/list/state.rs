@@ -85,6 +85,8 @@ pub struct ListState {
     pub is_held: bool,
     /// The selected transaction that left the view with the last part, until a person is told.
     pub left_view: Option<RowId>,
+    /// Whether a person has just changed the selected transaction, which may leave the view for that.
+    pub is_own_change: bool,
     /// The index in the loaded part at which the held transaction would be.
     held_at: Option<usize>,
     /// The transaction that is selected as soon as it is loaded: a person wants to go there.
@@ -273,6 +275,7 @@ impl ListState {
         let on_screen = self.position().filter(|_| !shows_the_first).map(|position| position.saturating_sub(self.top));
         let (near, after) = (self.neighbours(), self.rows_after());
         let was_new = std::mem::take(&mut self.is_view_new);
+        let listed_before = self.selected.filter(|_| !was_new && self.position().is_some());
         self.count_before(&part, was_new);
         self.part = part;
         // If the chosen transaction isn't in the new view, the most urgent transaction of the view is selected.
@@ -289,7 +292,7 @@ impl ListState {
             Some(_) => None,
             None => Some(after.iter().find_map(|row| self.index_of(*row)).unwrap_or(self.part.rows.len())),
         };
-        self.restore_selection(on_screen, &near, was_new);
+        self.restore_selection(on_screen, &near, listed_before);
         // If the view doesn't have the transaction any more, selecting it later would surprise.
         self.chosen_before = None;
         let pending_move = std::mem::take(&mut self.pending_move);
@@ -340,7 +343,7 @@ impl ListState {
 
     /// Keeps the selected transaction at its row on the screen. If `on_screen` is `None`, the first row stays visible
     /// if the selected row allows that. If the selected transaction left the list, selects its neighbour.
-    fn restore_selection(&mut self, on_screen: Option<usize>, near: &[RowId], was_new: bool) {
+    fn restore_selection(&mut self, on_screen: Option<usize>, near: &[RowId], listed_before: Option<RowId>) {
         if let Some(wanted) = self.wanted().filter(|wanted| self.part.rows.contains(wanted)) {
             (self.selected, self.pending_selection, self.selected_before) = (Some(wanted), None, None);
             self.is_chosen = true;
@@ -358,7 +361,7 @@ impl ListState {
             // After an empty list, the first and most urgent transaction is selected.
             let other = if near.is_empty() { self.part.rows.first() } else { self.part.rows.last() };
             let before = std::mem::replace(&mut self.selected, neighbour.or(other).copied());
-            self.left_view = before.filter(|_| !was_new);
+            self.left_view = before.filter(|before| listed_before == Some(*before) && !self.is_own_change);
             if self.selected.is_none() {
                 // When the list has rows again, the transaction is probably among these.
                 self.selected_before = before;
@@ -424,6 +427,7 @@ impl ListState {
     /// Records that a person works on the selected transaction: only a person's wish selects another one.
     pub fn choose(&mut self) {
         self.is_chosen |= self.selected.is_some();
+        self.is_own_change = false;
         (self.selected_before, self.chosen_before, self.handled_and_next) = (None, None, None);
     }
 

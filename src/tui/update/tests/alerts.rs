@@ -154,7 +154,16 @@ fn keys_act_on_the_alert_s_transaction_or_name_where_they_work() {
     assert_eq!(prompt_rows(prompt), Some(vec![RowId(5)]));
     press(&mut model, &["Esc", "x"], now());
     let notice = |model: &Model| model.status_message.as_ref().unwrap().text.clone();
-    assert_eq!(notice(&model), "x (untrack) works only in the list, in the detail view.");
+    assert_eq!(notice(&model), "x works only in the list and in the detail view (untrack).");
+    model.status_message = None;
+    press(&mut model, &["A", "v"], now());
+    assert!(notice(&model).starts_with("v works only in the list (mark_range); "), "{}", notice(&model));
+    model.status_message = None;
+    press(&mut model, &["A", "}"], now());
+    assert_eq!(model.status_message, None, "the alerts are open, and the other key moves");
+    press(&mut model, &["f", "r"], now());
+    assert_eq!(notice(&model), "This row stands for 2 alerts: f shows them one by one.");
+    press(&mut model, &["f"], now());
     press(&mut model, &["j", "j", "e"], now());
     assert!(matches!(model.dialog, Dialog::None) && notice(&model).contains("concerns the whole profile"));
 }

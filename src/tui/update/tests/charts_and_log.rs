@@ -165,7 +165,9 @@ fn log_is_searched_for_a_text() {
     type_in(&mut model, "9", now());
     press(&mut model, &["Esc"], now());
     assert_eq!((model.log.search_text.as_str(), model.detail.filter.as_str()), ("line 5", ""));
-    // Without an open search, Esc leaves the log.
+    // Esc ends the search, and without a search leaves the log.
+    press(&mut model, &["Esc"], now());
+    assert_eq!((model.log.search_text.as_str(), model.screen), ("", Screen::Log));
     press(&mut model, &["Esc"], now());
     assert_eq!(model.screen, Screen::List);
 }
