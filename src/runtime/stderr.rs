@@ -108,3 +108,22 @@ pub(crate) fn is_closed_pipe(report: &Report) -> bool {
     let closed = |error: &io::Error| error.kind() == io::ErrorKind::BrokenPipe;
     report.chain().any(|cause| cause.downcast_ref::<io::Error>().is_some_and(closed))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn output_that_cannot_be_written_is_named_and_a_closed_pipe_stays_one() {
+        let written = |error: i32, changes| {
+            let error = name_output(io::Error::from_raw_os_error(error), changes);
+            (error.kind(), error.to_string())
+        };
+        let full = rustix::io::Errno::NOSPC.raw_os_error();
+        let (kind, text) = written(full, true);
+        assert_eq!(kind, io::ErrorKind::StorageFull);
+        assert!(text.starts_with("standard output can't be written: ") && text.ends_with("is stored"), "{text}");
+        assert!(!written(full, false).1.contains("stored"));
+        assert_eq!(written(rustix::io::Errno::PIPE.raw_os_error(), true).0, io::ErrorKind::BrokenPipe);
+    }
+}

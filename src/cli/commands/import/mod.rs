@@ -319,6 +319,20 @@ mod tests {
     }
 
     #[test]
+    fn refused_write_prints_the_json_of_an_import_that_failed() {
+        let mut fixture = CommandFixture::new();
+        let refusal = "CREATE TRIGGER refusal BEFORE INSERT ON transactions BEGIN SELECT RAISE(ABORT, 'refused'); END";
+        rusqlite::Connection::open(fixture.store.path()).unwrap().execute_batch(refusal).unwrap();
+        let path = fixture.folder.path().join("batch.csv");
+        fs::write(&path, format!("{HEADER}\n{}", rows(1, ""))).unwrap();
+        let args = ImportArgs { json: true, ..args(path.to_str().unwrap()) };
+        let (out, _, exit) = fixture.run(|cx| import(&args, &mut io::empty(), cx));
+        let printed: serde_json::Value = serde_json::from_str(&out).unwrap();
+        assert_eq!(printed["imported"], false);
+        assert!(printed["errors"][0].as_str().unwrap().contains("refused") && exit.is_err(), "{out}");
+    }
+
+    #[test]
     fn all_bad_lines_are_named_and_nothing_is_tracked() {
         let mut fixture = CommandFixture::new();
         let text = format!("{HEADER}\n{}0xabcdef12,arbitrum,8453,q,\n0xabcdef13,1,,q,\n", rows(1, ""));
