@@ -57,7 +57,10 @@ impl Context<'_> {
             0 => {
                 let text = text::clean(text);
                 if text.chars().count() < 6 {
-                    writeln!(self.err, "`{text}` is too short; give six or more characters of the hash")?;
+                    writeln!(
+                        self.err,
+                        "`{text}` is no tracked ticket, and too short for a hash; give six or more characters of the hash"
+                    )?;
                 } else {
                     writeln!(
                         self.err,
