@@ -19,7 +19,7 @@ pub(super) fn hex_digits(text: &str) -> Option<&str> {
 }
 
 /// Returns a sentence if a hash looks wrong: it has characters that no known kind of hash has, is too short, or, on a
-/// chain with a numeric ID, has not 64 hexadecimal digits. The service may still accept it.
+/// chain with a numeric ID, doesn't have 64 hexadecimal digits. The service may still accept it.
 pub(crate) fn hash_warning(hash: &TxHash, from: &ChainId) -> Option<String> {
     let text = hash.as_str();
     let is_unusual = |letter: &char| !letter.is_ascii_alphanumeric() && !matches!(letter, '-' | '_');

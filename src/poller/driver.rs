@@ -269,6 +269,8 @@ impl<T: ServiceTransport> PollerDriver<T> {
             let planned: HashSet<RowId> = read.plans.iter().map(|plan| plan.id).collect();
             let stale: Vec<RowId> = self.targets.keys().copied().filter(|id| !planned.contains(id)).collect();
             stale.into_iter().for_each(|id| self.forget(id));
+            // Their answers are older than what was read.
+            self.in_flight.values_mut().for_each(|has_changed| *has_changed = true);
         }
         for plan in read.plans {
             let (id, is_requested) = (plan.id, plan.is_requested);

@@ -2,17 +2,18 @@
 //!
 //! The module must never choose transactions or times of polls.
 
-use std::pin::pin;
+use std::{pin::pin, time::Duration};
 
 use color_eyre::eyre::{Report, Result, WrapErr, eyre};
 use futures_util::{FutureExt, future::join_all};
 use tokio::{
     sync::{Notify, oneshot},
     task::JoinHandle,
+    time,
 };
 
 pub(crate) use super::service_client::{PollerOptions, ServiceClient};
-use super::{signals::SuspendHandler, team_poller::TeamPoller};
+use super::{exit::Exit, signals::SuspendHandler, team_poller::TeamPoller};
 use crate::{
     clock::Clock,
     metrics::CountingTransport,
@@ -93,6 +94,20 @@ impl RunningPollers {
         // Fails if the task has already ended by itself.
         self.stop.send(()).ok();
         self.task.await.wrap_err("the poller failed")?
+    }
+
+    /// Stops the pollers before the process ends. After a hang-up of the terminal the wait is short, so that the store is
+    /// closed before the process must end.
+    pub(crate) async fn stop_before(self, exit: Exit) -> Result<()> {
+        /// The longest wait after a hang-up.
+        const MAX_STOP_TIME: Duration = Duration::from_secs(1);
+        if exit != Exit::HungUp {
+            return self.stop().await;
+        }
+        time::timeout(MAX_STOP_TIME, self.stop()).await.unwrap_or_else(|_| {
+            tracing::warn!("the terminal closed before the last answers arrived");
+            Ok(())
+        })
     }
 }
 

@@ -64,7 +64,7 @@ fn name_output(error: io::Error, changes: bool) -> io::Error {
     match error.kind() {
         io::ErrorKind::BrokenPipe | io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock => error,
         kind => {
-            let stored = if changes { "; what the command changed before is stored" } else { "" };
+            let stored = if changes { "; the changes of the command are stored" } else { "" };
             io::Error::new(kind, format!("standard output can't be written: {error}{stored}"))
         }
     }
@@ -122,7 +122,7 @@ mod tests {
         let full = rustix::io::Errno::NOSPC.raw_os_error();
         let (kind, text) = written(full, true);
         assert_eq!(kind, io::ErrorKind::StorageFull);
-        assert!(text.starts_with("standard output can't be written: ") && text.ends_with("is stored"), "{text}");
+        assert!(text.starts_with("standard output can't be written: ") && text.ends_with("are stored"), "{text}");
         assert!(!written(full, false).1.contains("stored"));
         assert_eq!(written(rustix::io::Errno::PIPE.raw_os_error(), true).0, io::ErrorKind::BrokenPipe);
     }

@@ -185,7 +185,9 @@ pub(crate) async fn show(
     };
     // From here only stored answers and sent alerts can delay the end.
     forced_end::limit_graceful_shutdown(*ended.as_ref().unwrap_or(&Exit::Error));
-    stop_poller(poller, ended?).await
+    let exit = ended?;
+    poller.stop_before(exit).await?;
+    Ok(exit)
 }
 
 /// Starts the pollers, if any, once the first rows are `shown`: a poller first reads everything that is polled, which
@@ -207,19 +209,4 @@ fn start_pollers(
         }
     };
     RunningPollers::start_after(clients, start_signal, suspension, parts.store.clone(), parts.clock.clone())
-}
-
-/// Stops the poller and waits for pending requests; after a hang-up of the terminal only for a moment, so that the store
-/// is closed before the process must end.
-async fn stop_poller(poller: RunningPollers, exit: Exit) -> Result<Exit> {
-    /// The longest wait after a hang-up.
-    const MAX_STOP_TIME: Duration = Duration::from_secs(1);
-    match exit {
-        Exit::HungUp => match tokio::time::timeout(MAX_STOP_TIME, poller.stop()).await {
-            Ok(stopped) => stopped?,
-            Err(_) => tracing::warn!("the terminal closed before the last answers arrived"),
-        },
-        _ => poller.stop().await?,
-    }
-    Ok(exit)
 }

@@ -48,9 +48,10 @@ pub(super) async fn show(parts: PlainInputs, clients: Vec<(ServiceClient, Poller
         exit = signal => Ok(exit),
         Some(fault) = OptionFuture::from(poller.as_mut().map(RunningPollers::wait_for_failure)) => return Err(fault),
     };
-    forced_end::limit_graceful_shutdown(*exit.as_ref().unwrap_or(&Exit::Error));
+    let end = *exit.as_ref().unwrap_or(&Exit::Error);
+    forced_end::limit_graceful_shutdown(end);
     if let Some(poller) = poller {
-        poller.stop().await?;
+        poller.stop_before(end).await?;
     }
     exit
 }

@@ -301,7 +301,9 @@ impl Model {
         if request.view != self.list.view() {
             return;
         }
-        self.list.is_held = self.is_open() || self.holds_selection() && !self.list.is_view_new;
+        // On another screen nobody sees the selection move.
+        let is_held = self.screen != Screen::List || self.holds_selection();
+        self.list.is_held = self.is_open() || is_held && !self.list.is_view_new;
         let open = self.list.selected.filter(|_| self.list.is_held);
         let shown: BTreeSet<RowId> = page.order.iter().copied().chain(open).collect();
         self.transactions.retain(|row, _| shown.contains(row));

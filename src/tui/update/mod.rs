@@ -42,6 +42,8 @@ pub(crate) fn update(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
         model.detail.end_searches();
     }
     let mut effects = std::mem::take(&mut model.effects);
+    let changes = |effect: &Effect| matches!(effect, Effect::Delete(_) | Effect::Undo { .. } | Effect::Redo);
+    model.list.is_own_change |= effects.iter().any(changes);
     model.end_snoozes(now.wall);
     model.dismiss_outdated_message();
     let handles_alerts = |effect: &Effect| matches!(effect, Effect::Write(write) if write.handles_alerts());
@@ -247,8 +249,8 @@ fn on_key(model: &mut Model, key: KeyEvent, now: Now) {
     }
 }
 
-/// Shows where a key has a command that it doesn't have here. Keys that only move, or open what is open, are left without
-/// a word.
+/// Shows where a key has a command that it doesn't have here. A key that moves somewhere, or opens what is open, has no
+/// message.
 fn refuse_key(model: &mut Model, key: &str, now: Now) {
     let opens_the_present = |id: CommandId| match model.screen {
         Screen::Alerts => id == CommandId::Alerts,
@@ -256,9 +258,12 @@ fn refuse_key(model: &mut Model, key: &str, now: Now) {
         Screen::Log => id == CommandId::Log,
         Screen::List | Screen::Detail => false,
     };
-    let commands = model.setting.keys.of_key(key);
-    let told = commands.filter(|command| command.section != HelpSection::Move && !opens_the_present(command.id));
-    let places: Vec<String> = told
+    let commands: Vec<_> = model.setting.keys.of_key(key).filter(|command| !opens_the_present(command.id)).collect();
+    if commands.iter().any(|command| command.section == HelpSection::Move) {
+        return;
+    }
+    let places: Vec<String> = commands
+        .into_iter()
         .map(|command| {
             let contexts: Vec<_> = command.contexts.iter().map(|context| context.description()).collect();
             format!("{} ({})", contexts.join(" and "), command.name)

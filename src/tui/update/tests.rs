@@ -348,6 +348,35 @@ fn selection_that_leaves_the_view_is_reported() {
 }
 
 #[test]
+fn selection_that_leaves_the_view_later_or_unseen_is_reported_too() {
+    let settle = |model: &mut TestDashboard, row: RowId| {
+        change_store(model, changed(vec![in_status(row.0, RouterStatus::Success)]), None, now());
+    };
+    let reports =
+        |model: &Model| model.status_message.as_ref().is_some_and(|message| message.text.contains("left this view"));
+    // The own change was long before.
+    let mut model = dashboard("2");
+    press(&mut model, &["j"], now());
+    let row = model.list.selected.unwrap();
+    let write = Write::Edit(ScreenEdit::AddNote { transactions: vec![row], text: "x".into() });
+    model.apply(Msg::Written(write, Ok("1 note added".into())), now());
+    change_store(&mut model, changed(vec![in_status(row.0, RouterStatus::Ongoing)]), None, now());
+    settle(&mut model, row);
+    assert!(reports(&model));
+    // It settled while it was open, or while another screen was shown.
+    for [key, back] in [["Enter", "Esc"], ["A", "Esc"], ["%", "Esc"]] {
+        let mut model = dashboard("2");
+        press(&mut model, &["j"], now());
+        let row = model.list.selected.unwrap();
+        press(&mut model, &[key], now());
+        settle(&mut model, row);
+        assert!(!reports(&model), "{key}");
+        press(&mut model, &[back], now());
+        assert!(reports(&model), "{key}: {:?}", model.status_message);
+    }
+}
+
+#[test]
 fn every_key_has_the_effect_that_the_help_promises() {
     for KeyCommand { id, name, help, keys, contexts, .. } in COMMANDS {
         // A command without a key is called as the command palette calls it.

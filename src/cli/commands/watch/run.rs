@@ -443,9 +443,8 @@ impl<'a> WatchRun<'a> {
         let watched = self.end_state();
         let exit = exit.unwrap_or_else(|| watched.exit());
         // A script must not take it for slowness that no answer could be stored.
-        if let (Exit::NotSettled | Exit::Unreachable, Some(fault @ StoreFault::CommitFailed(_))) = (exit, store.fault())
-        {
-            print_line(&format!("the last answers were not stored: {fault}"));
+        if let (Exit::NotSettled, Some(fault @ StoreFault::CommitFailed(_))) = (exit, store.fault()) {
+            print_line(&format!("{fault}; the last answers may be missing"));
             return Ok(Exit::Error);
         }
         watched.reason(exit, self.args.is_piped()).into_iter().for_each(print_line);

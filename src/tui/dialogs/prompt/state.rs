@@ -64,7 +64,7 @@ impl Prompt {
             }
             PromptKind::Ticket(transactions) => {
                 let ticket = match typed {
-                    Some(typed) if typed == "-" && transactions.len() > 1 => None,
+                    Some(typed) if typed == "-" => None,
                     None if transactions.len() > 1 => {
                         return Err("Type a ticket, or - to remove the tickets of all these transactions.");
                     }

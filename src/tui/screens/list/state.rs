@@ -85,8 +85,10 @@ pub struct ListState {
     pub is_held: bool,
     /// The selected transaction that left the view with the last part, until a person is told.
     pub left_view: Option<RowId>,
-    /// Whether a person has just changed the selected transaction, which may leave the view for that.
+    /// Whether a person's own change is the probable reason if the selected transaction leaves the view.
     pub is_own_change: bool,
+    /// The selected transaction if the view had it when a part was last loaded.
+    listed: Option<RowId>,
     /// The index in the loaded part at which the held transaction would be.
     held_at: Option<usize>,
     /// The transaction that is selected as soon as it is loaded: a person wants to go there.
@@ -275,7 +277,11 @@ impl ListState {
         let on_screen = self.position().filter(|_| !shows_the_first).map(|position| position.saturating_sub(self.top));
         let (near, after) = (self.neighbours(), self.rows_after());
         let was_new = std::mem::take(&mut self.is_view_new);
-        let listed_before = self.selected.filter(|_| !was_new && self.position().is_some());
+        if was_new {
+            self.listed = None;
+        } else if self.position().is_some() {
+            self.listed = self.selected;
+        }
         self.count_before(&part, was_new);
         self.part = part;
         // If the chosen transaction isn't in the new view, the most urgent transaction of the view is selected.
@@ -292,7 +298,7 @@ impl ListState {
             Some(_) => None,
             None => Some(after.iter().find_map(|row| self.index_of(*row)).unwrap_or(self.part.rows.len())),
         };
-        self.restore_selection(on_screen, &near, listed_before);
+        self.restore_selection(on_screen, &near);
         // If the view doesn't have the transaction any more, selecting it later would surprise.
         self.chosen_before = None;
         let pending_move = std::mem::take(&mut self.pending_move);
@@ -343,30 +349,33 @@ impl ListState {
 
     /// Keeps the selected transaction at its row on the screen. If `on_screen` is `None`, the first row stays visible
     /// if the selected row allows that. If the selected transaction left the list, selects its neighbour.
-    fn restore_selection(&mut self, on_screen: Option<usize>, near: &[RowId], listed_before: Option<RowId>) {
+    fn restore_selection(&mut self, on_screen: Option<usize>, near: &[RowId]) {
         if let Some(wanted) = self.wanted().filter(|wanted| self.part.rows.contains(wanted)) {
             (self.selected, self.pending_selection, self.selected_before) = (Some(wanted), None, None);
-            self.is_chosen = true;
+            (self.is_chosen, self.is_own_change) = (true, false);
             return self.scroll_into_view();
         }
         if !self.is_chosen {
             (self.selected, self.top) = (self.part.rows.first().copied(), 0);
+            self.is_own_change = false;
             return;
         }
         if self.position().is_none() {
             if self.is_held {
+                // The reason counts when the transaction is no longer held.
                 return;
             }
             let neighbour = near.iter().find(|row| self.part.rows.contains(row));
             // After an empty list, the first and most urgent transaction is selected.
             let other = if near.is_empty() { self.part.rows.first() } else { self.part.rows.last() };
             let before = std::mem::replace(&mut self.selected, neighbour.or(other).copied());
-            self.left_view = before.filter(|before| listed_before == Some(*before) && !self.is_own_change);
+            self.left_view = before.filter(|before| self.listed == Some(*before) && !self.is_own_change);
             if self.selected.is_none() {
                 // When the list has rows again, the transaction is probably among these.
                 self.selected_before = before;
             }
         }
+        self.is_own_change = false;
         self.top = on_screen.map_or(0, |on_screen| self.position().unwrap_or(0).saturating_sub(on_screen));
         self.scroll_into_view();
     }

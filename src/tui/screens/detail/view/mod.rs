@@ -137,7 +137,7 @@ pub(crate) fn draw(context: &DrawContext<'_>, panes: &Panes, pane: Rect, frame: 
         put_lines(beside(context, tx, usize::from(area.width)), area, frame);
     }
     hyperlink::mark(context, tx, inner, frame.buffer_mut());
-    if !tabs::draw(context, &position, parts.tabs, frame) && panes.is_split {
+    if !tabs::draw(context, &position, parts.tabs, frame) && panes.is_split && !position.trim().is_empty() {
         // In the lower edge of the frame.
         let text = format!(" {} ", position.trim());
         let edge = Rect { y: pane.bottom().saturating_sub(1), height: 1, ..inner };
