@@ -51,7 +51,8 @@ pub(super) fn may_be_hash(word: &str) -> bool {
         || (word.len() >= 32 && word.bytes().all(|byte| byte.is_ascii_alphanumeric()))
 }
 
-/// Returns a word if it may be a part of a hash, an ID or a ticket. Words of a language are excluded: they have no digits.
+/// Returns a word if the word may be a part of a hash, an ID or a ticket. Ordinary words, which have no digits, are
+/// excluded.
 fn parse_hash_part(word: &str) -> Option<TxHash> {
     const MIN_LENGTH: usize = 5;
     let is_part = match word.strip_prefix("0x").or_else(|| word.strip_prefix("0X")) {

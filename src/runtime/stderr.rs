@@ -44,27 +44,28 @@ pub(crate) fn print_at_once(line: &str) {
     }
 }
 
-/// Standard output, whose errors say what failed, and that the changes of a command that `changes` the store are stored.
-pub(crate) struct NamedOutput<W> {
+/// Standard output for the results of a command. An error names standard output, and says whether changes are stored.
+pub(crate) struct ResultOutput<W> {
     pub(crate) output: W,
-    pub(crate) changes: bool,
+    /// Whether the command changes the store. Its changes are stored before they are printed.
+    pub(crate) changes_store: bool,
 }
 
-impl<W: Write> Write for NamedOutput<W> {
+impl<W: Write> Write for ResultOutput<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.output.write(bytes).map_err(|error| name_output(error, self.changes))
+        self.output.write(bytes).map_err(|error| describe_output_error(error, self.changes_store))
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.output.flush().map_err(|error| name_output(error, self.changes))
+        self.output.flush().map_err(|error| describe_output_error(error, self.changes_store))
     }
 }
 
-fn name_output(error: io::Error, changes: bool) -> io::Error {
+fn describe_output_error(error: io::Error, changes_store: bool) -> io::Error {
     match error.kind() {
         io::ErrorKind::BrokenPipe | io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock => error,
         kind => {
-            let stored = if changes { "; the changes of the command are stored" } else { "" };
+            let stored = if changes_store { "; the changes of the command are stored" } else { "" };
             io::Error::new(kind, format!("standard output can't be written: {error}{stored}"))
         }
     }
@@ -116,7 +117,7 @@ mod tests {
     #[test]
     fn output_that_cannot_be_written_is_named_and_a_closed_pipe_stays_one() {
         let written = |error: i32, changes| {
-            let error = name_output(io::Error::from_raw_os_error(error), changes);
+            let error = describe_output_error(io::Error::from_raw_os_error(error), changes);
             (error.kind(), error.to_string())
         };
         let full = rustix::io::Errno::NOSPC.raw_os_error();

@@ -228,14 +228,23 @@ impl TeamPoller {
                 self.access.connector.forget_password();
                 bail!("the team's database refuses the poller's login")
             }
-            Some(code) if [MAY_NOT_POLL, CANNOT_POLL].map(|exit| i32::from(exit.code())).contains(&code) => {
-                if *refusal != reason {
-                    tracing::warn!(profile = self.settings.profile, "this process doesn't poll: {}", reason.trim());
-                    *refusal = reason;
-                }
-                Ok(Some(if code == i32::from(MAY_NOT_POLL.code()) { REFUSED_PAUSE } else { MAX_RESTART_PAUSE }))
+            Some(code) if code == i32::from(MAY_NOT_POLL.code()) => {
+                self.log_refusal(refusal, reason);
+                Ok(Some(REFUSED_PAUSE))
+            }
+            Some(code) if code == i32::from(CANNOT_POLL.code()) => {
+                self.log_refusal(refusal, reason);
+                Ok(Some(MAX_RESTART_PAUSE))
             }
             Some(code) => bail!("the poller process ended with exit code {code}: {}", reason.trim()),
+        }
+    }
+
+    /// Logs why this process doesn't poll, unless the reason is the one that was logged last.
+    fn log_refusal(&self, last: &mut String, reason: String) {
+        if *last != reason {
+            tracing::warn!(profile = self.settings.profile, "this process doesn't poll: {}", reason.trim());
+            *last = reason;
         }
     }
 }

@@ -538,8 +538,8 @@ impl WriterThread {
         Ok(Some(Commit { number, content }))
     }
 
-    /// Checkpoints a log that has grown too large, or that holds deleted data. While there is always some reader, SQLite never restarts the log by
-    /// itself.
+    /// Checkpoints a log that has grown too large, or that holds deleted data. While there is always some reader, SQLite
+    /// never restarts the log by itself.
     fn limit_log_size(&mut self) {
         let size = paths::wal_size(self.health.path());
         if size <= self.log_limit && self.erase_after != Some(0) {

@@ -109,10 +109,8 @@ impl Keys {
 
     /// Returns the command of a key. Earlier contexts take precedence.
     pub fn lookup(&self, contexts: &[KeyContext], key: &str) -> Option<CommandId> {
-        let within = |context: &KeyContext| {
-            self.all().find(|(command, keys)| command.contexts.contains(context) && keys.iter().any(|own| own == key))
-        };
-        contexts.iter().find_map(within).map(|(command, _)| command.id)
+        let within = |context: &KeyContext| self.of_key(key).find(|command| command.contexts.contains(context));
+        contexts.iter().find_map(within).map(|command| command.id)
     }
 
     /// Returns the commands of a key in all contexts.

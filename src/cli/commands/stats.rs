@@ -274,7 +274,7 @@ impl<'a> RouteView<'a> {
             is_gmp: stats.route.is_gmp,
             count: stats.outcomes.values().sum(),
             // As in the other outputs, and the summary of `watch`.
-            outcomes: named_outcomes(&stats.outcomes),
+            outcomes: count_by_name(&stats.outcomes),
             deadlines: level.into(),
             timed: stats.past.durations.len(),
             p50: seconds(p50),
@@ -287,7 +287,7 @@ impl<'a> RouteView<'a> {
 
 /// Returns the number of transactions with each documented status, with `unknown` and with no answer, which has the empty
 /// name in the store.
-fn named_outcomes(outcomes: &BTreeMap<String, u64>) -> BTreeMap<&'static str, u64> {
+fn count_by_name(outcomes: &BTreeMap<String, u64>) -> BTreeMap<&'static str, u64> {
     let mut named = BTreeMap::new();
     for (status, count) in outcomes {
         let name = if status.is_empty() { "unanswered" } else { RouterStatus::from(status.clone()).name() };

@@ -12,7 +12,7 @@ use crate::{
         operation::{Edit, EditTargets, LocalEdit, Operation},
         span, text,
     },
-    store::{AlertQuery, ImportToUndo, Reversal, Store, StoreError},
+    store::{AlertQuery, ImportToUndo, Reader, Reversal, Store, StoreError},
     tui::{
         command::CommandId,
         effect::{AlertTarget, ScreenEdit},
@@ -53,7 +53,7 @@ pub(crate) fn edit(context: &WriteContext, edit: ScreenEdit) -> Result<String, S
     let edit: LocalEdit = edit.resolve(|row| Ok(Some(row)), alerts)?;
     let operation = Operation::Edit { profile: context.setting.profile.clone(), edit: reader.resolve(edit.clone())? };
     Ok(match context.store.apply(operation, context.at).wait()?.changed()? {
-        0 if is_about_deleted(&edit, context)? => "No change: the transaction no longer exists.".to_owned(),
+        0 if is_about_deleted(&edit, &reader)? => "No change: the transaction no longer exists.".to_owned(),
         0 => unchanged_reason(&edit, has_active).to_owned(),
         changed => {
             let mut limit = "";
@@ -75,9 +75,9 @@ pub(crate) fn edit(context: &WriteContext, edit: ScreenEdit) -> Result<String, S
 }
 
 /// Whether all transactions of an edit were deleted meanwhile.
-fn is_about_deleted(edit: &LocalEdit, context: &WriteContext) -> Result<bool, StoreError> {
+fn is_about_deleted(edit: &LocalEdit, reader: &Reader) -> Result<bool, StoreError> {
     let EditTargets::Transactions(rows) = edit.targets() else { return Ok(false) };
-    Ok(context.store.reader()?.keys(rows)?.is_empty())
+    Ok(reader.keys(rows)?.is_empty())
 }
 
 /// Returns the transaction whose alerts an edit handles, if it handles those of one.

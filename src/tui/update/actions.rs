@@ -69,6 +69,22 @@ pub(crate) fn lacks_target(model: &Model, id: CommandId) -> bool {
     }
 }
 
+/// Returns why a command about one transaction can't run on the selected alert: a folded row stands for several
+/// transactions, and an alert of the whole profile for none.
+pub(crate) fn lacks_one_transaction(model: &Model, id: CommandId) -> Option<String> {
+    let is_about_one = id.target_kind() == Some(TargetKind::One) && id != CommandId::Open;
+    let targets = model.alert_list.target_rows();
+    match targets.as_slice() {
+        _ if model.screen != Screen::Alerts || !is_about_one => None,
+        [] => None,
+        [only] => only.alert.transaction.is_none().then(|| OF_PROFILE.to_owned()),
+        several => {
+            let unfold = model.setting.keys.shown(CommandId::FoldRule);
+            Some(format!("This row stands for {} alerts: {unfold} shows them one by one.", several.len()))
+        }
+    }
+}
+
 /// Shows the result of a write. Removes the marks of the transactions that need no further work; other marks stay for
 /// the next command on the same transactions.
 pub(crate) fn on_written(model: &mut Model, write: &Write, outcome: Result<String, String>, now: MonotonicTime) {

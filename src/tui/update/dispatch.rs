@@ -7,7 +7,7 @@ use crate::{
     clock::{MonotonicTime, Now},
     domain::{change::RecentChange, duration_stats::RouteKey, filter::Direction, reply::Audience},
     tui::{
-        command::{CommandId, TargetKind, command_table},
+        command::{CommandId, command_table},
         dialogs::{
             Dialog, copy, filter,
             help::state::HelpPage,
@@ -42,13 +42,8 @@ pub(crate) fn dispatch(model: &mut Model, id: CommandId, now: Now) {
         let target = if model.screen == Screen::Alerts { "alert" } else { "transaction" };
         return actions::refuse(model, format!("No {target} is selected."), now.mono);
     }
-    if id.target_kind() == Some(TargetKind::One) && id != CommandId::Open && model.screen == Screen::Alerts {
-        let count = model.alert_list.target_rows().len();
-        if count > 1 {
-            let unfold = model.setting.keys.shown(CommandId::FoldRule);
-            let text = format!("This row stands for {count} alerts: {unfold} shows them one by one.");
-            return actions::refuse(model, text, now.mono);
-        }
+    if let Some(reason) = actions::lacks_one_transaction(model, id) {
+        return actions::refuse(model, reason, now.mono);
     }
     if id.target_kind().is_some() {
         keep_selection(model);

@@ -31,15 +31,11 @@ pub(crate) const MAX_UNCONFIRMED: usize = 10;
 
 /// Requests a poll of the selected transaction.
 pub(crate) fn poll_selected(model: &mut Model, now: Now) {
-    match model.screen {
-        Screen::Alerts => match model.current_transaction().map(|tx| tx.id) {
-            Some(row) => request_polls(model, vec![row], now),
-            None => actions::refuse(model, actions::OF_PROFILE, now.mono),
-        },
-        Screen::List | Screen::Detail | Screen::Stats | Screen::Log => {
-            model.list.selected.into_iter().for_each(|row| request_polls(model, vec![row], now));
-        }
-    }
+    let selected = match model.screen {
+        Screen::Alerts => model.alert_list.target_transactions().first().copied(),
+        Screen::List | Screen::Detail | Screen::Stats | Screen::Log => model.list.selected,
+    };
+    selected.into_iter().for_each(|row| request_polls(model, vec![row], now));
 }
 
 /// Requests polls of the marked transactions, after a confirmation if there are many.

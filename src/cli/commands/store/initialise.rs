@@ -17,19 +17,15 @@ pub(super) fn initialise(access: &TeamAccess) -> Result<Exit> {
     let address = access.connector.address();
     let for_role = TeamAddress { user: Some("ROLE".to_owned()), ..address.clone() };
     let created = tokio_runtime::start()?.block_on(async {
-        let mut database = TeamDatabase::connect(&access.connector).await?;
-        match database.connection_info().await {
-            Ok(_) => Ok(false),
-            Err(TeamError::NotInitialised) => match database.create_schema().await {
-                Ok(()) => Ok(true),
-                // Somebody else may have created it at the same moment.
-                Err(error) => match TeamDatabase::connect(&access.connector).await?.connection_info().await {
-                    Ok(_) => Ok(false),
-                    Err(_) => Err(error),
-                },
-            },
-            Err(error) => Err(error),
+        if has_store(access).await? {
+            return Ok(false);
         }
+        let created = TeamDatabase::connect(&access.connector).await?.create_schema().await;
+        // Somebody else may have created the store at the same moment.
+        if created.is_err() && has_store(access).await.unwrap_or(false) {
+            return Ok(false);
+        }
+        created.map(|()| true)
     })?;
     let mut out = io::stdout().lock();
     if !created {
@@ -46,4 +42,13 @@ pub(super) fn initialise(access: &TeamAccess) -> Result<Exit> {
          `hoptop help team` is the guide."
     )?;
     Ok(Exit::Success)
+}
+
+/// Whether the database has a team's store already.
+async fn has_store(access: &TeamAccess) -> Result<bool, TeamError> {
+    match TeamDatabase::connect(&access.connector).await?.connection_info().await {
+        Ok(_) => Ok(true),
+        Err(TeamError::NotInitialised) => Ok(false),
+        Err(error) => Err(error),
+    }
 }

@@ -19,9 +19,7 @@ use crate::{
 
 /// Opens the menu of links.
 pub(crate) fn links(model: &mut Model, now: Now) {
-    let Some(menu) = model.current_transaction().map(CopyMenu::links) else {
-        return actions::refuse(model, actions::OF_PROFILE, now.mono);
-    };
+    let Some(menu) = model.current_transaction().map(CopyMenu::links) else { return };
     match menu.items.is_empty() {
         true => model.show_message(MessageTone::Bad, NO_LINK, now.mono),
         false => model.dialog = Dialog::CopyMenu(menu),
@@ -30,9 +28,7 @@ pub(crate) fn links(model: &mut Model, now: Now) {
 
 /// Opens the best link.
 pub(crate) fn browse(model: &mut Model, now: Now) {
-    let Some(tx) = model.current_transaction() else {
-        return actions::refuse(model, actions::OF_PROFILE, now.mono);
-    };
+    let Some(tx) = model.current_transaction() else { return };
     match best_link(tx) {
         Some(link) => open(model, link, now),
         None => actions::refuse(model, NO_LINK, now.mono),

@@ -1,5 +1,6 @@
 //! Texts about transactions for the customer, the provider and the team: for the selected transaction, or one text for
-//! all marked ones and for all of a folded group of alerts. A text for a customer must never be about transactions of several customers.
+//! all marked ones and for all of a folded group of alerts. A text for a customer must never be about transactions of
+//! several customers.
 //!
 //! The sentences must come from `domain::reply`.
 
@@ -44,7 +45,7 @@ pub(crate) fn choose_audience(model: &mut Model, now: MonotonicTime) {
         entry("p", "the provider's support: hash, chains, quoteId, requestId, links", Audience::Provider),
         entry("t", "the team: verdict, what to say, times, links", Audience::Team(ReplyFormat::Markdown)),
     ];
-    let title = match subjects(model).len() {
+    let title = match transactions_to_read(model).len() {
         0 | 1 => "Show and copy a text for".to_owned(),
         count => format!("Show and copy one text about {} for", text::counted(count, "transaction")),
     };
@@ -53,7 +54,7 @@ pub(crate) fn choose_audience(model: &mut Model, now: MonotonicTime) {
 
 /// Returns the transactions of a text that must be read first: the marked ones may be in another view, and those of
 /// alerts aren't read again after a poll without changes.
-fn subjects(model: &Model) -> Vec<RowId> {
+fn transactions_to_read(model: &Model) -> Vec<RowId> {
     match model.screen {
         Screen::List => model.marks.rows(),
         Screen::Alerts => model.alert_list.target_transactions(),
@@ -66,13 +67,13 @@ pub(crate) fn load(model: &mut Model, wanted: TextUse, now: Now) {
     if model.screen == Screen::List && !marks::end_range(model, now.mono) {
         return;
     }
-    let subjects = subjects(model);
-    match subjects.len() {
+    let transactions = transactions_to_read(model);
+    match transactions.len() {
         0 => match model.current_transaction().cloned() {
             None => actions::refuse(model, actions::OF_PROFILE, now.mono),
             Some(tx) => on_loaded(model, &[tx], wanted, now),
         },
-        1..=MAX_TRANSACTIONS => model.effects.push(Effect::LoadForTexts(subjects, wanted)),
+        1..=MAX_TRANSACTIONS => model.effects.push(Effect::LoadForTexts(transactions, wanted)),
         count => {
             let text =
                 format!("{count} transactions are chosen; a text can have at most {MAX_TRANSACTIONS}: choose fewer.");

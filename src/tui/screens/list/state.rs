@@ -350,32 +350,32 @@ impl ListState {
     /// Keeps the selected transaction at its row on the screen. If `on_screen` is `None`, the first row stays visible
     /// if the selected row allows that. If the selected transaction left the list, selects its neighbour.
     fn restore_selection(&mut self, on_screen: Option<usize>, near: &[RowId]) {
+        let is_own_change = std::mem::take(&mut self.is_own_change);
         if let Some(wanted) = self.wanted().filter(|wanted| self.part.rows.contains(wanted)) {
             (self.selected, self.pending_selection, self.selected_before) = (Some(wanted), None, None);
-            (self.is_chosen, self.is_own_change) = (true, false);
+            self.is_chosen = true;
             return self.scroll_into_view();
         }
         if !self.is_chosen {
             (self.selected, self.top) = (self.part.rows.first().copied(), 0);
-            self.is_own_change = false;
             return;
         }
         if self.position().is_none() {
             if self.is_held {
                 // The reason counts when the transaction is no longer held.
+                self.is_own_change = is_own_change;
                 return;
             }
             let neighbour = near.iter().find(|row| self.part.rows.contains(row));
             // After an empty list, the first and most urgent transaction is selected.
             let other = if near.is_empty() { self.part.rows.first() } else { self.part.rows.last() };
             let before = std::mem::replace(&mut self.selected, neighbour.or(other).copied());
-            self.left_view = before.filter(|before| self.listed == Some(*before) && !self.is_own_change);
+            self.left_view = before.filter(|before| self.listed == Some(*before) && !is_own_change);
             if self.selected.is_none() {
                 // When the list has rows again, the transaction is probably among these.
                 self.selected_before = before;
             }
         }
-        self.is_own_change = false;
         self.top = on_screen.map_or(0, |on_screen| self.position().unwrap_or(0).saturating_sub(on_screen));
         self.scroll_into_view();
     }
